@@ -1,0 +1,49 @@
+# make demo    set up, and watch a conversation being guarded       make test    set up, and run the tests
+# make check   format, lint, types, layers                          make bench   speed and memory, measured
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+# A broken half-made environment must not pass for a finished one: the stamps are written last.
+BASE := $(VENV)/.base
+DEV := $(VENV)/.dev
+
+.PHONY: demo test check format bench docs clean
+
+demo: $(BASE)
+	$(BIN)/vista-guard demo
+
+test: $(DEV)
+	$(BIN)/pytest
+
+check: $(DEV)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(DEV)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(DEV)
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[dev,bench]'
+	$(BIN)/python -m benchmarks
+
+docs: $(DEV)
+	$(BIN)/python -m vista_guard.cli.reference
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit("vista-guard needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(BASE): $(VENV)/.made pyproject.toml
+	$(BIN)/pip install -q --disable-pip-version-check -e .
+	touch $@
+
+$(DEV): $(VENV)/.made pyproject.toml
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[dev]'
+	touch $(BASE) $@
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache dist build

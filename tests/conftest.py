@@ -1,0 +1,29 @@
+"""What every test may lean on."""
+
+from __future__ import annotations
+
+import pytest
+
+from vista_guard import Guard, Persona
+from vista_guard.stores.knowledge_memory import MemoryKnowledge
+from vista_guard.testing import ScriptedJudge, WordEmbedder
+
+GUIDE = Persona(name="Mira", facts=("The assistant's name is Mira.", "The assistant works at the tide museum."))
+
+
+@pytest.fixture
+def knowledge() -> MemoryKnowledge:
+    """Knowledge in memory, with embeddings that need no model."""
+    return MemoryKnowledge(WordEmbedder())
+
+
+@pytest.fixture(autouse=True)
+def _own_settings(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    # A developer's own settings and stores must neither change a test nor be changed by one.
+    monkeypatch.setenv("VISTA_GUARD_DATA_DIR", str(tmp_path_factory.mktemp("data")))
+    monkeypatch.delenv("VISTA_GUARD_CONFIG", raising=False)
+
+
+def guard_with(judge: ScriptedJudge, knowledge: MemoryKnowledge, policy: str = "balanced", **more: object) -> Guard:
+    """A guard over the scripted judge."""
+    return Guard(judge, policy, knowledge=knowledge, **more)  # type: ignore[arg-type]  # passed through as given

@@ -1,0 +1,120 @@
+"""Reading requests and replies of hosts, and putting a text back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document as LangChainDocument
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.prompt_values import ChatPromptValue
+
+from vista_guard import Document, InputError, Role, Turn
+from vista_guard.graph.hosts import Draft, read_reply, read_request, replace_text, with_feedback
+
+USER = Turn(role=Role.USER, text="When?")
+SYSTEM = Turn(role=Role.SYSTEM, text="Be brief.")
+EARLIER = Turn(role=Role.ASSISTANT, text="Hello.")
+
+
+@pytest.mark.parametrize(
+    ("request_", "turns"),
+    [
+        ("When?", (USER,)),
+        ([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "When?"}], (SYSTEM, USER)),
+        ([SystemMessage("Be brief."), HumanMessage("When?")], (SYSTEM, USER)),
+        ([("human", "When?")], (USER,)),
+        (ChatPromptValue(messages=[HumanMessage("When?")]), (USER,)),
+        (HumanMessage("When?"), (USER,)),
+        ({"messages": [HumanMessage("When?")]}, (USER,)),
+        ({"question": "When?", "chat_history": [AIMessage("Hello.")]}, (EARLIER, USER)),
+        ({"input": "When?"}, (USER,)),
+    ],
+)
+def test_requests(request_: Any, turns: tuple[Turn, ...]) -> None:
+    assert read_request(request_).turns == turns
+
+
+NOTES = Document(id="notes", text="It opened in 1925.")
+FOUND = LangChainDocument(page_content=NOTES.text, id="notes")
+ASKED = {"messages": [HumanMessage("When?")]}
+CALL = AIMessage("", tool_calls=[{"name": "search", "args": {}, "id": "call-1"}])
+
+
+@pytest.mark.parametrize(
+    ("reply", "draft"),
+    [
+        ("In 1925.", Draft("In 1925.")),
+        (AIMessage("In 1925."), Draft("In 1925.")),
+        (AIMessage([{"type": "text", "text": "In 1925."}]), Draft("In 1925.")),
+        ({"role": "assistant", "content": "In 1925.", "documents": [NOTES.model_dump()]}, Draft("In 1925.", (NOTES,))),
+        ({"answer": "In 1925.", "context": [FOUND]}, Draft("In 1925.", (NOTES,))),
+        (
+            {"messages": [*ASKED["messages"], CALL, ToolMessage(NOTES.text, tool_call_id="call-1"), AIMessage("In 1925.")]},
+            Draft("In 1925.", (Document(id="tool:call-1", text="It opened in 1925.", title="search"),)),
+        ),
+        (
+            {
+                "messages": [
+                    *ASKED["messages"],
+                    CALL,
+                    ToolMessage("1 hit", tool_call_id="call-1", artifact=[FOUND]),
+                    AIMessage("In 1925."),
+                ]
+            },
+            Draft("In 1925.", (NOTES,)),
+        ),
+        ({"messages": [*ASKED["messages"], CALL]}, Draft(None)),
+        (AIMessage(""), Draft(None)),
+        (Turn(role=Role.ASSISTANT, text="In 1925.", documents=(NOTES,)), Draft("In 1925.", (NOTES,))),
+    ],
+)  # fmt: skip
+def test_replies(reply: Any, draft: Draft) -> None:
+    found = read_reply(ASKED, reply)
+    assert (found.text, [d.model_dump() for d in found.documents]) == (
+        draft.text,
+        [d.model_dump() for d in draft.documents],
+    )
+
+
+@pytest.mark.parametrize("reply", [42, None, b"In 1925.", {"said": "In 1925."}, [AIMessage("In 1925.")]])
+def test_what_is_not_understood_is_refused(reply: Any) -> None:
+    with pytest.raises(InputError):
+        read_reply("When?", reply)
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ("draft", "said"),
+        ({"role": "assistant", "content": "draft"}, {"role": "assistant", "content": "said"}),
+        ({"answer": "draft", "context": []}, {"answer": "said", "context": []}),
+        ({"output": AIMessage("draft", id="m")}, {"output": AIMessage("said", id="m")}),
+        (
+            {"messages": [HumanMessage("When?"), AIMessage("draft", id="m", additional_kwargs={"reasoning": "draft"})]},
+            {"messages": [HumanMessage("When?"), AIMessage("said", id="m")]},
+        ),
+    ],
+)
+def test_a_replaced_text_leaves_the_rest_and_the_id(reply: Any, expected: Any) -> None:
+    assert replace_text(reply, "said") == expected
+
+
+@pytest.mark.parametrize(
+    ("request_", "expected"),
+    [
+        ("When?", "When?\n\nnote"),
+        ({"question": "When?"}, {"question": "When?\n\nnote"}),
+        ([HumanMessage("When?")], [HumanMessage("When?"), AIMessage("draft"), HumanMessage("note")]),
+        (
+            [{"role": "user", "content": "When?"}],
+            [
+                {"role": "user", "content": "When?"},
+                {"role": "assistant", "content": "draft"},
+                {"role": "user", "content": "note"},
+            ],
+        ),
+    ],
+)
+def test_feedback_comes_in_the_requests_own_form(request_: Any, expected: Any) -> None:
+    assert with_feedback(request_, "draft", "note") == expected

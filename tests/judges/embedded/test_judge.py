@@ -1,0 +1,217 @@
+"""The shipped judge through its front door: the real models, plain cases."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vista_guard.errors import ConfigError, JudgeError
+from vista_guard.judges.embedded import EmbeddedJudge
+from vista_guard.judges.embedded.calibration import Calibration
+from vista_guard.protocols import Judge
+from vista_guard.stores.embeddings import OnnxEmbedder
+from vista_guard.types import (
+    Check,
+    Claim,
+    Evidence,
+    EvidenceSet,
+    Finding,
+    JudgeInfo,
+    Label,
+    Passage,
+    Role,
+    SourceKind,
+    Span,
+    Turn,
+    Unchecked,
+)
+
+HALL = "The tide hall is by the harbour. It opened in 1925. Entry is free for children under six."
+
+
+@pytest.fixture(scope="module")
+def judge() -> EmbeddedJudge:
+    return EmbeddedJudge.load(OnnxEmbedder())
+
+
+def claim(text: str) -> Claim:
+    return Claim(id="t1.c1", text=text)
+
+
+def document(text: str, *, title: str | None = "The tide hall", start: int = 0) -> EvidenceSet:
+    span = Span(start=start, end=start + len(text))
+    return EvidenceSet(
+        documents=(Passage(source=SourceKind.DOCUMENT, source_id="hall", title=title, text=text, span=span),)
+    )
+
+
+def known(*texts: str, source: SourceKind = SourceKind.KNOWLEDGE) -> EvidenceSet:
+    return EvidenceSet(
+        knowledge=tuple(Passage(source=source, source_id=f"k{n}", text=text) for n, text in enumerate(texts))
+    )
+
+
+async def check_of(judge: EmbeddedJudge, text: str, evidence: EvidenceSet) -> Check:
+    (check,) = await judge.verify([claim(text)], evidence)
+    assert isinstance(check, Check)
+    return check
+
+
+async def label_of(judge: EmbeddedJudge, text: str, evidence: EvidenceSet) -> Label:
+    check = await check_of(judge, text, evidence)
+    if check.supported:
+        return Label.VERIFIED
+    (finding,) = await judge.categorize([check], evidence)
+    assert isinstance(finding, Finding)
+    return finding.label
+
+
+def test_is_a_judge(judge: EmbeddedJudge) -> None:
+    front: Judge = judge
+    assert front.info == JudgeInfo(name="embedded", version=Calibration.load().version)
+
+
+async def test_support_is_quoted_with_its_place(judge: EmbeddedJudge) -> None:
+    check = await check_of(judge, "The tide hall opened in 1925.", document(HALL, start=100))
+    assert check == Check(
+        claim=claim("The tide hall opened in 1925."),
+        supported=True,
+        confidence=check.confidence,
+        evidence=(
+            Evidence(
+                source=SourceKind.DOCUMENT,
+                source_id="hall",
+                title="The tide hall",
+                quote="It opened in 1925.",
+                span=Span(start=133, end=151),
+                score=check.confidence,
+            ),
+        ),
+    )
+    assert Calibration.load().supported <= check.confidence <= 1.0
+
+
+async def test_a_hard_wrapped_document_is_read_by_sentence(judge: EmbeddedJudge) -> None:
+    text = "The tide hall is by the harbour of the old town. It was\nopened to the public in 1925. Entry is free.\n\nDogs stay out."
+    check = await check_of(judge, "The hall was opened to the public in 1925.", document(text, title=None))
+    assert [evidence.quote for evidence in check.evidence] == ["It was\nopened to the public in 1925."]
+
+
+async def test_another_year_is_no_support(judge: EmbeddedJudge) -> None:
+    assert not (await check_of(judge, "The tide hall opened in 1987.", document(HALL))).supported
+
+
+async def test_an_unrelated_document_neither_supports_nor_contradicts(judge: EmbeddedJudge) -> None:
+    evidence = document("Basil needs warmth, light and a pot that drains well.", title="Basil")
+    assert await label_of(judge, "The ferry to the island takes two hours.", evidence) is Label.LACKING_EVIDENCE
+
+
+async def test_nothing_to_hold_against_is_no_support(judge: EmbeddedJudge) -> None:
+    check = await check_of(judge, "The ferry takes two hours.", EvidenceSet())
+    assert check == Check(claim=claim("The ferry takes two hours."), supported=False, confidence=1.0)
+    (finding,) = await judge.categorize([check], EvidenceSet())
+    assert isinstance(finding, Finding)
+    assert finding == Finding(
+        claim=check.claim,
+        label=Label.LACKING_EVIDENCE,
+        confidence=finding.confidence,
+        reason="Nothing in the documents or in what is known confirms it or speaks against it.",
+    )
+
+
+@pytest.mark.parametrize("source", [SourceKind.KNOWLEDGE, SourceKind.PERSONA])
+async def test_a_known_claim_said_again_is_supported(judge: EmbeddedJudge, source: SourceKind) -> None:
+    evidence = known("The ferry is red.", "the assistant's boat is called Mjölnir", source=source)
+    check = await check_of(judge, "The assistant's boat is called Mjölnir!", evidence)
+    assert check == Check(
+        claim=check.claim,
+        supported=True,
+        confidence=1.0,
+        evidence=(Evidence(source=source, source_id="k1", quote="the assistant's boat is called Mjölnir", score=1.0),),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("The assistant can't help with that.", Label.ABSTENTION),
+        ("The assistant does not know how many boats there are.", Label.ABSTENTION),
+        ("The assistant loves old boats.", Label.OUT_OF_SCOPE),
+        ("The assistant recommends a walk along the pier.", Label.OUT_OF_SCOPE),
+    ],
+)
+async def test_what_no_document_can_prove(judge: EmbeddedJudge, text: str, label: Label) -> None:
+    assert await label_of(judge, text, document(HALL)) is label
+
+
+async def test_what_the_assistant_said_before_is_no_evidence(judge: EmbeddedJudge) -> None:
+    history = (
+        Turn(role=Role.ASSISTANT, text="The ferry takes two hours."),
+        Turn(role=Role.USER, text="The ferry takes two hours."),
+    )
+    assert not (await check_of(judge, "The ferry takes two hours.", EvidenceSet(history=history))).supported
+
+
+async def test_order_is_kept_and_claims_do_not_see_each_other(judge: EmbeddedJudge) -> None:
+    texts = (
+        "The tide hall opened in 1925.",
+        "Entry costs ten euros.",
+        "The assistant loves boats.",
+        "Entry is free for children.",
+    )
+    claims = [Claim(id=f"t1.c{n}", text=text) for n, text in enumerate(texts)]
+    together = await judge.verify(claims, document(HALL))
+    alone = [answer for one in claims for answer in await judge.verify([one], document(HALL))]
+    assert [answer.claim for answer in together] == claims
+    for first, second in zip(together, alone, strict=True):
+        assert isinstance(first, Check)
+        assert isinstance(second, Check)
+        assert first.supported is second.supported
+        assert first.confidence == pytest.approx(second.confidence, abs=0.1)  # int8 activations scale with the batch
+
+
+async def test_nothing_in_nothing_out(judge: EmbeddedJudge) -> None:
+    assert list(await judge.verify([], document(HALL))) == []
+    assert list(await judge.categorize([], document(HALL))) == []
+
+
+@pytest.mark.parametrize("text", ["", " ", "\ud83d broken", "x" * 50_000, "😀", "今日は"])
+async def test_odd_claims_and_passages_are_judged(judge: EmbeddedJudge, text: str) -> None:
+    answers = [
+        *await judge.verify([claim(text)], document(HALL)),
+        *await judge.verify([claim("It is old.")], document(text)),
+    ]
+    assert not any(isinstance(answer, Unchecked) for answer in answers)
+    assert len(await judge.categorize([answer for answer in answers if isinstance(answer, Check)], EvidenceSet())) == 2
+
+
+async def test_another_language_is_refused_by_name(judge: EmbeddedJudge) -> None:
+    turn = Turn(role=Role.ASSISTANT, text="Das Museum wurde 1925 eröffnet und ist jeden Tag geöffnet.")
+    with pytest.raises(
+        JudgeError, match=r"looks like German \(de\); the embedded judge reads English\. Use a model judge"
+    ):
+        await judge.decompose(turn, ())
+
+
+async def test_judges_at_once_from_many_tasks(judge: EmbeddedJudge) -> None:
+    answers = await asyncio.gather(
+        *(check_of(judge, "The tide hall opened in 1925.", document(HALL)) for _ in range(8))
+    )
+    assert {answer.supported for answer in answers} == {True}
+
+
+def test_missing_and_damaged_weights_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"judge\.json is missing\. Reinstall"):
+        EmbeddedJudge.load(OnnxEmbedder(), tmp_path)
+    (tmp_path / "judge.json").write_text('{"version": "1"}')
+    with pytest.raises(ConfigError, match=r"judge\.json lacks or misspells 'thresholds'"):
+        EmbeddedJudge.load(OnnxEmbedder(), tmp_path)
+
+
+def test_probabilities_are_scaled_by_the_temperature() -> None:
+    shipped = Calibration.load()
+    logits = np.array([[3.0, 0.0, 0.0]], np.float32) * shipped.temperature
+    assert shipped.probabilities(logits)[0] == pytest.approx([0.9094, 0.0453, 0.0453], abs=1e-3)

@@ -1,0 +1,77 @@
+"""Every place a store can live in: memory, a Chroma folder on disk, a Chroma server over HTTP."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import pytest
+
+from vista_guard.stores.chroma import chroma_client, close_client
+
+PLACES = ("memory", "folder", "server")
+
+
+def missing(reason: str) -> None:
+    """Skips, but not where everything has to be there."""
+    if os.environ.get("VISTA_GUARD_REQUIRE_ALL") == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def chroma_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of a Chroma server of its own."""
+    beside = Path(sys.executable).with_name("chroma")
+    executable = str(beside) if beside.is_file() else shutil.which("chroma")
+    if executable is None:
+        missing("the chroma executable is not on the path")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    folder = tmp_path_factory.mktemp("chroma-server")
+    command = [str(executable), "run", "--host", "127.0.0.1", "--port", str(port), "--path", str(folder)]
+    with (
+        (folder / "log").open("w") as log,
+        subprocess.Popen(command, stdout=log, stderr=log, cwd=folder) as server,
+    ):
+        try:
+            _wait_for(f"http://127.0.0.1:{port}/api/v2/heartbeat", server, folder / "log")
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            server.terminate()
+
+
+@pytest.fixture
+def location(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], str]:
+    """Where the store of a place lives: empty at the start of each test."""
+
+    def locate(place: str) -> str:
+        if place != "server":
+            return str(tmp_path / "chroma")
+        address = str(request.getfixturevalue("chroma_server"))
+        client = chroma_client(address)
+        for collection in client.list_collections():
+            client.delete_collection(collection.name)
+        close_client(client)
+        return address
+
+    return locate
+
+
+def _wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and server.poll() is None:
+        try:
+            with urlopen(url, timeout=1):
+                return
+        except (URLError, TimeoutError, ConnectionError):
+            time.sleep(0.1)
+    pytest.fail(f"the Chroma server did not start: {log.read_text()}")

@@ -1,0 +1,140 @@
+"""What every document store promises, wherever it lives."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from tests.stores.conftest import PLACES
+from vista_guard.chunking import passages
+from vista_guard.errors import StoreError
+from vista_guard.protocols import DocumentStore
+from vista_guard.stores.chroma import chroma_client
+from vista_guard.stores.documents_chroma import ChromaDocuments
+from vista_guard.stores.documents_memory import MemoryDocuments
+from vista_guard.testing import WordEmbedder
+from vista_guard.types import Document
+
+PIER = Document(id="pier", text="The pier opened in 1911.", title="Pier")
+BOAT = Document(id="boat", text="  The ferry boat sails at noon.\n")
+LONG = Document(id="long", text=" ".join(f"Room {n} of the museum shows object number {n * 7}." for n in range(200)))
+
+
+@pytest_asyncio.fixture(params=PLACES)
+async def store(request: pytest.FixtureRequest, location: Callable[[str], str]) -> AsyncIterator[DocumentStore]:
+    store: DocumentStore = MemoryDocuments(WordEmbedder(4096))
+    if request.param != "memory":
+        store = ChromaDocuments(chroma_client(location(request.param)), WordEmbedder(4096))
+    yield store
+    await store.aclose()
+
+
+async def test_an_empty_store_finds_nothing(store: DocumentStore) -> None:
+    assert list(await store.search("anything", 5)) == []
+    assert await store.delete("nothing") == 0
+    assert await store.add([]) == 0
+
+
+async def test_the_nearest_come_first_with_title_and_span(store: DocumentStore) -> None:
+    assert await store.add([PIER, BOAT]) == 2
+    assert list(await store.search("when does the ferry boat sail", 5)) == [*passages(BOAT), *passages(PIER)]
+    assert list(await store.search("the pier opened", 1)) == [*passages(PIER)]
+    assert list(await store.search("the pier opened", 0)) == []
+
+
+async def test_a_long_document_is_found_by_its_passages(store: DocumentStore) -> None:
+    expected = passages(LONG)
+    assert await store.add([LONG]) == len(expected) > 10
+    found = await store.search(expected[7].text, 3)
+    assert found[0] == expected[7]
+    assert all(passage.text == LONG.text[passage.span.start : passage.span.end] for passage in found if passage.span)
+
+
+async def test_adding_again_replaces(store: DocumentStore) -> None:
+    await store.add([LONG, PIER])
+    short = Document(id="long", text="The museum closed for good.")
+    assert await store.add([short]) == 1
+    assert set(await store.search("the museum shows room 12", 50)) == {*passages(short), *passages(PIER)}
+    untitled = Document(id="pier", text=PIER.text)
+    await store.add([untitled])
+    assert list(await store.search("pier opened", 1)) == [*passages(untitled)]
+    await store.add([untitled])
+    assert len(await store.search("anything", 50)) == 2
+
+
+async def test_a_document_that_became_blank_is_no_longer_found(store: DocumentStore) -> None:
+    await store.add([PIER, BOAT])
+    assert await store.add([Document(id="pier", text=" \n")]) == 0
+    assert list(await store.search("the pier opened", 5)) == [*passages(BOAT)]
+
+
+async def test_the_last_of_two_with_one_id_counts(store: DocumentStore) -> None:
+    later = Document(id="pier", text="The pier burned in 1950.")
+    assert await store.add([PIER, later]) == 1
+    assert list(await store.search("pier", 5)) == [*passages(later)]
+
+
+async def test_delete_drops_one_document_and_counts_its_passages(store: DocumentStore) -> None:
+    await store.add([LONG, PIER])
+    assert await store.delete("long") == len(passages(LONG))
+    assert await store.delete("long") == 0
+    assert list(await store.search("museum room", 50)) == [*passages(PIER)]
+
+
+@pytest.mark.parametrize("identifier", ["", "a/b?c#d", "漢字🦊", "x" * 5000, "$and"])
+async def test_ids_may_hold_anything(store: DocumentStore, identifier: str) -> None:
+    odd = Document(id=identifier, text="The anchor weighs nine tons.")
+    await store.add([PIER, odd])
+    assert list(await store.search("how much weighs the anchor", 1)) == [*passages(odd)]
+    assert await store.delete(identifier) == 1
+
+
+async def test_many_at_once(store: DocumentStore) -> None:
+    shelf = [Document(id=f"{n}", text=f"Ledger {n} belongs to captain number{n}.") for n in range(40)]
+    assert await asyncio.gather(*(store.add([document]) for document in shelf)) == [1] * 40
+    found = await asyncio.gather(*(store.search(document.text, 1) for document in shelf))
+    assert [list(hits) for hits in found] == [[*passages(document)] for document in shelf]
+
+
+async def test_a_folder_opened_again_holds_the_documents(tmp_path: Path) -> None:
+    store = ChromaDocuments(chroma_client(tmp_path), WordEmbedder())
+    await store.add([PIER, LONG])
+    await store.aclose()
+    again = ChromaDocuments(chroma_client(tmp_path), WordEmbedder())
+    assert list(await again.search("the pier opened", 1)) == [*passages(PIER)]
+    await again.aclose()
+
+
+async def test_two_stores_in_one_process_see_each_others_documents(tmp_path: Path) -> None:
+    one, other = (ChromaDocuments(chroma_client(tmp_path), WordEmbedder()) for _ in range(2))
+    await one.add([PIER])
+    await other.add([BOAT])
+    assert list(await one.search("ferry boat", 1)) == [*passages(BOAT)]
+    assert await one.delete("boat") == 1
+    assert list(await other.search("ferry boat", 5)) == [*passages(PIER)]
+    await one.aclose()
+    await other.aclose()
+
+
+async def test_documents_of_another_embedding_model_are_refused(tmp_path: Path) -> None:
+    store = ChromaDocuments(chroma_client(tmp_path), WordEmbedder())
+    await store.add([PIER])
+    for dimension in (64, 1024):
+        other = ChromaDocuments(chroma_client(tmp_path), WordEmbedder(dimension))
+        with pytest.raises(
+            StoreError, match=rf"another model \(dimension 384, not {dimension}\). Delete that collection"
+        ):
+            await other.search("pier", 1)
+        await other.aclose()
+    await store.aclose()
+
+
+async def test_a_closed_store_says_so(tmp_path: Path) -> None:
+    store = ChromaDocuments(chroma_client(tmp_path), WordEmbedder())
+    await store.aclose()
+    with pytest.raises(StoreError, match=r"cannot open the documents: the store at .* is closed"):
+        await store.search("pier", 1)

@@ -1,0 +1,43 @@
+"""Where files are kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from platformdirs import user_data_dir
+
+from vista_guard.errors import ConfigError
+from vista_guard.stores.locations import data_dir
+
+
+def test_the_argument_wins_then_the_environment_then_the_users_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VISTA_GUARD_DATA_DIR", str(tmp_path / "environment"))
+    assert data_dir(tmp_path / "argument") == tmp_path / "argument"
+    assert data_dir(None) == data_dir() == tmp_path / "environment"
+    monkeypatch.delenv("VISTA_GUARD_DATA_DIR")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "share"))
+    assert data_dir() == Path(user_data_dir("vista-guard", appauthor=False))
+    assert data_dir("~/guard") == tmp_path / "home" / "guard"
+
+
+def test_the_folder_is_created_and_left_empty(tmp_path: Path) -> None:
+    folder = data_dir(tmp_path / "a" / "b")
+    assert folder.is_dir()
+    assert list(folder.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(
+        ConfigError, match=f"data folder {tmp_path / 'file' / 'below'} cannot be written: Not a directory"
+    ):
+        data_dir(tmp_path / "file" / "below")
+
+
+def test_a_folder_that_takes_no_files_is_named() -> None:
+    with pytest.raises(ConfigError, match=r"data folder /proc cannot be written: .*set VISTA_GUARD_DATA_DIR"):
+        data_dir("/proc")

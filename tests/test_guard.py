@@ -1,0 +1,236 @@
+"""The guard: check, session, replay, stream, limits, and what the reference implementation does."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+
+from tests.conftest import GUIDE, guard_with
+from vista_guard import (
+    Action,
+    Claim,
+    ConfigError,
+    Guard,
+    InputError,
+    Label,
+    Limits,
+    Role,
+    StoreError,
+    Turn,
+    TurnReport,
+    _bridge,
+)
+from vista_guard.stores.knowledge_memory import MemoryKnowledge
+from vista_guard.testing import ScriptedJudge, Verdict, assistant, conversation, user
+
+OPENED = "The hall opened in 1925."
+FLOORS = "It has two floors."
+NOTES = "The hall opened in 1925 and has two floors."
+
+
+def judge() -> ScriptedJudge:
+    return ScriptedJudge({OPENED: [Verdict(OPENED, needs="1925")], FLOORS: [Verdict(FLOORS, needs="two floors")]})
+
+
+def test_the_last_assistant_turn_is_judged_whatever_follows_it(knowledge: MemoryKnowledge) -> None:
+    report = guard_with(judge(), knowledge).check(conversation(user("When?"), assistant(OPENED, NOTES), user("Thanks")))
+    assert (report.turn_index, report.response, report.decision.action) == (1, OPENED, Action.ALLOW)
+    assert report.findings[0].evidence[0].quote == NOTES
+
+
+def test_given_claims_are_judged_in_place_of_decomposition(knowledge: MemoryKnowledge) -> None:
+    turn = assistant(OPENED, NOTES, claims=["It opened.", "It is old."])
+    scripted = judge()
+    report = guard_with(scripted, knowledge).check(conversation(turn))
+    assert [finding.claim.text for finding in report.findings] == ["It opened.", "It is old."]
+    assert scripted.asked == []
+
+
+@pytest.mark.parametrize(
+    ("talk", "message"),
+    [
+        (conversation(), "the conversation is empty"),
+        (conversation(user("Hi")), "the conversation has no assistant turn"),
+        (conversation(assistant("a" * 101)), r"turn 0 has 101 characters, more than the 100 of limits.turn_chars"),
+        (conversation(assistant("a\x00b")), "turn 0 holds a NUL byte at character 1"),
+        (conversation(assistant("a", "x" * 201)), "document 'd1' has 201 characters, more than the 200 of limits"),
+        (conversation(assistant("a", "x\x00")), "document 'd1' holds a NUL byte"),
+        (conversation(assistant("a\ud800")), "turn 0 holds half a surrogate pair at character 1"),
+        (conversation(assistant("a", "x", "y", "z")), "turn 0 has 3 documents; limits.documents is 2"),
+        (conversation(*[user("Hi")] * 5, assistant("a")), "the conversation has 6 turns; limits.turns is 5"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_judged_is_refused_with_its_name(talk: Any, message: str, knowledge: MemoryKnowledge) -> None:
+    limits = Limits(turn_chars=100, document_chars=200, documents=2, turns=5)
+    with pytest.raises(InputError, match=message):
+        guard_with(judge(), knowledge, limits=limits).check(talk)
+
+
+def test_behind_a_wrapped_agent_the_same_turn_is_unchecked_and_the_policy_decides(knowledge: MemoryKnowledge) -> None:
+    reports = list[TurnReport]()
+    for policy in ("balanced", "strict"):
+        guarded = guard_with(judge(), knowledge, policy, limits=Limits(turn_chars=10)).wrap(
+            lambda _: OPENED, on_report=reports.append
+        )
+        guarded("When?")
+    assert [report.decision.action for report in reports] == [Action.FLAG, Action.BLOCK]
+    assert "limits.turn_chars" in reports[0].unchecked[0].error
+    assert not reports[0].evidence_missing
+
+
+def test_a_turn_that_is_no_text_is_reported_on_and_delivered_as_it_was(knowledge: MemoryKnowledge) -> None:
+    reports = list[TurnReport]()
+    assert guard_with(judge(), knowledge).wrap(lambda _: "a\ud800", on_report=reports.append)("When?") == "a\ud800"
+    assert reports[0].unchecked[0].claim.text == "a?"
+    assert TurnReport.model_validate_json(reports[0].model_dump_json()) == reports[0]
+
+
+def test_claims_over_the_limit_are_unchecked_not_dropped(knowledge: MemoryKnowledge) -> None:
+    turn = assistant(OPENED, NOTES, claims=["a", "b", "c"])
+    report = guard_with(judge(), knowledge, limits=Limits(claims=2)).check(conversation(turn))
+    assert [outcome.claim.text for outcome in report.outcomes] == ["a", "b", "c"]
+    assert [outcome.claim.text for outcome in report.unchecked] == ["c"]
+
+
+def test_the_persona_is_evidence(knowledge: MemoryKnowledge) -> None:
+    scripted = ScriptedJudge({"I am Mira.": [Verdict("I am Mira.", needs="name is Mira")]})
+    report = guard_with(scripted, knowledge, persona=GUIDE).check(conversation(assistant("I am Mira.")))
+    assert (report.findings[0].label, report.findings[0].evidence[0].source) == (Label.VERIFIED, "persona")
+
+
+def test_a_session_keeps_what_was_delivered(knowledge: MemoryKnowledge) -> None:
+    scripted = ScriptedJudge(
+        {OPENED: [Verdict(OPENED, Label.CONTRADICTED)], FLOORS: [Verdict(FLOORS, needs="two floors")]}
+    )
+    session = guard_with(scripted, knowledge).session("c")
+    session.user("When?")
+    blocked = session.assistant(OPENED, assistant("", NOTES).documents)
+    session.user("How big?")
+    session.assistant(FLOORS, assistant("", NOTES).documents)
+    assert [turn.text for turn in session.conversation.turns] == ["When?", blocked.response, "How big?", FLOORS]
+
+
+async def test_stream_yields_each_finding_before_the_decision(knowledge: MemoryKnowledge) -> None:
+    events = [event async for event in guard_with(judge(), knowledge).stream(conversation(assistant(OPENED, NOTES)))]
+    assert [event["event"] for event in events] == ["finding", "decision", "report"]
+
+
+async def test_replay_judges_every_turn_in_order_and_resumes_from_reports(knowledge: MemoryKnowledge) -> None:
+    talk = conversation(user("When?"), assistant(OPENED, NOTES), user("How big?"), assistant(FLOORS, NOTES), id="c")
+    whole = [report async for report in guard_with(judge(), knowledge).areplay(talk)]
+    assert [report.turn_index for report in whole] == [1, 3]
+
+    fresh, later = MemoryKnowledge(_embedder()), judge()
+    rest = [report async for report in guard_with(later, fresh).areplay(talk, done=whole[:1])]
+    assert [_lasting(report) for report in rest] == [_lasting(whole[1])]
+    assert later.asked == [FLOORS]
+    assert await fresh.delivered("c") == await knowledge.delivered("c")
+
+
+async def test_replay_of_some_turns(knowledge: MemoryKnowledge) -> None:
+    talk = conversation(assistant(OPENED, NOTES), assistant(FLOORS, NOTES))
+    reports = [report async for report in guard_with(judge(), knowledge).areplay(talk, turns=[1])]
+    assert [(report.turn_index, report.conversation_id) for report in reports] == [(1, None)]
+
+
+async def test_trusting_ungrounded_turns_does_as_the_reference_implementation(knowledge: MemoryKnowledge) -> None:
+    guard = guard_with(judge(), knowledge, ungrounded="trust")
+    first = await guard.acheck(conversation(assistant(OPENED), id="c"))
+    assert (first.outcomes, first.score, first.decision.action) == ((), None, Action.ALLOW)
+    assert [passage.text for passage in await knowledge.recall("c", persona=None, query="", limit=5)] == [OPENED]
+
+
+async def test_forget(knowledge: MemoryKnowledge) -> None:
+    guard = guard_with(judge(), knowledge)
+    await guard.acheck(conversation(assistant(OPENED, NOTES), id="c"))
+    assert await guard.aforget("c") == 1
+    assert await knowledge.recall("c", persona=None, query="", limit=5) == ()
+
+
+async def test_a_failing_sink_or_store_changes_no_verdict_and_is_seen(caplog: pytest.LogCaptureFixture) -> None:
+    class FullDisk:
+        async def write(self, report: TurnReport) -> None:
+            raise StoreError("reports.sqlite: disk full")
+
+    class FullKnowledge(MemoryKnowledge):
+        async def remember(self, *args: Any, **kwargs: Any) -> None:
+            raise StoreError("knowledge: disk full")
+
+    guard = Guard(judge(), knowledge=FullKnowledge(_embedder()), sinks=[FullDisk()])
+    report = await guard.acheck(conversation(assistant(OPENED, NOTES), id="c"))
+    assert report.decision.action is Action.ALLOW
+    assert report.warnings == (
+        "knowledge was not stored: knowledge: disk full",
+        "the report was not stored: reports.sqlite: disk full",
+    )
+    assert [record.levelname for record in caplog.records] == ["ERROR", "ERROR"]
+
+
+def test_the_sync_door_refuses_to_wait_for_itself(knowledge: MemoryKnowledge) -> None:
+    guard = guard_with(judge(), knowledge)
+
+    async def inside() -> None:
+        guard.check(conversation(assistant(OPENED)))
+
+    with pytest.raises(RuntimeError, match="await the async one"):
+        _bridge.run(inside())
+
+
+async def test_the_sync_door_works_inside_a_running_loop(knowledge: MemoryKnowledge) -> None:
+    await asyncio.sleep(0)
+    assert guard_with(judge(), knowledge).check(conversation(assistant(OPENED, NOTES))).response == OPENED
+
+
+def test_an_agent_that_is_none_is_refused(knowledge: MemoryKnowledge) -> None:
+    agent: Any = "agent"
+    with pytest.raises(ConfigError, match="the agent is str; wrap a callable"):
+        guard_with(judge(), knowledge).wrap(agent)
+    with pytest.raises(ConfigError, match="the agent is str; give a callable"):
+        guard_with(judge(), knowledge).graph(agent)
+
+
+def test_a_judge_that_is_not_known_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="judge is 'telepathy'; this version knows 'embedded'"):
+        Guard.from_settings(judge="telepathy", store="memory")
+
+
+def test_a_graph_can_be_drawn(knowledge: MemoryKnowledge) -> None:
+    drawn = guard_with(judge(), knowledge).graph(lambda messages: OPENED).get_graph().draw_mermaid()
+    assert all(
+        name in drawn
+        for name in ("agent", "gather", "decompose", "verify", "categorize", "decide", "repair", "remember")
+    )
+
+
+def _embedder() -> Any:
+    from vista_guard.testing import WordEmbedder
+
+    return WordEmbedder()
+
+
+def _lasting(report: TurnReport) -> dict[str, Any]:
+    """A report without what differs from run to run."""
+    return report.model_dump(exclude={"timings", "created_at"})
+
+
+def test_claims_and_turns_can_be_built_by_hand() -> None:
+    turn = Turn(role=Role.ASSISTANT, text="x", claims=(Claim(id="a", text="b"),))
+    assert turn.model_validate_json(turn.model_dump_json()) == turn
+
+
+def test_documents_beside_the_messages_are_those_of_the_turn_asked_for_and_of_no_later_one(
+    knowledge: MemoryKnowledge,
+) -> None:
+    scripted = judge()
+    graph = guard_with(scripted, knowledge).graph(lambda messages: OPENED, checkpointer=InMemorySaver())
+    run: Any = {"configurable": {"thread_id": "c"}}
+    first = graph.invoke({"messages": [("user", "When?")], "documents": [NOTES]}, run)
+    second = graph.invoke({"messages": [("user", "Again?")]}, run)
+    assert [report.findings[0].label for report in (first["report"], second["report"])] == [
+        Label.VERIFIED,
+        Label.LACKING_EVIDENCE,
+    ]

@@ -1,0 +1,76 @@
+"""Settings: arguments over environment over file over defaults."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from vista_guard import ConfigError, Settings
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("VISTA_GUARD_DATA_DIR")
+
+
+def test_defaults() -> None:
+    settings = Settings.load()
+    assert (settings.judge, settings.policy, settings.store, settings.limits.turn_chars) == (
+        "embedded",
+        "balanced",
+        "chroma",
+        40_000,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("vista-guard.toml", 'policy = "strict"\ncontext = "full"\n[limits]\nclaims = 9\n'),
+        ("vista-guard.yaml", "policy: strict\ncontext: full\nlimits:\n  claims: 9\n"),
+    ],
+)
+def test_arguments_over_environment_over_file(name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path(name).write_text(text)
+    monkeypatch.setenv("VISTA_GUARD_CONTEXT", "none")
+    monkeypatch.setenv("VISTA_GUARD_LIMITS__TURNS", "7")
+    settings = Settings.load(policy="monitor")
+    assert (settings.policy, settings.context, settings.limits.claims, settings.limits.turns) == (
+        "monitor",
+        "none",
+        9,
+        7,
+    )
+
+
+def test_a_named_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text('policy = "strict"')
+    monkeypatch.setenv("VISTA_GUARD_CONFIG", str(tmp_path / "mine.toml"))
+    assert Settings.load().policy == "strict"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"polciy": "strict"}, "there is no setting 'polciy'; the settings are judge, policy"),
+        ({"limits": {"claims": 0}}, "setting limits.claims is 0: Input should be greater than 0"),
+        ({"store": "redis"}, "setting store is 'redis': Input should be 'chroma' or 'memory'"),
+    ],
+)
+def test_a_wrong_setting_is_named(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        Settings.load(**arguments)
+
+
+def test_a_broken_file_is_named() -> None:
+    Path("vista-guard.toml").write_text("policy = ")
+    with pytest.raises(ConfigError, match=r"the settings file vista-guard.toml cannot be read"):
+        Settings.load()
+
+
+def test_a_missing_file_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VISTA_GUARD_CONFIG", "nowhere.toml")
+    with pytest.raises(ConfigError, match=r"VISTA_GUARD_CONFIG names nowhere.toml, which is not a file"):
+        Settings.load()

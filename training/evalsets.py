@@ -1,0 +1,108 @@
+"""Development and test sets in one form. Test files are opened by ``evaluate --final`` only."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from training.judging import Claims
+from training.reading import clean as cleaned
+from training.reading import faithdial_allowed, faithdial_rows, read_csv, read_jsonl, read_tsv
+
+DEV, TEST = "dev", "test"
+_VISTA = {
+    "verifiable": "VERIFIED",
+    "out of scope": "OUT_OF_SCOPE",
+    "lacking evidence": "LACKING_EVIDENCE",
+    "abstention": "ABSTENTION",
+    "contradicted": "CONTRADICTED",
+}
+_FEVER = {"SUPPORTS": "supported", "REFUTES": "contradicted", "NOT ENOUGH INFO": "not_enough"}
+_NLI = {"entailment": "supported", "contradiction": "contradicted", "neutral": "not_enough"}
+
+
+def _claims(rows: list[tuple[str, str, str]]) -> Claims:
+    evidence, texts, gold = ([row[i] for row in rows] for i in range(3))
+    return Claims(evidence, texts, gold, list(range(len(rows))))
+
+
+def begin(path: Path) -> Claims:
+    """BEGIN: the whole response against its knowledge; only "Fully attributable" is supported (Dziri et al. 2022)."""
+    rows = read_csv(path, "\t", csv.QUOTE_NONE)
+    supported = {True: "supported", False: "unsupported"}
+    return _claims([(r["knowledge"], r["response"], supported[r["begin_label"].startswith("Fully")]) for r in rows])
+
+
+def faithdial_wow(folder: Path) -> Claims:
+    """The audit's Wizard-of-Wikipedia files, entailment against the rest."""
+    rows = []
+    for path in sorted(folder.glob("*/*wow.csv")):
+        for knowledge, response, label, _ in faithdial_rows(path):
+            allowed = faithdial_allowed(label)
+            if allowed is not None:
+                rows.append((knowledge, response, "supported" if allowed == (0,) else "unsupported"))
+    return _claims(rows)
+
+
+def fever(path: Path) -> Claims:
+    """FEVER three-way with its evidence sentences joined."""
+    rows = [
+        (" ".join(cleaned(s) for s in r["evidence"]), cleaned(str(r["claim"])), _FEVER[str(r["label"])])
+        for r in read_jsonl(path)
+    ]  # type: ignore[attr-defined]
+    return _claims(rows)
+
+
+def nli(path: Path) -> Claims:
+    """Premise, hypothesis, label (gzipped TSV)."""
+    return _claims(
+        [
+            (cleaned(r[0]), cleaned(r[1]), _NLI[r[2].lower()])
+            for r in read_tsv(path)
+            if len(r) == 3 and r[2].lower() in _NLI
+        ]
+    )
+
+
+def decode(path: Path) -> Claims:
+    """The DECODE chit-chat sample: label 0 is a contradiction."""
+    rows = read_csv(path, "\t", csv.QUOTE_NONE)
+    return _claims(
+        [(cleaned(r["seg1"]), cleaned(r["seg2"]), "contradicted" if r["label"] == "0" else "other") for r in rows]
+    )
+
+
+def vista(path: Path) -> Claims:
+    """The VISTA human evaluation: claims of annotated turns against the turn's document, five labels."""
+    evidence, texts, gold, turns = [], [], [], []
+    annotated = [t for conversation in json.loads(path.read_text()) for t in conversation if t.get("human_claims")]
+    for number, turn in enumerate(annotated):
+        for claim in turn["human_claims"]:
+            evidence.append(turn["retrieved_document"])
+            texts.append(claim["claim_text"])
+            gold.append(_VISTA[claim["human_judgement"]])
+            turns.append(number)
+    return Claims(evidence, texts, gold, turns)
+
+
+# name -> (split, path below the data folder, loader)
+SETS: dict[str, tuple[str, str, Callable[[Path], Claims]]] = {
+    "begin_dev_wow": (DEV, "begin/begin_dev_wow.tsv", begin),
+    "begin_dev_cmu": (DEV, "begin/begin_dev_cmu.tsv", begin),
+    "begin_dev_tc": (DEV, "begin/begin_dev_tc.tsv", begin),
+    "faithdial_wow": (DEV, "train/faithdial-audit", faithdial_wow),
+    "fever_dev": (DEV, "train/fever/dev.jsonl.gz", fever),
+    "dnli_dev_3": (DEV, "train/dnli/dev_3.tsv.gz", nli),
+    "decode_sample": (DEV, "train/prosecco/decode_sample.tsv", decode),
+    "vista_human_dev": (DEV, "vista-human/human_eval_dev.json", vista),
+    "begin_test_wow": (TEST, "begin/begin_test_wow.tsv", begin),
+    "fever_test": (TEST, "train/fever/test.jsonl.gz", fever),
+}
+
+
+def load(name: str, data: Path) -> Claims:
+    """One set by name."""
+    _, path, loader = SETS[name]
+    return loader(data / path)

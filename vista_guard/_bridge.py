@@ -1,0 +1,45 @@
+"""The sync door: one background event loop for the process, so that pooled async clients outlive a call."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from functools import lru_cache
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class _BackgroundLoop:
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="vista-guard", daemon=True)
+        self._thread.start()
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        if threading.current_thread() is self._thread:
+            coroutine.close()
+            raise RuntimeError(
+                "a sync call was made from vista-guard's own event loop, where it would wait for itself; await the async one"
+            )
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return future.result()
+        except BaseException:  # Ctrl-C in the caller must stop the work, not only the waiting
+            future.cancel()
+            raise
+
+
+@lru_cache(maxsize=1)
+def _background() -> _BackgroundLoop:
+    return _BackgroundLoop()
+
+
+def run(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Runs a coroutine to its end on the background loop, from any other thread.
+
+    Raises:
+        RuntimeError: called from the background loop itself.
+    """
+    return _background().run(coroutine)

@@ -1,0 +1,92 @@
+"""The only place that turns settings into objects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from vista_guard.errors import ConfigError
+from vista_guard.policies import build_policy
+from vista_guard.protocols import DocumentStore, Embedder, Judge, KnowledgeStore, Policy, Sink
+from vista_guard.settings import Settings
+from vista_guard.types import Persona
+
+
+def assemble(
+    named: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    *,
+    knowledge: KnowledgeStore | None,
+    documents: DocumentStore | None,
+    sinks: Sequence[Sink],
+) -> dict[str, Any]:
+    """Arguments of `Guard`. What is given as an object is used as it is; the rest is built as the settings say.
+
+    Raises:
+        ConfigError: see `Guard.from_settings`.
+    """
+    from vista_guard.stores.embeddings import OnnxEmbedder
+
+    names = {name: value for name, value in named.items() if isinstance(value, str | Path)}
+    loaded = Settings.load(**names, **settings)
+    embedder = OnnxEmbedder()
+    stores = _stores(loaded, embedder, knowledge, documents)
+    return {
+        "judge": _given(named["judge"]) or build_judge(loaded.judge, embedder),
+        "policy": _given(named["policy"]) or build_policy(loaded.policy, loaded.policy_overrides),
+        "persona": _given(named["persona"]) or (Persona.load(loaded.persona) if loaded.persona else None),
+        "sinks": (*sinks, *_report_sinks(loaded)),
+        "limits": loaded.limits,
+        "context": loaded.context,
+        "ungrounded": loaded.ungrounded,
+        **stores,
+    }
+
+
+def build_judge(name: str, embedder: Embedder) -> Judge:
+    """The judge that a settings string names.
+
+    Raises:
+        ConfigError: unknown name, or weights that are missing.
+    """
+    if name != "embedded":
+        raise ConfigError(
+            f"judge is {name!r}; this version knows 'embedded'. Any object with the Judge methods can be passed instead"
+        )
+    from vista_guard.judges.embedded import EmbeddedJudge
+
+    return EmbeddedJudge.load(embedder)
+
+
+def _given(value: Judge | Policy | Persona | str | Path | None) -> Any:
+    return None if isinstance(value, str | Path) else value
+
+
+def _stores(
+    settings: Settings, embedder: Embedder, knowledge: KnowledgeStore | None, documents: DocumentStore | None
+) -> dict[str, Any]:
+    if settings.store == "memory":
+        from vista_guard.stores.knowledge_memory import MemoryKnowledge
+
+        return {"knowledge": knowledge or MemoryKnowledge(embedder), "documents": documents}
+    if knowledge is not None and (documents is not None or not settings.retrieve):
+        return {"knowledge": knowledge, "documents": documents}
+    from vista_guard.stores.documents_chroma import ChromaDocuments
+    from vista_guard.stores.knowledge_chroma import ChromaKnowledge, chroma_client
+    from vista_guard.stores.locations import data_dir
+
+    client = chroma_client(settings.chroma_url or data_dir(settings.data_dir) / "chroma")
+    if settings.retrieve and documents is None:
+        documents = ChromaDocuments(client, embedder)
+    return {"knowledge": knowledge or ChromaKnowledge(client, embedder), "documents": documents}
+
+
+def _report_sinks(settings: Settings) -> tuple[Sink, ...]:
+    if settings.reports is None:
+        return ()
+    from vista_guard.stores.locations import data_dir
+    from vista_guard.stores.reports_sql import SqlReports
+
+    file = settings.reports == "sqlite"
+    return (SqlReports(f"sqlite:///{data_dir(settings.data_dir) / 'reports.sqlite'}" if file else settings.reports),)

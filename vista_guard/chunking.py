@@ -1,0 +1,135 @@
+"""Cuts documents into passages with exact spans, and picks the few that a text can be about. Pure, no model."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain, islice, zip_longest
+from math import log
+
+from vista_guard.errors import ConfigError
+from vista_guard.types import Document, Passage, SourceKind, Span
+
+# From the best place to cut to the worst. A title or an initial ("Dr. Ito", "J. Ito") ends no sentence.
+_CUTS = (
+    re.compile(r"\n[^\S\n]*\n\s*"),
+    re.compile(
+        r"""(?<!\b[A-Z])(?<!\b(?:Dr|Mr|Ms|St|vs))(?<!\b(?:Mrs|Inc))[.!?…]["')\]”’»]{0,3}\s+|[。！？｡]["”’』」）]{0,3}"""
+    ),
+    re.compile(r"\n"),
+    re.compile(r"\s+"),
+)
+
+# Scripts written without spaces are compared character by character.
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+_WORD = re.compile(rf"[^\W_{_UNSPACED}]+")
+_CHARACTER = re.compile(f"[{_UNSPACED}]")
+_NON_SPACE = re.compile(r"\S")
+_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？｡])|\n+")
+
+_STEM = 6
+"""Letters of a word that count, so that "published" meets "publishes": a stemmer for any alphabet, without a dictionary."""
+
+
+def passages(document: Document, *, max_chars: int = 700, overlap: int = 120) -> tuple[Passage, ...]:
+    """Passages of at most `max_chars` characters, in order; neighbours share up to `overlap` characters.
+
+    `text == document.text[span.start:span.end]` for each; every character but white space lies in at least one. Cuts
+    fall between paragraphs, else sentences, else lines, else words. A blank document has none.
+
+    Raises:
+        ConfigError: `overlap` is negative or more than half of `max_chars`.
+    """
+    if max_chars < 1 or not 0 <= overlap * 2 <= max_chars:
+        raise ConfigError(
+            f"passages of {max_chars} characters cannot overlap by {overlap}; give 0 <= overlap <= max_chars / 2"
+        )
+    return tuple(
+        Passage(
+            source=SourceKind.DOCUMENT,
+            source_id=document.id,
+            text=document.text[start:end],
+            title=document.title,
+            span=Span(start=start, end=end),
+        )
+        for start, end in _spans(document.text, max_chars, overlap)
+    )
+
+
+def nearest_passages(query: str, passages: Sequence[Passage], limit: int) -> tuple[Passage, ...]:
+    """At most `limit` of `passages`, in the order given: for each sentence of `query`, those sharing most words.
+
+    Rare words weigh more. Each sentence has its own say, or the longest would take every place. What words cannot fill
+    (another language, say) is filled with the first passages; all are kept when they fit. A cheap sieve before an encoder.
+    """
+    if len(passages) <= limit:
+        return tuple(passages)
+    sentences = [_words(sentence) for sentence in _SENTENCE_END.split(query)]
+    vocabulary = frozenset().union(*sentences)
+    found = [_words(passage.text) & vocabulary for passage in passages]
+    counts = Counter(word for words in found for word in words)
+    weights = {word: log(1 + len(passages) / count) for word, count in counts.items()}
+    rankings = [_ranking(sentence, found, weights) for sentence in sentences if sentence & weights.keys()]
+    chosen = islice(dict.fromkeys(chain(_in_turn(rankings), range(len(passages)))), limit)
+    return tuple(passages[index] for index in sorted(chosen))
+
+
+def _ranking(sentence: frozenset[str], found: Sequence[frozenset[str]], weights: Mapping[str, float]) -> list[int]:
+    """Indices of the passages that share a word with the sentence, nearest first."""
+    scores = {index: sum(weights[word] for word in words & sentence) for index, words in enumerate(found)}
+    return sorted((index for index, score in scores.items() if score), key=scores.__getitem__, reverse=True)
+
+
+def _in_turn(rankings: Sequence[Sequence[int]]) -> Iterator[int]:
+    """The best of each ranking, then the second best of each, and so on."""
+    for place in zip_longest(*rankings):
+        yield from (index for index in place if index is not None)
+
+
+def _words(text: str) -> frozenset[str]:
+    text = text.casefold()
+    words = (word[:_STEM] for word in _WORD.findall(text))
+    return frozenset(chain(words, _CHARACTER.findall("".join(set(text)))))
+
+
+@lru_cache(maxsize=16)
+def _spans(text: str, max_chars: int, overlap: int) -> tuple[tuple[int, int], ...]:
+    spans: list[tuple[int, int]] = []
+    fresh, last = _skip_space(text, 0), len(text.rstrip())  # `fresh`: the first character no passage holds yet
+    start = fresh
+    while fresh < last:
+        latest = start + max_chars
+        cut = last if latest >= last else _cut(text, max(start + max_chars // 2, fresh), latest)
+        spans.append((start, start + len(text[start:cut].rstrip())))
+        fresh = _skip_space(text, cut)
+        start = _skip_space(text, _restart(text, cut, overlap))
+        if fresh >= start + max_chars:  # so much white space that there is nothing to share
+            start = fresh
+    return tuple(spans)
+
+
+def _cut(text: str, earliest: int, latest: int) -> int:
+    """Best place to end a passage within (earliest, latest]: the last of the best kind, else `latest`."""
+    for kind in _CUTS:
+        ends = [match.end() for match in kind.finditer(text, earliest, latest)]
+        if ends:
+            return ends[-1]
+    return latest
+
+
+def _restart(text: str, cut: int, overlap: int) -> int:
+    """Where the next passage starts: the first place of the best kind at most `overlap` characters before `cut`."""
+    inside_word = True
+    for kind in _CUTS:
+        match = kind.search(text, cut - overlap, cut)
+        if match is not None and match.end() < cut:
+            return match.end()
+        inside_word = inside_word and match is None
+    return cut - overlap if inside_word else cut
+
+
+def _skip_space(text: str, start: int) -> int:
+    match = _NON_SPACE.search(text, start)
+    return match.start() if match else len(text)

@@ -1,0 +1,44 @@
+"""The command line. Commands import what they need when they run: `--help` and completion stay quick."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from vista_guard import __version__
+from vista_guard.cli import check, demo, replay, schema
+
+app = typer.Typer(
+    name="vista-guard",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"vista-guard {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Verifies what conversational agents say, claim by claim, before the user reads it."""
+
+
+app.command("demo")(demo.demo)
+app.command("check")(check.check)
+app.command("replay")(replay.replay)
+app.command("schema")(schema.schema)
+
+
+def main() -> None:
+    """Runs the command line and exits."""
+    app(prog_name="vista-guard")

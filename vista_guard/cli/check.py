@@ -1,0 +1,94 @@
+"""`vista-guard check`: one assistant turn, judged and shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from vista_guard.cli.errors import BLOCKED, exit_codes
+
+if TYPE_CHECKING:
+    from vista_guard.guard import Guard
+    from vista_guard.types import Conversation, TurnReport
+
+
+def check(
+    text: Annotated[
+        str | None, typer.Argument(metavar="TEXT", help="The assistant turn; - reads it from stdin.")
+    ] = None,
+    document: Annotated[
+        list[Path] | None,
+        typer.Option("--document", "-d", metavar="FILE", help="A text file the turn is grounded in; may be repeated."),
+    ] = None,
+    conversation: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="What was said before, as JSON: chat messages. Without TEXT, its last assistant turn is checked.",
+        ),
+    ] = None,
+    persona: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What the agent may take for granted: YAML with name, facts.")
+    ] = None,
+    judge: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Who judges.  [default: from the settings, else embedded]")
+    ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="monitor, balanced or strict.  [default: from the settings, else balanced]"),
+    ] = None,
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Where knowledge is kept.  [default: from the settings, else nothing is kept]"
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON and nothing else.")] = False,
+) -> None:
+    """Check one assistant turn.
+
+    Takes the turn apart into claims, verifies each against the documents and shows what was found, what was decided
+    and what would be delivered. Exits with 0 when the turn is delivered, 3 when it is blocked, 2 for wrong usage or
+    input, 1 for other failures.
+    """
+    with exit_codes():
+        import asyncio
+
+        from vista_guard.cli.inputs import conversation_to_check
+        from vista_guard.guard import Guard
+        from vista_guard.settings import Settings
+
+        configured = Settings.load()
+        given = conversation_to_check(
+            text, documents=document or (), conversation=conversation, document_chars=configured.limits.document_chars
+        )
+        stores: dict[str, Any] = {}
+        if data_dir is not None:
+            stores = {"data_dir": data_dir}
+        elif not configured.model_fields_set & {"store", "data_dir", "chroma_url"}:
+            stores = {"store": "memory"}
+        report = asyncio.run(_report(Guard.from_settings(judge=judge, policy=policy, persona=persona, **stores), given))
+        show(report, as_json=as_json)
+    if report.blocked:
+        raise typer.Exit(BLOCKED)
+
+
+def show(report: TurnReport, *, as_json: bool) -> None:
+    """The report on stdout."""
+    if as_json:
+        typer.echo(report.model_dump_json(indent=2).encode())
+        return
+    from rich.console import Console
+
+    from vista_guard.cli.render import report_view
+
+    Console(highlight=False).print(report_view(report))
+
+
+async def _report(guard: Guard, conversation: Conversation) -> TurnReport:
+    try:
+        return await guard.acheck(conversation)
+    finally:
+        await guard.aclose()

@@ -1,0 +1,84 @@
+"""Writes what the documentation says of the command line and of reports from the code, so that it cannot go stale.
+
+`python -m vista_guard.cli.reference` writes; with `--check` it only tells, by exit code 1, that the files are old.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+WIDTH = 80
+DOCS = Path("docs")
+
+INTRODUCTION = """\
+# Command line
+
+This page is written by `make docs` from the commands themselves.
+
+Results go to stdout; progress and errors go to stderr. Exit codes:
+
+| code | meaning |
+|---|---|
+| 0 | the turn is delivered; the replay is complete |
+| 1 | the judge or a store failed |
+| 2 | wrong usage, settings or input; entries of a log that could not be read |
+| 3 | the turn is blocked |
+| 130, 143 | stopped by Ctrl-C, by SIGTERM |
+"""
+
+
+def pages() -> dict[Path, str]:
+    """Each generated file and what belongs into it."""
+    from vista_guard.cli.schema import report_schema
+
+    return {DOCS / "cli.md": cli_page(), DOCS / "report.schema.json": report_schema()}
+
+
+def cli_page() -> str:
+    """Help of every command, as Markdown."""
+    from vista_guard.cli import app
+
+    names = [command.name or "" for command in app.registered_commands]
+    sections = [("vista-guard", help_of())] + [(f"vista-guard {name}", help_of(name)) for name in names]
+    return "\n".join([INTRODUCTION, *(f"## {title}\n\n```text\n{text}```\n" for title, text in sections)])
+
+
+def help_of(*command: str) -> str:
+    """What `vista-guard COMMAND --help` prints on a terminal of `WIDTH` columns."""
+    from typer.testing import CliRunner
+
+    from vista_guard.cli import app
+
+    with _columns(WIDTH):
+        result = CliRunner().invoke(app, [*command, "--help"], prog_name="vista-guard")
+    return "\n".join(line.rstrip() for line in result.stdout.splitlines()) + "\n"
+
+
+@contextmanager
+def _columns(width: int) -> Iterator[None]:
+    before = os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = str(width)
+    try:
+        yield
+    finally:
+        os.environ.pop("COLUMNS")
+        if before is not None:
+            os.environ["COLUMNS"] = before
+
+
+def main() -> None:
+    """Writes or checks the pages of the folder it is called in."""
+    old = {path: text for path, text in pages().items() if not path.exists() or path.read_text("utf-8") != text}
+    if "--check" in sys.argv[1:]:
+        sys.exit(f"{', '.join(map(str, old))} is old; run: make docs" if old else 0)
+    for path, text in old.items():
+        path.write_text(text, encoding="utf-8")
+        print(f"wrote {path}")
+
+
+if __name__ == "__main__":
+    main()

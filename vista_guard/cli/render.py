@@ -1,0 +1,117 @@
+"""A report for people, on a terminal. Texts come from models and documents: they are shown, never obeyed."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import RenderableType
+    from rich.text import Text
+
+    from vista_guard.types import Evidence, Outcome, TurnReport
+
+COLOURS = {
+    "VERIFIED": "green",
+    "OUT_OF_SCOPE": "cyan",
+    "ABSTENTION": "blue",
+    "LACKING_EVIDENCE": "yellow",
+    "CONTRADICTED": "red",
+    "ALLOW": "green",
+    "FLAG": "yellow",
+    "REPAIR": "yellow",
+    "BLOCK": "red",
+    "UNCHECKED": "magenta",
+}
+
+
+TITLES = {
+    "ALLOW": "delivered",
+    "FLAG": "delivered, flagged",
+    "REPAIR": "delivered after repair",
+    "BLOCK": "blocked; delivered instead",
+}
+
+DIRECTIONS = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"})
+"""Unicode's explicit turns of direction, which make text read other than it is stored."""
+
+
+def visible(text: str) -> str:
+    """The text with `�` for what would steer a terminal: escape sequences, control characters, turns of direction."""
+    return "".join("�" if _steers(character) else character for character in text)
+
+
+def _steers(character: str) -> bool:
+    if character in "\n\t":
+        return False
+    return unicodedata.category(character) in ("Cc", "Cs") or unicodedata.bidirectional(character) in DIRECTIONS
+
+
+def report_view(report: TurnReport) -> RenderableType:
+    """What was delivered, each claim with its label, evidence and reason, the decision and the score."""
+    from rich.console import Group
+    from rich.panel import Panel
+    from rich.text import Text
+
+    action = report.decision.action
+    text, colour = Text(visible(report.response)), COLOURS[action]
+    response = Panel(text, title=TITLES[action], title_align="left", border_style=colour)
+    return Group(response, *(_outcome(outcome) for outcome in report.outcomes), _decision(report), _footer(report))
+
+
+def _outcome(outcome: Outcome) -> RenderableType:
+    if outcome.kind == "unchecked":
+        return _claim("UNCHECKED", "UNCHECKED", outcome.claim.text, [_plain(outcome.error)])
+    title = f"{outcome.label} {outcome.confidence:.2f}"
+    details = [*map(_quote, outcome.evidence), _plain(outcome.reason)]
+    return _claim(title, outcome.label, outcome.claim.text, details)
+
+
+def _claim(title: str, colour: str, text: str, details: Sequence[Text]) -> RenderableType:
+    from rich.console import Group
+    from rich.padding import Padding
+    from rich.text import Text
+
+    head = Text.assemble((title, f"bold {COLOURS[colour]}"), f"  {visible(text)}")
+    return Group(head, *(Padding(detail, (0, 0, 0, 4), expand=False) for detail in details))
+
+
+def _plain(text: str) -> Text:
+    from rich.text import Text
+
+    return Text(visible(text), style="dim")
+
+
+def _quote(evidence: Evidence) -> Text:
+    from rich.text import Text
+
+    source = visible(evidence.title or evidence.source_id)
+    quote = (f"“{visible(evidence.quote.strip())}”", "italic")
+    return Text.assemble(quote, (f" {evidence.source} {source}, {evidence.score:.2f}", "dim"))
+
+
+def _decision(report: TurnReport) -> Text:
+    from rich.text import Text
+
+    action = report.decision.action
+    view = (
+        Text("\n").append(str(action), style=f"bold {COLOURS[action]}").append(f": {visible(report.decision.reason)}")
+    )
+    if report.evidence_missing:
+        view.append("\nThere was no evidence to verify against.", style="yellow")
+    return view
+
+
+def _footer(report: TurnReport) -> Text:
+    from rich.text import Text
+
+    from vista_guard.scoring import SAFE
+
+    safe = sum(finding.label in SAFE for finding in report.findings)
+    score = "no VISTA score: nothing was judged"
+    if report.score is not None:
+        score = f"VISTA score {report.score:.2f} ({safe} of {len(report.findings)} judged claims safe)"
+    judge = f"judge {report.judge.name} {report.judge.version}"
+    return Text(f"{score} · {report.timings.total:.0f} ms · {judge} · policy {report.policy}", style="dim")

@@ -1,0 +1,147 @@
+"""`vista-guard replay`: a log through the guard, with progress and a summary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from vista_guard.cli.errors import STOPPED, WRONG_INPUT, exit_codes
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from vista_guard.evaluation.metrics import Summary
+    from vista_guard.guard import Guard
+
+Format = Literal["auto", "reference", "openai", "sharegpt"]
+Claims = Literal["given", "judge"]
+
+
+def replay(
+    log: Annotated[
+        Path, typer.Argument(metavar="LOG", help="Logged conversations: JSON or JSON lines, plain or gzipped.")
+    ],
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="Where the reports go, one a line. Goes on with what is there.")
+    ],
+    judge: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Who judges.  [default: from the settings, else embedded]")
+    ] = None,
+    policy: Annotated[str, typer.Option(metavar="NAME", help="monitor, balanced or strict.")] = "monitor",
+    persona: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What the agent may take for granted: YAML with name, facts.")
+    ] = None,
+    claims: Annotated[
+        Claims,
+        typer.Option(
+            help="given: judge the log's own claims, and only turns that have some. judge: drop them, judge every turn."
+        ),
+    ] = "judge",
+    concurrency: Annotated[
+        int, typer.Option(min=1, metavar="N", help="How many conversations are replayed at once.")
+    ] = 4,
+    log_format: Annotated[Format, typer.Option("--format", help="The log's format; auto looks at it.")] = "auto",
+    limit: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Only the first N conversations.  [default: all]")
+    ] = None,
+) -> None:
+    """Judge every assistant turn of a log.
+
+    Writes one report a line, as soon as it is there. Stopped by Ctrl-C, a full disk or a kill, the same command goes
+    on where it stopped. Knowledge lives in memory: no store is touched. Exits with 0 when all was judged, 2 for wrong
+    usage or input (also when single entries of the log could not be read), 1 for other failures, 130 after Ctrl-C.
+    """
+    with exit_codes():
+        from vista_guard.guard import Guard
+
+        guard = Guard.from_settings(judge=judge, policy=policy, persona=persona, store="memory", reports=None)
+        raise typer.Exit(
+            run(guard, log, out, claims=claims, concurrency=concurrency, log_format=log_format, limit=limit)
+        )
+
+
+def run(
+    guard: Guard,
+    log: Path,
+    out: Path,
+    *,
+    claims: Claims = "judge",
+    concurrency: int = 4,
+    log_format: Format = "auto",
+    limit: int | None = None,
+) -> int:
+    """Replays with a guard of the caller's choice, and closes it. Progress goes to stderr, the summary to stdout.
+
+    Returns:
+        The exit code.
+    """
+    import asyncio
+
+    from rich.console import Console
+
+    from vista_guard.cli.progress import ReplayProgress
+    from vista_guard.evaluation.datasets import LogFormat, count, read_log
+    from vista_guard.evaluation.replay import ClaimsMode, replay
+    from vista_guard.evaluation.tables import summary_table
+
+    entries = islice(read_log(log, None if log_format == "auto" else LogFormat(log_format)), limit)
+    total = count(log) if limit is None else min(count(log), limit)
+    stopped: list[int] = []
+
+    async def judged() -> Summary:
+        stop = asyncio.Event()
+        try:
+            with ReplayProgress(total) as progress, _stopping(stop, stopped, progress.say):
+                return await replay(
+                    guard,
+                    entries,
+                    out,
+                    claims=ClaimsMode(claims),
+                    concurrency=concurrency,
+                    on_progress=progress.update,
+                    stop=stop,
+                )
+        finally:
+            await guard.aclose()
+
+    summary = asyncio.run(judged())
+    Console(highlight=False).print(summary_table(summary))
+    if stopped:
+        typer.echo(f"stopped: {summary.turns} reports are in {out}; run the same command again to go on", err=True)
+        return STOPPED + stopped[0]
+    return WRONG_INPUT if summary.broken else 0
+
+
+@contextmanager
+def _stopping(stop: asyncio.Event, stopped: list[int], say: Callable[[str], None]) -> Iterator[None]:
+    """The first Ctrl-C or SIGTERM sets `stop`; after it they act as ever, so a second one ends the process at once."""
+    import asyncio
+    import signal
+
+    loop = asyncio.get_running_loop()
+    handled = (signal.SIGINT, signal.SIGTERM)
+
+    def begin_to_stop(number: int) -> None:
+        restore()
+        stopped.append(number)
+        stop.set()
+        say("stopping after the turns that are being judged; once more to stop at once")
+
+    def on_signal(number: int, _frame: FrameType | None) -> None:
+        loop.call_soon_threadsafe(begin_to_stop, number)
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    before = {number: signal.signal(number, on_signal) for number in handled}
+    try:
+        yield
+    finally:
+        restore()

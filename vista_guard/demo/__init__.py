@@ -1,0 +1,92 @@
+"""The product in a minute: a museum guide's conversation, guarded live. No key, no network.
+
+The guide is scripted; the guard, the judge and the stores are the ones an application gets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+    from vista_guard.guard import Guard
+    from vista_guard.protocols import Judge
+    from vista_guard.types import TurnReport
+
+POLICY: Mapping[str, Any] = {"rules": {"CONTRADICTED": {"action": "REPAIR"}}}
+"""What the demo changes in the balanced policy: who contradicts a source is asked again, once, and then withheld."""
+
+
+def run(data_dir: Path | None = None, judge: Judge | str = "embedded", console: Console | None = None) -> bool:
+    """Plays and shows the conversation, and compares each turn with what the script expects of it.
+
+    Args:
+        data_dir: where the knowledge is kept; a temporary folder when not given.
+        judge: a judge, or a name that the settings know.
+        console: where it is shown; stdout when not given.
+
+    Returns:
+        Whether every turn came out as scripted. What did not is said on screen.
+
+    Raises:
+        ConfigError, StoreError: the judge or the data folder cannot be used.
+    """
+    from rich.console import Console
+
+    with TemporaryDirectory(ignore_cleanup_errors=True) if data_dir is None else nullcontext(data_dir) as folder:
+        guard = _guard(Path(folder), judge)
+        try:
+            return _play(guard, console or Console(highlight=False))
+        finally:
+            guard.close()
+
+
+def _guard(folder: Path, judge: Judge | str) -> Guard:
+    from vista_guard.demo.museum import persona
+    from vista_guard.guard import Guard
+    from vista_guard.policies import build_policy
+    from vista_guard.settings import Limits
+
+    # Everything that decides the outcome is given here, so that the user's own settings do not change the demo.
+    return Guard.from_settings(
+        judge=judge,
+        policy=build_policy("balanced", POLICY),
+        persona=persona(),
+        store="chroma",
+        chroma_url=None,
+        data_dir=folder,
+        reports=None,
+        retrieve=False,
+        context="none",
+        ungrounded="judge",
+        limits=Limits(),
+    )
+
+
+def _play(guard: Guard, console: Console) -> bool:
+    from vista_guard.demo import museum, screen
+
+    reports: list[TurnReport] = []
+    guarded = guard.wrap(museum.guide, on_report=reports.append)
+
+    def show(view: RenderableType) -> None:
+        console.print(view, width=min(console.width, screen.WIDEST))
+
+    show(screen.opening(museum.persona()))
+    messages: list[dict[str, str]] = []
+    conversation_id = f"demo-{uuid4().hex}"
+    for number, step in enumerate(museum.VISIT, 1):
+        messages.append({"role": "user", "content": step.question})
+        answer = guarded(messages, conversation_id=conversation_id)
+        messages.append({"role": "assistant", "content": answer["answer"]})
+        known = len(museum.persona().facts) + sum(len(report.remembered) for report in reports)
+        show(screen.turn(number, step, reports[-1], known))
+    differing = sum(step.differs(report) is not None for step, report in zip(museum.VISIT, reports, strict=True))
+    show(screen.closing(reports, differing))
+    return not differing

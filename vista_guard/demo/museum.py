@@ -1,0 +1,134 @@
+"""The demo's agent: a museum guide that says what is written here. It stands for any chat agent behind the guard."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from typing import Any
+
+from vista_guard.types import Action, Document, Finding, Label, Outcome, Persona, TurnReport
+
+_DATA = files("vista_guard.demo")
+
+Labels = tuple[Label, ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One question, what the guide drafts for it, and what should become of that.
+
+    `drafts` are said one after the other: the second when the guide is asked again. `labels` are those that the claims of
+    each draft should get.
+    """
+
+    title: str
+    question: str
+    drafts: tuple[str, ...]
+    documents: tuple[str, ...]
+    action: Action
+    labels: tuple[Labels, ...]
+
+    def differs(self, report: TurnReport) -> str | None:
+        """What came out otherwise than scripted, for people; None when all is as it should be."""
+        found = tuple(_labels(outcomes) for outcomes in (*(past.outcomes for past in report.attempts), report.outcomes))
+        expected, got = (_told(self.action, self.labels), _told(report.decision.action, found))
+        return None if expected == got else f"expected {expected}, got {got}"
+
+
+VISIT: tuple[Step, ...] = (
+    Step(
+        title="an answer that holds up",
+        question="When did the museum open, and who founded it?",
+        drafts=("The museum opened in 1931. It was founded by the clockmaker Ilse Marren.",),
+        documents=("history",),
+        action=Action.ALLOW,
+        labels=((Label.VERIFIED, Label.VERIFIED),),
+    ),
+    Step(
+        title="an opinion: nothing to verify",
+        question="What do you like about working here?",
+        drafts=("I love the smell of the old wood in here.",),
+        documents=("history",),
+        action=Action.ALLOW,
+        labels=((Label.OUT_OF_SCOPE,),),
+    ),
+    Step(
+        title="an honest “I don't know”",
+        question="How many clocks are there, and what are they worth?",
+        drafts=("The museum's collection holds 412 clocks. I don't know what they are worth.",),
+        documents=("collection",),
+        action=Action.ALLOW,
+        labels=((Label.VERIFIED, Label.ABSTENTION),),
+    ),
+    Step(
+        title="a claim that no source supports: delivered, but flagged",
+        question="Who built the Moon Clock?",
+        drafts=("The Moon Clock was built by Piet Oskamp in 1874. Oskamp had learned his trade in Vienna.",),
+        documents=("moon-clock",),
+        action=Action.FLAG,
+        labels=((Label.VERIFIED, Label.LACKING_EVIDENCE),),
+    ),
+    Step(
+        title="the document says otherwise, and the guide insists",
+        question="Are you still open at eight?",
+        drafts=(
+            "The museum closes at nine in the evening.",
+            "The museum closes at nine o'clock in the evening.",
+        ),
+        documents=("hours",),
+        action=Action.BLOCK,
+        labels=((Label.CONTRADICTED,), (Label.CONTRADICTED,)),
+    ),
+    Step(
+        title="it contradicts what it said itself, three turns earlier",
+        question="So it is a rather small collection?",
+        drafts=("The museum's collection holds only 90 clocks.", "There are only 90 clocks in the collection."),
+        documents=("tickets",),
+        action=Action.BLOCK,
+        labels=((Label.CONTRADICTED,), (Label.CONTRADICTED,)),
+    ),
+    Step(
+        title="asked again, the guide gets it right",
+        question="What does a ticket cost?",
+        drafts=("A ticket for adults costs four crowns.", "A ticket for adults costs nine crowns."),
+        documents=("tickets",),
+        action=Action.REPAIR,
+        labels=((Label.CONTRADICTED,), (Label.VERIFIED,)),
+    ),
+)
+"""The visitor's questions, in order."""
+
+
+def guide(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Answers the last question as scripted, with the documents it “retrieved”.
+
+    Like any agent it knows the guard only by being asked again: then notes follow the question, one for each draft that
+    was not delivered.
+    """
+    steps = {step.question: step for step in VISIT}
+    said = [message["content"] for message in messages if message["role"] == "user"]
+    asked = max(place for place, content in enumerate(said) if content in steps)
+    step = steps[said[asked]]
+    draft = step.drafts[min(len(said) - 1 - asked, len(step.drafts) - 1)]
+    return {"answer": draft, "documents": [document(name) for name in step.documents]}
+
+
+def persona() -> Persona:
+    """What the guide may take for granted about itself."""
+    with as_file(_DATA.joinpath("persona.yaml")) as path:
+        return Persona.load(path)
+
+
+def document(name: str) -> Document:
+    """A document of the museum. Its first line is its title."""
+    title, text = _DATA.joinpath("documents", f"{name}.md").read_text(encoding="utf-8").split("\n", 1)
+    return Document(id=name, title=title.removeprefix("# "), text=text.strip())
+
+
+def _labels(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
+    return tuple(str(outcome.label) if isinstance(outcome, Finding) else "unchecked" for outcome in outcomes)
+
+
+def _told(action: Action, drafts: Sequence[Sequence[str]]) -> str:
+    return f"{action} after " + ", then ".join(" + ".join(labels) or "no claim" for labels in drafts)

@@ -1,0 +1,1 @@
+"""Logs and benchmarks through the same guard: readers, replay, metrics and tables."""

@@ -1,0 +1,93 @@
+"""Logs as a stream of conversations: one reader for each format, found by what the file looks like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+from pathlib import Path
+
+from vista_guard.errors import InputError
+from vista_guard.evaluation.datasets import openai_messages, reference, sharegpt
+from vista_guard.evaluation.datasets.detect import PATIENCE, LogFormat, detect, recognise
+from vista_guard.evaluation.datasets.source import BrokenEntry, LoggedConversation, Value, count, values
+from vista_guard.types import Conversation
+
+__all__ = ["BrokenEntry", "LogFormat", "LoggedConversation", "count", "detect", "read_log"]
+
+PARSERS = {
+    LogFormat.REFERENCE: reference.parse,
+    LogFormat.OPENAI: openai_messages.parse,
+    LogFormat.SHAREGPT: sharegpt.parse,
+}
+
+
+def read_log(path: Path, log_format: LogFormat | None = None) -> Iterator[LoggedConversation | BrokenEntry]:
+    """Conversations in the file's order, and in their place what could not be read.
+
+    Every conversation has an id, and no two the same: one without is named after its line, and one that repeats an
+    earlier id gets `#2`, `#3`, … appended, the same at every reading.
+
+    Args:
+        path: a JSON list or JSON lines, plain or gzipped. Lines are streamed.
+        log_format: the format; detected when not given.
+
+    Raises:
+        InputError: the file as a whole cannot be read, or its format is not known.
+    """
+    found = values(path)
+    if log_format is None:
+        head = list(_head(found))
+        log_format, found = recognise(path, head), chain(head, found)
+    taken: set[str] = set()
+    for value in found:
+        if isinstance(value, BrokenEntry):
+            yield value
+            continue
+        try:
+            entry = PARSERS[log_format](value)
+            _check_texts(entry.conversation)
+        except InputError as exc:
+            yield BrokenEntry(f"{path} {value.place}", str(exc))
+        else:
+            yield _renamed(entry, taken)
+
+
+def _head(found: Iterable[Value | BrokenEntry]) -> Iterator[Value | BrokenEntry]:
+    """Up to and with the first value."""
+    for entry in islice(found, PATIENCE):
+        yield entry
+        if isinstance(entry, Value):
+            return
+
+
+def _check_texts(conversation: Conversation) -> None:
+    """Refuses what no store and no report can hold."""
+    _check_text("the conversation's id", str(conversation.id))
+    for index, turn in enumerate(conversation.turns):
+        _check_text(f"turn {index}", turn.text)
+        for document in turn.documents:
+            _check_text(f"turn {index}: the id of a document", document.id)
+            _check_text(f"turn {index}: document {document.id!r}", document.text)
+        for claim in turn.claims or ():
+            _check_text(f"turn {index}: claim {claim.id}", claim.text)
+
+
+def _check_text(what: str, text: str) -> None:
+    if "\x00" in text:
+        raise InputError(f"{what} holds a NUL character at position {text.index(chr(0))}; remove it")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as exc:
+        raise InputError(f"{what} holds half a surrogate pair at position {exc.start}; repair it") from exc
+
+
+def _renamed(entry: LoggedConversation, taken: set[str]) -> LoggedConversation:
+    base = name = str(entry.conversation.id)
+    number = 1
+    while name in taken:
+        number += 1
+        name = f"{base}#{number}"
+    taken.add(name)
+    if name == base:
+        return entry
+    return LoggedConversation(entry.conversation.model_copy(update={"id": name}), entry.labels, entry.line)

@@ -1,0 +1,206 @@
+"""Reports on disk, one `TurnReport` a line, that survive a kill at any moment and can be gone on with.
+
+Beside `reports.jsonl` lies `reports.jsonl.run.json`, which says how the reports were made: only a run that judges in
+the same way may add to them. It is a file of its own so that every line of the reports is a report.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from io import FileIO
+from pathlib import Path
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from vista_guard.errors import ConfigError, StoreError
+from vista_guard.types import JudgeInfo, TurnReport
+
+SYNC_SECONDS = 1.0
+"""At most so much work is lost when the machine loses power. A killed process loses nothing that was written."""
+
+
+class RunIdentity(BaseModel):
+    """What must be the same for reports to be comparable."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    judge: JudgeInfo
+    policy: str
+    rules: str | None = None
+    """Fingerprint of the policy's rules."""
+    persona: str | None = None
+    """Key of the persona."""
+    context: str
+    ungrounded: str
+    claims: str
+
+
+class ReportFile:
+    """Reports of one run, open for adding. Holds an exclusive lock: two replays never write into one file."""
+
+    def __init__(self, path: Path, file: FileIO, index: dict[str, list[int]], end: int) -> None:
+        self.path = path
+        self._file = file
+        self._index = index
+        self._end = end
+        self._lines = sum(map(len, index.values()))
+        self._synced = time.monotonic()
+
+    @classmethod
+    def open(cls, path: Path, identity: RunIdentity) -> Self:
+        """Opens or creates the file; a last line that was cut off in the middle of writing is dropped.
+
+        Raises:
+            ConfigError: it was made in another way, holds something else, is in use, or cannot be opened.
+        """
+        try:
+            if path.exists() and not path.is_file():
+                raise ConfigError(f"{path} is no regular file. Choose another --out")
+            file = FileIO(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644), "r+")
+        except OSError as exc:
+            raise ConfigError(f"{path} cannot be written: {exc.strerror}. Choose another --out") from exc
+        try:
+            _lock(path, file)
+            _claim(path, identity, empty=os.fstat(file.fileno()).st_size == 0)
+            index, end = _scan(path, file)
+            file.truncate(end)
+            file.seek(end)
+        except BaseException:
+            file.close()
+            raise
+        return cls(path, file, index, end)
+
+    @property
+    def lines(self) -> int:
+        """How many reports are safely in the file."""
+        return self._lines
+
+    def reports(self, conversation_id: str) -> list[TurnReport]:
+        """What the file held about a conversation when it was opened, in the order of turns."""
+        found = [_report(self.path, self._line_at(offset)) for offset in self._index.get(conversation_id, ())]
+        return sorted(found, key=lambda report: report.turn_index)
+
+    def append(self, report: TurnReport) -> None:
+        """Writes one line. Nothing of it stays when that fails.
+
+        Raises:
+            StoreError: the disk is full or gone; says how many reports are safe.
+        """
+        line = report.model_dump_json().encode() + b"\n"
+        try:
+            self._file.seek(self._end)
+            rest = memoryview(line)
+            while rest:
+                rest = rest[self._file.write(rest) or 0 :]
+            if time.monotonic() - self._synced >= SYNC_SECONDS:
+                self._sync()
+        except OSError as exc:
+            with suppress(OSError):
+                self._file.truncate(self._end)
+            raise self._failed(exc) from exc
+        self._end += len(line)
+        self._lines += 1
+
+    def close(self) -> None:
+        """Brings all to the disk and lets the lock go.
+
+        Raises:
+            StoreError: the disk refused.
+        """
+        try:
+            self._sync()
+        except OSError as exc:
+            raise self._failed(exc) from exc
+        finally:
+            self._file.close()
+
+    def _sync(self) -> None:
+        os.fsync(self._file.fileno())
+        self._synced = time.monotonic()
+
+    def _line_at(self, offset: int) -> bytes:
+        self._file.seek(offset)
+        line = b""
+        while not line.endswith(b"\n") and (block := self._file.read(65_536)):
+            line += block[: block.index(b"\n") + 1] if b"\n" in block else block
+        return line
+
+    def _failed(self, error: OSError) -> StoreError:
+        return StoreError(
+            f"{self.path} cannot be written: {error.strerror}. {self._lines} reports are safe in it; make room and run "
+            "the same command again, it goes on where this run stopped"
+        )
+
+
+def _scan(path: Path, file: FileIO) -> tuple[dict[str, list[int]], int]:
+    """Offsets of the reports by conversation, and where the last whole one ends."""
+    index: dict[str, list[int]] = {}
+    end = 0
+    with open(file.fileno(), "rb", closefd=False) as reader:
+        lines = iter(reader)
+        for line in lines:
+            try:
+                report = _report(path, line)
+            except ConfigError:
+                if next(lines, None) is not None:
+                    raise
+                break
+            index.setdefault(report.conversation_id or "", []).append(end)
+            end += len(line)
+    return index, end
+
+
+def _report(path: Path, line: bytes) -> TurnReport:
+    try:
+        if not line.endswith(b"\n"):
+            raise ValueError("the line is cut off")
+        return TurnReport.model_validate_json(line)
+    except ValueError as exc:
+        raise ConfigError(f"{path} holds a line that is no report: {line[:80]!r}. Choose another --out") from exc
+
+
+def _claim(path: Path, identity: RunIdentity, *, empty: bool) -> None:
+    """Writes the identity beside a new file; holds it against that of one that is gone on with."""
+    beside = path.with_name(path.name + ".run.json")
+    if empty:
+        partial = beside.with_name(beside.name + ".partial")
+        try:
+            partial.write_text(identity.model_dump_json(indent=2) + "\n", encoding="utf-8")
+            partial.replace(beside)
+        except OSError as exc:
+            raise ConfigError(f"{beside} cannot be written: {exc.strerror}. Choose another --out") from exc
+        return
+    try:
+        made = RunIdentity.model_validate_json(beside.read_bytes())
+    except (OSError, ValidationError) as exc:
+        unknown = f"{path} is not empty, and no {beside.name} says how it was made"
+        raise ConfigError(f"{unknown}. Choose another --out") from exc
+    differences = [
+        f"{name} {_shown(getattr(made, name))} instead of {_shown(getattr(identity, name))}"
+        for name in RunIdentity.model_fields
+        if getattr(made, name) != getattr(identity, name)
+    ]
+    if differences:
+        found = f"{path} was made with {', '.join(differences)}"
+        raise ConfigError(f"{found}. Choose another --out, or run with what it was made with")
+
+
+def _shown(value: object) -> str:
+    return f"{value.name} {value.version}" if isinstance(value, JudgeInfo) else str(value)
+
+
+def _lock(path: Path, file: FileIO) -> None:
+    """Let go by the system when the process ends, however it ends. Not taken on Windows and on disks that have no locks."""
+    try:
+        import fcntl
+    except ImportError:
+        return
+    try:
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as exc:
+        raise ConfigError(f"{path} is being written by another replay. Choose another --out, or wait for it") from exc
+    except OSError:  # Some network file systems.
+        return

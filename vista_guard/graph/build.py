@@ -1,0 +1,129 @@
+"""The wiring: which stage follows which. The stages know nothing of LangGraph, and LangGraph nothing of claims."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from time import perf_counter
+from typing import Annotated, Any, TypedDict
+
+from langchain_core.runnables import RunnableConfig, RunnableLambda
+from langgraph.channels import UntrackedValue
+from langgraph.config import get_stream_writer
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+
+from vista_guard import _bridge
+from vista_guard.graph.categorize import categorize
+from vista_guard.graph.decide import decide
+from vista_guard.graph.decompose import decompose
+from vista_guard.graph.gather import gather
+from vista_guard.graph.remember import remember
+from vista_guard.graph.repair import repair
+from vista_guard.graph.report import report
+from vista_guard.graph.state import Emit, Parts, Work
+from vista_guard.graph.verify import verify
+from vista_guard.types import Action, RepairMode
+
+Stage = Callable[[Work, Parts, Emit], Awaitable[Work]]
+
+Leave = Callable[[Work], Mapping[str, Any]]
+"""Makes the host's state update from finished work."""
+
+STAGES: Mapping[str, Stage] = {
+    "gather": gather,
+    "decompose": decompose,
+    "verify": verify,
+    "categorize": categorize,
+    "decide": decide,
+    "repair": repair,
+    "remember": remember,
+    "report": report,
+}
+
+
+class GuardState(TypedDict, total=False):
+    """`guard` is the turn on its way. Untracked: it is in no checkpoint, so a withheld draft is in none either."""
+
+    guard: Annotated[Work, UntrackedValue]
+
+
+AnyGraph = CompiledStateGraph[Any, Any, Any, Any]
+
+
+def build_graph(
+    parts: Parts,
+    *,
+    agent: RunnableLambda[Any, Any] | None = None,
+    leave: Leave | None = None,
+    schema: type[Any] = GuardState,
+    input_schema: type[Any] | None = None,
+    checkpointer: Any = None,
+    name: str = "vista_guard",
+) -> AnyGraph:
+    """The compiled state machine.
+
+    Args:
+        parts: the guard's collaborators.
+        agent: node that puts a `Work` with the agent's draft into the state; without it the graph starts at gather.
+        leave: the host's own state update, made from the finished work.
+        schema: the host's state with the channels of `GuardState`.
+        input_schema: what callers pass in, when that is not all of `schema`.
+        checkpointer: the host's checkpointer.
+        name: how the graph is called in traces and as a sub-graph.
+    """
+    builder = StateGraph(schema, input_schema=input_schema)
+    for stage_name, stage in STAGES.items():
+        builder.add_node(stage_name, _node(stage_name, stage, parts, leave if stage_name == "report" else None))
+    if agent is not None:
+        builder.add_node("agent", agent)
+        builder.add_conditional_edges("agent", _after_agent, {"gather": "gather", "end": END})
+    builder.add_edge(START, "agent" if agent is not None else "gather")
+    for before, after in (
+        ("gather", "decompose"),
+        ("decompose", "verify"),
+        ("verify", "categorize"),
+        ("categorize", "decide"),
+    ):
+        builder.add_edge(before, after)
+    builder.add_conditional_edges("decide", _after_decide, {"repair": "repair", "remember": "remember"})
+    after_repair = ["remember", "agent"] if agent is not None else ["remember"]
+    builder.add_conditional_edges("repair", _after_repair, after_repair)
+    builder.add_edge("remember", "report")
+    builder.add_edge("report", END)
+    compiled: AnyGraph = builder.compile(checkpointer=checkpointer, name=name)
+    # What a stream of values or updates shows is the host's state only: never the turn that is still being judged.
+    compiled.stream_channels = [key for key in compiled.stream_channels_list if key != "guard"] or "guard"
+    return compiled
+
+
+def _after_agent(state: GuardState) -> str:
+    # An agent that only called a tool, or said nothing, made no claim: there is no turn to judge.
+    return "gather" if state["guard"].spoke else "end"
+
+
+def _after_decide(state: GuardState) -> str:
+    return "repair" if state["guard"].decided.action is Action.REPAIR else "remember"
+
+
+def _after_repair(state: GuardState) -> str:
+    return "agent" if state["guard"].repair is RepairMode.REGENERATE else "remember"
+
+
+def _node(name: str, stage: Stage, parts: Parts, leave: Leave | None) -> RunnableLambda[GuardState, Any]:
+    """A stage as a node with a sync and an async door."""
+
+    async def step(state: GuardState, emit: Emit) -> Any:
+        started = perf_counter()
+        work = await stage(state["guard"], parts, emit)
+        spent = {**work.timings, name: work.timings.get(name, 0.0) + (perf_counter() - started) * 1000}
+        if name == "report":
+            return {"guard": work, **(leave(work) if leave else {})}
+        return {"guard": work.with_(timings=spent)}
+
+    def node(state: GuardState, config: RunnableConfig) -> Any:
+        return _bridge.run(step(state, get_stream_writer()))
+
+    async def anode(state: GuardState, config: RunnableConfig) -> Any:
+        return await step(state, get_stream_writer())
+
+    return RunnableLambda(node, afunc=anode, name=name)

@@ -1,0 +1,212 @@
+"""Wraps an agent in the state machine and gives back the same kind of object."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, cast, get_type_hints
+
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, RemoveMessage
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.config import ensure_config
+from langgraph.channels import EphemeralValue, UntrackedValue
+from langgraph.graph.message import add_messages
+from langgraph.graph.state import CompiledStateGraph
+from typing_extensions import TypedDict
+
+from vista_guard.errors import ConfigError
+from vista_guard.graph.agent import (
+    AgentCall,
+    FindDocuments,
+    agent_node,
+    call_function,
+    call_runnable,
+    delivered,
+    is_async,
+)
+from vista_guard.graph.build import AnyGraph, build_graph
+from vista_guard.graph.hosts import read_request
+from vista_guard.graph.state import Parts, Work
+from vista_guard.types import TurnReport
+
+OnReport = Callable[[TurnReport], object]
+
+
+class GuardedMessages(TypedDict, total=False):
+    """State of `guard.graph(agent)` when the agent brings none of its own."""
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    documents: Annotated[Sequence[Any], EphemeralValue]
+    """Documents of the turn that is asked for; those of an earlier turn must not linger in the state."""
+    report: Annotated[TurnReport, UntrackedValue]
+    guard: Annotated[Work, UntrackedValue]
+
+
+def wrap(agent: Any, parts: Parts, *, documents: FindDocuments | None = None, on_report: OnReport | None = None) -> Any:
+    """A callable for a callable, a Runnable for a Runnable, a compiled graph for a compiled graph.
+
+    Raises:
+        ConfigError: the agent is none of these.
+    """
+    if isinstance(agent, CompiledStateGraph):
+        return graph(agent, parts, documents=documents, on_report=on_report)
+    if not isinstance(agent, Runnable) and not callable(agent):
+        raise ConfigError(
+            f"the agent is {type(agent).__name__}; wrap a callable, a LangChain Runnable or a compiled LangGraph"
+        )
+    machine = build_graph(
+        parts, agent=agent_node(lambda state, config: cast(Work, state["guard"]), lambda work: {}, documents)
+    )
+    if isinstance(agent, Runnable):
+        return GuardedRunnable(agent, machine, on_report)
+    return _guarded_function(agent, machine, on_report)
+
+
+def graph(
+    agent: Any,
+    parts: Parts,
+    *,
+    documents: FindDocuments | None = None,
+    on_report: OnReport | None = None,
+    checkpointer: Any = None,
+) -> AnyGraph:
+    """The compiled state machine around the agent, with the host's own state and `messages` in it.
+
+    The agent's checkpointer, when it has one, is taken over: inside, the agent runs without, so that no checkpoint ever
+    holds a draft that was not delivered.
+    """
+    call, schema, input_schema = _message_agent(agent)
+    keys = set(get_type_hints(schema))
+
+    def enter(state: Mapping[str, Any], config: RunnableConfig) -> Work:
+        request = {key: value for key, value in state.items() if key not in ("guard", "report")}
+        conversation = read_request(request).model_copy(update={"id": _thread(config)})
+        return Work(conversation=conversation, request=request, call=call)
+
+    def leave(work: Work) -> dict[str, Any]:
+        update = _state_update(work, keys)
+        if work.report is None:
+            return update
+        if on_report is not None:
+            on_report(work.report)
+        return {**update, "report": work.report}
+
+    own = getattr(agent, "checkpointer", None) if isinstance(agent, CompiledStateGraph) else None
+    return build_graph(
+        parts,
+        agent=agent_node(enter, leave, documents),
+        leave=leave,
+        schema=schema,
+        input_schema=input_schema,
+        checkpointer=checkpointer if checkpointer is not None else own,
+    )
+
+
+class GuardedRunnable(Runnable[Any, Any]):
+    """A Runnable whose answers went through the guard. Its stream yields the delivered answer, whole."""
+
+    def __init__(self, agent: Runnable[Any, Any], machine: AnyGraph, on_report: OnReport | None) -> None:
+        self._agent, self._machine, self._on_report = agent, machine, on_report
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """As the agent's own; `configurable.thread_id` names the conversation."""
+        run = ensure_config(config)
+        return _deliver(self._machine.invoke(self._start(input, run, kwargs), run), self._on_report)
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """As the agent's own; `configurable.thread_id` names the conversation."""
+        run = ensure_config(config)
+        return _deliver(await self._machine.ainvoke(self._start(input, run, kwargs), run), self._on_report)
+
+    def _start(self, request: Any, config: RunnableConfig, kwargs: Mapping[str, Any]) -> dict[str, Work]:
+        return _start(request, call_runnable(self._agent, **kwargs), _thread(config))
+
+
+def _guarded_function(agent: Callable[..., Any], machine: AnyGraph, on_report: OnReport | None) -> Callable[..., Any]:
+    if is_async(agent):
+
+        async def aguarded(request: Any, *args: Any, conversation_id: str | None = None, **kwargs: Any) -> Any:
+            start = _start(request, call_function(agent, *args, **kwargs), conversation_id)
+            return _deliver(await machine.ainvoke(start), on_report)
+
+        return _named_like(agent, aguarded)
+
+    def guarded(request: Any, *args: Any, conversation_id: str | None = None, **kwargs: Any) -> Any:
+        start = _start(request, call_function(agent, *args, **kwargs), conversation_id)
+        return _deliver(machine.invoke(start), on_report)
+
+    return _named_like(agent, guarded)
+
+
+def _named_like(agent: Callable[..., Any], guarded: Callable[..., Any]) -> Callable[..., Any]:
+    # An instance with __call__ has no name of its own to pass on.
+    return functools.wraps(agent)(guarded) if hasattr(agent, "__name__") else guarded
+
+
+def _start(request: Any, call: AgentCall, conversation_id: str | None) -> dict[str, Work]:
+    conversation = read_request(request).model_copy(update={"id": conversation_id} if conversation_id else {})
+    return {"guard": Work(conversation=conversation, request=request, call=call)}
+
+
+def _deliver(state: Mapping[str, Any], on_report: OnReport | None) -> Any:
+    work: Work = state["guard"]
+    if on_report is not None and work.report is not None:
+        on_report(work.report)
+    return delivered(work)
+
+
+def _message_agent(agent: Any) -> tuple[AgentCall, type[Any], type[Any] | None]:
+    """How to ask the agent, the state it needs, and what callers may pass in."""
+    if isinstance(agent, CompiledStateGraph):
+        inner = agent.copy(update={"checkpointer": False})
+        hints = get_type_hints(agent.builder.state_schema, include_extras=True)
+        extra = get_type_hints(GuardedMessages, include_extras=True)
+        schema = TypedDict("GuardedState", {**extra, **hints}, total=False)  # type: ignore[misc]  # made from the agent's own
+        return call_runnable(inner), schema, None
+    if isinstance(agent, Runnable):
+        return _on_messages(call_runnable(agent)), GuardedMessages, None
+    if callable(agent):
+        return _on_messages(call_function(agent)), GuardedMessages, None
+    raise ConfigError(
+        f"the agent is {type(agent).__name__}; give a callable, a LangChain Runnable or a compiled LangGraph"
+    )
+
+
+def _on_messages(call: AgentCall) -> AgentCall:
+    """A callable or Runnable takes the list of messages, and its answer is one more."""
+
+    async def ask(request: Mapping[str, Any], config: RunnableConfig) -> Any:
+        return await call.asynchronous(request["messages"], config)
+
+    return AgentCall(sync=lambda request, config: call.sync(request["messages"], config), asynchronous=ask)
+
+
+def _state_update(work: Work, keys: set[str]) -> dict[str, Any]:
+    reply = delivered(work)
+    if isinstance(reply, BaseMessage):
+        return {"messages": [reply]}
+    if not isinstance(reply, Mapping) or "messages" not in reply:
+        return {"messages": [AIMessage(content=work.response or "")]} if work.spoke else {}
+    before = {message.id: message for message in work.request.get("messages", ()) if isinstance(message, BaseMessage)}
+    after = {message.id for message in reply["messages"]}
+    new = [message for message in _answer(reply["messages"]) if before.get(message.id) != message]
+    removed = [RemoveMessage(id=identity) for identity in before if identity and identity not in after]
+    others = {
+        key: value
+        for key, value in reply.items()
+        if key in keys and key != "messages" and work.request.get(key) is not value
+    }
+    return {**others, "messages": [*removed, *new]}
+
+
+def _answer(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
+    """What follows the last human message: a regenerated run has the withheld draft and the note on it before that."""
+    for place in range(len(messages) - 1, -1, -1):
+        if messages[place].type == "human":
+            return messages[place + 1 :]
+    return messages
+
+
+def _thread(config: RunnableConfig) -> str | None:
+    thread = (config.get("configurable") or {}).get("thread_id")
+    return str(thread) if thread not in (None, "") else None

@@ -1,0 +1,297 @@
+"""The one door: a conversation goes in, a report comes out."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
+from uuid import uuid4
+
+from vista_guard import _bridge
+from vista_guard.errors import ConfigError, InputError
+from vista_guard.protocols import DocumentStore, Judge, KnowledgeStore, Policy, Sink
+from vista_guard.types import Conversation, Document, Persona, Role, Turn, TurnReport
+
+if TYPE_CHECKING:
+    from vista_guard.graph.agent import AnyRunnable, FindDocuments
+    from vista_guard.graph.build import AnyGraph
+    from vista_guard.graph.state import Parts
+    from vista_guard.graph.wrap import OnReport
+    from vista_guard.settings import Limits
+
+Answer = TypeVar("Answer")
+
+
+class Guard:
+    """Judges assistant turns, and wraps agents so that nothing reaches the user before it was judged.
+
+    Safe to share between threads and tasks. Conversations with an `id` build up knowledge; anonymous ones leave none.
+
+    Args:
+        judge: decomposes, verifies and categorises.
+        policy: a policy, or the name of a preset: monitor, balanced, strict.
+        knowledge: what conversations establish; kept in memory when not given.
+        documents: retrieved from when a turn brings no documents.
+        persona: what the agent may take for granted about itself.
+        sinks: take every finished report.
+        limits: most that a turn may bring.
+        context: `full` lets the judge see the history too (VISTA+ctx, §7).
+        ungrounded: `trust` reproduces the reference implementation for turns without documents.
+
+    Attributes:
+        parts: the collaborators, frozen.
+    """
+
+    def __init__(
+        self,
+        judge: Judge,
+        policy: Policy | str = "balanced",
+        *,
+        knowledge: KnowledgeStore | None = None,
+        documents: DocumentStore | None = None,
+        persona: Persona | None = None,
+        sinks: Sequence[Sink] = (),
+        limits: Limits | None = None,
+        context: Literal["none", "full"] = "none",
+        ungrounded: Literal["judge", "trust"] = "judge",
+    ) -> None:
+        from vista_guard.graph.state import Parts
+        from vista_guard.policies import build_policy
+        from vista_guard.settings import Limits
+
+        self.parts: Parts = Parts(
+            judge=judge,
+            policy=build_policy(policy) if isinstance(policy, str) else policy,
+            knowledge=knowledge if knowledge is not None else _memory_knowledge(),
+            documents=documents,
+            persona=persona,
+            sinks=tuple(sinks),
+            limits=limits or Limits(),
+            context=context,
+            ungrounded=ungrounded,
+        )
+
+    @classmethod
+    def from_settings(
+        cls,
+        *,
+        judge: Judge | str | None = None,
+        policy: Policy | str | None = None,
+        persona: Persona | str | Path | None = None,
+        knowledge: KnowledgeStore | None = None,
+        documents: DocumentStore | None = None,
+        sinks: Sequence[Sink] = (),
+        **settings: Any,
+    ) -> Self:
+        """A guard from arguments, environment and settings file (see `Settings`); objects may be given in place of names.
+
+        Raises:
+            ConfigError: an unknown name, a value that makes no sense, or a missing file.
+        """
+        from vista_guard.assembly import assemble
+
+        named = {"judge": judge, "policy": policy, "persona": persona}
+        return cls(**assemble(named, settings, knowledge=knowledge, documents=documents, sinks=sinks))
+
+    def check(self, conversation: Conversation) -> TurnReport:
+        """Judges the conversation's last assistant turn; what came after it is not looked at.
+
+        Raises:
+            InputError: there is no assistant turn, or it is over a limit.
+        """
+        return _bridge.run(self.acheck(conversation))
+
+    async def acheck(self, conversation: Conversation) -> TurnReport:
+        """As `check`."""
+        return await self._judge(self._last_turn(conversation))
+
+    async def stream(self, conversation: Conversation) -> AsyncIterator[Mapping[str, Any]]:
+        """As `acheck`, event by event: `finding` and `unchecked` as they are judged, `decision`, and last `report`."""
+        from vista_guard.graph.state import Work
+
+        work = Work(conversation=self._last_turn(conversation))
+        async for event in self._checking.astream({"guard": work}, stream_mode="custom"):
+            yield event
+
+    async def areplay(
+        self,
+        conversation: Conversation,
+        *,
+        done: Sequence[TurnReport] = (),
+        turns: Collection[int] | None = None,
+    ) -> AsyncGenerator[TurnReport, None]:
+        """Judges every assistant turn of a logged conversation, in order.
+
+        Args:
+            conversation: what was said. Its id names the knowledge; an anonymous one is forgotten at the end.
+            done: reports of an interrupted replay: their turns are not judged again, what they remembered is known again.
+            turns: places of the turns to judge; all assistant turns when not given.
+        """
+        owned = conversation if conversation.id else conversation.model_copy(update={"id": f"replay-{uuid4().hex}"})
+        finished = {report.turn_index: report for report in done}
+        try:
+            for index, turn in enumerate(owned.turns):
+                if turn.role is not Role.ASSISTANT or (turns is not None and index not in turns):
+                    continue
+                if index in finished:
+                    await self._restore(owned.id or "", finished[index])
+                else:
+                    report = await self._judge(owned.up_to(index), catch_up=False)
+                    yield report.model_copy(update={"conversation_id": conversation.id})
+        finally:
+            if conversation.id is None:
+                await self.parts.knowledge.forget(owned.id or "")
+
+    def replay(self, conversation: Conversation) -> Iterator[TurnReport]:
+        """As `areplay`, for the whole conversation."""
+
+        async def reports() -> list[TurnReport]:
+            return [report async for report in self.areplay(conversation)]
+
+        yield from _bridge.run(reports())
+
+    @overload
+    def wrap(
+        self, agent: AnyGraph, *, documents: FindDocuments | None = ..., on_report: OnReport | None = ...
+    ) -> AnyGraph: ...
+
+    @overload
+    def wrap(
+        self, agent: AnyRunnable, *, documents: FindDocuments | None = ..., on_report: OnReport | None = ...
+    ) -> AnyRunnable: ...
+
+    @overload
+    def wrap(
+        self, agent: Callable[..., Answer], *, documents: FindDocuments | None = ..., on_report: OnReport | None = ...
+    ) -> Callable[..., Answer]: ...
+
+    def wrap(self, agent: Any, *, documents: FindDocuments | None = None, on_report: OnReport | None = None) -> Any:
+        """The agent behind the guard: a callable for a callable, a Runnable for a Runnable, a graph for a graph.
+
+        Args:
+            agent: takes a text or messages, and answers with a text, a message or a mapping that holds one.
+            documents: finds the documents of a draft, where the agent's answer does not bring them.
+            on_report: is told of every report.
+
+        A callable's conversation is named by `conversation_id=…` in the call, a Runnable's or graph's by `thread_id`.
+
+        Raises:
+            ConfigError: the agent is something else.
+        """
+        from vista_guard.graph.wrap import wrap
+
+        return wrap(agent, self.parts, documents=documents, on_report=on_report)
+
+    def graph(
+        self,
+        agent: Any,
+        *,
+        documents: FindDocuments | None = None,
+        on_report: OnReport | None = None,
+        checkpointer: Any = None,
+    ) -> AnyGraph:
+        """The compiled LangGraph with the agent as one of its nodes: to embed, to stream, to draw.
+
+        Its state has `messages`; `stream_mode="custom"` yields each finding as it is judged; `report` is in its result.
+        """
+        from vista_guard.graph.wrap import graph
+
+        return graph(agent, self.parts, documents=documents, on_report=on_report, checkpointer=checkpointer)
+
+    def session(self, conversation_id: str | None = None) -> Session:
+        """A conversation that is built turn by turn."""
+        return Session(self, conversation_id)
+
+    async def aforget(self, conversation_id: str) -> int:
+        """Drops what the conversation established; returns how many claims that were."""
+        return await self.parts.knowledge.forget(conversation_id)
+
+    def forget(self, conversation_id: str) -> int:
+        """As `aforget`."""
+        return _bridge.run(self.aforget(conversation_id))
+
+    async def aclose(self) -> None:
+        """Closes the stores and sinks that can be closed."""
+        for part in (self.parts.knowledge, self.parts.documents, *self.parts.sinks):
+            close = getattr(part, "aclose", None)
+            if close is not None:
+                await close()
+
+    def close(self) -> None:
+        """As `aclose`."""
+        _bridge.run(self.aclose())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    @cached_property
+    def _checking(self) -> AnyGraph:
+        from vista_guard.graph.build import build_graph
+
+        return build_graph(self.parts)
+
+    def _last_turn(self, conversation: Conversation) -> Conversation:
+        from vista_guard.graph.limits import check_limits
+
+        last = max(
+            (place for place, turn in enumerate(conversation.turns) if turn.role is Role.ASSISTANT), default=None
+        )
+        if conversation.turns and last is None:
+            raise InputError("the conversation has no assistant turn; there is nothing to judge")
+        judged = conversation if last is None else conversation.up_to(last)
+        check_limits(judged, self.parts.limits)
+        return judged
+
+    async def _judge(self, conversation: Conversation, *, catch_up: bool = True) -> TurnReport:
+        from vista_guard.graph.state import Work
+
+        state = await self._checking.ainvoke({"guard": Work(conversation=conversation, catch_up=catch_up)})
+        work: Work = state["guard"]
+        return work.finished
+
+    async def _restore(self, conversation_id: str, report: TurnReport) -> None:
+        key = Turn(role=Role.ASSISTANT, text=report.response).key
+        await self.parts.knowledge.remember(conversation_id, key, report.remembered)
+
+
+class Session:
+    """A conversation in the making: say what the user said, then judge what the assistant answers."""
+
+    def __init__(self, guard: Guard, conversation_id: str | None) -> None:
+        self._guard = guard
+        self._turns: list[Turn] = []
+        self._id = conversation_id
+
+    @property
+    def conversation(self) -> Conversation:
+        """What was delivered so far."""
+        return Conversation(turns=tuple(self._turns), id=self._id)
+
+    def user(self, text: str) -> None:
+        """What the user said."""
+        self._turns.append(Turn(role=Role.USER, text=text))
+
+    def assistant(self, text: str, documents: Sequence[Document] = ()) -> TurnReport:
+        """Judges what the assistant wants to say; what is delivered joins the conversation."""
+        return _bridge.run(self.aassistant(text, documents))
+
+    async def aassistant(self, text: str, documents: Sequence[Document] = ()) -> TurnReport:
+        """As `assistant`."""
+        draft = Turn(role=Role.ASSISTANT, text=text, documents=tuple(documents))
+        report = await self._guard.acheck(Conversation(turns=(*self._turns, draft), id=self._id))
+        self._turns.append(draft if report.response == text else draft.model_copy(update={"text": report.response}))
+        return report
+
+
+def _memory_knowledge() -> KnowledgeStore:
+    from vista_guard.stores.embeddings import OnnxEmbedder
+    from vista_guard.stores.knowledge_memory import MemoryKnowledge
+
+    return MemoryKnowledge(OnnxEmbedder())
+
+
+__all__ = ["ConfigError", "Guard", "Session"]

@@ -1,0 +1,224 @@
+"""The embedded judge: no key, no network, no torch. Rules take a turn apart; two small ONNX models judge its claims."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vista_guard.errors import JudgeError
+from vista_guard.judges.embedded import cues
+from vista_guard.judges.embedded.calibration import (
+    ABSTENTION,
+    CONTRADICTED,
+    FACTUAL,
+    OPINION,
+    SUPPORTED,
+    Calibration,
+    ClaimTypeHead,
+)
+from vista_guard.judges.embedded.decompose import decompose
+from vista_guard.judges.embedded.language import foreign
+from vista_guard.judges.embedded.relevance import COUNTER_COSINE, Piece, choose, pool, same_statement
+from vista_guard.judges.embedded.segment import plain
+from vista_guard.onnx import WEIGHTS, Encoder, shared_encoder
+from vista_guard.protocols import Embedder
+from vista_guard.types import (
+    Check,
+    Claim,
+    Evidence,
+    EvidenceSet,
+    Finding,
+    JudgeInfo,
+    Label,
+    Passage,
+    SourceKind,
+    Turn,
+    Unchecked,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+SUBJECTIVE_SUPPORT = 0.7
+"""Least support of a claim about its own speaker's mind or life; documents never support one."""
+MAX_EVIDENCE = 3
+"""Quotes that a check carries, at most."""
+
+
+class EmbeddedJudge:
+    """Implements `Judge`. The work runs in a worker thread: the event loop stays free."""
+
+    def __init__(self, verifier: Encoder, embedder: Embedder, head: ClaimTypeHead, calibration: Calibration) -> None:
+        self._verifier = verifier
+        self._embedder = embedder
+        self._head = head
+        self._calibration = calibration
+
+    @classmethod
+    def load(cls, embedder: Embedder, folder: Path = WEIGHTS) -> EmbeddedJudge:
+        """The shipped judge. The verifier is shared by all judges of the process.
+
+        Raises:
+            ConfigError: a weights file is missing or damaged.
+        """
+        calibration = Calibration.load(folder)
+        if folder == WEIGHTS:
+            verifier = shared_encoder("verifier", calibration.max_length)
+        else:
+            verifier = Encoder.load("verifier", max_length=calibration.max_length, folder=folder)
+        return cls(verifier, embedder, ClaimTypeHead.load(folder), calibration)
+
+    @property
+    def info(self) -> JudgeInfo:
+        return JudgeInfo(name="embedded", version=self._calibration.version)
+
+    async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
+        """Claims with ids `t{turn index}.c{n}` and spans.
+
+        Raises:
+            JudgeError: the turn is surely not English.
+        """
+        return await asyncio.to_thread(self._decompose, turn, history)
+
+    async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
+        """One batch for all claims. Support is the best piece's probability; nothing to hold against is no support."""
+        return await asyncio.to_thread(self._verify, claims, evidence)
+
+    async def categorize(
+        self,
+        checks: Sequence[Check],
+        evidence: EvidenceSet,  # noqa: ARG002  what speaks against a claim was found by verify
+    ) -> Sequence[Finding | Unchecked]:
+        """Abstention, then contradiction, then out of scope, else lacking evidence (VISTA §3, step 3)."""
+        return await asyncio.to_thread(self._categorize, checks)
+
+    def _decompose(self, turn: Turn, history: Sequence[Turn]) -> tuple[Claim, ...]:
+        language = foreign(turn.text)
+        if language is not None:
+            raise JudgeError(
+                f"the turn looks like {language}; the embedded judge reads English. Use a model judge for it"
+            )
+        return decompose(turn, history)
+
+    def _verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> list[Check | Unchecked]:
+        texts = [plain(claim.text) for claim in claims]
+        chosen = choose(texts, pool(evidence), self._embedder)
+        pairs = [(piece.text, text) for text, pieces in zip(texts, chosen, strict=True) for piece in pieces]
+        rows = iter(self._calibration.probabilities(self._verifier.run(pairs)) if pairs else ())
+        judged = [[(piece, next(rows)) for piece in pieces] for pieces in chosen]
+        return [self._check(claim, pieces) for claim, pieces in zip(claims, judged, strict=True)]
+
+    def _check(self, claim: Claim, judged: Sequence[tuple[Piece, NDArray[np.float32]]]) -> Check:
+        labels = self._calibration.labels
+        yes, no = labels.index(SUPPORTED), labels.index(CONTRADICTED)
+        support = [(piece, _support(piece, claim, float(row[yes]))) for piece, row in judged if piece.supports]
+        best = max((score for _, score in support), default=0.0)
+        needed = (
+            max(self._calibration.supported, SUBJECTIVE_SUPPORT)
+            if _about_itself(claim)
+            else self._calibration.supported
+        )
+        if best >= needed:
+            found = [(piece, score) for piece, score in support if score >= needed]
+            return Check(claim=claim, supported=True, confidence=best, evidence=_quotes(found))
+        against = [
+            (piece, float(row[no]))
+            for piece, row in judged
+            if piece.refutes and row[no] >= self._calibration.contradicted
+        ]
+        against = [(piece, score) for piece, score in against if self._concerns(piece, claim)]
+        return Check(claim=claim, supported=False, confidence=1.0 - best, counter_evidence=_quotes(against))
+
+    def _concerns(self, piece: Piece, claim: Claim) -> bool:
+        """Whether the piece speaks of what the claim speaks of."""
+        first, second = self._embedder.embed([plain(claim.text), piece.text])
+        return float(first @ second) >= COUNTER_COSINE
+
+    def _categorize(self, checks: Sequence[Check]) -> list[Finding | Unchecked]:
+        if not checks:
+            return []
+        rows = self._head.probabilities(self._embedder.embed([plain(check.claim.text) for check in checks]))
+        names = self._calibration.type_labels
+        return [
+            self._finding(check, dict(zip(names, map(float, row), strict=True)))
+            for check, row in zip(checks, rows, strict=True)
+        ]
+
+    def _finding(self, check: Check, types: dict[str, float]) -> Finding:
+        text, limits = check.claim.text, self._calibration
+        if cues.abstains(text):
+            types = types | {ABSTENTION: max(types[ABSTENTION], limits.abstention)}
+        if cues.subjective(text):
+            types = types | {OPINION: max(types[OPINION], limits.opinion)}
+        if types[ABSTENTION] >= limits.abstention:
+            reason = "It refuses, or says that its speaker does not know."
+            return Finding(claim=check.claim, label=Label.ABSTENTION, confidence=types[ABSTENTION], reason=reason)
+        if check.counter_evidence:
+            worst = check.counter_evidence[0]
+            reason = f"{_source(worst)} says otherwise: {_short(worst.quote)}"
+            return Finding(
+                claim=check.claim,
+                label=Label.CONTRADICTED,
+                confidence=worst.score,
+                evidence=check.counter_evidence,
+                reason=reason,
+            )
+        if types[OPINION] >= limits.opinion:
+            reason = "It is an opinion, an experience, a recommendation or a remark: no source could prove it."
+            return Finding(claim=check.claim, label=Label.OUT_OF_SCOPE, confidence=types[OPINION], reason=reason)
+        reason = "Nothing in the documents or in what is known confirms it or speaks against it."
+        return Finding(
+            claim=check.claim, label=Label.LACKING_EVIDENCE, confidence=check.confidence * types[FACTUAL], reason=reason
+        )
+
+
+def _about_itself(claim: Claim) -> bool:
+    return cues.abstains(claim.text) or cues.subjective(claim.text)
+
+
+def _support(piece: Piece, claim: Claim, score: float) -> float:
+    """The verifier's score; 1 for a known claim said again; 0 for what a user says about anything but themselves."""
+    if piece.origin.source in (SourceKind.KNOWLEDGE, SourceKind.PERSONA) and same_statement(piece.text, claim.text):
+        return 1.0
+    if piece.origin.source is SourceKind.DOCUMENT and _about_itself(claim):
+        return 0.0
+    if piece.origin.source is SourceKind.HISTORY and "the user" not in claim.text.lower():
+        return 0.0
+    return score
+
+
+def _quotes(scored: Sequence[tuple[Piece, float]]) -> tuple[Evidence, ...]:
+    """The best quotes, one of each passage."""
+    best: dict[int, tuple[Piece, float]] = {}
+    for piece, score in sorted(scored, key=lambda pair: -pair[1]):
+        best.setdefault(id(piece.origin), (piece, score))
+    return tuple(_quote(piece.quote, score) for piece, score in list(best.values())[:MAX_EVIDENCE])
+
+
+def _quote(passage: Passage, score: float) -> Evidence:
+    return Evidence(
+        source=passage.source,
+        source_id=passage.source_id,
+        quote=passage.text,
+        title=passage.title,
+        span=passage.span,
+        score=score,
+    )
+
+
+def _source(evidence: Evidence) -> str:
+    if evidence.source is SourceKind.DOCUMENT:
+        return f'The document "{evidence.title or evidence.source_id}"'
+    if evidence.source is SourceKind.PERSONA:
+        return "The persona"
+    if evidence.source is SourceKind.HISTORY:
+        return f"What was said before ({evidence.source_id})"
+    return "What this conversation has established"
+
+
+def _short(quote: str, most: int = 200) -> str:
+    line = " ".join(quote.split())
+    return line if len(line) <= most else f"{line[: most - 1].rsplit(' ', 1)[0]}…"

@@ -1,0 +1,153 @@
+"""The seams: what the graph needs from a judge, the stores, a policy and a sink, and nothing more.
+
+Every batch method answers with one item for each input, in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from vista_guard.types import (
+    Check,
+    Claim,
+    Decision,
+    Document,
+    EvidenceSet,
+    Finding,
+    JudgeInfo,
+    Outcome,
+    Passage,
+    Persona,
+    RepairMode,
+    Turn,
+    TurnReport,
+    Unchecked,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@runtime_checkable
+class Judge(Protocol):
+    """Decomposes, verifies and categorises.
+
+    Raise `JudgeError` for what fails as a whole; answer `Unchecked` for one claim that could not be judged.
+    """
+
+    @property
+    def info(self) -> JudgeInfo: ...
+
+    async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
+        """Atomic claims of `turn`; `history` is what was said before it. Ids are unique within the turn."""
+        ...
+
+    async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]: ...
+
+    async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
+        """Why each check failed; only unsupported checks are passed in, and VERIFIED is not a valid answer."""
+        ...
+
+
+class Embedder(Protocol):
+    """Turns texts into unit vectors: float32, shape (texts, dimension)."""
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]: ...
+
+
+class KnowledgeStore(Protocol):
+    """What conversations have established so far: persona facts, then remembered claims of delivered turns.
+
+    Every method raises `StoreError` when the store cannot be read or written.
+    """
+
+    async def seed(self, persona: Persona) -> None:
+        """Stores the persona's facts once; conversations that recall with this persona share them. Idempotent."""
+        ...
+
+    async def recall(
+        self, conversation_id: str, *, persona: Persona | None, query: str, limit: int, exclude_turn: str | None = None
+    ) -> Sequence[Passage]:
+        """Persona facts (source PERSONA) and this conversation's claims (source KNOWLEDGE, oldest first), at most `limit` in all.
+
+        Everything when it fits; else the entries nearest in meaning to `query`. Claims remembered from the turn with key
+        `exclude_turn` are left out: a turn never supports itself. A passage's `source_id` names the entry uniquely.
+        """
+        ...
+
+    async def remember(self, conversation_id: str, turn_key: str, claims: Sequence[Claim]) -> None:
+        """Records that the turn with this key was delivered, and its claims (maybe none). Idempotent for a turn key."""
+        ...
+
+    async def delivered(self, conversation_id: str) -> frozenset[str]:
+        """Keys of the turns that `remember` was told of."""
+        ...
+
+    async def forget(self, conversation_id: str) -> int:
+        """Drops all that the conversation established and returns how many claims that were. The persona stays."""
+        ...
+
+    async def aclose(self) -> None: ...
+
+
+class DocumentStore(Protocol):
+    """Reference documents to retrieve from when a turn brings none."""
+
+    async def add(self, documents: Sequence[Document]) -> int:
+        """Adds or replaces documents by id, chunked. Returns how many passages are stored for them."""
+        ...
+
+    async def search(self, query: str, limit: int) -> Sequence[Passage]:
+        """Passages nearest in meaning to `query`, best first, with spans into the document's text."""
+        ...
+
+    async def delete(self, document_id: str) -> int: ...
+
+    async def aclose(self) -> None: ...
+
+
+class Sink(Protocol):
+    """Takes finished reports. A failing sink never changes what the user sees; it raises `StoreError`."""
+
+    async def write(self, report: TurnReport) -> None: ...
+
+
+class ReportStore(Sink, Protocol):
+    """A sink that can be read back."""
+
+    async def reports(self, conversation_id: str | None = None, *, limit: int = 1000) -> Sequence[TurnReport]:
+        """The newest `limit`, oldest of them first; of all conversations when no id is given."""
+        ...
+
+    async def forget(self, conversation_id: str) -> int: ...
+
+    async def aclose(self) -> None: ...
+
+
+class Policy(Protocol):
+    """A pure function from what was found in a turn to what happens with it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def repair(self) -> RepairMode: ...
+
+    @property
+    def fallback(self) -> RepairMode:
+        """What is done when `repair` is REGENERATE and there is no agent to ask, or its attempts are spent."""
+        ...
+
+    @property
+    def max_attempts(self) -> int:
+        """How often a turn may be regenerated before the fallback; 0 for never."""
+        ...
+
+    @property
+    def message(self) -> str:
+        """What the user reads instead of a withheld turn."""
+        ...
+
+    def __call__(self, outcomes: Sequence[Outcome], *, evidence_missing: bool) -> Decision: ...

@@ -1,0 +1,23 @@
+"""Sentence boundaries with exact offsets (sentencex, Wikimedia). Pure."""
+
+from __future__ import annotations
+
+import re
+
+from vista_guard.types import Span
+
+_LINE = re.compile(r"[^\n]+")
+
+
+def sentence_spans(text: str) -> list[Span]:
+    """Sentences in order, without the white space around them. A line break always ends one."""
+    import sentencex
+
+    spans: list[Span] = []
+    for line in _LINE.finditer(text):
+        for boundary in sentencex.get_sentence_boundaries("en", line.group()):
+            start, end = line.start() + boundary["start_index"], line.start() + boundary["end_index"]
+            raw = text[start:end]
+            if raw.strip():
+                spans.append(Span(start=start + len(raw) - len(raw.lstrip()), end=start + len(raw.rstrip())))
+    return spans

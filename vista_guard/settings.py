@@ -1,0 +1,119 @@
+"""Settings: arguments over environment over a TOML or YAML file over defaults. Builds nothing.
+
+The file is `VISTA_GUARD_CONFIG`, else `vista-guard.toml`, `vista-guard.yaml` or `vista-guard.yml` in the working folder.
+Environment variables are `VISTA_GUARD_` and the field's name, with `__` between levels: `VISTA_GUARD_LIMITS__CLAIMS=100`.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+    YamlConfigSettingsSource,
+)
+
+from vista_guard.errors import ConfigError
+
+FILES = ("vista-guard.toml", "vista-guard.yaml", "vista-guard.yml")
+
+
+class Limits(BaseModel):
+    """Most that one guarded turn may bring. Beyond it the turn is not judged, and says so."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    turn_chars: int = Field(default=40_000, gt=0)
+    document_chars: int = Field(default=2_000_000, gt=0)
+    documents: int = Field(default=200, gt=0)
+    claims: int = Field(default=500, gt=0)
+    turns: int = Field(default=2_000, gt=0)
+    passages: int = Field(default=48, gt=0)
+    """Passages of the turn's documents that the judge sees: the most relevant, when there are more."""
+    knowledge: int = Field(default=64, gt=0)
+    """Known claims that the judge sees: the most relevant, when there are more."""
+    retrieved: int = Field(default=6, gt=0)
+    """Passages retrieved from the document store for a turn that brought none."""
+
+
+class Settings(BaseSettings):
+    """All that can be configured. Unknown names are refused."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="VISTA_GUARD_",
+        env_nested_delimiter="__",
+        extra="forbid",
+        frozen=True,
+        nested_model_default_partial_update=True,
+    )
+
+    judge: str = "embedded"
+    policy: str = "balanced"
+    policy_overrides: dict[str, Any] = Field(default_factory=dict)
+    """Fields of the policy to replace, for example `{"on_unchecked": "BLOCK"}`."""
+    persona: Path | None = None
+    store: Literal["chroma", "memory"] = "chroma"
+    data_dir: Path | None = None
+    """Folder of the stores; the user's data folder when not given."""
+    chroma_url: str | None = None
+    """A Chroma server, `http://host:port`, in place of the folder."""
+    reports: str | None = None
+    """Where reports are kept: `sqlite`, for a file in the data folder, or an SQLAlchemy URL. Not kept when not given."""
+    retrieve: bool = True
+    """Whether a turn without documents is verified against what the document store finds."""
+    context: Literal["none", "full"] = "none"
+    """`full` lets verify and categorize see the history too (VISTA+ctx, §7)."""
+    ungrounded: Literal["judge", "trust"] = "judge"
+    """`trust`, as the reference implementation: a turn without documents is not judged, and its claims become knowledge."""
+    telemetry: bool = False
+    """Whether the libraries underneath may send their own usage data."""
+    limits: Limits = Limits()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        file = _config_file()
+        if file is None:
+            return init_settings, env_settings
+        reader = TomlConfigSettingsSource if file.suffix == ".toml" else YamlConfigSettingsSource
+        return init_settings, env_settings, reader(settings_cls, file)
+
+    @classmethod
+    def load(cls, **arguments: Any) -> Self:
+        """Reads every source.
+
+        Raises:
+            ConfigError: a file that cannot be read, an unknown name, or a value that makes no sense; names all three.
+        """
+        try:
+            return cls(**arguments)
+        except ValidationError as exc:
+            first = exc.errors()[0]
+            name = ".".join(str(part) for part in first["loc"])
+            if first["type"] == "extra_forbidden":
+                known = ", ".join(cls.model_fields)
+                raise ConfigError(f"there is no setting {name!r}; the settings are {known}") from exc
+            raise ConfigError(f"setting {name} is {first['input']!r}: {first['msg']}") from exc
+        except (OSError, ValueError) as exc:
+            raise ConfigError(f"the settings file {_config_file()} cannot be read: {exc}") from exc
+
+
+def _config_file() -> Path | None:
+    named = os.environ.get("VISTA_GUARD_CONFIG")
+    if named:
+        if not Path(named).is_file():
+            raise ConfigError(f"VISTA_GUARD_CONFIG names {named}, which is not a file")
+        return Path(named)
+    return next((Path(name) for name in FILES if Path(name).is_file()), None)

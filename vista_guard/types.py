@@ -1,0 +1,328 @@
+"""All nouns: what a conversation is made of, and what a guarded turn leaves behind.
+
+Every model is frozen and has a stable JSON form. Offsets are Python string indices (code points), half-open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from enum import StrEnum
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
+
+from vista_guard.errors import ConfigError
+
+SCHEMA_VERSION = "1.0"
+"""Version of the report's JSON form: the major part changes when a reader of an older one would break."""
+
+Probability = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Role(StrEnum):
+    """Who speaks."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+    SYSTEM = "system"
+    TOOL = "tool"
+
+
+class Label(StrEnum):
+    """What became of a claim (VISTA §3, steps 2 and 3)."""
+
+    VERIFIED = "VERIFIED"
+    OUT_OF_SCOPE = "OUT_OF_SCOPE"
+    CONTRADICTED = "CONTRADICTED"
+    LACKING_EVIDENCE = "LACKING_EVIDENCE"
+    ABSTENTION = "ABSTENTION"
+
+
+class Action(StrEnum):
+    """What a policy does with a turn, from mildest to hardest."""
+
+    ALLOW = "ALLOW"
+    FLAG = "FLAG"
+    REPAIR = "REPAIR"
+    BLOCK = "BLOCK"
+
+
+class SourceKind(StrEnum):
+    """Where a piece of evidence comes from."""
+
+    DOCUMENT = "document"
+    KNOWLEDGE = "knowledge"
+    PERSONA = "persona"
+    HISTORY = "history"
+
+
+class Span(_Frozen):
+    """A half-open range of characters."""
+
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.end < self.start:
+            raise ValueError(f"span ends at {self.end}, before its start {self.start}")
+        return self
+
+
+class Document(_Frozen):
+    """A reference text that a turn may lean on."""
+
+    id: str
+    text: str
+    title: str | None = None
+    url: str | None = None
+    metadata: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class Claim(_Frozen):
+    """One atomic, decontextualised statement of a turn. `span` is where it sits in the turn's text, when known."""
+
+    id: str
+    text: str
+    span: Span | None = None
+
+
+class Turn(_Frozen):
+    """One message of a conversation.
+
+    `documents` are what an assistant turn was grounded in; `claims`, when given, replace decomposition.
+    """
+
+    role: Role
+    text: str
+    documents: tuple[Document, ...] = ()
+    claims: tuple[Claim, ...] | None = None
+
+    @property
+    def key(self) -> str:
+        """Fingerprint by which knowledge recognises a delivered turn (16 hex digits)."""
+        return sha256(f"{self.role}\x1f{self.text}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+class Conversation(_Frozen):
+    """Ordered turns. Without an `id` the conversation is anonymous: nothing it establishes outlives the call."""
+
+    turns: tuple[Turn, ...]
+    id: str | None = Field(default=None, min_length=1)
+
+    def up_to(self, index: int) -> Conversation:
+        """The conversation as it stood when turn `index` had just been said."""
+        return self.model_copy(update={"turns": self.turns[: index + 1]})
+
+
+class Persona(_Frozen):
+    """What an agent is allowed to take for granted about itself; seeds the knowledge (VISTA §3, step 0)."""
+
+    name: str
+    facts: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Changes with any fact, so that an edited persona is seeded anew."""
+        return sha256("\x1f".join((self.name, *self.facts)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Reads a YAML file with `name` and a list of `facts`.
+
+        Raises:
+            ConfigError: the file is missing, is not YAML, or lacks a field.
+        """
+        try:
+            content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, yaml.YAMLError) as exc:
+            raise ConfigError(
+                f"persona file {path} cannot be read: {exc}. Give a YAML file with name and facts"
+            ) from exc
+        if not isinstance(content, Mapping):
+            raise ConfigError(
+                f"persona file {path} holds {type(content).__name__}; expected a mapping with name and facts"
+            )
+        try:
+            return cls.model_validate(content)
+        except ValidationError as exc:
+            first = exc.errors()[0]
+            where = ".".join(str(part) for part in first["loc"])
+            raise ConfigError(
+                f"persona file {path}: {where}: {first['msg']}. It needs name and a list of facts"
+            ) from exc
+
+
+class Passage(_Frozen):
+    """A piece of evidence as gathered, before a claim is held against it. `span` is its place in the source's text."""
+
+    source: SourceKind
+    source_id: str
+    text: str
+    title: str | None = None
+    span: Span | None = None
+
+
+class EvidenceSet(_Frozen):
+    """All that the claims of one turn may be held against. Frozen while the turn is judged."""
+
+    documents: tuple[Passage, ...] = ()
+    knowledge: tuple[Passage, ...] = ()
+    history: tuple[Turn, ...] = ()
+    """Earlier turns, only with context = full (VISTA+ctx, §7)."""
+
+    @property
+    def missing(self) -> bool:
+        """Whether there is nothing at all to verify against."""
+        return not self.documents and not self.knowledge and not self.history
+
+
+class Evidence(_Frozen):
+    """A quote that speaks for or against one claim. `score` is the judge's probability that it does."""
+
+    source: SourceKind
+    source_id: str
+    quote: str
+    title: str | None = None
+    span: Span | None = None
+    score: Probability
+
+
+class Check(_Frozen):
+    """Result of verify for one claim.
+
+    `confidence` is that of the verdict `supported`. `counter_evidence` holds what speaks against an unsupported claim,
+    when the judge sees refutation while it verifies; categorize may use it.
+    """
+
+    claim: Claim
+    supported: bool
+    confidence: Probability
+    evidence: tuple[Evidence, ...] = ()
+    counter_evidence: tuple[Evidence, ...] = ()
+
+
+class Finding(_Frozen):
+    """A judged claim."""
+
+    kind: Literal["finding"] = "finding"
+    claim: Claim
+    label: Label
+    confidence: Probability
+    evidence: tuple[Evidence, ...] = ()
+    reason: str
+
+
+class Unchecked(_Frozen):
+    """A claim that could not be judged. Never a label, never a number."""
+
+    kind: Literal["unchecked"] = "unchecked"
+    claim: Claim
+    error: str
+
+
+Outcome = Annotated[Finding | Unchecked, Field(discriminator="kind")]
+
+
+class Decision(_Frozen):
+    """What happens to the turn, why, and because of which claims."""
+
+    action: Action
+    reason: str
+    claim_ids: tuple[str, ...] = ()
+
+
+class RepairMode(StrEnum):
+    """How a turn that must be repaired is repaired."""
+
+    REGENERATE = "regenerate"
+    REDACT = "redact"
+    ANNOTATE = "annotate"
+    REFUSE = "refuse"
+
+
+class Attempt(_Frozen):
+    """A draft that was not delivered as it was: what was found in it, and what was done. Its text is not kept."""
+
+    outcomes: tuple[Outcome, ...]
+    decision: Decision
+    repair: RepairMode | None = None
+
+
+class JudgeInfo(_Frozen):
+    """Who judged: enough to reproduce the judgement."""
+
+    name: str
+    version: str
+
+
+class Timings(_Frozen):
+    """Milliseconds spent in each stage, summed over attempts."""
+
+    agent: float = 0.0
+    gather: float = 0.0
+    decompose: float = 0.0
+    verify: float = 0.0
+    categorize: float = 0.0
+    decide: float = 0.0
+    repair: float = 0.0
+    remember: float = 0.0
+    total: float = 0.0
+
+
+class Usage(_Frozen):
+    """What the judge consumed. Zero for a local judge's tokens."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+class TurnReport(_Frozen):
+    """Everything about one guarded turn.
+
+    `response` is what was delivered: the turn as it was, repaired, or the policy's message. `outcomes` are those of the
+    draft that was judged last, `score` is their VISTA score in [0, 1], or None when nothing was judged. `attempts` are the
+    drafts before it. `remembered` are the claims that entered the knowledge. `warnings` name what went wrong without
+    changing the verdict, such as a report store that could not be written.
+    """
+
+    schema_version: str = SCHEMA_VERSION
+    conversation_id: str | None
+    turn_index: int
+    response: str
+    outcomes: tuple[Outcome, ...]
+    decision: Decision
+    score: Probability | None
+    evidence_missing: bool
+    attempts: tuple[Attempt, ...] = ()
+    remembered: tuple[Claim, ...] = ()
+    judge: JudgeInfo
+    policy: str
+    timings: Timings
+    usage: Usage = Usage()
+    warnings: tuple[str, ...] = ()
+    created_at: datetime = Field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The outcomes that carry a label."""
+        return tuple(outcome for outcome in self.outcomes if isinstance(outcome, Finding))
+
+    @property
+    def unchecked(self) -> tuple[Unchecked, ...]:
+        """The outcomes that could not be judged."""
+        return tuple(outcome for outcome in self.outcomes if isinstance(outcome, Unchecked))
+
+    @property
+    def blocked(self) -> bool:
+        """Whether the turn was withheld."""
+        return self.decision.action is Action.BLOCK

@@ -1,0 +1,203 @@
+"""Chat JSON, as chat APIs and their logs have it, into a `Conversation`. Pure.
+
+What a message becomes, by role:
+
+- `user`, `system`, `developer` (a system message): a turn.
+- `tool`, `function`: no turn, but a document of every assistant turn up to the next user message: what a tool answered
+  is what the agent leans on.
+- `assistant`: a turn, unless it only calls tools and says nothing.
+
+Documents travel on a message (`"documents": [...]`) or beside the messages. An assistant message's are its own, a user
+or tool message's ground the assistant turns up to the next user message, all others every assistant turn that follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+from pydantic import ValidationError
+
+from vista_guard.errors import InputError
+from vista_guard.types import Conversation, Document, Role, Turn
+
+ROLES = {
+    "system": Role.SYSTEM,
+    "developer": Role.SYSTEM,
+    "user": Role.USER,
+    "assistant": Role.ASSISTANT,
+    "tool": Role.TOOL,
+    "function": Role.TOOL,
+}
+"""The roles of chat APIs, and what each is here."""
+
+TEXT_KEYS = ("text", "content", "page_content")
+
+
+def to_conversation(
+    messages: Sequence[Mapping[str, Any]], *, conversation_id: str | None = None, documents: Iterable[object] = ()
+) -> Conversation:
+    """Chat messages as a conversation.
+
+    Args:
+        messages: OpenAI chat messages. Content is a string, null, or a list of parts, of which the text is taken.
+        conversation_id: the conversation's id; anonymous when not given.
+        documents: what every assistant turn may lean on; anything `to_document` takes.
+
+    Raises:
+        InputError: a message or document that is none; names its index, the value and what is allowed.
+    """
+    reader = _Reader(shared=[to_document(document) for document in _listed(documents, "documents")])
+    for index, message in enumerate(_listed(messages, "messages")):
+        reader.read(index, message)
+    try:
+        return Conversation(turns=tuple(reader.turns), id=conversation_id)
+    except ValidationError as exc:
+        raise InputError(f"the conversation's {_first_problem(exc)}") from exc
+
+
+def to_document(value: object) -> Document:
+    """A text, or a mapping with `text` (or `content`, `page_content`) and maybe `id`, `title`, `url`, `metadata`.
+
+    A document that brings no id is named after its text, so the same text has the same id everywhere.
+
+    Raises:
+        InputError: the value is neither, has no text, or has a field of the wrong kind.
+    """
+    if isinstance(value, Document):
+        return value
+    if isinstance(value, str):
+        return Document(id=_text_id(value), text=value)
+    if not isinstance(value, Mapping):
+        raise InputError(f"a document is {_shown(value)}; expected a text or a mapping with {', '.join(TEXT_KEYS)}")
+    text = next((value[key] for key in TEXT_KEYS if isinstance(value.get(key), str)), None)
+    if text is None:
+        keys = ", ".join(map(str, value)) or "none"
+        raise InputError(f"a document has the keys {keys[:80]}; it needs its text under one of {', '.join(TEXT_KEYS)}")
+    metadata = value.get("metadata") or {}
+    identity = _text_id(text) if value.get("id") is None else str(value["id"])
+    try:
+        return Document(id=identity, text=text, title=value.get("title"), url=value.get("url"), metadata=metadata)
+    except ValidationError as exc:
+        raise InputError(f"document {identity!r}: {_first_problem(exc)}") from exc
+
+
+@dataclass
+class _Reader:
+    """Walks over messages; `pending` are documents brought since the last user message."""
+
+    shared: list[Document]
+    turns: list[Turn] = field(default_factory=list)
+    pending: list[Document] = field(default_factory=list)
+    tools: dict[str, str] = field(default_factory=dict)
+
+    def read(self, index: int, message: object) -> None:
+        where = f"message {index}"
+        if not isinstance(message, Mapping):
+            raise InputError(f"{where} is {_shown(message)}; expected a mapping with role and content")
+        role = _role(message.get("role"), where)
+        text = _text(message, where)
+        brought = [to_document(document) for document in _listed(message.get("documents") or (), f"{where}: documents")]
+        if role is Role.TOOL:
+            self.pending += brought
+            if text.strip():
+                self.pending.append(self._tool_document(index, message, text))
+        elif role is Role.ASSISTANT:
+            self._assistant(message, text, brought)
+        elif role is Role.USER:
+            self.pending = brought
+            self.turns.append(Turn(role=role, text=text))
+        else:
+            self.shared += brought
+            self.turns.append(Turn(role=role, text=text))
+
+    def _assistant(self, message: Mapping[str, Any], text: str, brought: list[Document]) -> None:
+        calls = _listed(message.get("tool_calls") or (), "tool_calls")
+        self.tools.update(_tool_names(calls))
+        if text.strip() or not (calls or message.get("function_call")):
+            documents = _distinct([*brought, *self.pending, *self.shared])
+            self.turns.append(Turn(role=Role.ASSISTANT, text=text, documents=documents))
+        else:
+            self.pending += brought
+
+    def _tool_document(self, index: int, message: Mapping[str, Any], text: str) -> Document:
+        call = message.get("tool_call_id")
+        name = message.get("name") or self.tools.get(str(call))
+        title = None if name is None else str(name)
+        return Document(id=f"tool:{index if call is None else call}", text=text, title=title)
+
+
+def _role(value: object, where: str) -> Role:
+    role = ROLES.get(value) if isinstance(value, str) else None
+    if role is None:
+        raise InputError(f"{where} has the role {_shown(value)}; the roles are {', '.join(ROLES)}")
+    return role
+
+
+def _text(message: Mapping[str, Any], where: str) -> str:
+    """The text of a message; a refusal is what the assistant said when there is no content."""
+    content = message.get("content")
+    if content is None:
+        refusal = message.get("refusal")
+        return refusal if isinstance(refusal, str) else ""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, Sequence) or isinstance(content, bytes | bytearray):
+        raise InputError(f"{where} has the content {_shown(content)}; expected a text, null or a list of content parts")
+    return "\n".join(text for part in content if (text := _part_text(part, where)) is not None)
+
+
+def _part_text(part: object, where: str) -> str | None:
+    """The text of a content part; None for an image, a sound, a tool call and whatever comes next."""
+    if isinstance(part, str):
+        return part
+    if not isinstance(part, Mapping):
+        raise InputError(f"{where} has the content part {_shown(part)}; expected a mapping with type")
+    text = part.get("refusal") if part.get("type") == "refusal" else part.get("text")
+    return text if isinstance(text, str) else None
+
+
+def _tool_names(calls: Iterable[object]) -> dict[str, str]:
+    """Names of the called tools by call id, where a call has both."""
+    names = {}
+    for call in calls:
+        if isinstance(call, Mapping):
+            function = call.get("function")
+            name = function.get("name") if isinstance(function, Mapping) else call.get("name")
+            if isinstance(name, str) and call.get("id") is not None:
+                names[str(call["id"])] = name
+    return names
+
+
+def _distinct(documents: Iterable[Document]) -> tuple[Document, ...]:
+    """Each document once; one that shares its id with another text gets a numbered id, so evidence stays traceable."""
+    seen: dict[str, Document] = {}
+    for document in documents:
+        name, number = document.id, 1
+        while name in seen and seen[name].text != document.text:
+            number += 1
+            name = f"{document.id}#{number}"
+        seen.setdefault(name, document if name == document.id else document.model_copy(update={"id": name}))
+    return tuple(seen.values())
+
+
+def _listed(value: object, what: str) -> list[Any]:
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise InputError(f"{what} is {_shown(value)}; expected a list")
+    return list(value)
+
+
+def _text_id(text: str) -> str:
+    return f"doc-{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
+
+
+def _shown(value: object, limit: int = 80) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= limit else f"{shown[:limit]}…"
+
+
+def _first_problem(error: ValidationError) -> str:
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc']))} is {_shown(first['input'])}: {first['msg']}"
