@@ -12,6 +12,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from tests.conftest import GUIDE, guard_with
 from vista_guard import (
     Action,
+    Blocked,
     Claim,
     ConfigError,
     Guard,
@@ -234,3 +235,18 @@ def test_documents_beside_the_messages_are_those_of_the_turn_asked_for_and_of_no
         Label.VERIFIED,
         Label.LACKING_EVIDENCE,
     ]
+
+
+def test_a_withheld_turn_can_be_an_exception_that_carries_the_report(knowledge: MemoryKnowledge) -> None:
+    scripted = ScriptedJudge({OPENED: [Verdict(OPENED, Label.CONTRADICTED, 0.9)]})
+    guard = guard_with(scripted, knowledge)
+    with pytest.raises(Blocked, match=r"t1.c1 contradicted \(0.90\)") as caught:
+        guard.wrap(lambda _: OPENED, on_block="raise")("When?")
+    assert caught.value.report.blocked
+    graph = guard.graph(lambda _: OPENED, on_block="raise", checkpointer=InMemorySaver())
+    run: Any = {"configurable": {"thread_id": "c"}}
+    with pytest.raises(Blocked):
+        graph.invoke({"messages": [("user", "When?")]}, run)
+    assert [message.content for message in graph.get_state(run).values["messages"]] == ["When?"]
+    with pytest.raises(ConfigError, match="on_block is 'warn'; choose replace or raise"):
+        guard.wrap(lambda _: OPENED, on_block="warn")  # type: ignore[call-overload]

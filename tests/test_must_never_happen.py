@@ -203,6 +203,7 @@ class TestBlockedTextStaysNowhere:
         told = [event for _, event in seen if mode == "custom"]
         shown = repr([chunk for _, chunk in seen if mode != "custom"]).replace(repr(_report_of(seen)), "")
         assert "Zubrowka" not in shown
+        assert mode != "messages" or [message.content for _, (message, _) in seen] == [MESSAGE]
         assert [event["event"] for event in told] == ([] if mode != "custom" else ["finding", "decision", "report"])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, overload
 from uuid import uuid4
 
 from vista_guard import _bridge
@@ -14,10 +14,10 @@ from vista_guard.protocols import DocumentStore, Judge, KnowledgeStore, Policy, 
 from vista_guard.types import Conversation, Document, Persona, Role, Turn, TurnReport
 
 if TYPE_CHECKING:
-    from vista_guard.graph.agent import AnyRunnable, FindDocuments
+    from vista_guard.graph.agent import AnyRunnable
     from vista_guard.graph.build import AnyGraph
     from vista_guard.graph.state import Parts
-    from vista_guard.graph.wrap import OnReport
+    from vista_guard.graph.wrap import WrapOptions
     from vista_guard.settings import Limits
 
 Answer = TypeVar("Answer")
@@ -152,52 +152,40 @@ class Guard:
         yield from _bridge.run(reports())
 
     @overload
-    def wrap(
-        self, agent: AnyGraph, *, documents: FindDocuments | None = ..., on_report: OnReport | None = ...
-    ) -> AnyGraph: ...
+    def wrap(self, agent: AnyGraph, **options: Unpack[WrapOptions]) -> AnyGraph: ...
 
     @overload
-    def wrap(
-        self, agent: AnyRunnable, *, documents: FindDocuments | None = ..., on_report: OnReport | None = ...
-    ) -> AnyRunnable: ...
+    def wrap(self, agent: AnyRunnable, **options: Unpack[WrapOptions]) -> AnyRunnable: ...
 
     @overload
-    def wrap(
-        self, agent: Callable[..., Answer], *, documents: FindDocuments | None = ..., on_report: OnReport | None = ...
-    ) -> Callable[..., Answer]: ...
+    def wrap(self, agent: Callable[..., Answer], **options: Unpack[WrapOptions]) -> Callable[..., Answer]: ...
 
-    def wrap(self, agent: Any, *, documents: FindDocuments | None = None, on_report: OnReport | None = None) -> Any:
+    def wrap(self, agent: Any, **options: Unpack[WrapOptions]) -> Any:
         """The agent behind the guard: a callable for a callable, a Runnable for a Runnable, a graph for a graph.
 
         Args:
             agent: takes a text or messages, and answers with a text, a message or a mapping that holds one.
             documents: finds the documents of a draft, where the agent's answer does not bring them.
             on_report: is told of every report.
+            on_block: `replace` delivers the policy's message in place of a withheld turn; `raise` raises `Blocked`.
 
         A callable's conversation is named by `conversation_id=…` in the call, a Runnable's or graph's by `thread_id`.
 
         Raises:
             ConfigError: the agent is something else.
         """
-        from vista_guard.graph.wrap import wrap
+        from vista_guard.graph.wrap import Surface, wrap
 
-        return wrap(agent, self.parts, documents=documents, on_report=on_report)
+        return wrap(agent, self.parts, Surface(**options))
 
-    def graph(
-        self,
-        agent: Any,
-        *,
-        documents: FindDocuments | None = None,
-        on_report: OnReport | None = None,
-        checkpointer: Any = None,
-    ) -> AnyGraph:
+    def graph(self, agent: Any, *, checkpointer: Any = None, **options: Unpack[WrapOptions]) -> AnyGraph:
         """The compiled LangGraph with the agent as one of its nodes: to embed, to stream, to draw.
 
         Its state has `messages`; `stream_mode="custom"` yields each finding as it is judged; `report` is in its result.
         """
-        from vista_guard.graph.wrap import graph
+        from vista_guard.graph.wrap import Surface, graph
 
-        return graph(agent, self.parts, documents=documents, on_report=on_report, checkpointer=checkpointer)
+        return graph(agent, self.parts, Surface(**options), checkpointer=checkpointer)
 
     def session(self, conversation_id: str | None = None) -> Session:
         """A conversation that is built turn by turn."""

@@ -10,13 +10,14 @@ from time import perf_counter
 from typing import Any, cast
 
 from langchain_core.callbacks import BaseCallbackManager
-from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import set_config_context
 from langchain_core.tracers._streaming import _StreamingCallbackHandler
 
 from vista_guard import _bridge
 from vista_guard.graph.build import Leave
 from vista_guard.graph.hosts import Draft, read_reply, replace_text, with_feedback
+from vista_guard.graph.node import Node
 from vista_guard.graph.repair import feedback
 from vista_guard.graph.state import Work
 from vista_guard.types import Conversation, Document, RepairMode, Role, Turn
@@ -87,7 +88,7 @@ def agent_node(
     enter: Callable[[Mapping[str, Any], RunnableConfig], Work],
     leave: Leave,
     find_documents: FindDocuments | None = None,
-) -> RunnableLambda[Any, Any]:
+) -> Node:
     """The node: `enter` makes work of the host's state, `leave` the host's update where there is nothing to judge."""
 
     def begin(state: Mapping[str, Any], config: RunnableConfig) -> tuple[Work, Any]:
@@ -112,7 +113,7 @@ def agent_node(
         work, asked = begin(state, config)
         return finish(work, asked, await work.call.asynchronous(asked, config), started)
 
-    return RunnableLambda(node, afunc=anode, name="agent")
+    return Node("agent", node, anode)
 
 
 def _with_draft(work: Work, reply: Any, draft: Draft, find_documents: FindDocuments | None) -> Work:

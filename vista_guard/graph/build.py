@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from time import perf_counter
 from typing import Annotated, Any, TypedDict
 
-from langchain_core.runnables import RunnableConfig, RunnableLambda
+from langchain_core.runnables import RunnableConfig
 from langgraph.channels import UntrackedValue
 from langgraph.config import get_stream_writer
 from langgraph.graph import END, START, StateGraph
@@ -17,6 +17,7 @@ from vista_guard.graph.categorize import categorize
 from vista_guard.graph.decide import decide
 from vista_guard.graph.decompose import decompose
 from vista_guard.graph.gather import gather
+from vista_guard.graph.node import Node
 from vista_guard.graph.remember import remember
 from vista_guard.graph.repair import repair
 from vista_guard.graph.report import report
@@ -53,7 +54,7 @@ AnyGraph = CompiledStateGraph[Any, Any, Any, Any]
 def build_graph(
     parts: Parts,
     *,
-    agent: RunnableLambda[Any, Any] | None = None,
+    agent: Node | None = None,
     leave: Leave | None = None,
     schema: type[Any] = GuardState,
     input_schema: type[Any] | None = None,
@@ -109,7 +110,7 @@ def _after_repair(state: GuardState) -> str:
     return "agent" if state["guard"].repair is RepairMode.REGENERATE else "remember"
 
 
-def _node(name: str, stage: Stage, parts: Parts, leave: Leave | None) -> RunnableLambda[GuardState, Any]:
+def _node(name: str, stage: Stage, parts: Parts, leave: Leave | None) -> Node:
     """A stage as a node with a sync and an async door."""
 
     async def step(state: GuardState, emit: Emit) -> Any:
@@ -126,4 +127,4 @@ def _node(name: str, stage: Stage, parts: Parts, leave: Leave | None) -> Runnabl
     async def anode(state: GuardState, config: RunnableConfig) -> Any:
         return await step(state, get_stream_writer())
 
-    return RunnableLambda(node, afunc=anode, name=name)
+    return Node(name, node, anode)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, cast, get_type_hints
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, cast, get_type_hints
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, RemoveMessage
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -14,7 +15,7 @@ from langgraph.graph.message import add_messages
 from langgraph.graph.state import CompiledStateGraph
 from typing_extensions import TypedDict
 
-from vista_guard.errors import ConfigError
+from vista_guard.errors import Blocked, ConfigError
 from vista_guard.graph.agent import (
     AgentCall,
     FindDocuments,
@@ -32,6 +33,40 @@ from vista_guard.types import TurnReport
 OnReport = Callable[[TurnReport], object]
 
 
+class WrapOptions(TypedDict, total=False):
+    """Keyword arguments of `Guard.wrap` and `Guard.graph`; see there."""
+
+    documents: FindDocuments | None
+    on_report: OnReport | None
+    on_block: Literal["replace", "raise"]
+
+
+@dataclass(frozen=True)
+class Surface:
+    """How a guarded agent meets its host."""
+
+    documents: FindDocuments | None = None
+    on_report: OnReport | None = None
+    on_block: Literal["replace", "raise"] = "replace"
+
+    def __post_init__(self) -> None:
+        if self.on_block not in ("replace", "raise"):
+            raise ConfigError(f"on_block is {self.on_block!r}; choose replace or raise")
+
+    def deliver(self, work: Work) -> Any:
+        """The host's object with what is delivered.
+
+        Raises:
+            Blocked: the turn was withheld and `on_block` is raise.
+        """
+        if work.report is not None:
+            if self.on_report is not None:
+                self.on_report(work.report)
+            if work.report.blocked and self.on_block == "raise":
+                raise Blocked(work.report)
+        return delivered(work)
+
+
 class GuardedMessages(TypedDict, total=False):
     """State of `guard.graph(agent)` when the agent brings none of its own."""
 
@@ -42,34 +77,27 @@ class GuardedMessages(TypedDict, total=False):
     guard: Annotated[Work, UntrackedValue]
 
 
-def wrap(agent: Any, parts: Parts, *, documents: FindDocuments | None = None, on_report: OnReport | None = None) -> Any:
+def wrap(agent: Any, parts: Parts, surface: Surface) -> Any:
     """A callable for a callable, a Runnable for a Runnable, a compiled graph for a compiled graph.
 
     Raises:
         ConfigError: the agent is none of these.
     """
     if isinstance(agent, CompiledStateGraph):
-        return graph(agent, parts, documents=documents, on_report=on_report)
+        return graph(agent, parts, surface)
     if not isinstance(agent, Runnable) and not callable(agent):
         raise ConfigError(
             f"the agent is {type(agent).__name__}; wrap a callable, a LangChain Runnable or a compiled LangGraph"
         )
     machine = build_graph(
-        parts, agent=agent_node(lambda state, config: cast(Work, state["guard"]), lambda work: {}, documents)
+        parts, agent=agent_node(lambda state, config: cast(Work, state["guard"]), lambda work: {}, surface.documents)
     )
     if isinstance(agent, Runnable):
-        return GuardedRunnable(agent, machine, on_report)
-    return _guarded_function(agent, machine, on_report)
+        return GuardedRunnable(agent, machine, surface)
+    return _guarded_function(agent, machine, surface)
 
 
-def graph(
-    agent: Any,
-    parts: Parts,
-    *,
-    documents: FindDocuments | None = None,
-    on_report: OnReport | None = None,
-    checkpointer: Any = None,
-) -> AnyGraph:
+def graph(agent: Any, parts: Parts, surface: Surface, *, checkpointer: Any = None) -> AnyGraph:
     """The compiled state machine around the agent, with the host's own state and `messages` in it.
 
     The agent's checkpointer, when it has one, is taken over: inside, the agent runs without, so that no checkpoint ever
@@ -84,17 +112,13 @@ def graph(
         return Work(conversation=conversation, request=request, call=call)
 
     def leave(work: Work) -> dict[str, Any]:
-        update = _state_update(work, keys)
-        if work.report is None:
-            return update
-        if on_report is not None:
-            on_report(work.report)
-        return {**update, "report": work.report}
+        update = _state_update(work, surface.deliver(work), keys)
+        return update if work.report is None else {**update, "report": work.report}
 
     own = getattr(agent, "checkpointer", None) if isinstance(agent, CompiledStateGraph) else None
     return build_graph(
         parts,
-        agent=agent_node(enter, leave, documents),
+        agent=agent_node(enter, leave, surface.documents),
         leave=leave,
         schema=schema,
         input_schema=input_schema,
@@ -105,35 +129,36 @@ def graph(
 class GuardedRunnable(Runnable[Any, Any]):
     """A Runnable whose answers went through the guard. Its stream yields the delivered answer, whole."""
 
-    def __init__(self, agent: Runnable[Any, Any], machine: AnyGraph, on_report: OnReport | None) -> None:
-        self._agent, self._machine, self._on_report = agent, machine, on_report
+    def __init__(self, agent: Runnable[Any, Any], machine: AnyGraph, surface: Surface) -> None:
+        self._agent, self._machine, self._surface = agent, machine, surface
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """As the agent's own; `configurable.thread_id` names the conversation."""
         run = ensure_config(config)
-        return _deliver(self._machine.invoke(self._start(input, run, kwargs), run), self._on_report)
+        return self._surface.deliver(self._machine.invoke(self._start(input, run, kwargs), run)["guard"])
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """As the agent's own; `configurable.thread_id` names the conversation."""
         run = ensure_config(config)
-        return _deliver(await self._machine.ainvoke(self._start(input, run, kwargs), run), self._on_report)
+        state = await self._machine.ainvoke(self._start(input, run, kwargs), run)
+        return self._surface.deliver(state["guard"])
 
     def _start(self, request: Any, config: RunnableConfig, kwargs: Mapping[str, Any]) -> dict[str, Work]:
         return _start(request, call_runnable(self._agent, **kwargs), _thread(config))
 
 
-def _guarded_function(agent: Callable[..., Any], machine: AnyGraph, on_report: OnReport | None) -> Callable[..., Any]:
+def _guarded_function(agent: Callable[..., Any], machine: AnyGraph, surface: Surface) -> Callable[..., Any]:
     if is_async(agent):
 
         async def aguarded(request: Any, *args: Any, conversation_id: str | None = None, **kwargs: Any) -> Any:
             start = _start(request, call_function(agent, *args, **kwargs), conversation_id)
-            return _deliver(await machine.ainvoke(start), on_report)
+            return surface.deliver((await machine.ainvoke(start))["guard"])
 
         return _named_like(agent, aguarded)
 
     def guarded(request: Any, *args: Any, conversation_id: str | None = None, **kwargs: Any) -> Any:
         start = _start(request, call_function(agent, *args, **kwargs), conversation_id)
-        return _deliver(machine.invoke(start), on_report)
+        return surface.deliver(machine.invoke(start)["guard"])
 
     return _named_like(agent, guarded)
 
@@ -146,13 +171,6 @@ def _named_like(agent: Callable[..., Any], guarded: Callable[..., Any]) -> Calla
 def _start(request: Any, call: AgentCall, conversation_id: str | None) -> dict[str, Work]:
     conversation = read_request(request).model_copy(update={"id": conversation_id} if conversation_id else {})
     return {"guard": Work(conversation=conversation, request=request, call=call)}
-
-
-def _deliver(state: Mapping[str, Any], on_report: OnReport | None) -> Any:
-    work: Work = state["guard"]
-    if on_report is not None and work.report is not None:
-        on_report(work.report)
-    return delivered(work)
 
 
 def _message_agent(agent: Any) -> tuple[AgentCall, type[Any], type[Any] | None]:
@@ -181,8 +199,7 @@ def _on_messages(call: AgentCall) -> AgentCall:
     return AgentCall(sync=lambda request, config: call.sync(request["messages"], config), asynchronous=ask)
 
 
-def _state_update(work: Work, keys: set[str]) -> dict[str, Any]:
-    reply = delivered(work)
+def _state_update(work: Work, reply: Any, keys: set[str]) -> dict[str, Any]:
     if isinstance(reply, BaseMessage):
         return {"messages": [reply]}
     if not isinstance(reply, Mapping) or "messages" not in reply:

@@ -87,17 +87,21 @@ async def test_support_is_quoted_with_its_place(judge: EmbeddedJudge) -> None:
                 title="The tide hall",
                 quote="It opened in 1925.",
                 span=Span(start=133, end=151),
-                score=check.confidence,
+                score=check.evidence[0].score,
             ),
         ),
     )
-    assert Calibration.load().supported <= check.confidence <= 1.0
+    assert Calibration.load().supported <= check.evidence[0].score <= check.confidence
 
 
 async def test_a_hard_wrapped_document_is_read_by_sentence(judge: EmbeddedJudge) -> None:
-    text = "The tide hall is by the harbour of the old town. It was\nopened to the public in 1925. Entry is free.\n\nDogs stay out."
-    check = await check_of(judge, "The hall was opened to the public in 1925.", document(text, title=None))
-    assert [evidence.quote for evidence in check.evidence] == ["It was\nopened to the public in 1925."]
+    text = "The tide hall was opened to the public by\nthe mayor in 1925. Entry is free.\n\nDogs stay out."
+    check = await check_of(
+        judge, "The tide hall was opened to the public by the mayor in 1925.", document(text, title=None)
+    )
+    assert [evidence.quote for evidence in check.evidence] == [
+        "The tide hall was opened to the public by\nthe mayor in 1925."
+    ]
 
 
 async def test_another_year_is_no_support(judge: EmbeddedJudge) -> None:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SUBJECTIVE_SUPPORT = 0.7
-"""Least support of a claim about its own speaker's mind or life; documents never support one."""
+"""Least support of a claim about its own speaker's mind or life; documents never support or refute one."""
 MAX_EVIDENCE = 3
 """Quotes that a check carries, at most."""
 
@@ -133,7 +133,9 @@ class EmbeddedJudge:
         return Check(claim=claim, supported=False, confidence=1.0 - best, counter_evidence=_quotes(against))
 
     def _concerns(self, piece: Piece, claim: Claim) -> bool:
-        """Whether the piece speaks of what the claim speaks of."""
+        """Whether the piece speaks of what the claim speaks of. A document speaks of nobody's tastes."""
+        if piece.origin.source is SourceKind.DOCUMENT and _about_itself(claim):
+            return False
         first, second = self._embedder.embed([plain(claim.text), piece.text])
         return float(first @ second) >= COUNTER_COSINE
 
@@ -151,8 +153,8 @@ class EmbeddedJudge:
         text, limits = check.claim.text, self._calibration
         if cues.abstains(text):
             types = types | {ABSTENTION: max(types[ABSTENTION], limits.abstention)}
-        if cues.subjective(text):
-            types = types | {OPINION: max(types[OPINION], limits.opinion)}
+        elif cues.subjective(text):
+            types = types | {OPINION: max(types[OPINION], limits.opinion), ABSTENTION: 0.0}
         if types[ABSTENTION] >= limits.abstention:
             reason = "It refuses, or says that its speaker does not know."
             return Finding(claim=check.claim, label=Label.ABSTENTION, confidence=types[ABSTENTION], reason=reason)
@@ -191,11 +193,12 @@ def _support(piece: Piece, claim: Claim, score: float) -> float:
 
 
 def _quotes(scored: Sequence[tuple[Piece, float]]) -> tuple[Evidence, ...]:
-    """The best quotes, one of each passage."""
-    best: dict[int, tuple[Piece, float]] = {}
-    for piece, score in sorted(scored, key=lambda pair: -pair[1]):
-        best.setdefault(id(piece.origin), (piece, score))
-    return tuple(_quote(piece.quote, score) for piece, score in list(best.values())[:MAX_EVIDENCE])
+    """The best quotes, one of each passage: the first, which is the tightest, of those that suffice."""
+    first: dict[int, tuple[Piece, float]] = {}
+    for piece, score in scored:
+        first.setdefault(id(piece.origin), (piece, score))
+    best = sorted(first.values(), key=lambda pair: -pair[1])[:MAX_EVIDENCE]
+    return tuple(_quote(piece.quote, score) for piece, score in best)
 
 
 def _quote(passage: Passage, score: float) -> Evidence:
