@@ -1,0 +1,34 @@
+"""Replay of a made-up log: conversations of five assistant turns each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from benchmarks.measure import Row
+from benchmarks.turns import turn
+from vista_guard import Guard
+from vista_guard.evaluation.datasets import LoggedConversation
+from vista_guard.evaluation.replay import replay
+from vista_guard.judges.embedded import EmbeddedJudge
+from vista_guard.stores.embeddings import OnnxEmbedder
+from vista_guard.types import Conversation
+
+TURNS = 5
+
+
+def rows(runs: int) -> Iterator[Row]:
+    """Turns a second, four conversations at once."""
+    log = [LoggedConversation(_conversation(number), labels={}) for number in range(max(runs // TURNS, 4))]
+    guard = Guard(EmbeddedJudge.load(OnnxEmbedder()))
+    guard.check(turn(len(log) * TURNS, given=False))  # the models are loaded with the first turn
+    with TemporaryDirectory() as folder:
+        summary = asyncio.run(replay(guard, log, Path(folder) / "reports.jsonl"))
+    yield Row("replay, claims by own decomposition", summary.turns_per_second or 0.0, "turns/s", runs=summary.turns)
+
+
+def _conversation(number: int) -> Conversation:
+    turns = [said for place in range(TURNS) for said in turn(number * TURNS + place, given=False).turns]
+    return Conversation(turns=tuple(turns), id=f"log-{number}")
