@@ -76,6 +76,11 @@ def vista_rows(claims: Claims, scores: list[Scores], limits: Thresholds) -> Iter
     for label in FIVE:
         if label in claims.gold:
             yield f"F1 of {label} (n={claims.gold.count(label)})", f1(claims.gold, found, label), None
+    wary = [decide(s, limits, wary=True) for s in scores]
+    names, kept = ([str(label == "VERIFIED") for label in labels] for labels in (claims.gold, wary))
+    yield "supported-or-not accuracy, opinions need opinion_support", accuracy(names, kept), majority(names)
+    yield "five-label accuracy, opinions need opinion_support", accuracy(claims.gold, wary), majority(claims.gold)
+    yield "five-label macro-F1, opinions need opinion_support", macro_f1(claims.gold, wary), None
     gold_turns, found_turns = (by_turn(claims.turns, labels) for labels in (claims.gold, found))
     yield (
         f"turn unverifiable or not, accuracy (n={len(gold_turns)})",
@@ -108,13 +113,14 @@ def rows_of(name: str, claims: Claims, judge: Judge) -> Iterator[Row]:
         yield from binary_rows([g == "supported" for g in claims.gold], scores, limits.supported)
 
 
-def table(judge: Judge, data: Path, split: str, only: list[str]) -> Iterator[str]:
+def table(judge: Judge, data: Path, split: str, only: list[str], limit: int) -> Iterator[str]:
     """Markdown lines."""
     yield "| set | split | n | metric | value | majority baseline |"
     yield "|---|---|---:|---|---:|---:|"
     for name, (kind, _, _) in evalsets.SETS.items():
         if kind == split and (not only or name in only):
             claims = evalsets.load(name, data)
+            claims = claims.first(limit) if limit else claims
             for metric, value, base in rows_of(name, claims, judge):
                 floor = "" if base is None else f"{base:.3f}"
                 yield f"| {name} | {split} | {len(claims.texts)} | {metric} | {value:.3f} | {floor} |"
@@ -127,6 +133,7 @@ def main() -> None:
     parser.add_argument("--weights", type=Path, default=Path("vista_guard/weights"))
     parser.add_argument("--split", choices=(evalsets.DEV, evalsets.TEST), default=evalsets.DEV)
     parser.add_argument("--final", action="store_true", help="needed to open test files")
+    parser.add_argument("--limit", type=int, default=0, help="at most so many rows of each set")
     parser.add_argument("--only", nargs="*", default=[], help="names of sets")
     parser.add_argument(
         "--verifier", default="verifier.onnx", help="another verifier file in the folder (fp32 comparison)"
@@ -135,7 +142,7 @@ def main() -> None:
     args = parser.parse_args()
     if args.split == evalsets.TEST and not args.final:
         parser.error("test files are for the final number: add --final")
-    for line in table(Judge(args.weights, args.threads, args.verifier), args.data, args.split, args.only):
+    for line in table(Judge(args.weights, args.threads, args.verifier), args.data, args.split, args.only, args.limit):
         print(line, flush=True)
 
 

@@ -19,12 +19,17 @@ FIVE = ("VERIFIED", "OUT_OF_SCOPE", "CONTRADICTED", "LACKING_EVIDENCE", "ABSTENT
 
 @dataclass(frozen=True)
 class Thresholds:
-    """``judge.json``'s thresholds; each is a probability in [0, 1]."""
+    """``judge.json``'s thresholds; each is a probability in [0, 1].
+
+    ``opinion_support`` is an option for the caller: what a claim of opinion or experience needs to count as supported by
+    a document. Where it is not used, ``supported`` holds for every claim.
+    """
 
     supported: float
     contradicted: float
     abstention: float
     opinion: float
+    opinion_support: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -38,9 +43,13 @@ class Scores:
     abstention: float = 0.0
 
 
-def decide(scores: Scores, limits: Thresholds) -> str:
-    """The five-label rule: support first, then abstention, contradiction, opinion, and lack of evidence last."""
-    if scores.supported >= limits.supported:
+def decide(scores: Scores, limits: Thresholds, wary: bool = False) -> str:
+    """The five-label rule: support first, then abstention, contradiction, opinion, and lack of evidence last.
+
+    ``wary`` asks opinions and abstentions for ``opinion_support``.
+    """
+    personal = scores.opinion >= limits.opinion or scores.abstention >= limits.abstention
+    if scores.supported >= (max(limits.supported, limits.opinion_support) if wary and personal else limits.supported):
         return "VERIFIED"
     if scores.abstention >= limits.abstention:
         return "ABSTENTION"
@@ -90,6 +99,10 @@ class Claims:
     texts: list[str]
     gold: list[str]
     turns: list[int]
+
+    def first(self, count: int) -> Claims:
+        """The first ``count`` claims."""
+        return Claims(self.evidence[:count], self.texts[:count], self.gold[:count], self.turns[:count])
 
 
 class Judge:

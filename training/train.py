@@ -100,7 +100,10 @@ def train(args: argparse.Namespace) -> None:
     torch.set_num_threads(args.threads)
     examples = load_examples(args.pairs, args.max_length)
     model = Verifier(EncoderConfig.read(base_folder()))
-    load_base(model.encoder, base_folder())
+    if args.start:
+        model.load_state_dict(torch.load(args.start, weights_only=True)["model"])
+    else:
+        load_base(model.encoder, base_folder())
     model.train()
     optimiser = optimiser_for(model, args.lr, args.weight_decay)
     total = args.epochs * -(-len(examples) // args.batch)
@@ -145,6 +148,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--start", type=Path, help="go on from this checkpoint instead of the base model")
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--lr", type=float, default=8e-5)
