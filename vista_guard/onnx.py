@@ -48,10 +48,8 @@ class Encoder:
         self._tokenizer = tokenizer
 
     @classmethod
-    def load(cls, name: str, *, max_length: int, threads: int = 0, folder: Path = WEIGHTS) -> Encoder:
+    def load(cls, name: str, *, max_length: int, folder: Path = WEIGHTS) -> Encoder:
         """Loads `name`.onnx. Texts longer than `max_length` tokens are cut, the longer side of a pair first.
-
-        `threads` compute one forward pass; 0 takes `VISTA_GUARD_THREADS`, else all cores.
 
         Raises:
             ConfigError: a file is missing or is not what it should be.
@@ -61,7 +59,7 @@ class Encoder:
 
         model, vocabulary = weights_file(f"{name}.onnx", folder), weights_file("tokenizer.json", folder)
         try:
-            session = InferenceSession(model, _options(threads), providers=["CPUExecutionProvider"])
+            session = InferenceSession(model, _options(name), providers=["CPUExecutionProvider"])
             tokenizer = Tokenizer.from_file(str(vocabulary))
         except Exception as exc:  # onnxruntime and tokenizers raise bare Exception subclasses for a damaged file
             raise ConfigError(f"weights file {model} cannot be loaded ({exc}). Reinstall vista-guard") from exc
@@ -102,16 +100,17 @@ class Encoder:
 
 
 @lru_cache(maxsize=4)
-def shared_encoder(name: str, max_length: int, threads: int = 0) -> Encoder:
+def shared_encoder(name: str, max_length: int) -> Encoder:
     """One encoder a process for each shipped model, however many guards use it."""
-    return Encoder.load(name, max_length=max_length, threads=threads)
+    return Encoder.load(name, max_length=max_length)
 
 
-def _options(threads: int) -> object:
+def _options(name: str) -> object:
     from onnxruntime import SessionOptions
 
     options = SessionOptions()
-    options.intra_op_num_threads = threads or int(os.environ.get("VISTA_GUARD_THREADS", "0"))
+    # 0 is all cores. The embedder reads a few short texts: one thread is as fast, and leaves the others alone.
+    options.intra_op_num_threads = 1 if name == "embedder" else int(os.environ.get("VISTA_GUARD_THREADS", "0"))
     options.inter_op_num_threads = 1
     # Idle threads that spin take the cores from the other model and from the host: on 2 cores a turn took a third longer.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")

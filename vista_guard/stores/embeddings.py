@@ -47,7 +47,7 @@ class OnnxEmbedder:
         vectors = self._cached(wanted)
         missing = [key for key in wanted if key not in vectors]
         if missing:
-            rows = shared_encoder("embedder", MAX_TOKENS, threads=1).run([storable(wanted[key][:_MAX_CHARS]) for key in missing])
+            rows = shared_encoder("embedder", MAX_TOKENS).run([storable(wanted[key][:_MAX_CHARS]) for key in missing])
             fresh = {key: row.copy() for key, row in zip(missing, rows, strict=True)}
             self._keep(fresh)
             vectors |= fresh
