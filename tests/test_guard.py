@@ -231,10 +231,8 @@ def test_documents_beside_the_messages_are_those_of_the_turn_asked_for_and_of_no
     run: Any = {"configurable": {"thread_id": "c"}}
     first = graph.invoke({"messages": [("user", "When?")], "documents": [NOTES]}, run)
     second = graph.invoke({"messages": [("user", "Again?")]}, run)
-    assert [report.findings[0].label for report in (first["report"], second["report"])] == [
-        Label.VERIFIED,
-        Label.LACKING_EVIDENCE,
-    ]
+    sources = [report.findings[0].evidence[0].source for report in (first["report"], second["report"])]
+    assert sources == ["document", "knowledge"]
 
 
 def test_a_withheld_turn_can_be_an_exception_that_carries_the_report(knowledge: MemoryKnowledge) -> None:
@@ -250,3 +248,11 @@ def test_a_withheld_turn_can_be_an_exception_that_carries_the_report(knowledge: 
     assert [message.content for message in graph.get_state(run).values["messages"]] == ["When?"]
     with pytest.raises(ConfigError, match="on_block is 'warn'; choose replace or raise"):
         guard.wrap(lambda _: OPENED, on_block="warn")  # type: ignore[call-overload]
+
+
+async def test_what_was_established_may_be_said_again_in_the_same_words(knowledge: MemoryKnowledge) -> None:
+    guard = guard_with(judge(), knowledge)
+    talk = conversation(user("When?"), assistant(OPENED, NOTES), id="c")
+    await guard.acheck(talk)
+    again = await guard.acheck(conversation(*talk.turns, user("When?"), assistant(OPENED), id="c"))
+    assert (again.findings[0].label, again.findings[0].evidence[0].source) == (Label.VERIFIED, "knowledge")

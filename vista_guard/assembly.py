@@ -76,7 +76,7 @@ def _stores(
     from vista_guard.stores.knowledge_chroma import ChromaKnowledge, chroma_client
     from vista_guard.stores.locations import data_dir
 
-    client = chroma_client(settings.chroma_url or data_dir(settings.data_dir) / "chroma")
+    client = chroma_client(settings.chroma_url or data_dir(settings.data_dir) / "chroma", telemetry=settings.telemetry)
     if settings.retrieve and documents is None:
         documents = ChromaDocuments(client, embedder)
     return {"knowledge": knowledge or ChromaKnowledge(client, embedder), "documents": documents}

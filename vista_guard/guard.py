@@ -135,7 +135,7 @@ class Guard:
                 if turn.role is not Role.ASSISTANT or (turns is not None and index not in turns):
                     continue
                 if index in finished:
-                    await self._restore(owned.id or "", finished[index])
+                    await self._restore(owned, finished[index])
                 else:
                     report = await self._judge(owned.up_to(index), catch_up=False)
                     yield report.model_copy(update={"conversation_id": conversation.id})
@@ -241,9 +241,10 @@ class Guard:
         work: Work = state["guard"]
         return work.finished
 
-    async def _restore(self, conversation_id: str, report: TurnReport) -> None:
-        key = Turn(role=Role.ASSISTANT, text=report.response).key
-        await self.parts.knowledge.remember(conversation_id, key, report.remembered)
+    async def _restore(self, conversation: Conversation, report: TurnReport) -> None:
+        said = Turn(role=Role.ASSISTANT, text=report.response)
+        key = Conversation(turns=(*conversation.turns[: report.turn_index], said)).turn_key()
+        await self.parts.knowledge.remember(conversation.id or "", key, report.remembered)
 
 
 class Session:

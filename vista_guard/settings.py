@@ -72,7 +72,7 @@ class Settings(BaseSettings):
     ungrounded: Literal["judge", "trust"] = "judge"
     """`trust`, as the reference implementation: a turn without documents is not judged, and its claims become knowledge."""
     telemetry: bool = False
-    """Whether the libraries underneath may send their own usage data."""
+    """Whether Chroma may send its own usage data. LangChain traces only where `LANGSMITH_TRACING` is set."""
     limits: Limits = Limits()
 
     @classmethod

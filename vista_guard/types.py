@@ -106,11 +106,6 @@ class Turn(_Frozen):
     documents: tuple[Document, ...] = ()
     claims: tuple[Claim, ...] | None = None
 
-    @property
-    def key(self) -> str:
-        """Fingerprint by which knowledge recognises a delivered turn (16 hex digits)."""
-        return sha256(f"{self.role}\x1f{self.text}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
 
 class Conversation(_Frozen):
     """Ordered turns. Without an `id` the conversation is anonymous: nothing it establishes outlives the call."""
@@ -121,6 +116,15 @@ class Conversation(_Frozen):
     def up_to(self, index: int) -> Conversation:
         """The conversation as it stood when turn `index` had just been said."""
         return self.model_copy(update={"turns": self.turns[: index + 1]})
+
+    def turn_key(self, index: int = -1) -> str:
+        """Fingerprint by which knowledge recognises a delivered turn (16 hex digits).
+
+        The same words said a second time are another turn: they may lean on the first.
+        """
+        *earlier, turn = self.turns[: index + 1] if index >= 0 else self.turns
+        times = sum((past.role, past.text) == (turn.role, turn.text) for past in earlier)
+        return sha256(f"{turn.role}\x1f{times}\x1f{turn.text}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 class Persona(_Frozen):

@@ -58,6 +58,10 @@ async def _knowledge(work: Work, parts: Parts) -> tuple[Passage, ...]:
     if parts.persona is not None:
         await parts.knowledge.seed(parts.persona)
     recalled = await parts.knowledge.recall(
-        owner, persona=parts.persona, query=work.turn.text, limit=parts.limits.knowledge, exclude_turn=work.turn.key
+        owner,
+        persona=parts.persona,
+        query=work.turn.text,
+        limit=parts.limits.knowledge,
+        exclude_turn=work.conversation.turn_key(),
     )
     return tuple(recalled)

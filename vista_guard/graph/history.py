@@ -29,10 +29,10 @@ async def established(work: Work, parts: Parts) -> tuple[Passage, ...]:
         return await _anonymous(work.conversation, earlier, parts)
     known = await parts.knowledge.delivered(work.conversation.id)
     for index in earlier:
-        turn = work.history[index]
-        if turn.key not in known:
+        key = work.conversation.turn_key(index)
+        if key not in known:
             claims = await _worth_remembering(work.conversation.up_to(index), (), parts)
-            await parts.knowledge.remember(work.conversation.id, turn.key, claims)
+            await parts.knowledge.remember(work.conversation.id, key, claims)
     return ()
 
 
@@ -46,7 +46,7 @@ async def _anonymous(conversation: Conversation, earlier: list[int], parts: Part
             claims = await _worth_remembering(past, passages, parts)
             parts.past.put(key, claims)
         passages += tuple(
-            Passage(source=SourceKind.KNOWLEDGE, source_id=f"{past.turns[-1].key}:{claim.id}", text=claim.text)
+            Passage(source=SourceKind.KNOWLEDGE, source_id=f"{past.turn_key()}:{claim.id}", text=claim.text)
             for claim in claims
         )
     return passages

@@ -7,7 +7,7 @@ import logging
 from vista_guard.errors import StoreError
 from vista_guard.graph.state import Emit, Parts, Work
 from vista_guard.scoring import REMEMBERED
-from vista_guard.types import Action, Claim, Finding, Role, Turn
+from vista_guard.types import Action, Claim, Conversation, Finding, Role, Turn
 
 logger = logging.getLogger("vista_guard")
 
@@ -17,9 +17,10 @@ async def remember(work: Work, parts: Parts, emit: Emit) -> Work:
     claims = _established(work, parts)
     if work.conversation.id is None:
         return work.with_(remembered=claims)
-    delivered = Turn(role=Role.ASSISTANT, text=work.response or "")
+    said = Turn(role=Role.ASSISTANT, text=work.response or "")
+    key = Conversation(turns=(*work.history, said)).turn_key()
     try:
-        await parts.knowledge.remember(work.conversation.id, delivered.key, claims)
+        await parts.knowledge.remember(work.conversation.id, key, claims)
     except StoreError as exc:
         # The verdict stands: a full disk must not withhold a good turn, but it must be seen.
         logger.error("knowledge of conversation %s was not stored: %s", work.conversation.id, exc)

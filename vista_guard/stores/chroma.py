@@ -24,8 +24,10 @@ TIMEOUT_S = 30.0
 _opening = Lock()  # clients of one folder share an engine, and Chroma builds it without a lock
 
 
-def chroma_client(location: str | Path) -> Client:
-    """A client for a folder (created when missing) or for a server (`http://host:port`). It sends no telemetry.
+def chroma_client(location: str | Path, *, telemetry: bool = False) -> Client:
+    """A client for a folder (created when missing) or for a server (`http://host:port`).
+
+    Chroma's own telemetry is off unless `telemetry` is on.
 
     Give each location one owner: closing a store closes its client. Clients of one folder in one process share an engine.
 
@@ -34,7 +36,7 @@ def chroma_client(location: str | Path) -> Client:
     """
     text = str(location)
     # A `.env` in the working directory belongs to the host application.
-    settings = Settings(_env_file=None, anonymized_telemetry=False)
+    settings = Settings(_env_file=None, anonymized_telemetry=telemetry)
     try:
         with _opening:
             if text.startswith(("http://", "https://")):

@@ -1,0 +1,65 @@
+"""Settings become objects: stores where they are told to be, and nothing sent anywhere."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import GUIDE
+from vista_guard import Action, ConfigError, Guard
+from vista_guard.stores.knowledge_chroma import ChromaKnowledge
+from vista_guard.stores.knowledge_memory import MemoryKnowledge
+from vista_guard.stores.reports_sql import SqlReports
+from vista_guard.testing import ScriptedJudge, Verdict, assistant, conversation, user
+
+SAID = "The hall opened in 1925."
+
+
+def scripted() -> ScriptedJudge:
+    return ScriptedJudge({SAID: [Verdict(SAID, needs="1925")]})
+
+
+def test_knowledge_and_reports_are_kept_in_the_data_folder(tmp_path: Path) -> None:
+    talk = conversation(user("When?"), assistant(SAID, "The hall opened in 1925."), id="c")
+    with Guard.from_settings(judge=scripted(), persona=GUIDE, data_dir=tmp_path, reports="sqlite") as guard:
+        assert isinstance(guard.parts.knowledge, ChromaKnowledge)
+        report = guard.check(talk)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["chroma", "reports.sqlite"]
+    with Guard.from_settings(judge=scripted(), persona=GUIDE, data_dir=tmp_path, reports="sqlite") as again:
+        (sink,) = again.parts.sinks
+        assert isinstance(sink, SqlReports)
+        later = again.check(conversation(*talk.turns, user("Sure?"), assistant(SAID), id="c"))
+    assert (report.decision.action, later.decision.action) == (Action.ALLOW, Action.ALLOW)
+    # The second turn brought no documents: it leans on what the first one established, in another process.
+    assert [(evidence.source, evidence.quote) for evidence in later.findings[0].evidence] == [("knowledge", SAID)]
+
+
+def test_memory_touches_no_disk() -> None:
+    with Guard.from_settings(judge=scripted(), store="memory") as guard:
+        assert isinstance(guard.parts.knowledge, MemoryKnowledge)
+    assert list(Path(os.environ["VISTA_GUARD_DATA_DIR"]).iterdir()) == []
+
+
+@pytest.mark.parametrize("wanted", [False, True])
+def test_chromas_telemetry_is_off_unless_asked_for(wanted: bool, tmp_path: Path) -> None:
+    from vista_guard.stores.chroma import chroma_client, close_client
+
+    client = chroma_client(tmp_path, telemetry=wanted)
+    assert client.get_settings().anonymized_telemetry is wanted
+    close_client(client)
+
+
+def test_overrides_reach_the_policy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VISTA_GUARD_POLICY_OVERRIDES", '{"on_unchecked": "BLOCK"}')
+    with Guard.from_settings(judge=ScriptedJudge({}), store="memory") as guard:
+        assert guard.check(conversation(assistant("unscripted"))).blocked
+
+
+def test_missing_weights_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from vista_guard.judges.embedded import EmbeddedJudge
+    from vista_guard.testing import WordEmbedder
+
+    with pytest.raises(ConfigError, match=r"weights file .*judge.json is missing. Reinstall"):
+        EmbeddedJudge.load(WordEmbedder(), folder=tmp_path)
