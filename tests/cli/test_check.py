@@ -45,7 +45,7 @@ def test_a_delivered_turn(document: Path) -> None:
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.startswith("╭─ delivered")
     assert "pier.txt" in result.stdout
-    assert "· policy monitor" in result.stdout
+    assert "· policy monitor" in " ".join(result.stdout.split())
 
 
 def test_a_blocked_turn_shows_what_is_delivered_instead() -> None:
