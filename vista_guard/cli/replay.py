@@ -120,15 +120,26 @@ def run(
 
 @contextmanager
 def _stopping(stop: asyncio.Event, stopped: list[int], say: Callable[[str], None]) -> Iterator[None]:
-    """The first Ctrl-C or SIGTERM sets `stop`; after it they act as ever, so a second one ends the process at once."""
+    """The first Ctrl-C or SIGTERM sets `stop`; a second one ends the process at once.
+
+    At once means without unwinding: that would wait for whatever still runs, and every report is on disk already.
+    """
     import asyncio
+    import os
     import signal
+    import sys
 
     loop = asyncio.get_running_loop()
     handled = (signal.SIGINT, signal.SIGTERM)
 
+    def stop_at_once(number: int, _frame: FrameType | None) -> None:
+        show_cursor = b"\x1b[?25h" if sys.stderr.isatty() else b""
+        os.write(2, show_cursor + b"interrupted\n")
+        os._exit(STOPPED + number)
+
     def begin_to_stop(number: int) -> None:
-        restore()
+        for each in handled:
+            signal.signal(each, stop_at_once)
         stopped.append(number)
         stop.set()
         say("stopping after the turns that are being judged; once more to stop at once")
