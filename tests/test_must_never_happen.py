@@ -175,6 +175,26 @@ class TestBlockedTextStaysNowhere:
         assert [message.content for message in result["messages"]] == ["When?", MESSAGE]
         _assert_nowhere(file, "Zubrowka")
 
+    def test_not_in_another_part_of_the_agents_state(self, tmp_path: Path, knowledge: MemoryKnowledge) -> None:
+        class Answering(MessagesState):
+            answer: str
+
+        def agent(answer: str) -> Any:
+            builder = StateGraph(Answering)
+            builder.add_node("speak", lambda state: {"messages": [AIMessage(answer)], "answer": answer})
+            builder.add_edge(START, "speak")
+            return builder
+
+        file = tmp_path / "checkpoints.sqlite"
+        guard = guard_with(_scripted(), knowledge, "strict")
+        asked: Any = {"messages": [HumanMessage("When?")]}
+        with SqliteSaver.from_conn_string(str(file)) as saver:
+            blocked = guard.wrap(agent(LIE).compile(checkpointer=saver))
+            assert "answer" not in blocked.invoke(asked, {"configurable": {"thread_id": "t"}})
+        _assert_nowhere(file, "Zubrowka")
+        allowed = guard.graph(agent(TRUTH).compile(), documents=lambda talk: assistant("", NOTES).documents)
+        assert allowed.invoke(asked)["answer"] == TRUTH
+
     @BOTH_DOORS
     async def test_not_in_the_knowledge(self, check: Check, knowledge: MemoryKnowledge) -> None:
         judge = ScriptedJudge(

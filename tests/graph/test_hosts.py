@@ -89,6 +89,7 @@ def test_what_is_not_understood_is_refused(reply: Any) -> None:
         ("draft", "said"),
         ({"role": "assistant", "content": "draft"}, {"role": "assistant", "content": "said"}),
         ({"answer": "draft", "context": []}, {"answer": "said", "context": []}),
+        ({"answer": "draft", "raw": "<b>draft</b>", "n": 1}, {"answer": "said", "raw": "said", "n": 1}),
         ({"output": AIMessage("draft", id="m")}, {"output": AIMessage("said", id="m")}),
         (
             {"messages": [HumanMessage("When?"), AIMessage("draft", id="m", additional_kwargs={"reasoning": "draft"})]},

@@ -57,7 +57,6 @@ def build_graph(
     agent: Node | None = None,
     leave: Leave | None = None,
     schema: type[Any] = GuardState,
-    input_schema: type[Any] | None = None,
     checkpointer: Any = None,
     name: str = "vista_guard",
 ) -> AnyGraph:
@@ -68,11 +67,10 @@ def build_graph(
         agent: node that puts a `Work` with the agent's draft into the state; without it the graph starts at gather.
         leave: the host's own state update, made from the finished work.
         schema: the host's state with the channels of `GuardState`.
-        input_schema: what callers pass in, when that is not all of `schema`.
         checkpointer: the host's checkpointer.
         name: how the graph is called in traces and as a sub-graph.
     """
-    builder = StateGraph(schema, input_schema=input_schema)
+    builder = StateGraph(schema)
     for stage_name, stage in STAGES.items():
         builder.add_node(stage_name, _node(stage_name, stage, parts, leave if stage_name == "report" else None))
     if agent is not None:

@@ -97,7 +97,10 @@ def replace_text(reply: Any, text: str) -> Any:
             messages[place] = replace_text(messages[place], text)
         return {**reply, "messages": messages}
     key = "content" if "content" in reply else _present(reply, ANSWER_KEYS)
-    return {**reply, key: replace_text(reply[key], text) if isinstance(reply[key], BaseMessage) else text}
+    if isinstance(reply[key], BaseMessage):
+        return {**reply, key: replace_text(reply[key], text)}
+    # A raw answer beside the cleaned one holds the draft too.
+    return {name: text if isinstance(value, str) and reply[key] in value else value for name, value in reply.items()}
 
 
 def with_feedback(request: Any, draft: str, note: str) -> Any:

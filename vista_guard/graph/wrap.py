@@ -103,7 +103,7 @@ def graph(agent: Any, parts: Parts, surface: Surface, *, checkpointer: Any = Non
     The agent's checkpointer, when it has one, is taken over: inside, the agent runs without, so that no checkpoint ever
     holds a draft that was not delivered.
     """
-    call, schema, input_schema = _message_agent(agent)
+    call, schema = _message_agent(agent)
     keys = set(get_type_hints(schema))
 
     def enter(state: Mapping[str, Any], config: RunnableConfig) -> Work:
@@ -121,7 +121,6 @@ def graph(agent: Any, parts: Parts, surface: Surface, *, checkpointer: Any = Non
         agent=agent_node(enter, leave, surface.documents),
         leave=leave,
         schema=schema,
-        input_schema=input_schema,
         checkpointer=checkpointer if checkpointer is not None else own,
     )
 
@@ -173,18 +172,18 @@ def _start(request: Any, call: AgentCall, conversation_id: str | None) -> dict[s
     return {"guard": Work(conversation=conversation, request=request, call=call)}
 
 
-def _message_agent(agent: Any) -> tuple[AgentCall, type[Any], type[Any] | None]:
-    """How to ask the agent, the state it needs, and what callers may pass in."""
+def _message_agent(agent: Any) -> tuple[AgentCall, type[Any]]:
+    """How to ask the agent, and the state it needs."""
     if isinstance(agent, CompiledStateGraph):
         inner = agent.copy(update={"checkpointer": False})
         hints = get_type_hints(agent.builder.state_schema, include_extras=True)
         extra = get_type_hints(GuardedMessages, include_extras=True)
         schema = TypedDict("GuardedState", {**extra, **hints}, total=False)  # type: ignore[misc]  # made from the agent's own
-        return call_runnable(inner), schema, None
+        return call_runnable(inner), schema
     if isinstance(agent, Runnable):
-        return _on_messages(call_runnable(agent)), GuardedMessages, None
+        return _on_messages(call_runnable(agent)), GuardedMessages
     if callable(agent):
-        return _on_messages(call_function(agent)), GuardedMessages, None
+        return _on_messages(call_function(agent)), GuardedMessages
     raise ConfigError(
         f"the agent is {type(agent).__name__}; give a callable, a LangChain Runnable or a compiled LangGraph"
     )
@@ -208,11 +207,10 @@ def _state_update(work: Work, reply: Any, keys: set[str]) -> dict[str, Any]:
     after = {message.id for message in reply["messages"]}
     new = [message for message in _answer(reply["messages"]) if before.get(message.id) != message]
     removed = [RemoveMessage(id=identity) for identity in before if identity and identity not in after]
-    others = {
-        key: value
-        for key, value in reply.items()
-        if key in keys and key != "messages" and work.request.get(key) is not value
-    }
+    changed = {key for key in keys & reply.keys() if work.request.get(key) is not reply[key]}
+    # Any other part of the agent's state may repeat a draft that was withheld or mended: only messages go through then.
+    replaced = work.spoke and work.response != work.turn.text
+    others = {} if replaced else {key: reply[key] for key in changed - {"messages"}}
     return {**others, "messages": [*removed, *new]}
 
 
