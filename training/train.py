@@ -73,12 +73,21 @@ def optimiser_for(model: Verifier, lr: float, decay: float) -> torch.optim.Optim
     """AdamW; the new head learns four times as fast, biases and norms are not decayed."""
     groups = []
     for part, rate in ((model.encoder, lr), (torch.nn.ModuleList([model.dense, model.classify]), 4 * lr)):
-        params = list(part.parameters())
+        params = [p for p in part.parameters() if p.requires_grad]
         groups.append({"params": [p for p in params if p.dim() > 1], "lr": rate, "weight_decay": decay})
         groups.append({"params": [p for p in params if p.dim() == 1], "lr": rate, "weight_decay": 0.0})
     for group in groups:
         group["peak"] = group["lr"]
     return torch.optim.AdamW(groups, fused=True)
+
+
+def freeze(model: Verifier, layers: int) -> None:
+    """Leave the embeddings and the lowest layers as they are; 0 trains everything. Saves a quarter of a step at 2 of 6."""
+    if layers:
+        encoder = model.encoder
+        fixed = [encoder.words, encoder.positions, encoder.types, encoder.norm, *encoder.layers[:layers]]
+        for part in fixed:
+            part.requires_grad_(False)
 
 
 def set_rate(optimiser: torch.optim.Optimizer, progress: float, warmup: float = 0.06) -> None:
@@ -104,6 +113,7 @@ def train(args: argparse.Namespace) -> None:
         model.load_state_dict(torch.load(args.start, weights_only=True)["model"])
     else:
         load_base(model.encoder, base_folder())
+    freeze(model, args.freeze)
     model.train()
     optimiser = optimiser_for(model, args.lr, args.weight_decay)
     total = args.epochs * -(-len(examples) // args.batch)
@@ -156,6 +166,7 @@ def main() -> None:
     parser.add_argument("--max-length", type=int, default=160)
     parser.add_argument("--max-minutes", type=float, default=120)
     parser.add_argument("--save-minutes", type=float, default=5)
+    parser.add_argument("--freeze", type=int, default=0, help="lowest layers that are not trained, with the embeddings")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=13)
     args = parser.parse_args()

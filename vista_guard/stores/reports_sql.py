@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.schema import CreateIndex, CreateTable
+from tenacity import retry, retry_if_exception, stop_after_delay, wait_random_exponential
 
 from vista_guard.errors import ConfigError, StoreError
 from vista_guard.stores.entries import digest, storable
@@ -187,6 +188,17 @@ def _options(url: sql.URL) -> dict[str, Any]:
     return {"connect_args": {"timeout": BUSY_S}}
 
 
+def _locked(exc: BaseException) -> bool:
+    return isinstance(exc, sqlite3.OperationalError) and "locked" in str(exc)
+
+
+# Two connections that turn a new file to WAL at once: SQLite fails one at once, whatever its timeout, lest both wait for ever.
+@retry(
+    retry=retry_if_exception(_locked),
+    stop=stop_after_delay(BUSY_S),
+    wait=wait_random_exponential(multiplier=0.01, max=0.5),
+    reraise=True,
+)
 def _configure_sqlite(connection: sqlite3.Connection, _record: object) -> None:
     for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "secure_delete=ON"):
         connection.execute(f"PRAGMA {pragma}").close()
