@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from vista_guard.judges.embedded.clauses import clauses, has_verb, verb_index, words_of
+from vista_guard.judges.embedded.answers import answered, expected, open_question, without_opener
+from vista_guard.judges.embedded.clauses import clauses
+from vista_guard.judges.embedded.lists import each
 from vista_guard.judges.embedded.phrases import (
     ANSWER,
     ASKED_IF_KNOWN,
@@ -13,15 +15,16 @@ from vista_guard.judges.embedded.phrases import (
     EXCLAMATION,
     KNOWN,
     NOT_KNOWN,
-    OPENER,
     QUESTION,
     REMARKED,
     SMALL_TALK,
     SUBJECTLESS,
     TAG,
 )
+from vista_guard.judges.embedded.pronouns import NOTHING, Topic, resolved, topic_of, topic_of_turn
 from vista_guard.judges.embedded.segment import Sentence, plain, sentences, trimmed
 from vista_guard.judges.embedded.speakers import name_speakers, names
+from vista_guard.judges.embedded.verbs import has_verb, verb_index, words_of
 from vista_guard.types import Claim, Role, Span, Turn
 
 _LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\([^)\s]{0,2000}(?:\s+\"[^\"]*\")?\)")
@@ -34,7 +37,12 @@ _PRE_TOKENISED = (
     (re.compile(r"\s+([,.!?;:])(?=\s|$)"), r"\1"),
 )
 """Spaces that corpora and speech recognisers leave: "I do n't know ." """
-_NO = re.compile(r"\b(?:no|nope|nah|not)\b|n't\b", re.IGNORECASE)
+_MAX_BEFORE = 1000
+"""How much of the turn before is read, in characters from its end."""
+_ABOUT = re.compile(r"(?:\w+ ){1,3}about\b")
+_INFERRED = re.compile(
+    r"(?:i|you|he|she|it|they|we|that|this|there) (?:must|surely|probably|definitely) ", re.IGNORECASE
+)
 _OPEN_WORDS = frozenset(("what", "who", "why", "how", "where", "when", "if", "whether", "which", "about", "so"))
 
 
@@ -42,15 +50,33 @@ def decompose(turn: Turn, history: Sequence[Turn]) -> tuple[Claim, ...]:
     """The claims of `turn` in order of appearance, ids `t{turn index}.c1` on. Equal texts are one claim."""
     text = plain(turn.text)
     speaker, listener = names(turn.role)
-    question = _open_question(history)
+    before = clean(plain(history[-1].text[-_MAX_BEFORE:])) if history else ""
+    question = open_question(before) if before and history[-1].role is Role.USER else ""
     found: dict[str, Span] = {}
-    for sentence in sentences(text):
-        for said, start, end in _statements(text, sentence, question):
-            named = _finish(name_speakers(said, speaker, listener)) if re.search(r"[^\W_]", said) else ""
-            if named:
-                found.setdefault(named, trimmed(text, start, end))
+    for said, start, end in _resolved(text, question, topic_of_turn(before)):
+        named = _finish(name_speakers(said, speaker, listener)) if re.search(r"[^\W_]", said) else ""
+        if named:
+            found.setdefault(named, trimmed(text, start, end))
     pairs = enumerate(found.items(), start=1)
     return tuple(Claim(id=f"t{len(history)}.c{number}", text=claim, span=span) for number, (claim, span) in pairs)
+
+
+def _resolved(text: str, question: str, topic: Topic) -> Iterator[tuple[str, int, int]]:
+    """The statements of a turn; each tells what a pronoun that opens the next can mean."""
+    for sentence in sentences(text):
+        topics = []
+        for said, start, end in _statements(text, sentence, question):
+            clear, after = resolved(said, topic)
+            # What answers the question leaves its topic: "Do you know Vale?" "Yes. He ..."
+            topic = topic if said.startswith(("the assistant", "the user")) else after
+            topics.append(topic)
+            yield clear, start, end
+        if topics:
+            topic = topics[0] if all(one == topics[0] for one in topics) else NOTHING
+            continue
+        raw = clean(text[sentence.start : sentence.end])
+        if raw and not SMALL_TALK.fullmatch(raw):
+            topic = topic_of(raw)
 
 
 def clean(text: str) -> str:
@@ -71,7 +97,7 @@ def _statements(text: str, sentence: Sentence, question: str) -> Iterator[tuple[
     if sentence.text is not None:
         yield raw, start, end
     elif question and answer and _says_no_more(raw):
-        yield _answered(question, raw), start, end
+        yield answered(question, raw, Role.USER), start, end
     elif SMALL_TALK.fullmatch(raw) or raw.endswith(":"):
         return
     elif sentence.lead and not _is_statement(raw):
@@ -85,8 +111,8 @@ def _clauses(text: str, start: int, end: int, question: str) -> Iterator[tuple[s
         said = clean(text[clause.start : clause.end])
         if clause.subject and SMALL_TALK.fullmatch(said):
             continue
-        if question and ELLIPTIC.fullmatch(_without_opener(said).rstrip(".! ")):
-            yield _answered(question, said), clause.start, clause.end
+        if question and ELLIPTIC.fullmatch(without_opener(said).rstrip(".! ")):
+            yield answered(question, said, Role.USER), clause.start, clause.end
             continue
         for statement in _claims_of(f"{clean(clause.subject)} {said}" if clause.subject else said):
             yield statement, clause.start, clause.end
@@ -94,7 +120,7 @@ def _clauses(text: str, start: int, end: int, question: str) -> Iterator[tuple[s
 
 def _claims_of(said: str) -> Iterator[str]:
     """What a clause claims: nothing for a question, a presupposition for "I didn't know that ..."."""
-    said = _without_opener(said)
+    said = without_opener(said)
     subjectless = SUBJECTLESS.match(said)
     if subjectless:
         yield from _with_subject(said, subjectless.end())
@@ -106,7 +132,12 @@ def _claims_of(said: str) -> Iterator[str]:
     tag = TAG.search(said)
     if tag:
         said = said[: tag.start()]
+    elif _INFERRED.match(said):
+        said = said.rstrip("? ")
     elif _is_question(said):
+        supposed = expected(said)
+        if supposed:
+            yield supposed
         return
     if not (EXCLAMATION.match(said) or SMALL_TALK.fullmatch(said) or ELLIPTIC.fullmatch(said.rstrip(".! "))):
         yield from _unframed(said)
@@ -115,13 +146,14 @@ def _claims_of(said: str) -> Iterator[str]:
 def _unframed(said: str) -> Iterator[str]:
     """The fact behind "I know that ..."; both the fact and the remark for what takes it for granted."""
     frame = KNOWN.match(said)
-    if frame and _is_statement(said[frame.end() :]):
+    # "I know some about mills, like how ..." has no fact of its own behind "know".
+    if frame and _is_statement(said[frame.end() :]) and not _ABOUT.match(said[frame.end() :]):
         yield from _claims_of(said[frame.end() :])
         return
     remark = NOT_KNOWN.match(said) or REMARKED.match(said)
     if remark and _is_statement(said[remark.end() :]):
-        yield said[remark.end() :]
-    yield said
+        yield from each(said[remark.end() :])
+    yield from each(said)
 
 
 def _with_subject(said: str, after: int) -> Iterator[str]:
@@ -131,8 +163,8 @@ def _with_subject(said: str, after: int) -> Iterator[str]:
     lower = head[0].lower() + head[1:]
     if lower.startswith("dunno"):
         lower = f"don't know{lower[5:]}"
-    verb = "am " if lower.startswith(("not", "unable")) else "have " if lower.startswith("no ") else ""
-    yield f"I {verb}{lower}"
+    verb = "am " if lower.startswith(("not", "unable", "glad")) else "have " if lower.startswith("no ") else ""
+    yield from _unframed(f"I {verb}{lower}")
     if rest:
         yield from _claims_of(rest)
 
@@ -147,36 +179,15 @@ def _is_statement(text: str) -> bool:
 
 def _is_question(text: str) -> bool:
     if text.rstrip("\"') ").endswith("?"):
-        return True
+        # "So you must live in Oslo?" states what it asks about.
+        return not _INFERRED.match(text)
     return QUESTION.match(text) is not None and not text.endswith(("!", "."))
 
 
 def _says_no_more(text: str) -> bool:
     """Whether nothing but yes or no is said."""
-    rest = _without_opener(text).rstrip(".! ")
+    rest = without_opener(text).rstrip(".! ")
     return not re.search(r"\w", rest) or bool(ELLIPTIC.fullmatch(rest) or ANSWER.fullmatch(rest))
-
-
-def _answered(question: str, answer: str) -> str:
-    """What "No, it isn't" claims. The question is quoted: turning it round would need a parser."""
-    return f'The answer to "{question}" is {"no" if _NO.search(answer) else "yes"}'
-
-
-def _open_question(history: Sequence[Turn]) -> str:
-    """The last yes-or-no question of the user's turn just before. "What ...?" is none."""
-    if not history or history[-1].role is not Role.USER:
-        return ""
-    asked = re.split(r"(?<=[.!?])\s+", clean(plain(history[-1].text)[-400:]))
-    open_ones = [one for one in asked if one.endswith("?") and one.split(" ", 1)[0].lower() not in _OPEN_WORDS]
-    return name_speakers(open_ones[-1], *names(Role.USER)) if open_ones else ""
-
-
-def _without_opener(text: str) -> str:
-    match = OPENER.match(text)
-    while match and re.search(r"\w", text[match.end() :]):
-        text = text[match.end() :]
-        match = OPENER.match(text)
-    return text
 
 
 def _finish(text: str) -> str:

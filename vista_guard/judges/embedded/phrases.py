@@ -15,11 +15,14 @@ _REACTIONS = f"""{_YES_NO}, well, oh, ok, okay, hm+, ha(?:ha)*, lol, wow, right,
     perfect, interesting, thanks, thank you, hi, hello, hey, sorry, good question, i see,
     that's right, that is right, you're right, you are right"""
 
+_LINKS = """actually, honestly, in fact, also, plus, fun fact, so, and, but, sadly, unfortunately, luckily,
+    i hear (?:you|ya), as (?:far as )?i (?:recall|remember|know)"""
+
 OPENER = re.compile(
-    rf"(?:{any_of(_REACTIONS)}|{any_of('actually, honestly, in fact, so, and, but, sadly, unfortunately, luckily')})"
+    rf"(?:{any_of(_REACTIONS)}|{any_of(_LINKS)})"
     # Without a comma only what cannot belong to the sentence: "No they are", but not "No one".
     r"(?:\s+(?:there|again))?(?:\s*[,!.:;—-]+\s*|\s+(?=(?:i|it|he|she|they|we|you|there|that|this|the|my|a)(?:\s|')))"
-    r"|(?:yes|yeah|yea|yep|oh|and|but)\s+",
+    r"|(?:yes|yeah|yea|yep|oh|ah|and|but)\s+",
     _I,
 )
 """What a sentence may begin with before it says anything. Applied until it no longer matches."""
@@ -80,20 +83,21 @@ NOT_KNOWN = re.compile(
     _I,
 )
 KNOWN = re.compile(
-    r"i (?:also |do |just |actually )*(?:know|knew|think|thought|believe|believed|guess|suppose|heard|read|learned)"
+    r"i (?:also |do |just |actually |have |really )*(?:know|knew|think|thought|believe|believed|guess|suppose|heard|read|learned)"
     r"(?: for a fact)?,? (?:that )?",
     _I,
 )
 """Frames that are dropped: the fact behind them is what can be checked, and a hedge must not hide it."""
 REMARKED = re.compile(
-    r"(?:i (?:\w+ )?(?:find|found|think|thought) it|it(?:'s| is| was)) (?:(?:so|very|really|quite|pretty) )?"
-    r"(?:interesting|amazing|fascinating|funny|crazy|cool|great|sad|nice|surprising|incredible|wild) (?:that|how) ",
+    r"(?:(?:i (?:\w+ )?(?:find|found|think|thought) it|it(?:'s| is| was)) (?:(?:so|very|really|quite|pretty|too) )?"
+    r"(?:a (?:pity|shame)|interesting|amazing|fascinating|funny|crazy|cool|great|good|bad|sad|nice|surprising|incredible|wild)"
+    r"(?: to (?:know|hear|see|learn))?|i(?: a|')m (?:so |very |really )?(?:glad|happy|sad|surprised|sorry)) (?:that|how) ",
     _I,
 )
 """Frames that are kept beside the fact behind them: a presupposition (VISTA App. A.1)."""
 SUBJECTLESS = re.compile(
-    r"(?:not (?:really |quite |entirely |too )?sure|(?:do ?n[o']t|dont) (?:really )?know|no idea|no clue|dunno|ca ?n[o']t|cannot"
-    r"|unable to|wish)\b",
+    r"(?:not (?:really |quite |entirely |too )?sure|(?:do ?n[o']t|dont) (?:really )?know|glad|no idea|no clue|dunno|ca ?n[o']t"
+    r"|cannot|unable to|wish)\b",
     _I,
 )
 """Beginnings that lost their "I": "Not sure, it may be 1925." """

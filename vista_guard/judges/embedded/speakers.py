@@ -28,6 +28,11 @@ _GENERIC_YOU = re.compile(
     r"|\byou(?:'ll|'d)?(?: \w+)? (?:can|could|may|might|will|should|must|would|need|get|use|also|simply|just)\b|\byou'(?:ll|d)\b",
     re.IGNORECASE,
 )
+_LIKELY_YOU = re.compile(
+    r"\byou (?:may|might|will|would|should|must) (?:\w+ly |also )?(?:like|love|enjoy|prefer|live|be|feel|consider|try)\b",
+    re.IGNORECASE,
+)
+"""Advice and guesses, which are about the listener: "you might like it"."""
 _AGAIN = re.compile(
     r"(?P<joint>\b(?:and|but|or)\s+(?:(?:also|then|just|never|always|really)\s+)?)(?P<verb>[a-z]+(?:'t)?)(?=\s)"
 )
@@ -42,13 +47,19 @@ def name_speakers(text: str, speaker: str, listener: str) -> str:
 
 
 def _name_speakers(text: str, speaker: str, listener: str) -> str:
-    generic = _GENERIC_YOU.search(text)
+    generic = _GENERIC_YOU.search(text) and not _LIKELY_YOU.search(text)
     text = _named(_I, text, speaker)
-    text = _possessives(text, {"my": f"{speaker}'s", "mine": f"{speaker}'s", "me": speaker, "myself": speaker})
+    text = _possessives(text, _forms("my", "mine", "me", "myself", speaker))
     if not generic:
         text = _objects(_named(_YOU, text, listener), listener)
-        text = _possessives(text, {"your": f"{listener}'s", "yours": f"{listener}'s", "yourself": listener})
+        text = _possessives(text, _forms("your", "yours", "", "yourself", listener))
     return text
+
+
+def _forms(possessive: str, own: str, objective: str, reflexive: str, name: str) -> dict[str, str]:
+    itself = "itself" if name == "the assistant" else "themselves"
+    forms = {possessive: f"{name}'s", own: f"{name}'s", objective: name, reflexive: itself}
+    return {pronoun: form for pronoun, form in forms.items() if pronoun}
 
 
 def names(role: Role) -> tuple[str, str]:
