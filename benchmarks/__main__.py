@@ -10,13 +10,14 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import checking, engine, memory, replaying, startup
+from benchmarks import callers, checking, engine, memory, replaying, startup
 from benchmarks.measure import Row, machine
 
 BENCHES: Mapping[str, Callable[[int], Iterator[Row]]] = {
     "startup": startup.rows,
     "engine": engine.rows,
     "check": checking.rows,
+    "callers": callers.rows,
     "replay": replaying.rows,
     "memory": memory.rows,
 }
@@ -50,7 +51,7 @@ def _table(rows: Sequence[Row]) -> Table:
         table.add_column(column, justify="right")
     table.add_column("")
     for row in rows:
-        target = "" if row.target is None else f"≤ {_number(row.target)}"
+        target = "" if row.target is None else f"{'≥' if row.more_is_better else '≤'} {_number(row.target)}"
         met = {None: "", True: "[green]met[/]", False: "[red]not met[/]"}[row.met]
         value = f"{_number(row.value)} {row.unit}"
         tails = (_number(tail) for tail in (row.p95, row.p99))

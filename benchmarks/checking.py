@@ -17,22 +17,28 @@ from benchmarks.turns import FACTS, known_claims, long_document, turn
 from vista_guard import Guard
 from vista_guard.judges.embedded import EmbeddedJudge
 from vista_guard.judges.embedded.calibration import Calibration
-from vista_guard.onnx import Encoder, shared_encoder
+from vista_guard.onnx import Encoder, shared_encoder, weights_file
 from vista_guard.protocols import KnowledgeStore
 from vista_guard.stores.embeddings import MAX_TOKENS, OnnxEmbedder
 
 WARM_UP = 20
-P50_MS = 50.0
-"""Target for a turn of four claims."""
-RATIO = 1.5
+P50_MS, P99_MS = 25.0, 60.0
+"""Targets for a turn of four claims."""
+LONG_MS = 250.0
+"""Target for the same turn against a long document."""
+RATIO = 1.3
 """Target for the guard's time over that of the bare model calls."""
 
 
 class Recorder:
-    """Stands before an onnxruntime session and keeps the inputs of the last turn, to run them again bare."""
+    """Stands before an onnxruntime session and keeps the inputs of the last turn, to run them again bare.
 
-    def __init__(self, session: Any) -> None:
+    The bare runs have a session of their own, whose threads share a pass, as a plain script's do.
+    """
+
+    def __init__(self, session: Any, name: str) -> None:
         self._session = session
+        self._bare = bare_session(name)
         self.inputs: list[Any] = []
         self._whole: Any = None
 
@@ -43,7 +49,7 @@ class Recorder:
 
     def again(self) -> None:
         """Nothing but onnxruntime: all inputs of the turn in one batch, as a plain script would run them."""
-        self._session.run(None, self._whole)
+        self._bare.run(None, self._whole)
 
     def ready(self) -> None:
         """Puts the recorded inputs together."""
@@ -53,6 +59,21 @@ class Recorder:
             for name in self.inputs[0]
         }
 
+    def size(self) -> str:
+        """The last turn's, in words."""
+        width, height = self._whole["input_ids"].shape[1], self._whole["input_ids"].shape[0]
+        return f"{height} pairs, {int(self._whole['attention_mask'].sum())} tokens, {width * height} padded"
+
+
+def bare_session(name: str) -> Any:
+    """The shipped model with a thread for each core. Its idle threads do not spin: they would slow the guard's next turn."""
+    from onnxruntime import InferenceSession, SessionOptions
+
+    options = SessionOptions()
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.enable_cpu_mem_arena = False
+    return InferenceSession(weights_file(f"{name}.onnx"), options, providers=["CPUExecutionProvider"])
+
 
 def rows(runs: int) -> Iterator[Row]:
     """Both stores, claims given or not; then a long document."""
@@ -61,11 +82,13 @@ def rows(runs: int) -> Iterator[Row]:
             claims = "claims given" if given else "own decomposition"
             yield from _measure(f"check, {claims}, {store}", runs, store, given=given)
     long = long_document()
-    yield from _measure("check, 2,000-token document, chroma", max(runs // 4, 10), "chroma", document=long, target=None)
+    yield from _measure(
+        "check, 2,000-token document, chroma", max(runs // 4, 10), "chroma", document=long, target=LONG_MS
+    )
 
 
 def _measure(
-    name: str, runs: int, store: str, *, given: bool = False, document: str = FACTS, target: float | None = P50_MS
+    name: str, runs: int, store: str, *, given: bool = False, document: str = FACTS, target: float = P50_MS
 ) -> Iterator[Row]:
     whole, pairs, models = [], [], []
     with _recorded("verifier") as verifier, _recorded("embedder") as embedder, _knowledge(store) as knowledge:
@@ -82,18 +105,14 @@ def _measure(
                 whole.append(spent)
                 pairs.append(bare)
                 models.append(bare + vectors)
-        note = _size(verifier.inputs)
-    yield timing_row(name, whole, target=target)
+        note = verifier.size()
+    row = timing_row(name, whole, target=target)
+    yield row
+    if target == P50_MS:
+        yield Row("  p99", row.p99 or 0.0, "ms p99", target=P99_MS, runs=runs)
     yield timing_row("  bare onnxruntime, the same pairs in one batch", pairs, note=note)
-    yield Row("  guard / bare", _ratio(whole, pairs), "ratio", target=RATIO if target else None, runs=runs)
+    yield Row("  guard / bare", _ratio(whole, pairs), "ratio", target=RATIO, runs=runs)
     yield Row("  guard / bare, embeddings counted as bare", _ratio(whole, models), "ratio", runs=runs)
-
-
-def _size(batches: Sequence[Any]) -> str:
-    pairs = sum(len(inputs["input_ids"]) for inputs in batches)
-    tokens = sum(int(inputs["attention_mask"].sum()) for inputs in batches)
-    padded = sum(inputs["input_ids"].size for inputs in batches)
-    return f"{pairs} pairs, {tokens} tokens, {padded} padded"
 
 
 def _ratio(whole: Sequence[float], bare: Sequence[float]) -> float:
@@ -106,7 +125,7 @@ def _recorded(name: str) -> Iterator[Recorder]:
     length = Calibration.load().max_length if name == "verifier" else MAX_TOKENS
     encoder: Encoder = shared_encoder(name, length)
     session = encoder._session
-    recorder = Recorder(session)
+    recorder = Recorder(session, name)
     encoder._session = recorder  # it is asked for nothing but run
     try:
         yield recorder

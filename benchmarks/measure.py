@@ -17,7 +17,8 @@ from vista_guard import __version__
 
 @dataclass(frozen=True)
 class Row:
-    """One measurement. `value` is what the target is about; `target` is the most that it may be, or None."""
+    """One measurement. `value` is what the target is about; `target` is the most that it may be, or
+    the least where `more_is_better`, or None."""
 
     name: str
     value: float
@@ -27,11 +28,14 @@ class Row:
     p99: float | None = None
     runs: int = 1
     note: str = ""
+    more_is_better: bool = False
 
     @property
     def met(self) -> bool | None:
         """Whether the target is met; None without one."""
-        return None if self.target is None else self.value <= self.target
+        if self.target is None:
+            return None
+        return self.value >= self.target if self.more_is_better else self.value <= self.target
 
     def as_json(self) -> dict[str, Any]:
         """The row with `met`."""

@@ -5,12 +5,12 @@ Both the embedded judge and the stores' embeddings build on this; neither import
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vista_guard.batching import Passes, shared_passes
 from vista_guard.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
 WEIGHTS = Path(__file__).parent / "weights"
 """Folder of the shipped files; `MODEL_CARD.md` in it says what they are."""
-
-BATCH_TOKENS = 4096
-"""Most tokens, padding included, in one forward pass: bounds the memory of a long turn."""
 
 Text = str | tuple[str, str]
 
@@ -41,11 +38,16 @@ def weights_file(name: str, folder: Path = WEIGHTS) -> Path:
 
 
 class Encoder:
-    """One transformer: texts, or pairs of texts, in; one row of floats for each out. Safe to share between threads."""
+    """One transformer: texts, or pairs of texts, in; one row of floats for each out.
 
-    def __init__(self, session: InferenceSession, tokenizer: Tokenizer) -> None:
+    Safe to share between threads: their passes are run side by side. A row depends on its own text only, not on what else
+    is asked at the same time.
+    """
+
+    def __init__(self, session: InferenceSession, tokenizer: Tokenizer, passes: Passes | None = None) -> None:
         self._session = session
         self._tokenizer = tokenizer
+        self._passes = passes or shared_passes()
 
     @classmethod
     def load(cls, name: str, *, max_length: int, folder: Path = WEIGHTS) -> Encoder:
@@ -59,7 +61,7 @@ class Encoder:
 
         model, vocabulary = weights_file(f"{name}.onnx", folder), weights_file("tokenizer.json", folder)
         try:
-            session = InferenceSession(model, _options(name), providers=["CPUExecutionProvider"])
+            session = InferenceSession(model, _options(), providers=["CPUExecutionProvider"])
             tokenizer = Tokenizer.from_file(str(vocabulary))
         except Exception as exc:  # onnxruntime and tokenizers raise bare Exception subclasses for a damaged file
             raise ConfigError(f"weights file {model} cannot be loaded ({exc}). Reinstall vista-guard") from exc
@@ -75,28 +77,24 @@ class Encoder:
         """The model's output rows, shape (texts, outputs), in the order of `texts`."""
         import numpy as np
 
+        if not texts:
+            return np.empty((0, 0), np.float32)
         encodings = self.tokens(texts)
-        rows: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(encodings)
-        for batch in _batches([len(encoding.ids) for encoding in encodings]):
-            for index, row in zip(batch, self._forward([encodings[index] for index in batch]), strict=True):
-                rows[index] = row
-        return np.stack(rows) if rows else np.empty((0, 0), np.float32)
+        # The longest first: a long one that starts last would leave the other cores without work.
+        order = sorted(range(len(encodings)), key=lambda index: -len(encodings[index].ids))
+        rows = self._passes.run(self._forward, [encodings[index] for index in order])
+        return np.stack([row for _, row in sorted(zip(order, rows, strict=True), key=lambda one: one[0])])
 
-    def _forward(self, encodings: Sequence[Encoding]) -> NDArray[np.float32]:
+    def _forward(self, encoding: Encoding) -> NDArray[np.float32]:
         import numpy as np
 
-        width = max(len(encoding.ids) for encoding in encodings)
         inputs = {
-            name: np.zeros((len(encodings), width), np.int64)
-            for name in ("input_ids", "attention_mask", "token_type_ids")
+            "input_ids": np.array([encoding.ids], np.int64),
+            "attention_mask": np.ones((1, len(encoding.ids)), np.int64),
+            "token_type_ids": np.array([encoding.type_ids], np.int64),
         }
-        for row, encoding in enumerate(encodings):
-            length = len(encoding.ids)
-            inputs["input_ids"][row, :length] = encoding.ids
-            inputs["attention_mask"][row, :length] = 1
-            inputs["token_type_ids"][row, :length] = encoding.type_ids
-        output: NDArray[np.float32] = self._session.run(None, inputs)[0]
-        return output
+        row: NDArray[np.float32] = self._session.run(None, inputs)[0][0]
+        return row
 
 
 @lru_cache(maxsize=4)
@@ -105,30 +103,14 @@ def shared_encoder(name: str, max_length: int) -> Encoder:
     return Encoder.load(name, max_length=max_length)
 
 
-def _options(name: str) -> object:
+def _options() -> object:
     from onnxruntime import SessionOptions
 
     options = SessionOptions()
-    # 0 is all cores. The embedder reads a few short texts: one thread is as fast, and leaves the others alone.
-    options.intra_op_num_threads = 1 if name == "embedder" else int(os.environ.get("VISTA_GUARD_THREADS", "0"))
+    # Passes run side by side, one a core, each on the thread that asks: threads within a pass would only compete. And a
+    # session without threads of its own outlives a fork.
+    options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    # Idle threads that spin take the cores from the other model and from the host: on 2 cores a turn took a third longer.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    # Without its arena onnxruntime gives a long turn's memory back; measured, it costs nothing at these sizes.
+    # Without its arena onnxruntime gives a long text's memory back; measured, it costs nothing at these sizes.
     options.enable_cpu_mem_arena = False
     return options
-
-
-def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Groups indices of similar length: padding is work, and so is each extra pass."""
-    order = sorted(range(len(lengths)), key=lengths.__getitem__)
-    batch: list[int] = []
-    for index in order:
-        shortest = lengths[batch[0]] if batch else lengths[index]
-        too_wide = lengths[index] > 1.5 * shortest + 16
-        if batch and (too_wide or (len(batch) + 1) * lengths[index] > BATCH_TOKENS):
-            yield batch
-            batch = []
-        batch.append(index)
-    if batch:
-        yield batch
