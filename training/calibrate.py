@@ -8,6 +8,10 @@
 - opinion_support: 0.95 by hand, what a claim of opinion or experience needs when the caller is wary of documents that
   "support" it;
 - abstention, opinion: best five-label macro-F1 on VISTA dev, so its five-label scores are optimistic.
+
+Then the judge that these make is run as users run it, and ``risk.json`` keeps what it wrongly holds against fine turns
+(``training.false_alarms``): ``policy.max_false_alarm_rate`` takes its thresholds from there. Needs the package and scikit-learn,
+but no torch. ``--only-risk`` leaves ``judge.json``'s temperature and thresholds as they are.
 """
 
 from __future__ import annotations
@@ -20,17 +24,17 @@ from pathlib import Path
 
 import numpy as np
 
-from training import evalsets
+from training import evalsets, false_alarms
 from training.data import data_argument
 from training.export import update_judge
 from training.judging import Claims, Judge, Scores, Thresholds, combine, decide, softmax
 from training.metrics import accuracy, macro_f1
-from training.model import VERIFIER_LABELS
 
 VERSION = "1.0.0"
+VERIFIER_LABELS = ("supported", "contradicted", "not_enough")
 MAX_LENGTH = 256
 OPINION_SUPPORT = 0.95
-FEVER_ROWS = 5000  # enough for a 1% rate; the other sets are smaller
+FEVER_ROWS = false_alarms.FIRST_ROW  # enough for a 1% rate; the other sets are smaller
 BINARY = ("begin_dev_wow", "faithdial_wow", "vista_human_dev")
 FALSE_ALARMS = {"supported": 0.01, "not_enough": 0.05}
 _THREE = {"supported": 0, "contradicted": 1, "not_enough": 2}
@@ -123,6 +127,21 @@ def provenance(run: Path) -> dict[str, object]:
     return {"training_data_sha256": digest, "trained": day, "seed": facts["seed"]}
 
 
+def tune(weights: Path, data: Path, version: str, run: Path | None) -> None:
+    """Temperature and thresholds into ``judge.json``."""
+    heat, limits = calibrate(Judge(weights), data)
+    update_judge(
+        weights,
+        version=version,
+        labels=list(VERIFIER_LABELS),
+        max_length=MAX_LENGTH,
+        temperature=heat,
+        thresholds=asdict(limits),
+        **(provenance(run) if run else {}),
+    )
+    print(f"temperature {heat}, thresholds {asdict(limits)}", flush=True)
+
+
 def main() -> None:
     """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -130,18 +149,13 @@ def main() -> None:
     parser.add_argument("--weights", type=Path, default=Path("vista_guard/weights"))
     parser.add_argument("--run", type=Path, help="folder of the training run, for its date, seed and data fingerprint")
     parser.add_argument("--version", default=VERSION)
+    parser.add_argument("--only-risk", action="store_true", help="write risk.json for the judge.json that is there")
     args = parser.parse_args()
-    heat, limits = calibrate(Judge(args.weights), args.data)
-    update_judge(
-        args.weights,
-        version=args.version,
-        labels=list(VERIFIER_LABELS),
-        max_length=MAX_LENGTH,
-        temperature=heat,
-        thresholds=asdict(limits),
-        **(provenance(args.run) if args.run else {}),
-    )
-    print(f"temperature {heat}, thresholds {asdict(limits)}")
+    if not args.only_risk:
+        tune(args.weights, args.data, args.version, args.run)
+    table = false_alarms.write(args.weights, args.data)
+    update_judge(args.weights)
+    print(table.name)
 
 
 if __name__ == "__main__":

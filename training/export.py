@@ -1,4 +1,7 @@
-"""Write the int8 ONNX files, the tokenizer and their hashes: ``python -m training.export --checkpoint F --out DIR``."""
+"""Write the int8 ONNX files, the tokenizer and their hashes: ``python -m training.export --checkpoint F --out DIR``.
+
+Torch is loaded by what needs it: the later steps use the rest of this file without it.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,16 @@ import hashlib
 import json
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import onnxruntime as ort
-import torch
-from onnxruntime.quantization import QuantType, quantize_dynamic
-from onnxruntime.quantization.shape_inference import quant_pre_process
 from tokenizers import Tokenizer
-from torch import nn
 
-from training.model import Embedder, EncoderConfig, Verifier, base_folder, load_base
+if TYPE_CHECKING:
+    from torch import nn
+
+    from training.model import Embedder, Verifier
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 _OPSET = 17
@@ -25,6 +28,10 @@ _QUANTISED = ["MatMul", "Gemm", "Gather"]  # Gather: the embedding tables, half 
 
 def load_verifier(checkpoint: Path) -> Verifier:
     """The trained cross-encoder of a checkpoint written by ``training.train``."""
+    import torch
+
+    from training.model import EncoderConfig, Verifier, base_folder
+
     model = Verifier(EncoderConfig.read(base_folder()))
     model.load_state_dict(torch.load(checkpoint, weights_only=True)["model"])
     return model.eval()
@@ -32,6 +39,8 @@ def load_verifier(checkpoint: Path) -> Verifier:
 
 def load_embedder() -> Embedder:
     """The base model, untouched."""
+    from training.model import Embedder, EncoderConfig, base_folder, load_base
+
     model = Embedder(EncoderConfig.read(base_folder()))
     load_base(model.encoder, base_folder())
     return model.eval()
@@ -39,6 +48,8 @@ def load_embedder() -> Embedder:
 
 def to_onnx(model: nn.Module, path: Path, output: str) -> None:
     """Export in float32 with free batch and sequence axes."""
+    import torch
+
     ids = torch.randint(1000, 2000, (2, 16))
     axes = {name: {0: "batch", 1: "tokens"} for name in INPUTS} | {output: {0: "batch"}}
     torch.onnx.export(
@@ -55,6 +66,9 @@ def to_onnx(model: nn.Module, path: Path, output: str) -> None:
 
 def quantise(source: Path, target: Path, reduce_range: bool = False) -> None:
     """Dynamic int8 weights, one scale per output channel; activations are quantised at run time."""
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+
     with tempfile.TemporaryDirectory() as folder:
         ready = Path(folder) / "ready.onnx"
         quant_pre_process(str(source), str(ready), skip_symbolic_shape=True)
@@ -70,6 +84,8 @@ def quantise(source: Path, target: Path, reduce_range: bool = False) -> None:
 
 def write_tokenizer(path: Path) -> Tokenizer:
     """The base model's fast tokenizer with no padding or truncation baked in: the caller decides both."""
+    from training.model import base_folder
+
     tokenizer = Tokenizer.from_file(str(base_folder() / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.no_truncation()
@@ -106,7 +122,7 @@ def update_judge(folder: Path, **fields: object) -> None:
     path = folder / "judge.json"
     judge = json.loads(path.read_text()) if path.exists() else {}
     judge |= fields
-    names = ("verifier.onnx", "embedder.onnx", "tokenizer.json", "heads.npz")
+    names = ("verifier.onnx", "embedder.onnx", "tokenizer.json", "heads.npz", "risk.json")
     judge["sha256"] = {name: sha256(folder / name) for name in names if (folder / name).exists()}
     order = ("version", "labels", "type_labels", "temperature", "thresholds", "max_length")
     judge = {key: judge[key] for key in order if key in judge} | judge

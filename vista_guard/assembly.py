@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from vista_guard.errors import ConfigError
-from vista_guard.policies import build_policy
+from vista_guard.policies import LabelPolicy, build_policy
 from vista_guard.protocols import DocumentStore, Embedder, Judge, KnowledgeStore, Policy, Sink
+from vista_guard.risk import RiskTable
 from vista_guard.settings import Settings
-from vista_guard.types import Persona
+from vista_guard.types import JudgeInfo, Persona
 
 
 def assemble(
@@ -40,6 +41,7 @@ def assemble(
         "limits": loaded.limits,
         "context": loaded.context,
         "ungrounded": loaded.ungrounded,
+        "risk_table": loaded.risk_table,
         **stores,
     }
 
@@ -57,6 +59,38 @@ def build_judge(name: str, embedder: Embedder) -> Judge:
     from vista_guard.judges.embedded import EmbeddedJudge
 
     return EmbeddedJudge.load(embedder)
+
+
+def calibrated(policy: Policy, judge: JudgeInfo, table: Path | None) -> Policy:
+    """The policy with the thresholds that its `max_false_alarm_rate` needs; any other policy as it is.
+
+    Args:
+        policy: what was configured.
+        judge: who judges; the risk table must be its own.
+        table: what `vista-guard calibrate` wrote; the embedded judge's own table when not given.
+
+    Raises:
+        ConfigError: no table for this judge, or one that cannot hold the rate.
+    """
+    if not isinstance(policy, LabelPolicy) or not policy.awaits_calibration:
+        return policy
+    return policy.calibrated(_risk_table(policy, judge, table))
+
+
+def _risk_table(policy: LabelPolicy, judge: JudgeInfo, path: Path | None) -> RiskTable:
+    from vista_guard.onnx import WEIGHTS, weights_file
+
+    asked = f"policy.max_false_alarm_rate is {policy.max_false_alarm_rate}"
+    how = "replay and label turns, run vista-guard calibrate, and set risk_table to its file"
+    if path is None and not (judge.name == "embedded" and (WEIGHTS / "risk.json").is_file()):
+        raise ConfigError(f"{asked}, and there is no risk table for the judge {judge.name} {judge.version}: {how}")
+    table = RiskTable.load(path or weights_file("risk.json"))
+    if table.judge != judge:
+        raise ConfigError(
+            f"{asked}, and the risk table {path or WEIGHTS / 'risk.json'} was made for the judge {table.judge.name} "
+            f"{table.judge.version}, but {judge.name} {judge.version} judges: {how}"
+        )
+    return table
 
 
 def _given(value: Judge | Policy | Persona | str | Path | None) -> Any:

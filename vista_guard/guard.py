@@ -38,6 +38,10 @@ class Guard:
         limits: most that a turn may bring.
         context: `full` lets the judge see the history too (VISTA+ctx, §7).
         ungrounded: `trust` reproduces the reference implementation for turns without documents.
+        risk_table: what `vista-guard calibrate` wrote, for a policy with `max_false_alarm_rate`; the embedded judge has its own.
+
+    Raises:
+        ConfigError: unknown policy, or one with a false alarm rate that cannot be held.
 
     Attributes:
         parts: the collaborators, frozen.
@@ -55,14 +59,20 @@ class Guard:
         limits: Limits | None = None,
         context: Literal["none", "full"] = "none",
         ungrounded: Literal["judge", "trust"] = "judge",
+        risk_table: str | Path | None = None,
     ) -> None:
+        from vista_guard.assembly import calibrated
         from vista_guard.graph.state import Parts
         from vista_guard.policies import build_policy
         from vista_guard.settings import Limits
 
         self.parts: Parts = Parts(
             judge=judge,
-            policy=build_policy(policy) if isinstance(policy, str) else policy,
+            policy=calibrated(
+                build_policy(policy) if isinstance(policy, str) else policy,
+                judge.info,
+                None if risk_table is None else Path(risk_table),
+            ),
             knowledge=knowledge if knowledge is not None else _memory_knowledge(),
             documents=documents,
             persona=persona,

@@ -56,7 +56,9 @@ class Settings(BaseSettings):
     judge: str = "embedded"
     policy: str = "balanced"
     policy_overrides: dict[str, Any] = Field(default_factory=dict)
-    """Fields of the policy to replace, for example `{"on_unchecked": "BLOCK"}`."""
+    """Fields of the policy to replace, for example `{"on_unchecked": "BLOCK"}` or `{"max_false_alarm_rate": 0.02}`."""
+    risk_table: Path | None = None
+    """What `vista-guard calibrate` wrote: `max_false_alarm_rate` takes thresholds from it. The embedded judge brings one."""
     persona: Path | None = None
     store: Literal["chroma", "memory"] = "chroma"
     data_dir: Path | None = None

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from vista_guard import __version__
-from vista_guard.cli import check, demo, replay, schema
+from vista_guard.cli import calibrate, check, demo, replay, schema
 
 app = typer.Typer(
     name="vista-guard",
@@ -36,6 +36,7 @@ def _root(
 app.command("demo")(demo.demo)
 app.command("check")(check.check)
 app.command("replay")(replay.replay)
+app.command("calibrate")(calibrate.calibrate)
 app.command("schema")(schema.schema)
 
 

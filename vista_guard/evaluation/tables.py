@@ -5,7 +5,11 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from vista_guard.evaluation.metrics import Agreement, Summary
+from vista_guard.evaluation.metrics import Agreement, Reliability, Summary
+from vista_guard.risk import ALARMS, RiskGroup, RiskTable
+
+RATES = (0.01, 0.02, 0.05, 0.1)
+"""False alarm rates that `risk_table` shows."""
 
 
 def summary_table(summary: Summary) -> RenderableType:
@@ -14,6 +18,32 @@ def summary_table(summary: Summary) -> RenderableType:
     if summary.agreement is not None:
         parts.append(_agreement(summary.agreement))
     return Group(*parts)
+
+
+def risk_table(table: RiskTable, missed: RiskGroup | None) -> RenderableType:
+    """For some rates and each label alone: from where on a rule may withhold, and which share it catches of what is not fine."""
+    (group, *_) = table.groups
+    counted = "fine turns" if table.level == "turn" else "turns with fine claims"
+    caught = "caught" if missed is None else f"caught of {missed.n:,}"
+    shown = _table(
+        f"thresholds from {group.n:,} {counted}", "at most", *(x for label in ALARMS for x in (label, caught))
+    )
+    for rate in RATES:
+        row = [f"{rate:.0%}"]
+        for label in ALARMS:
+            limit = group.threshold(label, rate)
+            row.append("none" if limit is None else f"{limit:.4f}")
+            row.append(_share(missed.loss(label, limit) if missed and limit is not None else None))
+        shown.add_row(*row)
+    return shown
+
+
+def reliability_table(found: Reliability) -> RenderableType:
+    """The reliability diagram as a table."""
+    shown = _table(f"reliability, ECE {found.ece:.3f}", "mean confidence", "right", "claims")
+    for one in found.bins:
+        shown.add_row(_share(one.confidence), _share(one.accuracy), f"{one.n:,}")
+    return shown
 
 
 def _totals(summary: Summary) -> Table:
