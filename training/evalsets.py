@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
-from training.judging import Claims
 from training.reading import clean as cleaned
 from training.reading import faithdial_allowed, faithdial_rows, read_csv, read_jsonl, read_tsv
 
@@ -21,6 +21,28 @@ _VISTA = {
 }
 _FEVER = {"SUPPORTS": "supported", "REFUTES": "contradicted", "NOT ENOUGH INFO": "not_enough"}
 _NLI = {"entailment": "supported", "contradiction": "contradicted", "neutral": "not_enough"}
+
+
+@dataclass(frozen=True)
+class Claims:
+    """Claims with their evidence texts; the gold labels are strings of the data set's own kind."""
+
+    evidence: list[str]
+    texts: list[str]
+    gold: list[str]
+    turns: list[int]
+
+    def first(self, count: int) -> Claims:
+        """The first ``count`` claims."""
+        return Claims(self.evidence[:count], self.texts[:count], self.gold[:count], self.turns[:count])
+
+
+def chunks(text: str, words: int = 110, step: int = 70) -> list[str]:
+    """Overlapping stretches of a document; a short one stays whole."""
+    tokens = text.split(" ")
+    if len(tokens) <= words + 20:
+        return [text]
+    return [" ".join(tokens[i : i + words]) for i in range(0, len(tokens) - words + step, step)]
 
 
 def _claims(rows: list[tuple[str, str, str]]) -> Claims:

@@ -10,8 +10,11 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Tokenizer
 
+from training.evalsets import Claims, chunks
 from training.export import encode, session
 from training.heads import Embed, TypeHead
+
+__all__ = ["Claims", "Judge", "Scores", "Thresholds", "Verifier", "chunks", "combine", "decide", "softmax"]
 
 SUPPORTED, CONTRADICTED, NOT_ENOUGH = 0, 1, 2
 FIVE = ("VERIFIED", "OUT_OF_SCOPE", "CONTRADICTED", "LACKING_EVIDENCE", "ABSTENTION")
@@ -60,14 +63,6 @@ def decide(scores: Scores, limits: Thresholds, wary: bool = False) -> str:
     return "LACKING_EVIDENCE"
 
 
-def chunks(text: str, words: int = 110, step: int = 70) -> list[str]:
-    """Overlapping stretches of a document; a short one stays whole."""
-    tokens = text.split(" ")
-    if len(tokens) <= words + 20:
-        return [text]
-    return [" ".join(tokens[i : i + words]) for i in range(0, len(tokens) - words + step, step)]
-
-
 def softmax(logits: np.ndarray) -> np.ndarray:
     """Row-wise."""
     e = np.exp(logits - logits.max(-1, keepdims=True))
@@ -89,20 +84,6 @@ class Verifier:
             rows = order[start : start + batch]
             out[rows] = self.session.run(None, encode(self.tokenizer, [pairs[i] for i in rows]))[0]
         return out
-
-
-@dataclass(frozen=True)
-class Claims:
-    """Claims with their evidence texts; the gold labels are strings of the data set's own kind."""
-
-    evidence: list[str]
-    texts: list[str]
-    gold: list[str]
-    turns: list[int]
-
-    def first(self, count: int) -> Claims:
-        """The first ``count`` claims."""
-        return Claims(self.evidence[:count], self.texts[:count], self.gold[:count], self.turns[:count])
 
 
 class Judge:
@@ -131,7 +112,7 @@ class Judge:
     def scores(self, claims: Claims, temperature: float | None = None, types: bool = False) -> list[Scores]:
         """Probabilities of each claim: support and contradiction are maxima over chunks."""
         heat = temperature or self.settings["temperature"]
-        kinds = self.head(self.embed(claims.texts)) if types else np.zeros((len(claims.texts), 3))
+        kinds = self.head(self.embed(claims.texts), claims.texts) if types else np.zeros((len(claims.texts), 3))
         return [combine(softmax(part / heat), kind) for part, kind in zip(self.logits(claims), kinds, strict=True)]
 
 
