@@ -19,6 +19,7 @@ from pathlib import Path
 from training.fever_pairs import Fever, dialogue_pairs, falsified_pairs, fever_pairs, identity_pairs, mismatch_pairs
 from training.other_pairs import docnli_pairs, faithdial_pairs, nli_pairs, persona_pairs, prosecco_pairs, wice_pairs
 from training.reading import CONTRADICTED, NOT_ENOUGH, SUPPORTED, Pair, read_fever
+from training.talk import talk_pairs
 
 TRAIN_FILES = (
     "train/fever/train.jsonl.gz",
@@ -40,23 +41,77 @@ TRAIN_FILES = (
     "train/prosecco/ProSeCCo_final.csv",
     "train/wice/non_supported_tokens.train.jsonl.gz",
 )
-# Pairs taken from each source, at scale 1. Chosen for a two-hour run on two CPU cores.
-QUOTAS = {
-    "fever_supports": 16000,
-    "fever_refutes": 18000,
-    "fever_nei": 13000,
-    "fever_mismatch": 7000,
-    "fever_falsified": 7000,
-    "identity": 3000,
-    "dialogue": 11000,
-    "docnli_fever": 4000,
-    "docnli_mnli": 9000,
-    "conjnli": 6000,
-    "dnli": 4000,
-    "faithdial": 3600,
-    "prosecco": 1327,
-    "wice": 374,
-    "persona": 5000,
+# Pairs taken from each source, one mix a stage of training: all kinds, then the benchmark of facts in depth, then talk.
+MIXES = {
+    "broad": {
+        "fever_supports": 16000,
+        "fever_refutes": 18000,
+        "fever_nei": 13000,
+        "fever_mismatch": 7000,
+        "fever_falsified": 7000,
+        "identity": 3000,
+        "dialogue": 11000,
+        "docnli_fever": 4000,
+        "docnli_mnli": 9000,
+        "conjnli": 6000,
+        "dnli": 4000,
+        "faithdial": 3600,
+        "prosecco": 1327,
+        "wice": 374,
+        "persona": 5000,
+    },
+    "facts": {
+        "fever_supports": 21000,
+        "fever_refutes": 20000,
+        "fever_nei": 21000,
+        "fever_mismatch": 6000,
+        "fever_falsified": 5000,
+        "identity": 1500,
+        "dialogue": 7000,
+        "docnli_fever": 1000,
+        "docnli_mnli": 5000,
+        "conjnli": 2500,
+        "dnli": 4000,
+        "faithdial": 2400,
+        "prosecco": 1327,
+        "wice": 374,
+        "persona": 4000,
+    },
+    "talk": {
+        "fever_supports": 4500,
+        "fever_refutes": 5000,
+        "fever_nei": 4000,
+        "fever_mismatch": 1500,
+        "fever_falsified": 1500,
+        "identity": 700,
+        "dialogue": 3000,
+        "docnli_fever": 300,
+        "docnli_mnli": 1500,
+        "conjnli": 800,
+        "dnli": 3000,
+        "faithdial": 1700,
+        "prosecco": 1327,
+        "wice": 374,
+        "persona": 1000,
+        "talk": 11000,
+    },
+    "finish": {
+        "fever_supports": 14000,
+        "fever_refutes": 14000,
+        "fever_nei": 13000,
+        "fever_mismatch": 3000,
+        "fever_falsified": 3000,
+        "identity": 800,
+        "dialogue": 4000,
+        "docnli_mnli": 2500,
+        "conjnli": 1200,
+        "dnli": 2000,
+        "faithdial": 1600,
+        "prosecco": 900,
+        "wice": 374,
+        "persona": 800,
+        "talk": 5000,
+    },
 }
 
 
@@ -67,10 +122,10 @@ def take(pairs: Iterable[Pair], count: int, rng: random.Random) -> list[Pair]:
     return [pool[i % len(pool)] for i in range(count)]
 
 
-def build(data: Path, scale: float, seed: int) -> list[Pair]:
+def build(data: Path, mix: str, scale: float, seed: int) -> list[Pair]:
     """All pairs of one run, shuffled, a quarter of them in lower case."""
     rng = random.Random(seed)
-    n = {source: round(count * scale) for source, count in QUOTAS.items()}
+    n = Counter({source: round(count * scale) for source, count in MIXES[mix].items()})
     files = [data / name for name in TRAIN_FILES]
     fever = Fever(read_fever(files[0]), rng)
     wrong = fever.sample(SUPPORTED, 2 * n["fever_mismatch"]) + fever.sample(CONTRADICTED, n["fever_mismatch"])
@@ -90,6 +145,7 @@ def build(data: Path, scale: float, seed: int) -> list[Pair]:
         "prosecco": prosecco_pairs(files[16]),
         "wice": wice_pairs(files[17]),
         "persona": persona_pairs(n["persona"], rng),
+        "talk": talk_pairs(n["talk"], rng),
     }
     pairs = [pair for source, pool in pools.items() for pair in take(pool, n[source], rng)]
     rng.shuffle(pairs)
@@ -122,10 +178,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     data_argument(parser)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--mix", choices=MIXES, default="broad", help="how many pairs of each source")
     parser.add_argument("--scale", type=float, default=1.0, help="multiplies every quota")
     parser.add_argument("--seed", type=int, default=13)
     args = parser.parse_args()
-    pairs = build(args.data, args.scale, args.seed)
+    pairs = build(args.data, args.mix, args.scale, args.seed)
     with args.out.open("w", encoding="utf-8") as out:
         out.writelines(json.dumps(asdict(pair)) + "\n" for pair in pairs)
     args.out.with_suffix(".sha256").write_text(fingerprint(args.data) + "\n")
