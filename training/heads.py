@@ -1,20 +1,21 @@
 """Train the claim-type head on the shipped embedder: ``python -m training.heads --data DIR --out DIR``.
 
-``heads.npz``: ``type_W1`` [384, h], ``type_b1`` [h], ``type_W2`` [h, 3], ``type_b2`` [3], float32. The probabilities of
-factual, opinion and abstention are ``softmax(relu(e @ W1 + b1) @ W2 + b2)`` for the embedding ``e`` of the claim alone.
+``heads.npz``: ``type_words`` [w] strings, ``type_W1`` [384 + w, h], ``type_b1`` [h], ``type_W2`` [h, 3], ``type_b2`` [3],
+float32. The probabilities of factual, opinion and abstention are ``softmax(relu(x @ W1 + b1) @ W2 + b2)``, where ``x`` is
+the claim's embedding followed by a 1 or a 0 for each word: in the claim or not.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import random
-import re
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 from tokenizers import Tokenizer
 
@@ -22,9 +23,10 @@ from training import claim_texts
 from training.data import TRAIN_FILES, data_argument
 from training.export import encode, session, update_judge
 from training.reading import FeverClaim, faithdial_rows, read_fever, read_jsonl
+from vista_guard.judges.embedded.calibration import ClaimTypeHead, word_features
 
 FACTUAL, OPINION, ABSTENTION = range(3)
-COCONOT = "coconot/coconot_contrast_train.jsonl"
+PASSES, WORD_SCALE = 25, 0.2
 _VRM = {
     "edification": FACTUAL,
     "disclosure": OPINION,
@@ -56,14 +58,11 @@ class TypeHead:
     """The claim-type head as the runtime reads it."""
 
     def __init__(self, folder: Path) -> None:
-        arrays = np.load(folder / "heads.npz")
-        self.w1, self.b1, self.w2, self.b2 = (arrays[f"type_{n}"] for n in ("W1", "b1", "W2", "b2"))
+        self.head = ClaimTypeHead.load(folder)
 
-    def __call__(self, embeddings: np.ndarray) -> np.ndarray:
+    def __call__(self, embeddings: np.ndarray, texts: Sequence[str]) -> np.ndarray:
         """Probabilities [n, 3] over factual, opinion, abstention."""
-        logits = np.maximum(embeddings @ self.w1 + self.b1, 0) @ self.w2 + self.b2
-        p = np.exp(logits - logits.max(-1, keepdims=True))
-        return p / p.sum(-1, keepdims=True)
+        return self.head.probabilities(embeddings, texts)
 
 
 def fever_texts(claims: Sequence[FeverClaim], rng: random.Random, count: int) -> list[tuple[str, int]]:
@@ -97,39 +96,26 @@ def wice_texts(data: Path) -> list[tuple[str, int]]:
     return [(str(row["claim"]), FACTUAL) for row in read_jsonl(data / TRAIN_FILES[-1])]
 
 
-def coconot_texts(data: Path) -> list[tuple[str, int]]:
-    """CoCoNot contrast requests: refusals begin with an abstention, compliant answers do not."""
-    texts = []
-    for line in (data / COCONOT).open(encoding="utf-8"):
-        row = json.loads(line)
-        good, bad = (row[side][-1]["content"] for side in ("chosen", "rejected"))
-        first = re.split(r"(?<=[.!?])\s", good.strip())[0]
-        if not re.search(r"\b(I|I'm|sorry|you|your)\b", first):
-            texts.append((first, FACTUAL))
-        refusal = re.split(r"(?<=[.!?])\s", bad.strip())[0]
-        if re.search(r"can't|cannot|sorry|unable|not able|won't|don't have|do not have", refusal):
-            texts.append((refusal, ABSTENTION))
-    return texts
-
-
 def training_texts(data: Path, seed: int, generated: int) -> list[tuple[str, int]]:
-    """Everything the head learns from."""
+    """Everything the head learns from. Nothing of CoCoNot: its training file may share rows with the file we are measured on."""
     rng = random.Random(seed)
     claims = read_fever(data / TRAIN_FILES[0])
     facts = fever_texts(claims, rng, generated // 2)
     names = rng.sample(sorted({c.title for c in claims if 0 < len(c.title.split()) < 5}), 1500)
     quoted = [c.claim for c in rng.sample(claims, 2000) if len(c.claim.split()) < 14]
-    small = faithdial_texts(data) + wice_texts(data) + coconot_texts(data)
+    small = faithdial_texts(data) + wice_texts(data)
     return facts + small * 2 + claim_texts.sentences(names, quoted, generated, seed)
 
 
-def fit(embeddings: np.ndarray, kinds: np.ndarray, hidden: int, alpha: float, seed: int) -> dict[str, np.ndarray]:
-    """One hidden layer, early stopping on a tenth of the rows."""
+def fit(inputs: np.ndarray, kinds: np.ndarray, hidden: int, alpha: float, seed: int) -> dict[str, np.ndarray]:
+    """One hidden layer, 25 passes. Held-out generated text is no guide to when to stop: it is easier than talk."""
     model = MLPClassifier(
-        (hidden,), alpha=alpha, early_stopping=True, n_iter_no_change=6, max_iter=60, random_state=seed
+        (hidden,), alpha=alpha, max_iter=PASSES, batch_size=400, learning_rate_init=2e-3, random_state=seed
     )
-    model.fit(embeddings, kinds)
-    print(f"held-out accuracy {model.best_validation_score_:.4f} after {model.n_iter_} passes")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the number of passes is the choice
+        model.fit(inputs, kinds)
+    print(f"loss {model.loss_:.4f} after {model.n_iter_} passes")
     (w1, w2), (b1, b2) = model.coefs_, model.intercepts_
     return {"type_W1": w1, "type_b1": b1, "type_W2": w2, "type_b2": b2}
 
@@ -139,16 +125,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     data_argument(parser)
     parser.add_argument("--out", type=Path, default=Path("vista_guard/weights"))
-    parser.add_argument("--generated", type=int, default=20000)
+    parser.add_argument("--generated", type=int, default=12000)
     parser.add_argument("--hidden", type=int, default=64)
     parser.add_argument("--alpha", type=float, default=1e-3)
     parser.add_argument("--seed", type=int, default=13)
     args = parser.parse_args()
     texts = training_texts(args.data, args.seed, args.generated)
     print(f"{len(texts)} texts", Counter(claim_texts.TYPE_LABELS[kind] for _, kind in texts))
-    embeddings = Embed(args.out)([text for text, _ in texts])
-    arrays = fit(embeddings, np.array([kind for _, kind in texts]), args.hidden, args.alpha, args.seed)
-    np.savez(args.out / "heads.npz", **{name: a.astype(np.float32) for name, a in arrays.items()})
+    words = claim_texts.function_words()
+    said = [text for text, _ in texts]
+    # A word counts a fifth of what it would: the embedding's 384 numbers are about a twentieth each.
+    inputs = np.hstack([Embed(args.out)(said), WORD_SCALE * word_features(said, words)])
+    arrays = fit(inputs, np.array([kind for _, kind in texts]), args.hidden, args.alpha, args.seed)
+    arrays["type_W1"][-len(words) :] *= WORD_SCALE  # the runtime's words are 1 or 0
+    floats = {name: array.astype(np.float32) for name, array in arrays.items()}
+    np.savez(args.out / "heads.npz", type_words=np.array(words), **floats)
     update_judge(args.out, type_labels=list(claim_texts.TYPE_LABELS))
 
 

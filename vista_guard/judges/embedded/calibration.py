@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -70,8 +72,10 @@ class Calibration:
 
 @dataclass(frozen=True)
 class ClaimTypeHead:
-    """Two dense layers over the embedding of a claim's text: factual, opinion or abstention."""
+    """Two dense layers over a claim's embedding and its function words: factual, opinion or abstention."""
 
+    words: tuple[str, ...]
+    """Words whose presence is told to the head: an embedding is nearly blind to "not", "should" and "I"."""
     hidden: NDArray[np.float32]
     hidden_bias: NDArray[np.float32]
     output: NDArray[np.float32]
@@ -89,18 +93,33 @@ class ClaimTypeHead:
         path = weights_file("heads.npz", folder)
         try:
             with np.load(path, allow_pickle=False) as arrays:
-                return cls(arrays["type_W1"], arrays["type_b1"], arrays["type_W2"], arrays["type_b2"])
+                words = tuple(map(str, arrays["type_words"])) if "type_words" in arrays else ()
+                return cls(words, arrays["type_W1"], arrays["type_b1"], arrays["type_W2"], arrays["type_b2"])
         except (OSError, ValueError, KeyError, BadZipFile) as exc:
             raise ConfigError(
                 f"weights file {path} cannot be read ({exc}). Reinstall: pip install --force-reinstall vista-guard"
             ) from exc
 
-    def probabilities(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Probabilities of the claim types, shape (claims, types)."""
+    def probabilities(self, vectors: NDArray[np.float32], texts: Sequence[str]) -> NDArray[np.float32]:
+        """Probabilities of the claim types, shape (claims, types), for the claims' embeddings and texts."""
         import numpy as np
 
-        hidden = np.maximum(vectors @ self.hidden + self.hidden_bias, 0.0)
+        inputs = np.concatenate([vectors, word_features(texts, self.words)], axis=1)
+        hidden = np.maximum(inputs @ self.hidden + self.hidden_bias, 0.0)
         return _softmax(hidden @ self.output + self.output_bias)
+
+
+def word_features(texts: Sequence[str], words: Sequence[str]) -> NDArray[np.float32]:
+    """1 where a text has a word, else 0: shape (texts, words). Case does not matter; "don't" is one word."""
+    import numpy as np
+
+    column = {word: number for number, word in enumerate(words)}
+    features = np.zeros((len(texts), len(words)), np.float32)
+    for row, text in enumerate(texts):
+        for word in re.findall(r"[a-z]+(?:'[a-z]+)?", text.lower().replace("’", "'")):
+            if word in column:
+                features[row, column[word]] = 1.0
+    return features
 
 
 def _softmax(scores: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -129,20 +129,23 @@ class EmbeddedJudge:
             for piece, row in judged
             if piece.refutes and row[no] >= self._calibration.contradicted
         ]
-        against = [(piece, score) for piece, score in against if self._concerns(piece, claim)]
-        return Check(claim=claim, supported=False, confidence=1.0 - best, counter_evidence=_quotes(against))
+        counter_evidence = _quotes(self._concerning(against, claim))
+        return Check(claim=claim, supported=False, confidence=1.0 - best, counter_evidence=counter_evidence)
 
-    def _concerns(self, piece: Piece, claim: Claim) -> bool:
-        """Whether the piece speaks of what the claim speaks of. A document speaks of nobody's tastes."""
-        if piece.origin.source is SourceKind.DOCUMENT and _about_itself(claim):
-            return False
-        first, second = self._embedder.embed([plain(claim.text), piece.text])
-        return float(first @ second) >= COUNTER_COSINE
+    def _concerning(self, against: Sequence[tuple[Piece, float]], claim: Claim) -> list[tuple[Piece, float]]:
+        """Those that speak of what the claim speaks of. A document speaks of nobody's tastes."""
+        if _about_itself(claim):
+            against = [(piece, score) for piece, score in against if piece.origin.source is not SourceKind.DOCUMENT]
+        if not against:
+            return []
+        said, *found = self._embedder.embed([plain(claim.text), *(piece.text for piece, _ in against)])
+        return [pair for pair, vector in zip(against, found, strict=True) if float(said @ vector) >= COUNTER_COSINE]
 
     def _categorize(self, checks: Sequence[Check]) -> list[Finding | Unchecked]:
         if not checks:
             return []
-        rows = self._head.probabilities(self._embedder.embed([plain(check.claim.text) for check in checks]))
+        texts = [plain(check.claim.text) for check in checks]
+        rows = self._head.probabilities(self._embedder.embed(texts), texts)
         names = self._calibration.type_labels
         return [
             self._finding(check, dict(zip(names, map(float, row), strict=True)))
@@ -155,20 +158,26 @@ class EmbeddedJudge:
             types = types | {ABSTENTION: max(types[ABSTENTION], limits.abstention)}
         elif cues.subjective(text):
             types = types | {OPINION: max(types[OPINION], limits.opinion), ABSTENTION: 0.0}
+        elif cues.personal(text):
+            types = types | {OPINION: max(types[OPINION], limits.opinion)}
+        if not cues.may_abstain(text):
+            types = types | {ABSTENTION: 0.0}
         if types[ABSTENTION] >= limits.abstention:
             reason = "It refuses, or says that its speaker does not know."
             return Finding(claim=check.claim, label=Label.ABSTENTION, confidence=types[ABSTENTION], reason=reason)
-        if check.counter_evidence:
-            worst = check.counter_evidence[0]
+        opinion = types[OPINION] >= limits.opinion
+        against = [found for found in check.counter_evidence if not (opinion and found.source is SourceKind.DOCUMENT)]
+        if against:
+            worst = against[0]
             reason = f"{_source(worst)} says otherwise: {_short(worst.quote)}"
             return Finding(
                 claim=check.claim,
                 label=Label.CONTRADICTED,
                 confidence=worst.score,
-                evidence=check.counter_evidence,
+                evidence=tuple(against),
                 reason=reason,
             )
-        if types[OPINION] >= limits.opinion:
+        if opinion:
             reason = "It is an opinion, an experience, a recommendation or a remark: no source could prove it."
             return Finding(claim=check.claim, label=Label.OUT_OF_SCOPE, confidence=types[OPINION], reason=reason)
         reason = "Nothing in the documents or in what is known confirms it or speaks against it."
@@ -178,7 +187,7 @@ class EmbeddedJudge:
 
 
 def _about_itself(claim: Claim) -> bool:
-    return cues.abstains(claim.text) or cues.subjective(claim.text)
+    return cues.abstains(claim.text) or cues.subjective(claim.text) or cues.personal(claim.text)
 
 
 def _support(piece: Piece, claim: Claim, score: float) -> float:

@@ -1,0 +1,97 @@
+"""What is a fact, an opinion, an abstention: whole answers through the shipped judge, held against nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from vista_guard.judges.embedded import EmbeddedJudge
+from vista_guard.stores.embeddings import OnnxEmbedder
+from vista_guard.types import (
+    Check,
+    Claim,
+    Evidence,
+    EvidenceSet,
+    Finding,
+    Label,
+    Role,
+    SourceKind,
+    Turn,
+)
+
+
+@pytest.fixture(scope="module")
+def judge() -> EmbeddedJudge:
+    return EmbeddedJudge.load(OnnxEmbedder())
+
+
+async def labels(judge: EmbeddedJudge, answer: str) -> list[Label]:
+    """The labels of an answer's own claims."""
+    claims = await judge.decompose(Turn(role=Role.ASSISTANT, text=answer), ())
+    checks = [Check(claim=claim, supported=False, confidence=1.0) for claim in claims]
+    found = await judge.categorize(checks, EvidenceSet())
+    return [finding.label for finding in found if isinstance(finding, Finding)]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I can't look at the photograph you mention.",
+        "As an AI, I don't have a favourite teacher.",
+        "I won't explain how to pick a neighbour's lock.",
+        "There is no way to know what she had for breakfast on that day.",
+        "It's not possible to predict who will win the cup in 2031.",
+        "Without that I can't give you the opening hours.",
+        "I can't give the exact number of visitors.",
+        "My knowledge ends in 2023, so I can't tell you about last night's match.",
+        "I must decline to write jokes about that group.",
+        "I have never heard of that river.",
+        "I have no information on the birthplace of that musician.",
+    ],
+)
+async def test_what_is_declined_or_not_known_abstains(judge: EmbeddedJudge, answer: str) -> None:
+    assert await labels(judge, answer) == [Label.ABSTENTION]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I can't recommend the lentil soup enough.",
+        "You can't go wrong with a simple black dress.",
+        "I don't think it's too late to plant tomatoes.",
+        "Consult a doctor if the fever lasts more than three days.",
+        "If you are unsure about a lock, ask a locksmith.",
+        "I love this song!",
+        "I saw the film in Leeds with my brother.",
+        "My absolute favourite is the second one.",
+    ],
+)
+async def test_advice_and_taste_are_out_of_scope(judge: EmbeddedJudge, answer: str) -> None:
+    assert await labels(judge, answer) == [Label.OUT_OF_SCOPE]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "The lake is not known for big fish.",
+        "The bridge cannot be crossed by lorries of more than ten tonnes.",
+        "Historians do not agree on when the wall was built.",
+        "She was unable to attend the ceremony.",
+        "He did not win the election.",
+        "The company does not disclose its sales.",
+        'The guard at the door said "I don\'t know the way" to everyone.',
+    ],
+)
+async def test_a_negative_fact_is_a_fact(judge: EmbeddedJudge, answer: str) -> None:
+    assert await labels(judge, answer) == [Label.LACKING_EVIDENCE]
+
+
+@pytest.mark.parametrize(
+    ("source", "label"), [(SourceKind.DOCUMENT, Label.OUT_OF_SCOPE), (SourceKind.PERSONA, Label.CONTRADICTED)]
+)
+async def test_a_document_speaks_against_nobodys_tastes(judge: EmbeddedJudge, source: SourceKind, label: Label) -> None:
+    claim = Claim(id="t1.c1", text="The assistant hates old boats.")
+    against = Evidence(source=source, source_id="s", quote="Old boats are loved by the assistant.", score=0.95)
+    check = Check(claim=claim, supported=False, confidence=0.9, counter_evidence=(against,))
+    (finding,) = await judge.categorize([check], EvidenceSet())
+    assert isinstance(finding, Finding)
+    assert (finding.label, finding.evidence) == (label, () if label is Label.OUT_OF_SCOPE else (against,))
