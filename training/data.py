@@ -12,7 +12,7 @@ import json
 import os
 import random
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -122,10 +122,10 @@ def take(pairs: Iterable[Pair], count: int, rng: random.Random) -> list[Pair]:
     return [pool[i % len(pool)] for i in range(count)]
 
 
-def build(data: Path, mix: str, scale: float, seed: int) -> list[Pair]:
-    """All pairs of one run, shuffled, a quarter of them in lower case."""
+def build(data: Path, mix: str, scale: float, seed: int, without: Collection[str] = ()) -> list[Pair]:
+    """All pairs of one run, shuffled, a quarter of them in lower case; `without` names the sources that are left out."""
     rng = random.Random(seed)
-    n = Counter({source: round(count * scale) for source, count in MIXES[mix].items()})
+    n = Counter({source: round(count * scale) for source, count in MIXES[mix].items() if source not in without})
     files = [data / name for name in TRAIN_FILES]
     fever = Fever(read_fever(files[0]), rng)
     wrong = fever.sample(SUPPORTED, 2 * n["fever_mismatch"]) + fever.sample(CONTRADICTED, n["fever_mismatch"])
@@ -179,10 +179,13 @@ def main() -> None:
     data_argument(parser)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--mix", choices=MIXES, default="broad", help="how many pairs of each source")
+    parser.add_argument(
+        "--without", nargs="*", default=[], choices=MIXES["talk"], help="sources to leave out (ablations)"
+    )
     parser.add_argument("--scale", type=float, default=1.0, help="multiplies every quota")
     parser.add_argument("--seed", type=int, default=13)
     args = parser.parse_args()
-    pairs = build(args.data, args.mix, args.scale, args.seed)
+    pairs = build(args.data, args.mix, args.scale, args.seed, args.without)
     with args.out.open("w", encoding="utf-8") as out:
         out.writelines(json.dumps(asdict(pair)) + "\n" for pair in pairs)
     args.out.with_suffix(".sha256").write_text(fingerprint(args.data) + "\n")

@@ -1,17 +1,15 @@
-"""Development and test sets in one form. Test files are opened by ``evaluate --final`` only."""
+"""Evaluation sets as claims against one text each. Test files are opened by ``evaluate --final`` only."""
 
 from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from training.reading import clean as cleaned
 from training.reading import faithdial_allowed, faithdial_rows, read_csv, read_jsonl, read_tsv
 
-DEV, TEST = "dev", "test"
 _VISTA = {
     "verifiable": "VERIFIED",
     "out of scope": "OUT_OF_SCOPE",
@@ -88,14 +86,6 @@ def nli(path: Path) -> Claims:
     )
 
 
-def decode(path: Path) -> Claims:
-    """The DECODE chit-chat sample: label 0 is a contradiction."""
-    rows = read_csv(path, "\t", csv.QUOTE_NONE)
-    return _claims(
-        [(cleaned(r["seg1"]), cleaned(r["seg2"]), "contradicted" if r["label"] == "0" else "other") for r in rows]
-    )
-
-
 def vista(path: Path) -> Claims:
     """The VISTA human evaluation: claims of annotated turns against the turn's document, five labels."""
     evidence, texts, gold, turns = [], [], [], []
@@ -107,24 +97,3 @@ def vista(path: Path) -> Claims:
             gold.append(_VISTA[claim["human_judgement"]])
             turns.append(number)
     return Claims(evidence, texts, gold, turns)
-
-
-# name -> (split, path below the data folder, loader)
-SETS: dict[str, tuple[str, str, Callable[[Path], Claims]]] = {
-    "begin_dev_wow": (DEV, "begin/begin_dev_wow.tsv", begin),
-    "begin_dev_cmu": (DEV, "begin/begin_dev_cmu.tsv", begin),
-    "begin_dev_tc": (DEV, "begin/begin_dev_tc.tsv", begin),
-    "faithdial_wow": (DEV, "train/faithdial-audit", faithdial_wow),
-    "fever_dev": (DEV, "train/fever/dev.jsonl.gz", fever),
-    "dnli_dev_3": (DEV, "train/dnli/dev_3.tsv.gz", nli),
-    "decode_sample": (DEV, "train/prosecco/decode_sample.tsv", decode),
-    "vista_human_dev": (DEV, "vista-human/human_eval_dev.json", vista),
-    "begin_test_wow": (TEST, "begin/begin_test_wow.tsv", begin),
-    "fever_test": (TEST, "train/fever/test.jsonl.gz", fever),
-}
-
-
-def load(name: str, data: Path) -> Claims:
-    """One set by name."""
-    _, path, loader = SETS[name]
-    return loader(data / path)

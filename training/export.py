@@ -12,8 +12,6 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-import onnxruntime as ort
 from tokenizers import Tokenizer
 
 if TYPE_CHECKING:
@@ -91,25 +89,6 @@ def write_tokenizer(path: Path) -> Tokenizer:
     tokenizer.no_truncation()
     tokenizer.save(str(path))
     return tokenizer
-
-
-def encode(tokenizer: Tokenizer, texts: list[tuple[str, str]] | list[str]) -> dict[str, np.ndarray]:
-    """Padded int64 arrays for one batch; pairs give two segments."""
-    rows = tokenizer.encode_batch(texts)
-    width = max(len(row.ids) for row in rows)
-    arrays = {name: np.zeros((len(rows), width), np.int64) for name in INPUTS}
-    for i, row in enumerate(rows):
-        arrays["input_ids"][i, : len(row.ids)] = row.ids
-        arrays["attention_mask"][i, : len(row.ids)] = 1
-        arrays["token_type_ids"][i, : len(row.ids)] = row.type_ids
-    return arrays
-
-
-def session(path: Path, threads: int = 2) -> ort.InferenceSession:
-    """A CPU session."""
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = threads
-    return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
 def sha256(path: Path) -> str:

@@ -17,13 +17,13 @@ from pathlib import Path
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
-from tokenizers import Tokenizer
 
 from training import claim_texts
 from training.data import TRAIN_FILES, data_argument
-from training.export import encode, session, update_judge
+from training.export import update_judge
 from training.reading import FeverClaim, faithdial_rows, read_fever, read_jsonl
-from vista_guard.judges.embedded.calibration import ClaimTypeHead, word_features
+from vista_guard.judges.embedded.calibration import word_features
+from vista_guard.onnx import Encoder
 
 FACTUAL, OPINION, ABSTENTION = range(3)
 PASSES, WORD_SCALE = 25, 0.2
@@ -35,34 +35,6 @@ _VRM = {
     "acknowledgment": OPINION,
     "question": OPINION,
 }
-
-
-class Embed:
-    """Texts to embeddings [n, 384] with the shipped int8 embedder."""
-
-    def __init__(self, folder: Path, threads: int = 2) -> None:
-        self.session = session(folder / "embedder.onnx", threads)
-        self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        self.tokenizer.enable_truncation(64)
-
-    def __call__(self, texts: list[str], batch: int = 64) -> np.ndarray:
-        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
-        out = np.zeros((len(texts), 384), np.float32)
-        for start in range(0, len(order), batch):
-            rows = order[start : start + batch]
-            out[rows] = self.session.run(None, encode(self.tokenizer, [texts[i] for i in rows]))[0]
-        return out
-
-
-class TypeHead:
-    """The claim-type head as the runtime reads it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.head = ClaimTypeHead.load(folder)
-
-    def __call__(self, embeddings: np.ndarray, texts: Sequence[str]) -> np.ndarray:
-        """Probabilities [n, 3] over factual, opinion, abstention."""
-        return self.head.probabilities(embeddings, texts)
 
 
 def fever_texts(claims: Sequence[FeverClaim], rng: random.Random, count: int) -> list[tuple[str, int]]:
@@ -135,7 +107,8 @@ def main() -> None:
     words = claim_texts.function_words()
     said = [text for text, _ in texts]
     # A word counts a fifth of what it would: the embedding's 384 numbers are about a twentieth each.
-    inputs = np.hstack([Embed(args.out)(said), WORD_SCALE * word_features(said, words)])
+    embedder = Encoder.load("embedder", max_length=64, folder=args.out.resolve())
+    inputs = np.hstack([embedder.run(said), WORD_SCALE * word_features(said, words)])
     arrays = fit(inputs, np.array([kind for _, kind in texts]), args.hidden, args.alpha, args.seed)
     arrays["type_W1"][-len(words) :] *= WORD_SCALE  # the runtime's words are 1 or 0
     floats = {name: array.astype(np.float32) for name, array in arrays.items()}

@@ -42,10 +42,10 @@ class HumanTurn:
 
 def vista_protocol(bench: Bench, path: Path) -> Iterator[Answers]:
     """Claims given and own claims, with what is known; each without, when asked for."""
-    log = bench.some([entry for entry in read_log(path, LogFormat.REFERENCE) if isinstance(entry, LoggedConversation)])
+    log = read_conversations(bench, path)
     for knowledge in (True, False) if bench.without_knowledge else (True,):
         note = "" if knowledge else ", without known claims"
-        given, own = (asyncio.run(_replay(bench, log, own=own, knowledge=knowledge)) for own in (False, True))
+        given, own = (asyncio.run(replay(bench, log, own=own, knowledge=knowledge)) for own in (False, True))
         yield from _claim_answers(given, note, knowledge)
         yield _turn_answers(given, f"turn verifiable or not, claims given{note}", knowledge and GIVEN_TURN_TARGET)
         yield _turn_answers(own, f"turn verifiable or not, own claims{note}", knowledge and OWN_TURN_TARGET)
@@ -85,7 +85,13 @@ def _turn_answers(turns: Sequence[HumanTurn], task: str, target: Target | bool) 
     )
 
 
-async def _replay(bench: Bench, log: Sequence[LoggedConversation], *, own: bool, knowledge: bool) -> list[HumanTurn]:
+def read_conversations(bench: Bench, path: Path) -> list[LoggedConversation]:
+    """The file's conversations, as many as the bench takes."""
+    return bench.some([entry for entry in read_log(path, LogFormat.REFERENCE) if isinstance(entry, LoggedConversation)])
+
+
+async def replay(bench: Bench, log: Sequence[LoggedConversation], *, own: bool, knowledge: bool) -> list[HumanTurn]:
+    """The annotated turns of the conversations, judged with the human's claims or with the judge's own."""
     guard = bench.product.guard(knowledge=knowledge)
     task = f"vista, {'own' if own else 'given'} claims{'' if knowledge else ', no knowledge'}"
     return [turn for entry in progress(log, task) for turn in await _conversation(bench, guard, entry, own)]

@@ -364,3 +364,18 @@ def test_claims_invent_no_words(text: str) -> None:
     known = set(re.findall(r"\w+", text.lower())) | {"was", "is"}
     for claim in said(text):
         assert set(re.findall(r"\w+", claim.lower())) <= known
+
+
+def test_what_was_not_known_is_a_fact_whatever_its_verb() -> None:
+    assert said("I didn't know that whales sleep upright.") == [
+        "Whales sleep upright.",
+        "The assistant didn't know that whales sleep upright.",
+    ]
+
+
+def test_the_numbers_of_a_list_in_one_line_claim_nothing() -> None:
+    assert said("The tips are old. 1. Drink water. 2. Sleep well.") == [
+        "The tips are old.",
+        "Drink water.",
+        "Sleep well.",
+    ]

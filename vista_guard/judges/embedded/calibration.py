@@ -67,7 +67,7 @@ class Calibration:
 
     def probabilities(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
         """Temperature-scaled softmax over `labels`, shape (pairs, 3)."""
-        return _softmax(logits / self.temperature)
+        return softmax(logits / self.temperature)
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class ClaimTypeHead:
 
         inputs = np.concatenate([vectors, word_features(texts, self.words)], axis=1)
         hidden = np.maximum(inputs @ self.hidden + self.hidden_bias, 0.0)
-        return _softmax(hidden @ self.output + self.output_bias)
+        return softmax(hidden @ self.output + self.output_bias)
 
 
 def word_features(texts: Sequence[str], words: Sequence[str]) -> NDArray[np.float32]:
@@ -122,7 +122,8 @@ def word_features(texts: Sequence[str], words: Sequence[str]) -> NDArray[np.floa
     return features
 
 
-def _softmax(scores: NDArray[np.float32]) -> NDArray[np.float32]:
+def softmax(scores: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Over the last axis."""
     import numpy as np
 
     powers = np.exp(scores - scores.max(axis=-1, keepdims=True))

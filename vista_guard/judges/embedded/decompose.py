@@ -43,6 +43,8 @@ _ABOUT = re.compile(r"(?:\w+ ){1,3}about\b")
 _INFERRED = re.compile(
     r"(?:i|you|he|she|it|they|we|that|this|there) (?:must|surely|probably|definitely) ", re.IGNORECASE
 )
+_LIST_MARK = re.compile(r"\s*\(?\d{1,3}[.)]\s*")
+"""What numbers the items of a list that stands in one line."""
 _OPEN_WORDS = frozenset(("what", "who", "why", "how", "where", "when", "if", "whether", "which", "about", "so"))
 
 
@@ -54,7 +56,8 @@ def decompose(turn: Turn, history: Sequence[Turn]) -> tuple[Claim, ...]:
     question = open_question(before) if before and history[-1].role is Role.USER else ""
     found: dict[str, Span] = {}
     for said, start, end in _resolved(text, question, topic_of_turn(before)):
-        named = _finish(name_speakers(said, speaker, listener)) if re.search(r"[^\W_]", said) else ""
+        says = re.search(r"[^\W_]", said) and not _LIST_MARK.fullmatch(said)
+        named = _finish(name_speakers(said, speaker, listener)) if says else ""
         if named:
             found.setdefault(named, trimmed(text, start, end))
     pairs = enumerate(found.items(), start=1)
@@ -151,9 +154,16 @@ def _unframed(said: str) -> Iterator[str]:
         yield from _claims_of(said[frame.end() :])
         return
     remark = NOT_KNOWN.match(said) or REMARKED.match(said)
-    if remark and _is_statement(said[remark.end() :]):
+    if remark and _is_fact(said[remark.end() :], after=remark.group()):
         yield from each(said[remark.end() :])
     yield from each(said)
+
+
+def _is_fact(text: str, after: str) -> bool:
+    """Whether a remark's `text` stands alone: after "that" it does, whether or not its verb is a known one."""
+    words = words_of(text)
+    told = after.lower().endswith("that ") and len(words) > 2 and words[0].lower() not in _OPEN_WORDS
+    return told or _is_statement(text)
 
 
 def _with_subject(said: str, after: int) -> Iterator[str]:

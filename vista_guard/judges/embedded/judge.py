@@ -84,7 +84,7 @@ class EmbeddedJudge:
         return await asyncio.to_thread(self._decompose, turn, history)
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
-        """One batch for all claims. Support is the best piece's probability; nothing to hold against is no support."""
+        """All claims at once. Support is the best piece's probability; nothing to hold against is no support."""
         return await asyncio.to_thread(self._verify, claims, evidence)
 
     async def categorize(

@@ -1,0 +1,32 @@
+"""Average checkpoints of one line of training: ``python -m training.average A.pt B.pt --out DIR``.
+
+The mean of the weights of two stages keeps more of what each was good at than the last stage alone (model soups, Wortsman et
+al. 2022). Which stages: chosen on development files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import torch
+
+
+def main() -> None:
+    """Entry point."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("checkpoints", nargs="+", type=Path, help="files that training.train wrote")
+    parser.add_argument("--out", type=Path, required=True)
+    args = parser.parse_args()
+    models = [torch.load(path, weights_only=True)["model"] for path in args.checkpoints]
+    mean = {name: sum(model[name] for model in models) / len(models) for name in models[0]}
+    args.out.mkdir(parents=True, exist_ok=True)
+    torch.save({"model": mean}, args.out / "final.pt")
+    last = json.loads(args.checkpoints[-1].with_suffix(".json").read_text())
+    facts = {"seed": last["seed"], "averaged": [str(path) for path in args.checkpoints]}
+    (args.out / "final.json").write_text(json.dumps(facts, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
