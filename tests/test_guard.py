@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -256,3 +259,26 @@ async def test_what_was_established_may_be_said_again_in_the_same_words(knowledg
     await guard.acheck(talk)
     again = await guard.acheck(conversation(*talk.turns, user("When?"), assistant(OPENED), id="c"))
     assert (again.findings[0].label, again.findings[0].evidence[0].source) == (Label.VERIFIED, "knowledge")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_a_process_that_forks_after_its_first_check_can_check_on_both_sides() -> None:
+    script = """
+import os
+from vista_guard import Guard
+from vista_guard.stores.knowledge_memory import MemoryKnowledge
+from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder, assistant, conversation, user
+said = "The hall opened in 1925."
+guard = Guard(ScriptedJudge({said: [Verdict(said, needs="1925")]}), knowledge=MemoryKnowledge(WordEmbedder()))
+talk = conversation(user("When?"), assistant(said, "The hall opened in 1925."))
+def passed(): return guard.check(talk).decision.action.value == "ALLOW"
+assert passed()
+child = os.fork()
+if child == 0:
+    os._exit(0 if passed() else 1)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0 and passed()
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")

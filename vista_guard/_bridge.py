@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Coroutine
 from functools import lru_cache
@@ -34,6 +35,11 @@ class _BackgroundLoop:
 @lru_cache(maxsize=1)
 def _background() -> _BackgroundLoop:
     return _BackgroundLoop()
+
+
+if hasattr(os, "register_at_fork"):
+    # A web server may load the guard before it forks: the loop's thread stays behind, and the child starts its own.
+    os.register_at_fork(after_in_child=_background.cache_clear)
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
