@@ -1,5 +1,6 @@
 # make demo    set up, and watch a conversation being guarded       make test    set up, and run the tests
 # make check   format, lint, types, layers                          make bench   speed and memory, measured
+# make docs    write the pages that come from the code              make bench-peers   model judges, next to four others
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -7,7 +8,7 @@ BIN := $(VENV)/bin
 BASE := $(VENV)/.base
 DEV := $(VENV)/.dev
 
-.PHONY: demo test check format bench docs clean
+.PHONY: demo test check format bench bench-peers docs clean
 
 demo: $(BASE)
 	$(BIN)/vista-guard demo
@@ -29,6 +30,17 @@ bench: $(DEV)
 	$(BIN)/pip install -q --disable-pip-version-check -e '.[dev,bench]'
 	$(BIN)/python -m benchmarks
 
+# Each peer has an environment of its own: their dependencies do not agree with each other.
+PEERS := deepeval ragas nemoguardrails openai_guardrails
+
+bench-peers: $(DEV) $(PEERS:%=.venv-peers/%/.made)
+	$(BIN)/python -m benchmarks.peers
+
+.venv-peers/%/.made: benchmarks/peers/requirements-%.txt
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install -q --disable-pip-version-check -r $<
+	touch $@
+
 docs: $(DEV)
 	$(BIN)/python -m vista_guard.cli.reference
 
@@ -46,4 +58,4 @@ $(DEV): $(VENV)/.made pyproject.toml
 	touch $(BASE) $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache dist build
+	rm -rf $(VENV) .venv-peers .mypy_cache .ruff_cache .pytest_cache .import_linter_cache dist build

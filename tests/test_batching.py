@@ -94,7 +94,12 @@ def test_a_full_queue_makes_callers_wait_in_the_order_in_which_they_came(callers
     call.until("a1")
     others = [asked(callers, passes, call, name) for name in ("b", "c", "d")]
     assert (len(passes._line), len(passes._outside)) == (2, 2)  # a2 and b take turns; c and d wait for a place
-    call.let("a1", "a2", "b", "c", "d")
+    call.let("a1", "a2")
+    first.result(WAIT_S)
+    call.until("b")
+    while not passes._line:  # c takes the place that a left, before b leaves one to d
+        wait(others[1:], timeout=0.001)
+    call.let("b", "c", "d")
     assert [future.result(WAIT_S) for future in (first, *others)] == [["A1", "A2"], ["B"], ["C"], ["D"]]
     assert call.begun == ["a1", "a2", "b", "c", "d"]
     assert (passes._inside, len(passes._line), len(passes._outside)) == (0, 0, 0)

@@ -11,10 +11,12 @@ import vista_guard
 
 VENDORS = (
     "chromadb",
+    "diskcache",
     "langchain_core",
     "langgraph",
     "numpy",
     "onnxruntime",
+    "openai",
     "pydantic",
     "sqlalchemy",
     "tokenizers",

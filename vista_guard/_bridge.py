@@ -31,6 +31,11 @@ class _BackgroundLoop:
             future.cancel()
             raise
 
+    async def through(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        if asyncio.get_running_loop() is self._loop:
+            return await coroutine
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, self._loop))
+
 
 @lru_cache(maxsize=1)
 def _background() -> _BackgroundLoop:
@@ -40,6 +45,14 @@ def _background() -> _BackgroundLoop:
 if hasattr(os, "register_at_fork"):
     # A web server may load the guard before it forks: the loop's thread stays behind, and the child starts its own.
     os.register_at_fork(after_in_child=_background.cache_clear)
+
+
+async def through(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Awaits a coroutine that runs on the background loop, from any loop: for clients that belong to one loop.
+
+    Context variables are those of the caller; cancelling the caller cancels the coroutine.
+    """
+    return await _background().through(coroutine)
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:

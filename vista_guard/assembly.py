@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from vista_guard.errors import ConfigError
+from vista_guard.judges.named import build_judge
 from vista_guard.policies import LabelPolicy, build_policy
 from vista_guard.protocols import DocumentStore, Embedder, Judge, KnowledgeStore, Policy, Sink
 from vista_guard.risk import RiskTable
@@ -34,31 +35,16 @@ def assemble(
     embedder = OnnxEmbedder()
     stores = _stores(loaded, embedder, knowledge, documents)
     return {
-        "judge": _given(named["judge"]) or build_judge(loaded.judge, embedder),
+        "judge": _given(named["judge"]) or build_judge(loaded, embedder),
         "policy": _given(named["policy"]) or build_policy(loaded.policy, loaded.policy_overrides),
         "persona": _given(named["persona"]) or (Persona.load(loaded.persona) if loaded.persona else None),
         "sinks": (*sinks, *_report_sinks(loaded)),
         "limits": loaded.limits,
-        "context": loaded.context,
-        "ungrounded": loaded.ungrounded,
+        "context": "none" if loaded.strict_reference else loaded.context,
+        "ungrounded": "trust" if loaded.strict_reference else loaded.ungrounded,
         "risk_table": loaded.risk_table,
         **stores,
     }
-
-
-def build_judge(name: str, embedder: Embedder) -> Judge:
-    """The judge that a settings string names.
-
-    Raises:
-        ConfigError: unknown name, or weights that are missing.
-    """
-    if name != "embedded":
-        raise ConfigError(
-            f"judge is {name!r}; this version knows 'embedded'. Any object with the Judge methods can be passed instead"
-        )
-    from vista_guard.judges.embedded import EmbeddedJudge
-
-    return EmbeddedJudge.load(embedder)
 
 
 def calibrated(policy: Policy, judge: JudgeInfo, table: Path | None) -> Policy:

@@ -4,6 +4,10 @@ VistaGuardError
 ├── ConfigError    a setting, a policy, a persona file or a missing extra; nothing was started
 ├── InputError     a conversation, a document or a log that cannot be judged as given
 ├── JudgeError     a judge could not be loaded or could not answer; becomes `Unchecked` inside a turn
+│   ├── BudgetError         what a run or a turn may spend is spent; a replay stops, nothing is lost
+│   ├── ContextTooLongError the model cannot read that much at once
+│   └── UnreadableError     the model's answer says nothing that can be used; carries what it said
+├── RecordingError a recorded judge was asked what the recording does not hold; never becomes `Unchecked`
 ├── StoreError     knowledge, documents or reports could not be read or written
 └── Blocked        a turn was withheld and the caller asked for an exception; carries the report
 """
@@ -30,6 +34,30 @@ class InputError(VistaGuardError):
 
 class JudgeError(VistaGuardError):
     """A judge could not be loaded, or could not answer."""
+
+
+class BudgetError(JudgeError):
+    """The budget of a run or of a turn is spent. Inside a turn: `Unchecked`; a replay stops and can be gone on with."""
+
+
+class ContextTooLongError(JudgeError):
+    """The model cannot read that much at once."""
+
+
+class UnreadableError(JudgeError):
+    """The model's answer says nothing that can be used.
+
+    Attributes:
+        raw: what it said.
+    """
+
+    def __init__(self, message: str, raw: str) -> None:
+        super().__init__(message)
+        self.raw = raw
+
+
+class RecordingError(VistaGuardError):
+    """A recorded judge was asked what its recording does not hold. Fails loudly: it is for tests and experiments."""
 
 
 class StoreError(VistaGuardError):

@@ -210,8 +210,8 @@ class Guard:
         return _bridge.run(self.aforget(conversation_id))
 
     async def aclose(self) -> None:
-        """Closes the stores and sinks that can be closed."""
-        for part in (self.parts.knowledge, self.parts.documents, *self.parts.sinks):
+        """Closes the judge, the stores and the sinks that can be closed."""
+        for part in (self.parts.judge, self.parts.knowledge, self.parts.documents, *self.parts.sinks):
             close = getattr(part, "aclose", None)
             if close is not None:
                 await close()

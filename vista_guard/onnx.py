@@ -104,7 +104,7 @@ def shared_encoder(name: str, max_length: int) -> Encoder:
 
 
 def _options() -> object:
-    from onnxruntime import SessionOptions
+    from onnxruntime import GraphOptimizationLevel, SessionOptions
 
     options = SessionOptions()
     # Passes run side by side, one a core, each on the thread that asks: threads within a pass would only compete. And a
@@ -113,4 +113,6 @@ def _options() -> object:
     options.inter_op_num_threads = 1
     # Without its arena onnxruntime gives a long text's memory back; measured, it costs nothing at these sizes.
     options.enable_cpu_mem_arena = False
+    # The files hold a graph that was optimised when they were made (training.export): doing it again is most of a load.
+    options.graph_optimization_level = GraphOptimizationLevel.ORT_DISABLE_ALL
     return options

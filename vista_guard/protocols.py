@@ -51,6 +51,20 @@ class Judge(Protocol):
         ...
 
 
+@runtime_checkable
+class TurnJudge(Judge, Protocol):
+    """A judge that can take a turn apart and judge its claims in one go."""
+
+    async def judge_turn(
+        self, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet
+    ) -> Sequence[Check | Unchecked] | None:
+        """Verdicts on the turn's claims, in the order in which the turn makes them; an empty sequence when it makes none.
+
+        None when this judge, as it is configured, wants to be asked stage by stage.
+        """
+        ...
+
+
 class Embedder(Protocol):
     """Turns texts into unit vectors: float32, shape (texts, dimension)."""
 

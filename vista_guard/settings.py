@@ -20,6 +20,7 @@ from pydantic_settings import (
 )
 
 from vista_guard.errors import ConfigError
+from vista_guard.model_options import ModelOptions
 
 FILES = ("vista-guard.toml", "vista-guard.yaml", "vista-guard.yml")
 
@@ -42,6 +43,19 @@ class Limits(BaseModel):
     """Passages retrieved from the document store for a turn that brought none."""
 
 
+class CascadeOptions(BaseModel):
+    """How `cascade:FIRST,SECOND` works."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    threshold: float | None = Field(default=None, ge=0, le=1)
+    """Claims that the first judge is less sure of go to the second; the measured default when not given."""
+    decompose: Literal["first", "second"] = "first"
+    """Who takes turns apart."""
+    on_second_failure: Literal["unchecked", "keep_first"] = "unchecked"
+    """What becomes of a claim that the second judge could not judge: `keep_first` lets the first one's verdict stand."""
+
+
 class Settings(BaseSettings):
     """All that can be configured. Unknown names are refused."""
 
@@ -54,6 +68,18 @@ class Settings(BaseSettings):
     )
 
     judge: str = "embedded"
+    """`embedded`, `openai:MODEL`, `openai:MODEL@URL`, `langchain:PROVIDER:MODEL`, `recorded:FILE`, `cascade:FIRST,SECOND` or
+    `ensemble:A,B,C`."""
+    model: ModelOptions = ModelOptions()
+    """How a model judge asks, and what it may spend."""
+    cascade: CascadeOptions = CascadeOptions()
+    judge_cache: Path | None = None
+    """A folder in which a model judge's answers are kept and found again; several processes may share it."""
+    judge_recording: Path | None = None
+    """A file to which everything the judge is asked and answers is written, for `recorded:FILE`."""
+    strict_reference: bool = False
+    """Do as the paper's reference implementation does, for comparisons: claims judged one after the other (`per_claim`), turns
+    without documents trusted (`ungrounded = "trust"`), no history in verify and categorize (`context = "none"`)."""
     policy: str = "balanced"
     policy_overrides: dict[str, Any] = Field(default_factory=dict)
     """Fields of the policy to replace, for example `{"on_unchecked": "BLOCK"}` or `{"max_false_alarm_rate": 0.02}`."""

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, m
 
 from vista_guard.errors import ConfigError
 
-SCHEMA_VERSION = "1.0"
+SCHEMA_VERSION = "1.1"
 """Version of the report's JSON form: the major part changes when a reader of an older one would break."""
 
 Probability = Annotated[float, Field(ge=0.0, le=1.0)]
@@ -200,22 +200,8 @@ class Evidence(_Frozen):
     score: Probability
 
 
-class Check(_Frozen):
-    """Result of verify for one claim.
-
-    `confidence` is that of the verdict `supported`. `counter_evidence` holds what speaks against an unsupported claim,
-    when the judge sees refutation while it verifies; categorize may use it.
-    """
-
-    claim: Claim
-    supported: bool
-    confidence: Probability
-    evidence: tuple[Evidence, ...] = ()
-    counter_evidence: tuple[Evidence, ...] = ()
-
-
 class Finding(_Frozen):
-    """A judged claim."""
+    """A judged claim. `judged_by` names the judge where several took part in the turn: a cascade, an ensemble."""
 
     kind: Literal["finding"] = "finding"
     claim: Claim
@@ -223,14 +209,36 @@ class Finding(_Frozen):
     confidence: Probability
     evidence: tuple[Evidence, ...] = ()
     reason: str
+    judged_by: str | None = None
+
+
+class Check(_Frozen):
+    """Result of verify for one claim.
+
+    `confidence` is that of the verdict `supported`. `counter_evidence` holds what speaks against an unsupported claim,
+    when the judge sees refutation while it verifies; categorize may use it. `finding` is the label, when the judge
+    came to it together with the verdict: categorize then asks nothing more.
+    """
+
+    claim: Claim
+    supported: bool
+    confidence: Probability
+    evidence: tuple[Evidence, ...] = ()
+    counter_evidence: tuple[Evidence, ...] = ()
+    finding: Finding | None = None
+    judged_by: str | None = None
 
 
 class Unchecked(_Frozen):
-    """A claim that could not be judged. Never a label, never a number."""
+    """A claim that could not be judged. Never a label, never a number.
+
+    `raw` is what the judge answered where nothing could be read from it, cut to 2,000 characters.
+    """
 
     kind: Literal["unchecked"] = "unchecked"
     claim: Claim
     error: str
+    raw: str | None = Field(default=None, max_length=2000)
 
 
 Outcome = Annotated[Finding | Unchecked, Field(discriminator="kind")]
@@ -283,11 +291,21 @@ class Timings(_Frozen):
 
 
 class Usage(_Frozen):
-    """What the judge consumed. Zero for a local judge's tokens."""
+    """What the judge consumed. Zero for a local judge.
 
-    calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
+    `cached_tokens` are those of `input_tokens` that the endpoint read from its own prompt cache. `cost` is an estimate in US
+    dollars of the calls whose price is known; `unpriced_calls` counts the others.
+    """
+
+    calls: int = Field(default=0, ge=0)
+    input_tokens: int = Field(default=0, ge=0)
+    output_tokens: int = Field(default=0, ge=0)
+    cached_tokens: int = Field(default=0, ge=0)
+    cost: float = Field(default=0.0, ge=0)
+    unpriced_calls: int = Field(default=0, ge=0)
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(**{name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields})
 
 
 class TurnReport(_Frozen):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
 
-    from vista_guard.types import Evidence, Outcome, TurnReport
+    from vista_guard.types import Evidence, Outcome, TurnReport, Usage
 
 COLOURS = {
     "VERIFIED": "green",
@@ -114,4 +114,13 @@ def _footer(report: TurnReport) -> Text:
     if report.score is not None:
         score = f"VISTA score {report.score:.2f} ({safe} of {len(report.findings)} judged claims safe)"
     judge = f"judge {report.judge.name} {report.judge.version}"
-    return Text(f"{score} · {report.timings.total:.0f} ms · {judge} · policy {report.policy}", style="dim")
+    spent = [f"{report.timings.total:.0f} ms", *([_spent(report.usage)] if report.usage.calls else [])]
+    footer = Text(" · ".join([score, *spent, judge, f"policy {report.policy}"]), style="dim")
+    for warning in report.warnings:
+        footer.append(f"\n{visible(warning)}", style="yellow")
+    return footer
+
+
+def _spent(usage: Usage) -> str:
+    tokens = f"{usage.calls} model call{'s' * (usage.calls != 1)}, {usage.input_tokens + usage.output_tokens:,} tokens"
+    return tokens if usage.unpriced_calls else f"{tokens}, about ${usage.cost:.4f}"

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from vista_guard.cli.errors import STOPPED, WRONG_INPUT, exit_codes
+from vista_guard.cli.errors import FAILED, STOPPED, WRONG_INPUT, exit_codes
 
 if TYPE_CHECKING:
     import asyncio
@@ -50,17 +50,29 @@ def replay(
     limit: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Only the first N conversations.  [default: all]")
     ] = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Where a model judge's answers are kept: none is paid for twice."),
+    ] = None,
+    max_cost: Annotated[
+        float | None,
+        typer.Option(min=0, metavar="USD", help="Stop when a model judge has cost this much.  [default: no limit]"),
+    ] = None,
 ) -> None:
     """Judge every assistant turn of a log.
 
     Writes one report a line, as soon as it is there. Stopped by Ctrl-C, a full disk or a kill, the same command goes
     on where it stopped. Knowledge lives in memory: no store is touched. Exits with 0 when all was judged, 2 for wrong
-    usage or input (also when single entries of the log could not be read), 1 for other failures, 130 after Ctrl-C.
+    usage or input (also when single entries of the log could not be read), 1 for other failures and when the judge's
+    budget is spent, 130 after Ctrl-C.
     """
     with exit_codes():
         from vista_guard.guard import Guard
 
-        guard = Guard.from_settings(judge=judge, policy=policy, persona=persona, store="memory", reports=None)
+        given: dict[str, Any] = {} if cache is None else {"judge_cache": cache}
+        if max_cost is not None:
+            given["model"] = {"budget": {"run": {"cost": max_cost}}}
+        guard = Guard.from_settings(judge=judge, policy=policy, persona=persona, store="memory", reports=None, **given)
         raise typer.Exit(
             run(guard, log, out, claims=claims, concurrency=concurrency, log_format=log_format, limit=limit)
         )
@@ -115,6 +127,13 @@ def run(
     if stopped:
         typer.echo(f"stopped: {summary.turns} reports are in {out}; run the same command again to go on", err=True)
         return STOPPED + stopped[0]
+    if summary.exhausted:
+        typer.echo(
+            f"stopped: {summary.exhausted}; {summary.turns} reports are in {out}; run the same command again, "
+            "with a new budget, to go on",
+            err=True,
+        )
+        return FAILED
     return WRONG_INPUT if summary.broken else 0
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from vista_guard.scoring import SAFE
-from vista_guard.types import Action, Finding, Label, Outcome, TurnReport
+from vista_guard.types import Action, Finding, Label, Outcome, TurnReport, Usage
 
 Confusion = Counter[tuple[Label, Label | None]]
 """How often a human's label met the judge's; None stands for unchecked."""
@@ -134,6 +134,10 @@ class Summary:
     interrupted: bool
     agreement: Agreement | None
     """None when the log carries no human label for the claims that were judged."""
+    usage: Usage = field(default_factory=Usage)
+    """What the judge used for these turns, those of earlier runs included."""
+    exhausted: str | None = None
+    """Why the judge stopped answering before the end: its budget is spent."""
 
     @property
     def turns_per_second(self) -> float | None:
@@ -158,6 +162,7 @@ class Tally:
     scored: int = 0
     confusion: Confusion = field(default_factory=Counter)
     turn_hits: Counter[bool] = field(default_factory=Counter)
+    usage: Usage = field(default_factory=Usage)
 
     def add(self, report: TurnReport, labels: Mapping[str, Label], *, resumed: bool = False) -> None:
         """Counts one turn."""
@@ -165,6 +170,7 @@ class Tally:
         self.resumed += resumed
         self.unchecked += len(report.unchecked)
         self.evidence_missing += report.evidence_missing
+        self.usage += report.usage
         self.actions[report.decision.action] += 1
         self.label_counts.update(finding.label for finding in report.findings)
         if report.score is not None:
@@ -189,6 +195,7 @@ class Tally:
             evidence_missing=self.evidence_missing,
             seconds=seconds,
             interrupted=interrupted,
+            usage=self.usage,
             agreement=self._agreement(),
         )
 

@@ -11,6 +11,7 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import aclosing
+from dataclasses import replace
 from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
@@ -60,6 +61,9 @@ async def replay(
         on_progress: called with each event of this run.
         stop: when set, the turns that are being judged are finished and no other is begun.
 
+    When the judge's budget is spent, the turns that it left unjudged get no report, no other turn is begun, and the summary
+    says so: the same call goes on from there with a new budget.
+
     Raises:
         ConfigError: `out` was made in another way, or from another log.
         InputError: the log as a whole cannot be read, or no turn of it carries claims though `claims` is GIVEN.
@@ -77,7 +81,8 @@ async def replay(
         file.close()
     if claims is ClaimsMode.GIVEN and run.tally.conversations and not run.tally.turns and not run.stop.is_set():
         raise InputError("no turn of the log carries claims; replay it with --claims judge")
-    return run.tally.summary(seconds=time.monotonic() - began, interrupted=run.stop.is_set())
+    summary = run.tally.summary(seconds=time.monotonic() - began, interrupted=run.stop.is_set())
+    return replace(summary, exhausted=run.exhausted)
 
 
 class _Run:
@@ -99,6 +104,7 @@ class _Run:
         self.on_progress = on_progress
         self.stop = stop
         self.tally = Tally()
+        self.exhausted: str | None = None
 
     async def work(self) -> None:
         """Takes conversations until there are none left."""
@@ -136,12 +142,23 @@ class _Run:
         reports = self.guard.areplay(conversation, done=done, turns=wanted)
         async with aclosing(reports):
             async for report in reports:
+                if report.unchecked and self._exhausted():
+                    return
                 self.file.append(report)
                 self.tally.add(report, labels)
                 self.on_progress(report)
                 if self.stop.is_set():
                     return
         await self.guard.aforget(str(conversation.id))  # Else the knowledge of a long log fills the memory.
+
+    def _exhausted(self) -> bool:
+        """Whether the judge will answer nothing more in this run. A turn that it therefore left is no result."""
+        reason = getattr(self.guard.parts.judge, "exhausted", None)
+        if reason is None:
+            return False
+        self.exhausted = reason
+        self.stop.set()
+        return True
 
     def _broken(self, entry: BrokenEntry) -> None:
         self.tally.broken += 1

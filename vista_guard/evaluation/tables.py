@@ -15,6 +15,8 @@ RATES = (0.01, 0.02, 0.05, 0.1)
 def summary_table(summary: Summary) -> RenderableType:
     """Everything a replay comes to; the agreement with human labels when the log carries any."""
     parts: list[RenderableType] = [_totals(summary), _claims(summary)]
+    if summary.usage.calls:
+        parts.append(_usage(summary))
     if summary.agreement is not None:
         parts.append(_agreement(summary.agreement))
     return Group(*parts)
@@ -69,6 +71,20 @@ def _claims(summary: Summary) -> Table:
     share = _share(summary.unchecked / summary.claims if summary.claims else None)
     table.add_row("unchecked", f"{summary.unchecked:,}", share, style="red" if summary.unchecked else None)
     table.add_row("all", f"{summary.claims:,}", "")
+    return table
+
+
+def _usage(summary: Summary) -> Table:
+    used, turns = summary.usage, max(summary.turns, 1)
+    table = _table("model calls", "", "all", "a turn")
+    table.add_row("calls", f"{used.calls:,}", f"{used.calls / turns:,.1f}")
+    table.add_row("input tokens", f"{used.input_tokens:,}", f"{used.input_tokens / turns:,.0f}")
+    table.add_row("of them from the endpoint's cache", f"{used.cached_tokens:,}", f"{used.cached_tokens / turns:,.0f}")
+    table.add_row("output tokens", f"{used.output_tokens:,}", f"{used.output_tokens / turns:,.0f}")
+    if used.unpriced_calls < used.calls:
+        table.add_row("estimated cost, USD", f"{used.cost:,.4f}", f"{used.cost / turns:,.5f}")
+    if used.unpriced_calls:
+        table.add_row("calls of no known price", f"{used.unpriced_calls:,}", "")
     return table
 
 

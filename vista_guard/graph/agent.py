@@ -134,6 +134,8 @@ def _with_draft(work: Work, reply: Any, draft: Draft, find_documents: FindDocume
         can_regenerate=True,
         attempts=work.attempts,
         timings=work.timings,
+        usage=work.usage,
+        warnings=work.warnings,
     )
 
 

@@ -12,7 +12,7 @@ from langgraph.config import get_stream_writer
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
-from vista_guard import _bridge
+from vista_guard import _bridge, metering
 from vista_guard.graph.categorize import categorize
 from vista_guard.graph.decide import decide
 from vista_guard.graph.decompose import decompose
@@ -113,7 +113,11 @@ def _node(name: str, stage: Stage, parts: Parts, leave: Leave | None) -> Node:
 
     async def step(state: GuardState, emit: Emit) -> Any:
         started = perf_counter()
-        work = await stage(state["guard"], parts, emit)
+        before = state["guard"]
+        with metering.measured(before.usage) as meter:
+            work = await stage(before, parts, emit)
+        if name != "report":  # The report is written by then, with what the stages before it used.
+            work = work.with_(usage=meter.usage, warnings=(*work.warnings, *meter.warnings))
         spent = {**work.timings, name: work.timings.get(name, 0.0) + (perf_counter() - started) * 1000}
         if name == "report":
             return {"guard": work, **(leave(work) if leave else {})}

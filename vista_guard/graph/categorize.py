@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vista_guard.graph.seam import categorize as ask
+from vista_guard.asking import categorize as ask
 from vista_guard.graph.state import Emit, Parts, Work
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from vista_guard.graph.seam import categorize, decompose, verify
+from vista_guard.asking import categorize, decompose, judge_turn, verify
 from vista_guard.graph.state import Parts, Work
 from vista_guard.scoring import REMEMBERED
 from vista_guard.types import Check, Claim, Conversation, Finding, Label, Passage, Role, SourceKind
@@ -61,12 +61,15 @@ async def _worth_remembering(past: Conversation, knowledge: tuple[Passage, ...],
     work = Work(conversation=past, catch_up=False)
     evidence = await collect(work, parts)
     evidence = evidence.model_copy(update={"knowledge": evidence.knowledge + knowledge})
-    claims = past.turns[-1].claims
-    claims = await decompose(parts.judge, past.turns[-1], work.history) if claims is None else claims
-    checks = [answer for answer in await verify(parts.judge, claims, evidence) if isinstance(answer, Check)]
+    turn = past.turns[-1]
+    answers = None if turn.claims is not None else await judge_turn(parts.judge, turn, work.history, evidence)
+    if answers is None:
+        claims = turn.claims if turn.claims is not None else await decompose(parts.judge, turn, work.history)
+        answers = tuple(await verify(parts.judge, claims, evidence))
+    checks = [answer for answer in answers if isinstance(answer, Check)]
     unsupported = [check for check in checks if not check.supported]
     labels = {check.claim.id: Label.VERIFIED for check in checks if check.supported}
     for finding in await categorize(parts.judge, unsupported, evidence):
         if isinstance(finding, Finding):
             labels[finding.claim.id] = finding.label
-    return tuple(claim for claim in claims if labels.get(claim.id) in REMEMBERED)
+    return tuple(answer.claim for answer in answers if labels.get(answer.claim.id) in REMEMBERED)

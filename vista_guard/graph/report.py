@@ -28,6 +28,7 @@ async def report(work: Work, parts: Parts, emit: Emit) -> Work:
         judge=parts.judge.info,
         policy=parts.policy.name,
         timings=Timings(**work.timings, total=sum(work.timings.values())),
+        usage=work.usage,
         warnings=work.warnings,
     )
     finished = await _write(finished, parts)

@@ -24,6 +24,7 @@ from vista_guard.types import (
     Turn,
     TurnReport,
     Unchecked,
+    Usage,
 )
 
 Emit = Callable[[Mapping[str, Any]], None]
@@ -73,6 +74,10 @@ class Parts:
     ungrounded: Literal["judge", "trust"] = "judge"
     past: PastClaims = field(default_factory=PastClaims)
 
+    def trusts(self, turn: Turn) -> bool:
+        """Whether the turn is believed without being judged, as the reference implementation does."""
+        return self.ungrounded == "trust" and not turn.documents
+
 
 @dataclass(frozen=True, repr=False)
 class Work:
@@ -92,6 +97,8 @@ class Work:
     evidence: EvidenceSet | None = None
     """None until it was gathered, and when it could not be."""
     claims: tuple[Claim, ...] = ()
+    answers: tuple[Check | Unchecked, ...] | None = None
+    """Verdicts that came together with the claims, from a judge that does both at once; None when verify must ask."""
     checks: tuple[Check, ...] = ()
     outcomes: tuple[Outcome, ...] = ()
     decision: Decision | None = None
@@ -103,6 +110,7 @@ class Work:
     remembered: tuple[Claim, ...] = ()
     warnings: tuple[str, ...] = ()
     timings: Mapping[str, float] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
     report: TurnReport | None = None
 
     @property
@@ -143,10 +151,12 @@ class Work:
         """A copy with fields replaced."""
         return replace(self, **changes)
 
-    def unjudged(self, error: str) -> Work:
+    def unjudged(self, error: str, raw: str | None = None) -> Work:
         """The whole turn as one unchecked claim: it failed before its claims were known."""
         whole = Claim(id=f"t{self.index}.c0", text=writable(self.turn.text))
-        return self.with_(outcomes=(*self.outcomes, Unchecked(claim=whole, error=error)), claims=(), checks=())
+        return self.with_(
+            outcomes=(*self.outcomes, Unchecked(claim=whole, error=error, raw=raw)), claims=(), answers=None, checks=()
+        )
 
     def __repr__(self) -> str:
         # State is shown by debuggers and tracers; a draft that may be withheld must not be.

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from vista_guard.graph.seam import verify as ask
+from vista_guard.asking import verify as ask
 from vista_guard.graph.state import Emit, Parts, Work
 from vista_guard.types import Check, Evidence, Finding, Label, Unchecked
 
 
 async def verify(work: Work, parts: Parts, emit: Emit) -> Work:
     """Supported claims become VERIFIED findings at once; the others go on to be categorised."""
-    if work.evidence is None or (parts.ungrounded == "trust" and not work.turn.documents):
+    if work.evidence is None or parts.trusts(work.turn):
         return work
-    answers = await ask(parts.judge, work.claims, work.evidence)
+    answers = work.answers if work.answers is not None else await ask(parts.judge, work.claims, work.evidence)
     done = tuple(_outcome(answer) for answer in answers if isinstance(answer, Unchecked) or answer.supported)
     for outcome in done:
         emit({"event": outcome.kind, outcome.kind: outcome.model_dump(mode="json")})
@@ -24,7 +24,12 @@ def _outcome(answer: Check | Unchecked) -> Finding | Unchecked:
         return answer
     reason = f"supported by {named(answer.evidence[0])}" if answer.evidence else "supported by the evidence"
     return Finding(
-        claim=answer.claim, label=Label.VERIFIED, confidence=answer.confidence, evidence=answer.evidence, reason=reason
+        claim=answer.claim,
+        label=Label.VERIFIED,
+        confidence=answer.confidence,
+        evidence=answer.evidence,
+        reason=reason,
+        judged_by=answer.judged_by,
     )
 
 

@@ -1,12 +1,15 @@
-"""Asks a judge, and holds it to its contract: whatever it fails to answer becomes `Unchecked`, never a clean pass."""
+"""Asks a judge, and holds it to its contract: whatever it fails to answer becomes `Unchecked`, never a clean pass.
+
+The graph asks its judge by this, and a judge made of other judges asks them by it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
 from typing import TypeVar
 
-from vista_guard.errors import JudgeError
-from vista_guard.protocols import Judge
+from vista_guard.errors import JudgeError, RecordingError
+from vista_guard.protocols import Judge, TurnJudge
 from vista_guard.types import Check, Claim, EvidenceSet, Finding, Label, Turn, Unchecked
 
 T = TypeVar("T")
@@ -18,7 +21,12 @@ async def decompose(judge: Judge, turn: Turn, history: Sequence[Turn]) -> tuple[
     Raises:
         JudgeError: the judge failed, or its claims cannot be used.
     """
-    claims = tuple(await _answer(judge.decompose(turn, history)))
+    claims = tuple(await answer(judge.decompose(turn, history)))
+    _usable(judge, turn, claims)
+    return claims
+
+
+def _usable(judge: Judge, turn: Turn, claims: Sequence[Claim]) -> None:
     ids = [claim.id for claim in claims]
     if len(set(ids)) != len(ids):
         raise JudgeError(f"{judge.info.name} gave two claims the same id: {ids}")
@@ -27,7 +35,23 @@ async def decompose(judge: Judge, turn: Turn, history: Sequence[Turn]) -> tuple[
             raise JudgeError(f"{judge.info.name} gave an empty claim {claim.id}")
         if claim.span and claim.span.end > len(turn.text):
             raise JudgeError(f"{judge.info.name} placed claim {claim.id} past the turn's end, at {claim.span.end}")
-    return claims
+
+
+async def judge_turn(
+    judge: Judge, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet
+) -> tuple[Check | Unchecked, ...] | None:
+    """Claims and verdicts at once, from a judge that gives both; None when it is to be asked stage by stage.
+
+    Raises:
+        JudgeError: the judge failed, or its claims cannot be used.
+    """
+    if not isinstance(judge, TurnJudge):
+        return None
+    answers = await answer(judge.judge_turn(turn, history, evidence))
+    if answers is None:
+        return None
+    _usable(judge, turn, [answer.claim for answer in answers])
+    return tuple(answers)
 
 
 async def verify(judge: Judge, claims: Sequence[Claim], evidence: EvidenceSet) -> list[Check | Unchecked]:
@@ -35,10 +59,10 @@ async def verify(judge: Judge, claims: Sequence[Claim], evidence: EvidenceSet) -
     if not claims:
         return []
     try:
-        answers = await _answer(judge.verify(claims, evidence))
+        answers = await answer(judge.verify(claims, evidence))
     except JudgeError as exc:
         return [Unchecked(claim=claim, error=str(exc)) for claim in claims]
-    if not _one_each(claims, answers):
+    if not one_each(claims, answers):
         error = f"{judge.info.name} did not answer with one check for each claim"
         return [Unchecked(claim=claim, error=error) for claim in claims]
     return list(answers)
@@ -50,26 +74,33 @@ async def categorize(judge: Judge, checks: Sequence[Check], evidence: EvidenceSe
         return []
     claims = [check.claim for check in checks]
     try:
-        answers = await _answer(judge.categorize(checks, evidence))
+        answers = await answer(judge.categorize(checks, evidence))
     except JudgeError as exc:
         return [Unchecked(claim=claim, error=str(exc)) for claim in claims]
-    if not _one_each(claims, answers):
+    if not one_each(claims, answers):
         error = f"{judge.info.name} did not answer with one label for each claim"
         return [Unchecked(claim=claim, error=error) for claim in claims]
     return [_unless_verified(judge, answer) for answer in answers]
 
 
-async def _answer(question: Awaitable[Sequence[T]]) -> Sequence[T]:
+async def answer(question: Awaitable[T]) -> T:
+    """What a judge answers.
+
+    Raises:
+        JudgeError: whatever it raised instead.
+        RecordingError: a recording that does not hold the question; it is no judge's failure.
+    """
     try:
         return await question
-    except JudgeError:
+    except (JudgeError, RecordingError):
         raise
     except Exception as exc:
         # A judge is somebody else's code at this point. Whatever it raises, the turn was not judged, and the policy decides.
         raise JudgeError(f"the judge failed: {type(exc).__name__}: {exc}") from exc
 
 
-def _one_each(claims: Sequence[Claim], answers: Sequence[Check | Finding | Unchecked]) -> bool:
+def one_each(claims: Sequence[Claim], answers: Sequence[Check | Finding | Unchecked]) -> bool:
+    """Whether there is one answer for each claim, in order."""
     return [claim.id for claim in claims] == [answer.claim.id for answer in answers]
 
 

@@ -1,0 +1,65 @@
+"""What the model judge needs from a chat model, whoever serves it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+Finish = Literal["stop", "length", "refusal", "other"]
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message of a prompt. What comes first is what stays the same longest: a provider's prefix cache works by that."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True)
+class ChatRequest:
+    """One call. `schema` is the JSON schema that the answer should have, in the subset that strict structured output takes."""
+
+    messages: tuple[Message, ...]
+    stage: Literal["decompose", "verify", "categorize", "judge", "fused"]
+    schema: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The model's words. `length`: cut off at the token limit. `refusal`: the model or its filter declined."""
+
+    text: str
+    finish: Finish = "stop"
+
+
+class ChatModel(Protocol):
+    """A model behind an endpoint. What a call used is told to `metering.meter()`."""
+
+    @property
+    def name(self) -> str:
+        """As in a settings string, without anything secret: `openai:gpt-4o-mini`."""
+        ...
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """What else shapes the answers: temperature and the like; JSON types only."""
+        ...
+
+    @property
+    def exhausted(self) -> str | None:
+        """Why no further call will be made in this run: its budget is spent. None while calls are made."""
+        ...
+
+    async def complete(self, request: ChatRequest) -> Reply:
+        """The model's answer.
+
+        Raises:
+            JudgeError: no answer; the message names the endpoint, the cause and the next step, never a key.
+            ContextTooLongError: the prompt does not fit.
+            BudgetError: the run's or the turn's budget is spent.
+        """
+        ...
+
+    async def aclose(self) -> None: ...

@@ -1,0 +1,321 @@
+"""The model judge: a chat model decomposes, verifies and categorises, in as few calls as its strategy allows (VISTA §3, App. A).
+
+Strategies: `per_claim` asks about each claim by itself, as the paper does, but about all claims of a turn at once;
+`batched` takes the turn apart in one call and judges every claim in a second; `fused` does both in one. Whatever the model
+answers, no claim is lost: what cannot be read is asked once more, then reported as unchecked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from vista_guard.errors import JudgeError, UnreadableError
+from vista_guard.judges.model import parsing
+from vista_guard.judges.model.chat import ChatModel, ChatRequest
+from vista_guard.judges.model.prompts import Prompts, Roles
+from vista_guard.judges.model.quotes import place, quoted
+from vista_guard.judges.model.trimming import trimmed
+from vista_guard.metering import meter
+from vista_guard.model_options import ModelOptions
+from vista_guard.types import (
+    Check,
+    Claim,
+    EvidenceSet,
+    Finding,
+    JudgeInfo,
+    Label,
+    SourceKind,
+    Turn,
+    Unchecked,
+)
+
+T = TypeVar("T")
+
+CLAIMS_PER_CALL = 30
+"""Most claims of one batched call; more are asked about in several calls at once."""
+RAW_CHARS = 2000
+REMINDER = (
+    "\n\nThe last answer to this could not be read. Answer in exactly the form that is asked for, and nothing else."
+)
+
+
+class ModelJudge:
+    """Implements `TurnJudge`.
+
+    Args:
+        model: the model behind its endpoint: `OpenAIChat`, `LangChainChat`.
+        options: strategy, shots, knowledge and the rest; limits of the endpoint are read by `model` itself.
+        prompts: in place of those that `options` name.
+    """
+
+    def __init__(
+        self, model: ChatModel, options: ModelOptions | None = None, *, prompts: Prompts | None = None
+    ) -> None:
+        self._model = model
+        self._options = options or ModelOptions()
+        self._prompts = prompts or _prompts(self._options)
+
+    @property
+    def info(self) -> JudgeInfo:
+        """The model's name; strategy, shots and a fingerprint of the prompts and of all that shapes an answer."""
+        options = self._options
+        shaping = json.dumps([self._prompts.fingerprint, dict(self._model.parameters)], sort_keys=True)
+        parts = [options.strategy, options.shots, *(["no-knowledge"] if options.knowledge == "off" else [])]
+        return JudgeInfo(
+            name=self._model.name, version="-".join([*parts, hashlib.sha256(shaping.encode()).hexdigest()[:12]])
+        )
+
+    @property
+    def claims_per_call(self) -> int | None:
+        """1 when each claim is judged by a call of its own; None when a call judges all."""
+        return 1 if self._options.strategy == "per_claim" else None
+
+    @property
+    def exhausted(self) -> str | None:
+        """Why this judge makes no further call: the budget of the run is spent."""
+        return self._model.exhausted
+
+    async def aclose(self) -> None:
+        """Closes the connections that were opened for this judge."""
+        await self._model.aclose()
+
+    async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
+        """One call. Spans are those of the words that the model quotes, where the turn has them."""
+        if not turn.text.strip():
+            return []
+        said = await self._whole(
+            lambda kept, _: self._prompts.decompose(turn, kept), parsing.read_claims, turn, history
+        )
+        return [
+            Claim(id=_claim_id(history, number), text=one.text, span=place(one.quote or one.text, turn.text))
+            for number, one in enumerate(said, 1)
+        ]
+
+    async def judge_turn(
+        self, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet
+    ) -> Sequence[Check | Unchecked] | None:
+        """One call for everything, with strategy `fused`; None otherwise, and when that call's answer cannot be used."""
+        if self._options.strategy != "fused" or not turn.text.strip():
+            return None
+        evidence = self._seen(evidence)
+        untrusted = [turn.text, *(past.text for past in history), *_texts(evidence)]
+        try:
+            said = await self._whole(
+                lambda kept, seen: self._prompts.fused(turn, kept, seen),
+                lambda text: parsing.read_fused(text, untrusted),
+                turn,
+                history,
+                evidence,
+                reminders=0,
+            )
+        except UnreadableError:
+            said = None
+        if said is None or not said.complete:
+            meter().warn(
+                f"{self._model.name} did not answer one call about the whole turn in a usable form; two were made"
+            )
+            return None
+        claims = [
+            Claim(id=_claim_id(history, number), text=one.text, span=place(one.quote or one.text, turn.text))
+            for number, one in enumerate(said.claims, 1)
+        ]
+        return [
+            _judged(claim, parsing.Category(one.label, one.reason, one.evidence), evidence)
+            for claim, one in zip(claims, said.claims, strict=True)
+        ]
+
+    async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
+        """With `per_claim` one call a claim, all at once; else one call for all, whose answer holds the labels too."""
+        evidence = self._seen(evidence)
+        if self._options.strategy == "per_claim":
+            return await _at_once(self._verified(claim, evidence) for claim in claims)
+        batches = [claims[start : start + CLAIMS_PER_CALL] for start in range(0, len(claims), CLAIMS_PER_CALL)]
+        answers = await _at_once(self._judged_together(batch, evidence) for batch in batches)
+        return [answer for batch in answers for answer in batch]
+
+    async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
+        """One call for each check whose label did not come with its verdict, all at once."""
+        evidence = self._seen(evidence)
+        return await _at_once(self._categorized(check, evidence) for check in checks)
+
+    def _seen(self, evidence: EvidenceSet) -> EvidenceSet:
+        """What this judge may lean on: without accumulated claims in the ablation; the persona stays (VISTA, ablations)."""
+        if self._options.knowledge == "on":
+            return evidence
+        persona = tuple(known for known in evidence.knowledge if known.source is SourceKind.PERSONA)
+        return evidence.model_copy(update={"knowledge": persona})
+
+    async def _verified(self, claim: Claim, evidence: EvidenceSet) -> Check | Unchecked:
+        if evidence.missing:
+            return Check(claim=claim, supported=False, confidence=1.0)
+        try:
+            verdict = await self._about(
+                claim.text,
+                evidence,
+                lambda seen: self._prompts.verify(claim, seen),
+                lambda text: parsing.read_verdict(text, [claim.text, *_texts(evidence)]),
+            )
+        except JudgeError as exc:
+            return _unchecked(claim, exc)
+        found = quoted(verdict.quote, evidence)
+        if verdict.supported:
+            return Check(claim=claim, supported=True, confidence=1.0, evidence=found)
+        return Check(claim=claim, supported=False, confidence=1.0, counter_evidence=found)
+
+    async def _categorized(self, check: Check, evidence: EvidenceSet) -> Finding | Unchecked:
+        claim = check.claim
+        if check.finding is not None:
+            return check.finding
+        try:
+            said = await self._about(
+                claim.text,
+                evidence,
+                lambda seen: self._prompts.categorize(claim, seen),
+                lambda text: parsing.read_category(text, [claim.text, *_texts(evidence)]),
+            )
+        except JudgeError as exc:
+            return _unchecked(claim, exc)
+        return _finding(claim, said, evidence)
+
+    async def _judged_together(self, claims: Sequence[Claim], evidence: EvidenceSet) -> list[Check | Unchecked]:
+        """Verdicts with labels. What the first answer leaves out, or answers twice, is asked about once more."""
+        answers: dict[int, Check | Unchecked] = {}
+        left, raw = list(range(len(claims))), ""
+        for _ in range(2):
+            try:
+                said, raw = await self._asked_together([claims[index] for index in left], evidence)
+            except JudgeError as exc:
+                answers |= {index: _unchecked(claims[index], exc) for index in left}
+                break
+            found = {index: one for index, one in zip(left, said, strict=True) if one is not None}
+            answers |= {index: _judged(claims[index], one, evidence) for index, one in found.items()}
+            left = [index for index in left if index not in answers]
+            if not left:
+                break
+        error = f"{self._model.name} gave no single label for this claim, though it was asked twice"
+        return [
+            answers.get(index) or Unchecked(claim=claim, error=error, raw=raw[:RAW_CHARS])
+            for index, claim in enumerate(claims)
+        ]
+
+    async def _asked_together(
+        self, claims: Sequence[Claim], evidence: EvidenceSet
+    ) -> tuple[list[parsing.Category | None], str]:
+        """What one call says of each claim, None where it says nothing usable; and the answer as it came."""
+        ids = [f"c{number}" for number in range(1, len(claims) + 1)]
+        texts = [claim.text for claim in claims]
+
+        def read(text: str) -> tuple[list[parsing.Category | None], str]:
+            said = parsing.read_judgements(text, ids, [*texts, *_texts(evidence)])
+            return [said.get(name) for name in ids], text
+
+        return await self._about(
+            "\n".join(texts), evidence, lambda seen: self._prompts.judge(claims, seen), read, partial=True
+        )
+
+    async def _about(
+        self,
+        query: str,
+        evidence: EvidenceSet,
+        ask: Callable[[EvidenceSet], ChatRequest],
+        read: Callable[[str], T],
+        *,
+        partial: bool = False,
+    ) -> T:
+        """Asks about claims, with less evidence where the model cannot read all of it."""
+        return await trimmed(
+            lambda seen, _: self._answer(ask(seen), read, partial=partial), self._model.name, query, evidence, ()
+        )
+
+    async def _whole(
+        self,
+        ask: Callable[[Sequence[Turn], EvidenceSet], ChatRequest],
+        read: Callable[[str], T],
+        turn: Turn,
+        history: Sequence[Turn],
+        evidence: EvidenceSet | None = None,
+        *,
+        reminders: int = 1,
+    ) -> T:
+        """Asks about a whole turn, with less evidence and history where the model cannot read all of it."""
+        return await trimmed(
+            lambda seen, kept: self._answer(ask(kept, seen), read, reminders=reminders),
+            self._model.name,
+            turn.text,
+            evidence or EvidenceSet(),
+            tuple(history),
+        )
+
+    async def _answer(
+        self, request: ChatRequest, read: Callable[[str], T], *, partial: bool = False, reminders: int = 1
+    ) -> T:
+        """The answer, read. What cannot be read is asked for once more."""
+        for left in range(reminders, -1, -1):
+            try:
+                return await self._once(request, read, partial=partial)
+            except UnreadableError:
+                if not left:
+                    raise
+                *earlier, last = request.messages
+                # In the last message, since some chat templates take no two user messages in a row.
+                request = replace(request, messages=(*earlier, replace(last, content=last.content + REMINDER)))
+        raise AssertionError("unreachable")
+
+    async def _once(self, request: ChatRequest, read: Callable[[str], T], *, partial: bool) -> T:
+        reply = await self._model.complete(request)
+        if reply.finish == "refusal":
+            raise UnreadableError(f"{self._model.name} refused to judge: {reply.text[:200]!r}", reply.text[:RAW_CHARS])
+        if reply.finish == "length" and not partial:
+            # Half an answer may lack the claim, or the word, that mattered.
+            error = f"the answer of {self._model.name} was cut off at its token limit; raise model.max_output_tokens"
+            raise UnreadableError(error, reply.text[:RAW_CHARS])
+        return read(reply.text)
+
+
+def _judged(claim: Claim, said: parsing.Category, evidence: EvidenceSet) -> Check | Unchecked:
+    """A verdict and its label, from an answer that held both."""
+    if said.label is not Label.VERIFIED:
+        return Check(claim=claim, supported=False, confidence=1.0, finding=_finding(claim, said, evidence))
+    if evidence.missing:
+        return Unchecked(claim=claim, error="the judge called the claim VERIFIED though there was no evidence at all")
+    return Check(claim=claim, supported=True, confidence=1.0, evidence=quoted(said.quote, evidence))
+
+
+def _finding(claim: Claim, said: parsing.Category, evidence: EvidenceSet) -> Finding:
+    reason = said.reason.strip() or f"the judge gave no reason for {said.label}"
+    found = quoted(said.quote, evidence) if said.label is Label.CONTRADICTED else ()
+    return Finding(claim=claim, label=said.label, confidence=1.0, evidence=found, reason=reason)
+
+
+def _unchecked(claim: Claim, exc: JudgeError) -> Unchecked:
+    raw = exc.raw[:RAW_CHARS] if isinstance(exc, UnreadableError) else None
+    return Unchecked(claim=claim, error=str(exc), raw=raw)
+
+
+def _texts(evidence: EvidenceSet) -> list[str]:
+    passages = [passage.text for passage in (*evidence.documents, *evidence.knowledge)]
+    return [*passages, *(turn.text for turn in evidence.history)]
+
+
+def _claim_id(history: Sequence[Turn], number: int) -> str:
+    return f"t{len(history)}.c{number}"
+
+
+def _prompts(options: ModelOptions) -> Prompts:
+    roles = Roles(assistant=options.assistant_name, user=options.user_name)
+    return Prompts.load(options.prompts_dir, shots=options.shots, roles=roles)
+
+
+async def _at_once(asked: Any) -> list[Any]:
+    """All answers, in order; when one fails the others are cancelled and its error is raised as it was."""
+    tasks = [asyncio.ensure_future(one) for one in asked]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()

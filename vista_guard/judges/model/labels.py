@@ -1,0 +1,276 @@
+"""Finds the label that an answer gives, and tells it from labels that it only talks about or quotes. Pure.
+
+A label is *declared* where it opens a line, follows a word such as `CATEGORY:`, or is stated of the claim without a doubt.
+The last one declared wins. Words that merely occur can make an answer ambiguous; they never make a claim VERIFIED.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from vista_guard.types import Label
+
+Said = Label | Literal["UNVERIFIABLE"]
+"""What an answer can say: one of the five labels, or the paper's word for every label but the first."""
+
+_CONTEXT = 10
+"""Letters around a label, about 12 characters, that make it a quote when an untrusted text has the same ones."""
+_MOST = 200
+_HARSHNESS = {
+    Label.VERIFIED: 0,
+    Label.OUT_OF_SCOPE: 1,
+    Label.ABSTENTION: 1,
+    Label.LACKING_EVIDENCE: 2,
+    "UNVERIFIABLE": 2,
+    Label.CONTRADICTED: 3,
+}
+_S = r"[ \t_\-\u2010-\u2015\u2212*`~]{0,3}"
+_NO = (
+    r"(?:un|non|not|never|cannot|can" + _S + r"not|can['’]?t|couldn['’]?t|isn['’]?t|wasn['’]?t|ain['’]?t|hasn['’]?t"
+    r"|neither|nor|hardly|barely|without|unable\sto|fail(?:s|ed)?\sto|no\slonger|nothing|no)"
+)
+_LABEL = re.compile(
+    rf"""(?<![^\W_])(?:
+    (?P<unverifiable>{_NO}{_S}(?:(?:yet|fully|be|being|been|directly|entirely|clearly|to|actually|quite){_S}){{0,3}}
+        verifi(?:ed|able) | unverifi(?:able|ed) )
+    |(?P<verified>verified)
+    |(?P<contradicted>contradict(?:ed|ion|ory))
+    |(?P<lacking>(?:lack(?:ing|s)?(?:{_S}of)?|insufficient){_S}evidence)
+    |(?P<scope>out{_S}of{_S}(?:the{_S})?scope)
+    |(?P<abstention>abstention|abstain(?:s|ed|ing)?)
+    )(?![^\W_])""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_SAID: dict[str, Said] = {
+    "unverifiable": "UNVERIFIABLE",
+    "verified": Label.VERIFIED,
+    "contradicted": Label.CONTRADICTED,
+    "lacking": Label.LACKING_EVIDENCE,
+    "scope": Label.OUT_OF_SCOPE,
+    "abstention": Label.ABSTENTION,
+}
+_KEY = (
+    r"(?:(?:so|thus|therefore|hence|and|my|the|final|overall|correct|best|appropriate|resulting|chosen|claim['’]s)\W{1,4}){0,4}"
+    r"(?:category|label|verdict|classification|answer|result|judge?ment|conclusion|decision|output|response|rating"
+    r"|assessment|determination|status|assistant)(?:\s+(?:for|of)\s+(?:the|this)\s+claim)?"
+)
+_LEAD = re.compile(
+    rf"(?:\\?\w{{2,6}}\{{|[\W\d_]|[a-z][.)]){{0,30}}(?P<key>{_KEY}[\W_]{{1,12}}(?:is[\W_]{{1,6}})?)?[\W_]{{0,12}}",
+    re.IGNORECASE,
+)
+_STATED = re.compile(
+    r"""\b(?:(?:claim|statement|assertion|it|this|that|answer|label|category|verdict|classification)\W{1,4}
+        (?:is|was|has\sbeen|can\sbe|must\sbe)
+        |classify|label|mark|rate|categori[sz]e|judge|choose|select|pick|answer|assign)\W{1,4}
+        (?:(?:therefore|thus|hence|clearly|fully|indeed|directly|explicitly|classified|labell?ed|considered|categori[sz]ed
+        |judged|marked|rated|as|the|this|claim|it|correctly|simply)\W{1,4}){0,4}$""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_DENIED = re.compile(rf"(?:{_STATED.pattern})|\b(?:claim|statement|assertion|it|this|that)\W{{1,4}}$", _STATED.flags)
+_DOUBT = re.compile(
+    r"""n['’]t\b|\?|\b(?:not?|never|neither|nor|cannot|whether|if|unless|would|could|might|may|should|perhaps|maybe|possibly
+    |partial(?:ly)?|partly|mostly|almost|nearly|half|hardly|barely|says?|said|states?|stated|claims|claiming|claimed
+    |instruct\w*|tells?|told|asks?|asked|wants?|wanted|demands?|orders?|attempts?|tries|tried|trying|insists?|requests?
+    |writes?|wrote|reads?|quot\w*|inject\w*|ignor\w*|rather|instead|without|except|doubt\w*|unclear|unsure|uncertain
+    |first|initially|wrong|false|incorrect)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_TAKEN_BACK = re.compile(
+    r"\s*\?|[\W_]{0,6}(?:no|not|false|0|never|none|partial(?:ly)?|partly|mostly|in part|but|if|unless|except|wrong|incorrect)\b"
+    r"|[\W_]{0,4}(?:is|was|would|cannot|can't|isn't|does)\b",
+    re.IGNORECASE,
+)
+_STOP = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\bcf)(?<!\bvs)[.!?][\"'”’)*_`]{0,3}\s+")
+_DENYING = re.compile(rf"(?<!\w)(?:{_NO}|partial(?:ly)?|partly|mostly|hardly|yet|fully|be)[\W_]*$", re.IGNORECASE)
+_ALTERNATIVE = re.compile(r"[\s\W_]{0,6}(?:or|and|vs\.?|versus|/|\||,|&)[\s\W_]{0,6}$", re.IGNORECASE)
+_ITEM = re.compile(r"\s*(?:[(\[]?\d{1,2}[.)\]:]|[-*•+])\s*[*_`\"']*\s*$")
+_BREAK = re.compile(
+    r"^[^\w\n]{0,20}(?:claim\W{0,9}:|background knowledge|reference text|example\W{1,9}\d+|target turn"
+    r"|conversation(?: history|\W{1,9}\d+)|(?:user|human|input|question)\W{0,9}:)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_WIDE = {0xFF01 + offset: 0x21 + offset for offset in range(94)}
+_INVISIBLE = dict.fromkeys([0x200C, 0x200D, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)], " ")
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A label at `start:end` of an answer. `said` is None where an answer stands that cannot be read."""
+
+    start: int
+    end: int
+    said: Said | None
+    declared: bool
+    opens: bool = False
+    entry: dict[str, object] = field(default_factory=dict, compare=False)
+
+
+def exact(text: object) -> Said | None:
+    """The label that a field holds: the word, or a short answer of which it is the declared label."""
+    if not isinstance(text, str) or len(text) > 300:
+        return None
+    found = mentions(text)
+    said = {mention.said for mention in found}
+    return found[-1].said if len(said) == 1 and found[-1].declared else None
+
+
+def mentions(text: str) -> list[Mention]:
+    """The labels in running text that are not taken back, doubted, offered as alternatives or listed as the choices."""
+    text = text.translate(_WIDE).translate(_INVISIBLE)
+    found: list[tuple[Mention, bool]] = []
+    offset, previous = 0, ""
+    for line in text.split("\n"):
+        matches = list(_LABEL.finditer(line))
+        if len(matches) > _MOST:
+            return [Mention(offset, offset + len(line), None, declared=True)]
+        for index, match in enumerate(matches):
+            earlier = matches[index - 1].end() if index else 0
+            later = matches[index + 1] if index + 1 < len(matches) else None
+            between = line[match.end() : later.start()] if later else None
+            if (index and _ALTERNATIVE.fullmatch(line[earlier : match.start()])) or (
+                between is not None and _ALTERNATIVE.fullmatch(between)
+            ):
+                continue
+            wrapped = not any(map(str.isalnum, line[: match.start()])) and _DENYING.search(previous)
+            mention = _mention(line, match, offset)
+            if mention and mention.said is Label.VERIFIED and wrapped:
+                mention = Mention(mention.start, mention.end, None, declared=True)
+            if mention:
+                found.append((mention, bool(_ITEM.fullmatch(line[: match.start()]))))
+        offset, previous = offset + len(line) + 1, line[-40:] if line.strip() else previous
+    choices = {mention.said for mention, listed in found if listed}
+    return [mention for mention, listed in found if not (listed and len(choices) > 1)]
+
+
+def _mention(line: str, match: re.Match[str], offset: int) -> Mention | None:
+    said = _SAID[match.lastgroup or ""]
+    begin = max((stop.end() for stop in _STOP.finditer(line, max(0, match.start() - 400), match.start())), default=0)
+    before, after = line[begin : match.start()], line[match.end() : match.end() + 200]
+    if _TAKEN_BACK.match(after) and (said is Label.VERIFIED or after.lstrip()[:1] == "?"):
+        return None
+    capital = match[0].upper() == match[0]
+    quoting = _quoting(line, match)
+    if _opens(line, begin, match) and not quoting:
+        follows = after.lstrip(" \t*_`\"'”’")[:1]
+        if not follows.isalnum() or (capital and said is not Label.VERIFIED):
+            return Mention(offset + match.start(), offset + match.end(), said, declared=True, opens=True)
+    sentence = before + re.split(r"[.!](?:\s|$)", after, maxsplit=1)[0]
+    if quoting or _DOUBT.search(before if said == "UNVERIFIABLE" else sentence):
+        return None
+    stated = bool((_DENIED if said == "UNVERIFIABLE" else _STATED).search(before[-120:]))
+    if not stated and (not capital or said is Label.VERIFIED):
+        return None
+    return Mention(offset + match.start(), offset + match.end(), said, declared=stated)
+
+
+def _opens(line: str, begin: int, match: re.Match[str]) -> bool:
+    """Whether nothing but markup, a number or a word such as `CATEGORY:` comes before the label in its sentence."""
+    before = line[begin : match.start()]
+    lead = _LEAD.fullmatch(before) if len(before) < 120 else None
+    if lead is None or lead["key"] or not any(character.isalpha() for character in line[:begin]):
+        return lead is not None
+    # In the middle of a line only a sentence of one word is a label: "... so the two agree. VERIFIED".
+    return not any(character.isalnum() for character in line[match.end() :])
+
+
+def _quoting(line: str, match: re.Match[str]) -> bool:
+    """Whether the label stands in quotation marks together with other words."""
+    before, after = line[: match.start()], line[match.end() :]
+    opened = (
+        before.count('"') % 2 == 1 or before.count("“") > before.count("”") or before.count("«") > before.count("»")
+    )
+    if not opened:
+        return False
+    inside = before[max(before.rfind(mark) for mark in '"“«') + 1 :]
+    closing = re.split('["”»]', after, maxsplit=1)[0]
+    return any(character.isalnum() for character in inside + closing)
+
+
+class Untrusted:
+    """The texts whose words must not set a label, compared by letters and digits alone."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = [letters(text) for text in texts]
+        self._near = "\n".join(
+            text[max(0, found.start() - 30) : found.end() + 30]
+            for text in self._texts
+            for found in re.finditer(r"verifi(?:ed|able)|contradict|evidence|outof|abst[ae]", text)
+        )
+
+    def hold(self, text: str) -> bool:
+        """Whether one of them has all of these words."""
+        words = letters(text)
+        return bool(words) and any(words in own for own in self._texts)
+
+    def around(self, text: str, mention: Mention) -> bool:
+        """Whether the label and its surroundings, or its whole line, stand in one of them."""
+        core = letters(text[mention.start : mention.end])
+        if core not in self._near:
+            return False
+        start, end = text.rfind("\n", 0, mention.start) + 1, text.find("\n", mention.end)
+        line = letters(text[start : end if end >= 0 else len(text)][:200])
+        if line == core:
+            # A label on a line of its own belongs to the `CATEGORY:` above it.
+            above = text[max(0, start - 60) : start].rstrip().rpartition("\n")[2]
+            line = letters(above) + line if above.rstrip("*_ ").endswith(":") else line
+        if len(line) > len(core) + 2 and line in self._near:
+            return True
+        left = letters(text[max(0, mention.start - 60) : mention.start])
+        right = letters(text[mention.end : mention.end + 60])
+        return any(
+            left[len(left) - count :] + core + right[: _CONTEXT - count] in self._near
+            for count in range(_CONTEXT + 1)
+            if len(left) >= count and len(right) >= _CONTEXT - count
+        )
+
+
+def letters(text: str) -> str:
+    """Letters and digits, without regard to case: quoting marks, markup and line ends do not hide a quote."""
+    folded = text.translate(_WIDE).casefold()
+    return "".join(character for character in folded if character.isalnum())
+
+
+def last(text: str, found: Sequence[Mention], untrusted: Untrusted, breaks: Sequence[int] = ()) -> Mention | None:
+    """The label that counts, or None where there is none or no single one.
+
+    A text may come with further sections, such as another example that the model made up: they must say the same.
+    """
+    edges = sorted({*breaks, *(sign.start() for sign in _BREAK.finditer(text))})
+    sections: dict[int, list[Mention]] = {}
+    for mention in found:
+        sections.setdefault(bisect_right(edges, mention.start), []).append(mention)
+    if len(sections) > _MOST:
+        return None
+    winners: list[Mention] = []
+    for section in sections.values():
+        winner, silent = _last_of(text, section, untrusted)
+        if winner is None and not silent:
+            return None
+        winners += [winner] if winner else []
+    return winners[-1] if winners and len({winner.said for winner in winners}) == 1 else None
+
+
+def _last_of(text: str, found: Sequence[Mention], untrusted: Untrusted) -> tuple[Mention | None, bool]:
+    """The last declared label, and otherwise whether that is for want of any but quoted ones."""
+    after: list[Mention] = []
+    loose: list[Mention] = []
+    for mention in reversed(found):
+        foreign = not mention.entry and mention.said is not None and untrusted.around(text, mention)
+        if mention.declared and not foreign:
+            if mention.said is None:
+                return None, False
+            harsher = any(_HARSHNESS[one.said] > _HARSHNESS[mention.said] for one in after if one.said)
+            # A source may hold the very words with which the model takes a label back: quoted, they still cast doubt.
+            return (None, False) if harsher else (mention, True)
+        after.append(mention)
+        loose += [] if foreign else [mention]
+        if len(after) > _MOST:
+            return None, False
+    if not loose:
+        return None, True
+    agreed = len({mention.said for mention in loose}) == 1 and loose[0].said is not Label.VERIFIED
+    return (loose[0], True) if agreed else (None, False)

@@ -1,0 +1,191 @@
+"""Conversation, evidence and claims as text for a prompt. Pure; the same input gives the same text.
+
+All of it was written by others, so none of it may look like a part of the prompt: it stands inside tags that it cannot
+close, or, in a prompt without tags, on lines that cannot pass for the prompt's headings.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from vista_guard.errors import ConfigError
+from vista_guard.types import Claim, Passage, Role, Turn
+
+NOTHING = "(none)"
+TAGS = ("documents", "knowledge", "history", "turn", "claims", "claim")
+
+_ROLE_CHARS = 40
+_TAG_CHARS = 48
+"""How far after an angle bracket a name is looked for."""
+
+_BRACKET = re.compile("[<＜﹤‹〈⟨〈˂ᐸ❮❰⧼≺≪⟪《«]")
+# Chat templates of open models: some servers take these for their own tokens wherever they stand.
+_CONTROL = re.compile(r"<(?=[|｜])|<(?=/?s>)|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_\w+)\])", re.IGNORECASE)
+_NAMES = re.compile(
+    rf"(?:{'|'.join(TAGS)}|system|user|assistant|sys|think|thinking|tool_call|start_of_turn|end_of_turn)(?![a-z0-9_-])"
+)
+_ANNOUNCES = re.compile(r"^[^:]{1,60}:[\s*]*(?:\[[^\]]*\])?$")
+_CONTROLS = dict.fromkeys((*range(32), 127))
+_UNSEEN = ("Cf", "Mn", "Cc", "Zl", "Zp")
+_ALIKE = str.maketrans("аеіорсуһԁкѕтмнǀιοτκνυ", "aeiopcyhdkstmnliotkvu")
+"""Cyrillic and Greek letters that look like those of a tag's name."""
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What the speakers are called in a prompt and in the claims that come from it.
+
+    Raises:
+        ConfigError: a name that would break a prompt's lines or tags, or one name for both.
+    """
+
+    assistant: str = "assistant"
+    user: str = "user"
+
+    def __post_init__(self) -> None:
+        for field in ("assistant", "user"):
+            name = getattr(self, field)
+            if not name.strip() or len(name) > _ROLE_CHARS or not name.isprintable() or re.search(r"[<>:$\[\]]", name):
+                raise ConfigError(
+                    f"the name of the {field} in prompts is {name!r}; give up to {_ROLE_CHARS} printable characters "
+                    "without any of < > : $ [ ]"
+                )
+        if self.assistant == self.user:
+            raise ConfigError(f"assistant and user are both called {self.user!r} in prompts; give two names")
+
+    def of(self, role: Role) -> str:
+        """The name of a speaker."""
+        return {Role.ASSISTANT: self.assistant, Role.USER: self.user}.get(role, str(role))
+
+
+@dataclass(frozen=True)
+class Style:
+    """How untrusted text is set apart: in tags, or, given a prompt's `headings`, without any."""
+
+    roles: Roles
+    headings: frozenset[str] | None = None
+
+    def documents(self, passages: Sequence[Passage]) -> str:
+        """Numbered, each with its title. Passages of one document are put together, their overlaps once."""
+        texts = [self._safe(_titled(title, text)) for title, text in _whole(passages)]
+        if self.headings is not None:
+            return "\n\n".join(texts) or NOTHING
+        numbered = (f"[{number}] {text}" for number, text in enumerate(texts, 1))
+        return _tagged("documents", "\n\n".join(numbered))
+
+    def knowledge(self, passages: Sequence[Passage]) -> str:
+        """A numbered list."""
+        facts = [passage.text for passage in passages if passage.text.strip()]
+        return self._lines("knowledge", (f"{number}. {self._entry(fact)}" for number, fact in enumerate(facts, 1)))
+
+    def history(self, turns: Sequence[Turn], *, evidence: bool = False) -> str:
+        """One entry a turn; what runs on is indented, so that no turn can contain another."""
+        return self._lines("history", map(self._spoken, turns), ' as="evidence"' if evidence else "")
+
+    def turn(self, turn: Turn) -> str:
+        """The turn that is judged."""
+        # Not indented: claims quote it word for word.
+        spoken = f"{self.roles.of(turn.role)}: {self._safe(turn.text.strip())}"
+        return spoken if self.headings is not None else _tagged("turn", spoken)
+
+    def claim(self, claim: Claim) -> str:
+        """One claim."""
+        text = self._entry(claim.text)
+        return text if self.headings is not None else f"<claim>{text}</claim>"
+
+    def claims(self, claims: Sequence[Claim]) -> str:
+        """One entry a claim, with the ids c1, c2, ... by position."""
+        return self._lines(
+            "claims", (f"c{number}: {self._entry(claim.text)}" for number, claim in enumerate(claims, 1))
+        )
+
+    def _lines(self, tag: str, entries: Iterator[str], attributes: str = "") -> str:
+        text = "\n".join(entries)
+        return text or NOTHING if self.headings is not None else _tagged(tag, text, attributes)
+
+    def _spoken(self, turn: Turn) -> str:
+        return f"{self.roles.of(turn.role)}: {self._entry(turn.text)}"
+
+    def _entry(self, text: str) -> str:
+        return "\n  ".join(self._safe(text.strip()).splitlines())
+
+    def _safe(self, text: str) -> str:
+        text = defused(text)
+        return text if self.headings is None else _quoted_headings(text, self.headings)
+
+
+@lru_cache(maxsize=512)  # every claim of a turn is shown the same evidence
+def defused(text: str) -> str:
+    """The text without anything that could be taken for a tag of a prompt or a token of a chat template.
+
+    `&lt;` and `&#91;` stand in place of the brackets; everything else stays as it is. Idempotent.
+    """
+    # Half a character cannot be sent.
+    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    text = _CONTROL.sub(lambda found: "&lt;" if found.group() == "<" else "&#91;", text)
+    return _BRACKET.sub(lambda found: "&lt;" if _opens_tag(text, found.end()) else found.group(), text)
+
+
+def heading(line: str) -> str:
+    """What a line announces, for comparison: the words before its colon, without markup, numbers and letter case."""
+    line = unicodedata.normalize("NFKC", line).partition(":")[0].casefold().translate(_ALIKE)
+    return " ".join(re.findall(r"[^\W\d_]+", line))
+
+
+def _opens_tag(text: str, start: int) -> bool:
+    window = text[start : start + _TAG_CHARS]
+    visible = window.translate(_CONTROLS).lower() if window.isascii() else _folded(window)
+    return _NAMES.match(visible.lstrip("/\\∕⁄⧸<＜‹«|｜ \t")) is not None
+
+
+def _folded(text: str) -> str:
+    """The text as it looks: without what is not seen, look-alikes as plain small letters."""
+    letters = unicodedata.normalize("NFKD", text).casefold().translate(_ALIKE)
+    return "".join(letter for letter in letters if unicodedata.category(letter) not in _UNSEEN)
+
+
+def _quoted_headings(text: str, headings: frozenset[str]) -> str:
+    return "\n".join(f"> {line}" if heading(line) in headings else line for line in text.splitlines())
+
+
+def _titled(title: str | None, text: str) -> str:
+    return f"{' '.join(title.split())}\n{text}" if title and title.strip() else text
+
+
+def _tagged(tag: str, text: str, attributes: str = "") -> str:
+    return f"<{tag}{attributes}>\n{text or NOTHING}\n</{tag}>"
+
+
+def _whole(passages: Sequence[Passage]) -> Iterator[tuple[str | None, str]]:
+    """Title and text of each source, in the order in which they first appear."""
+    sources: dict[str, list[Passage]] = {}
+    for passage in passages:
+        if passage.text.strip():
+            sources.setdefault(passage.source_id, []).append(passage)
+    for parts in sources.values():
+        yield parts[0].title, _joined(parts)
+
+
+def _joined(parts: Sequence[Passage]) -> str:
+    text, end = parts[0].text, _end(parts[0])
+    for part in parts[1:]:
+        shared = end - part.span.start if end is not None and part.span is not None else -1
+        overlaps = 0 < shared <= len(part.text) and text.endswith(part.text[:shared])
+        text += part.text[shared:] if overlaps else f"\n{part.text}"
+        end = _end(part)
+    return text.strip()
+
+
+def _end(passage: Passage) -> int | None:
+    return passage.span.end if passage.span is not None else None
+
+
+def headings_of(text: str) -> frozenset[str]:
+    """What announces the parts of a prompt without tags: lines in capitals, and words before a colon that ends a line."""
+    lines = [line.strip() for line in text.splitlines()]
+    found = {heading(line) for line in lines if line.isupper() or _ANNOUNCES.search(line)}
+    return frozenset(found) - {""}

@@ -1,0 +1,239 @@
+"""Finds what a model meant to say in what it wrote: tidies the text, blanks its thoughts, and reads JSON, broken or not. Pure.
+
+Blanked text keeps its length, so that every position is one of the tidied answer. Work is bounded: json-repair takes more
+than quadratic time on hostile text, so it only ever sees one flat entry of bounded size.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from vista_guard.errors import UnreadableError
+
+LONGEST = 200_000
+"""Most characters of an answer that are read at all."""
+RAW_CHARS = 2000
+LABEL_KEYS = ("label", "category", "verdict", "classification", "answer", "judgement", "judgment")
+CLAIM_KEYS = ("claim", "statement", "fact")
+_KNOWN = ("answers", "claims", "id", "reason", "quote", "evidence", *LABEL_KEYS, *CLAIM_KEYS)
+_MOST_ENTRIES, _LONGEST_ENTRY, _MOST_QUOTES, _MOST_TRIES = 300, 4000, 60, 50
+
+_THOUGHT = r"(?:think(?:ing)?|thoughts?|reasoning|reflection|analysis|scratchpad|inner_monologue)"
+_TAGS = re.compile(
+    rf"(?P<open><(?:\w{{1,20}}:)?{_THOUGHT}\b[^<>\n]{{0,80}}>|\[{_THOUGHT}\]|◁{_THOUGHT}▷|<\|begin_of_thought\|>)"
+    rf"|</(?:\w{{1,20}}:)?{_THOUGHT}\s*>|\[/{_THOUGHT}\]|◁/{_THOUGHT}▷|<\|end_of_thought\|>",
+    re.IGNORECASE,
+)
+_CHANNEL = re.compile(r"<\|channel\|>\s*(\w*)[^<\n]{0,80}<\|message\|>")
+_TOKENS = re.compile(r"<\|\w{1,30}\|>|</s>")
+_Q = "[\"'“”‘’`]?"
+_OBJECT = re.compile(rf"\{{\s*{_Q}\w[\w -]{{0,30}}{_Q}\s*:|\[\s*[\[{{\"]")
+_ENTRY = re.compile(rf"\{{\s*{_Q}(?:{'|'.join(_KNOWN)}){_Q}\s*:", re.IGNORECASE)
+_CLOSED = re.compile(r"(?:[\"'”’`,\]]|\b(?:null|none|true|false|[A-Z]{8,}))\s*\}$", re.IGNORECASE)
+_DROPPED = dict.fromkeys([*range(0x20), 0x7F, 0xAD, 0x200B, 0x2060, 0xFEFF], None)
+_TIDY = str.maketrans({**_DROPPED, "\n": "\n", "\t": " ", "\x0b": "\n", "\x0c": "\n", "\x85": "\n", "\u2028": "\n"})
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A JSON value that an answer holds at `start:end`.
+
+    `value` is None when the text is broken and more than one reading is possible. `whole` is False for a value that had to
+    be repaired, `closed` for one that was cut off.
+    """
+
+    start: int
+    end: int
+    value: object
+    whole: bool = True
+    closed: bool = True
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer made readable: its text with thoughts blanked, its JSON values, and its text without these."""
+
+    text: str
+    pieces: tuple[Piece, ...]
+    prose: str
+    breaks: tuple[int, ...]
+
+
+def unreadable(problem: str, text: str) -> UnreadableError:
+    """The error for an answer that cannot be used; carries the first 2,000 characters of what it was."""
+    return UnreadableError(f"the model's answer {problem}: {text[:80]!r}", text[:RAW_CHARS])
+
+
+def clean(text: str) -> str:
+    """Without control characters, byte order marks, zero-width spaces and lone surrogates; lines end in `\\n`."""
+    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text.replace("\r\n", "\n").replace("\r", "\n").translate(_TIDY)
+
+
+def read(text: str) -> Answer:
+    """Takes an answer apart.
+
+    Raises:
+        UnreadableError: longer than 200,000 characters, or nothing but white space and thoughts.
+    """
+    if len(text) > LONGEST:
+        raise unreadable(f"has {len(text)} characters, more than the {LONGEST} that are read", text)
+    tidied = clean(text)
+    whole = _decoded(tidied.strip())
+    seen, breaks = (tidied, ()) if whole is not None else _without_thoughts(tidied)
+    if not seen.strip():
+        raise unreadable("is empty" if not tidied.strip() else "holds thoughts and no answer", text)
+    pieces, spans = _pieces(seen)
+    if len(pieces) > _MOST_ENTRIES:
+        raise unreadable(f"holds {len(pieces)} JSON values, more than the {_MOST_ENTRIES} that are read", text)
+    return Answer(text=seen, pieces=tuple(pieces), prose=_blank(seen, spans), breaks=breaks)
+
+
+def key_count(text: str, keys: tuple[str, ...]) -> int:
+    """How often one of the keys stands where a key stands, in strings too."""
+    return len(re.findall(rf"(?<!\w){_Q}(?:{'|'.join(keys)})\\?{_Q}\s{{0,9}}[:=]", text, re.IGNORECASE))
+
+
+def strings(value: object) -> str:
+    """A text field, tidied; "" for everything that is no text."""
+    return clean(value).strip() if isinstance(value, str) else ""
+
+
+def _blank(text: str, spans: list[tuple[int, int]]) -> str:
+    parts, last = [], 0
+    for start, end in spans:
+        parts += [text[last:start], "\n" * (end - start)]
+        last = end
+    return "".join([*parts, text[last:]])
+
+
+def _without_thoughts(text: str) -> tuple[str, tuple[int, ...]]:
+    """Blanks what a reasoning model thought aloud. A closing tag that closes nothing ends a section of the answer."""
+    spans: list[tuple[int, int]] = []
+    breaks: list[int] = []
+    depth = start = 0
+    for tag in _TAGS.finditer(text):
+        if tag["open"]:
+            start, depth = (start if depth else tag.start()), depth + 1
+        elif depth > 1:
+            depth -= 1
+        elif depth or not spans:
+            # Some chat templates open the thoughts in the prompt: then only the closing tag is in the answer.
+            spans.append((start if depth else 0, tag.end()))
+            depth = 0
+        else:
+            breaks.append(tag.start())
+            spans.append(tag.span())
+    if depth:
+        spans.append((start, len(text)))
+    text = _blank(text, spans)
+    channels = list(_CHANNEL.finditer(text))
+    if channels:
+        last = channels[-1]
+        text = _blank(text, [(0, last.end() if last[1] == "final" else len(text))])
+    return _TOKENS.sub(lambda token: "\n" * len(token[0]), text), tuple(breaks)
+
+
+def _pieces(text: str) -> tuple[list[Piece], list[tuple[int, int]]]:
+    """The JSON values of a text, and the stretches they stand in. What is broken is broken to the end of the text."""
+    pieces: list[Piece] = []
+    spans: list[tuple[int, int]] = []
+    position = tries = 0
+    while (found := _OBJECT.search(text, position)) and tries < _MOST_TRIES:
+        decoded = _decoded_at(text, found.start())
+        if decoded is not None:
+            value, position = decoded
+            pieces.append(Piece(found.start(), position, value))
+            spans.append((found.start(), position))
+        elif _ENTRY.match(text, found.start()) or (text[found.start()] == "{" and _ENTRY.search(text, found.start())):
+            # Never look for values inside a broken one: they may stand in a string that quotes an injected answer.
+            pieces += _entries(text, found.start())
+            spans.append((found.start(), len(text)))
+            break
+        else:
+            position, tries = found.start() + 1, tries + 1
+            if tries == _MOST_TRIES:
+                pieces.append(Piece(found.start(), len(text), None, whole=False))
+                spans.append((found.start(), len(text)))
+    return pieces, spans
+
+
+def _decoded(text: str) -> object | None:
+    decoded = _decoded_at(text, 0) if text[:1] in ("{", "[") else None
+    return decoded[0] if decoded and decoded[1] == len(text) else None
+
+
+def _decoded_at(text: str, start: int) -> tuple[object, int] | None:
+    try:
+        return json.JSONDecoder(strict=False, object_pairs_hook=_object).raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Keys without regard to case. A key that is there twice with different values has none."""
+    found: dict[str, object] = {}
+    for name, value in pairs:
+        key = name.strip().casefold()
+        found[key] = None if key in found and found[key] != value else value
+    return found
+
+
+def _entries(text: str, start: int) -> Iterator[Piece]:
+    """The flat entries of broken JSON, each repaired by itself, so that none can take a label from its neighbour."""
+    starts = [found.start() for found in _ENTRY.finditer(text, start) if _stands_free(text, found.start())]
+    for index, begin in enumerate(starts[: _MOST_ENTRIES + 1]):
+        end = starts[index + 1] if index + 1 < len(starts) else len(text)
+        body = text[begin : min(end, begin + _LONGEST_ENTRY)]
+        if not key_count(body, (*LABEL_KEYS, *CLAIM_KEYS)):
+            # Only the head of a list, as in `{"answers": [`, unless the list is one of plain words.
+            if re.match(rf"\{{\s*{_Q}claims{_Q}\s*:\s*\[\s*{_Q}\w", body) and end == len(text):
+                yield Piece(begin, end, _plain(text[begin:end]), whole=False)
+            continue
+        body = body[: body.rfind("}") + 1] or body
+        cut = end - begin > _LONGEST_ENTRY
+        closed = bool(_CLOSED.search(body)) and not cut
+        yield Piece(begin, begin + len(body), None if cut else _repaired(body), whole=False, closed=closed)
+
+
+def _stands_free(text: str, position: int) -> bool:
+    """Whether an entry can begin here: not in the middle of a string."""
+    before = text[max(0, position - 50) : position].rstrip()
+    return not before or before[-1] in "[,}:{`" or "\n" in text[len(before) : position]
+
+
+def _repaired(body: str) -> dict[str, object] | None:
+    """The entry, or None when it might be read in two ways."""
+    from json_repair import loads
+
+    groups = (LABEL_KEYS, CLAIM_KEYS, ("id",), ("quote",), ("reason",), ("evidence",))
+    if body.count("{") > 1 or any(key_count(body, keys) > 1 for keys in groups):
+        return None
+    if sum(map(body.count, "\"'`“”")) > _MOST_QUOTES or re.search(r"[\[({][\s\[({]{3}|/\*|//", body):
+        return None
+    try:
+        value = loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return _object(list(value.items())) if isinstance(value, dict) else None
+
+
+def _plain(body: str) -> object:
+    """A broken list of plain claims. Every letter of it must come back, and its end must be there."""
+    from json_repair import loads
+
+    body = body[: body.rfind("]") + 1]
+    if not body or len(body) > _LONGEST_ENTRY or sum(map(body.count, "\"'`“”")) > _MOST_QUOTES:
+        return None
+    try:
+        value = loads(body)
+    except (ValueError, RecursionError):
+        return None
+    claims = value.get("claims") if isinstance(value, dict) else None
+    if not isinstance(claims, list) or not all(isinstance(claim, str) for claim in claims):
+        return None
+    same = [character for character in f"claims{''.join(claims)}" if character.isalnum()]
+    return {"claims": claims} if same == [character for character in body if character.isalnum()] else None

@@ -1,0 +1,108 @@
+"""Judges by their names in settings: `embedded`, `openai:MODEL@URL`, `cascade:embedded,openai:MODEL` and the like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from vista_guard.errors import ConfigError
+from vista_guard.model_options import ModelOptions
+from vista_guard.protocols import Embedder, Judge
+from vista_guard.settings import Settings
+
+FORMS = """\
+  embedded                          the judge inside this package: no key, no network
+  openai:MODEL                      a model at OpenAI, or where OPENAI_BASE_URL says; the key is OPENAI_API_KEY
+  openai:MODEL@https://host/v1      a model at any endpoint that speaks OpenAI's API: vLLM, Ollama, llama.cpp, DeepSeek
+  langchain:PROVIDER:MODEL          a chat model of LangChain, for example langchain:anthropic:claude-sonnet-4-5
+  recorded:FILE                     what an earlier run recorded (judge_recording), answered again
+  cascade:FIRST,SECOND              FIRST judges; what it is unsure of goes to SECOND
+  ensemble:A,B,C                    all judge; agreement is confidence"""
+
+
+def build_judge(settings: Settings, embedder: Embedder) -> Judge:
+    """The judge that `settings.judge` names, recorded and cached as the settings say.
+
+    Raises:
+        ConfigError: no such judge, or one that cannot be set up; says what judges there are.
+    """
+    judge = _named(settings.judge, settings, embedder)
+    if settings.judge_recording is None:
+        return judge
+    from vista_guard.judges.recorded import RecordedJudge
+
+    return RecordedJudge.record(judge, settings.judge_recording)
+
+
+def _named(name: str, settings: Settings, embedder: Embedder) -> Judge:
+    kind, _, rest = name.strip().partition(":")
+    if kind == "embedded" and not rest:
+        from vista_guard.judges.embedded import EmbeddedJudge
+
+        return EmbeddedJudge.load(embedder)
+    if kind == "recorded" and rest:
+        from vista_guard.judges.recorded import RecordedJudge
+
+        if not Path(rest).is_file():
+            raise ConfigError(f"judge is {name!r}, and {rest} is no file; record one with judge_recording = {rest!r}")
+        return RecordedJudge.replay(Path(rest))
+    if kind in ("openai", "langchain") and rest:
+        return _cached(_model(kind, rest, settings), settings.judge_cache)
+    if kind == "cascade" and rest:
+        return _cascade([_named(part, settings, embedder) for part in _parts(name, rest, 2, 2)], settings)
+    if kind == "ensemble" and rest:
+        from vista_guard.judges.ensemble import EnsembleJudge
+
+        return EnsembleJudge([_named(part, settings, embedder) for part in _parts(name, rest, 2, 9)])
+    raise ConfigError(f"judge is {name!r}, which names none. The judges are:\n{FORMS}")
+
+
+def _parts(name: str, rest: str, least: int, most: int) -> Sequence[str]:
+    parts = [part.strip() for part in rest.split(",")]
+    nested = [part for part in parts if part.startswith(("cascade:", "ensemble:"))]
+    if nested or not least <= len(parts) <= most or not all(parts):
+        wanted = "two judges" if least == most else f"{least} to {most} judges"
+        raise ConfigError(
+            f"judge is {name!r}; it takes {wanted} with commas between them, none of them a cascade or an ensemble. "
+            "For more, pass a judge object"
+        )
+    return parts
+
+
+def _model(kind: str, rest: str, settings: Settings) -> Judge:
+    from vista_guard.judges.model import LangChainChat, ModelJudge, OpenAIChat
+
+    options = _options(settings)
+    if kind == "langchain":
+        return ModelJudge(LangChainChat.from_name(rest, options=options), options)
+    model, _, url = rest.partition("@")
+    return ModelJudge(OpenAIChat(model, base_url=url or None, options=options), options)
+
+
+def _options(settings: Settings) -> ModelOptions:
+    if not settings.strict_reference:
+        return settings.model
+    # The reference implementation asks one thing after the other, and shows the history to decomposition only.
+    return settings.model.model_copy(update={"strategy": "per_claim", "concurrency": 1})
+
+
+def _cached(judge: Judge, folder: Path | None) -> Judge:
+    if folder is None:
+        return judge
+    from vista_guard.judges.cached import CachedJudge
+
+    return CachedJudge(judge, folder)
+
+
+def _cascade(judges: Sequence[Judge], settings: Settings) -> Judge:
+    from vista_guard.judges.cascade import DEFAULT_THRESHOLD, CascadeJudge
+
+    first, second = judges
+    threshold = DEFAULT_THRESHOLD if settings.cascade.threshold is None else settings.cascade.threshold
+    return CascadeJudge(
+        first,
+        second,
+        threshold=threshold,
+        decompose=settings.cascade.decompose,
+        on_second_failure=settings.cascade.on_second_failure,
+    )

@@ -1,0 +1,99 @@
+"""What a model judge can be told: how it asks, how hard it tries, and what it may spend."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Price(_Frozen):
+    """What a model costs, in US dollars for a million tokens."""
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+    cached_input: float | None = Field(default=None, ge=0)
+    """Input that the endpoint reads from its prompt cache; as `input` when not given."""
+
+
+class Spend(_Frozen):
+    """An upper bound on what may be spent; no bound where nothing is given."""
+
+    calls: int | None = Field(default=None, ge=0)
+    tokens: int | None = Field(default=None, ge=0)
+    """Input and output tokens together, as the endpoint counts them."""
+    cost: float | None = Field(default=None, ge=0)
+    """US dollars. Needs a known price: `prices` for a model that the price table does not have."""
+
+
+class BudgetOptions(_Frozen):
+    """What a model judge may spend. No call is started beyond it.
+
+    Calls are counted before they are made, tokens and cost when the answer is there: calls that are then in flight (at most
+    `concurrency`) may still exceed the bounds on tokens and cost.
+    """
+
+    run: Spend = Spend()
+    """For the life of the judge: a replay stops cleanly when it is spent, and can be gone on with."""
+    turn: Spend = Spend()
+    """For one turn: claims for which nothing is left become `Unchecked`."""
+
+
+class BreakerOptions(_Frozen):
+    """When an endpoint that keeps failing is left alone."""
+
+    failures: int = Field(default=5, ge=1)
+    """Calls in a row that got no answer, or a server error, or a rate limit that outlasted the retries."""
+    cool_down_s: float = Field(default=30.0, gt=0)
+    """Seconds in which calls then fail at once, without being sent."""
+
+
+class ModelOptions(_Frozen):
+    """How a chat model judges. Unknown names are refused."""
+
+    strategy: Literal["per_claim", "batched", "fused"] = "batched"
+    """`per_claim`: one call for each claim and step, as the paper does it, all claims at once. `batched`: one call takes the
+    turn apart, one judges all of its claims. `fused`: one call a turn."""
+    shots: Literal["few", "zero"] = "few"
+    """`zero` leaves the examples out of the prompts."""
+    knowledge: Literal["on", "off"] = "on"
+    """`off` hides what the conversation has established from the judge (an ablation of the paper)."""
+    prompts_dir: Path | None = None
+    """A folder with prompt files to use in place of the shipped ones; files that are missing there are the shipped ones."""
+    assistant_name: str = Field(default="assistant", min_length=1)
+    """What prompts call the assistant."""
+    user_name: str = Field(default="user", min_length=1)
+    """What prompts call the user."""
+
+    temperature: float | None = Field(default=0.0, ge=0, le=2)
+    """None sends none. Dropped for models that refuse it."""
+    seed: int | None = None
+    """Sent with every call where given. Endpoints promise the same answer for the same seed at best most of the time."""
+    max_output_tokens: int | None = Field(default=None, gt=0)
+    """Longest answer, thinking included; the endpoint's own limit when not given."""
+    structured_output: Literal["auto", "json_schema", "json_object", "off"] = "auto"
+    """How answers are held to their schema. `auto` takes the strictest way that the endpoint has, found out with the first
+    call. A way that is named is the only one tried; `off` asks for text."""
+
+    timeout_s: float = Field(default=60.0, gt=0)
+    """Seconds for one call with all of its retries. Waiting for a free place or a rate limit does not count."""
+    max_retries: int = Field(default=2, ge=0)
+    """Further tries after a fault that may pass: connection, 408, 409, 429 and server errors, with growing pauses or as long
+    as the endpoint says in `Retry-After`."""
+    concurrency: int = Field(default=16, ge=1)
+    """Calls at a time."""
+    requests_per_minute: float | None = Field(default=None, ge=1)
+    tokens_per_minute: float | None = Field(default=None, ge=1)
+    """Input and output tokens. A prompt is taken at 4 characters a token, and what that misses is made good afterwards."""
+    breaker: BreakerOptions = BreakerOptions()
+    budget: BudgetOptions = BudgetOptions()
+    prices: dict[str, Price] = Field(default_factory=dict)
+    """Prices by model name, before those of the price table: `{"my-model": {"input": 0.1, "output": 0.4}}`."""
+
+
+DEFAULTS = ModelOptions()
