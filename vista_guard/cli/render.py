@@ -65,7 +65,8 @@ def _outcome(outcome: Outcome) -> RenderableType:
     if outcome.kind == "unchecked":
         return _claim("UNCHECKED", "UNCHECKED", outcome.claim.text, [_plain(outcome.error)])
     title = f"{outcome.label} {outcome.confidence:.2f}"
-    details = [*map(_quote, outcome.evidence), _plain(outcome.reason)]
+    by = f" (judged by {outcome.judged_by})" if outcome.judged_by else ""
+    details = [*map(_quote, outcome.evidence), _plain(outcome.reason + by)]
     return _claim(title, outcome.label, outcome.claim.text, details)
 
 
