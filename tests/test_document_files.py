@@ -65,11 +65,11 @@ def test_a_folder_is_walked_by_name_and_what_is_left_out_is_named(tmp_path: Path
     assert list(find_files(shelf)) == [
         SkippedFile(shelf / ".git", "hidden"),
         SkippedFile(shelf / ".hidden.md", "hidden"),
-        DocumentFile(shelf / "Größe.txt", "Größe.txt"),
-        DocumentFile(shelf / "a" / "deep" / "c.txt", "a/deep/c.txt"),
-        DocumentFile(shelf / "a" / "z.txt", "a/z.txt"),
-        DocumentFile(shelf / "b.md", "b.md"),
-        DocumentFile(shelf / "file-link.txt", "file-link.txt"),
+        DocumentFile(shelf / "Größe.txt", "Größe.txt", shelf),
+        DocumentFile(shelf / "a" / "deep" / "c.txt", "a/deep/c.txt", shelf),
+        DocumentFile(shelf / "a" / "z.txt", "a/z.txt", shelf),
+        DocumentFile(shelf / "b.md", "b.md", shelf),
+        DocumentFile(shelf / "file-link.txt", "file-link.txt", shelf),
         SkippedFile(shelf / "folder-link", "a link to a folder"),
         SkippedFile(shelf / "pipe", "not a file"),
     ]

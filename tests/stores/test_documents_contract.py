@@ -12,12 +12,14 @@ import pytest_asyncio
 from tests.stores.conftest import PLACES
 from vista_guard.chunking import passages
 from vista_guard.errors import StoreError
-from vista_guard.protocols import DocumentStore
 from vista_guard.stores.chroma import chroma_client
 from vista_guard.stores.documents_chroma import ChromaDocuments
 from vista_guard.stores.documents_memory import MemoryDocuments
+from vista_guard.stores.listed import ListedDocument
 from vista_guard.testing import WordEmbedder
 from vista_guard.types import Document
+
+Store = MemoryDocuments | ChromaDocuments
 
 PIER = Document(id="pier", text="The pier opened in 1911.", title="Pier")
 BOAT = Document(id="boat", text="  The ferry boat sails at noon.\n")
@@ -25,28 +27,28 @@ LONG = Document(id="long", text=" ".join(f"Room {n} of the museum shows object n
 
 
 @pytest_asyncio.fixture(params=PLACES)
-async def store(request: pytest.FixtureRequest, location: Callable[[str], str]) -> AsyncIterator[DocumentStore]:
-    store: DocumentStore = MemoryDocuments(WordEmbedder(4096))
+async def store(request: pytest.FixtureRequest, location: Callable[[str], str]) -> AsyncIterator[Store]:
+    store: Store = MemoryDocuments(WordEmbedder(4096))
     if request.param != "memory":
         store = ChromaDocuments(chroma_client(location(request.param)), WordEmbedder(4096))
     yield store
     await store.aclose()
 
 
-async def test_an_empty_store_finds_nothing(store: DocumentStore) -> None:
+async def test_an_empty_store_finds_nothing(store: Store) -> None:
     assert list(await store.search("anything", 5)) == []
     assert await store.delete("nothing") == 0
     assert await store.add([]) == 0
 
 
-async def test_the_nearest_come_first_with_title_and_span(store: DocumentStore) -> None:
+async def test_the_nearest_come_first_with_title_and_span(store: Store) -> None:
     assert await store.add([PIER, BOAT]) == 2
     assert list(await store.search("when does the ferry boat sail", 5)) == [*passages(BOAT), *passages(PIER)]
     assert list(await store.search("the pier opened", 1)) == [*passages(PIER)]
     assert list(await store.search("the pier opened", 0)) == []
 
 
-async def test_a_long_document_is_found_by_its_passages(store: DocumentStore) -> None:
+async def test_a_long_document_is_found_by_its_passages(store: Store) -> None:
     expected = passages(LONG)
     assert await store.add([LONG]) == len(expected) > 10
     found = await store.search(expected[7].text, 3)
@@ -54,7 +56,7 @@ async def test_a_long_document_is_found_by_its_passages(store: DocumentStore) ->
     assert all(passage.text == LONG.text[passage.span.start : passage.span.end] for passage in found if passage.span)
 
 
-async def test_adding_again_replaces(store: DocumentStore) -> None:
+async def test_adding_again_replaces(store: Store) -> None:
     await store.add([LONG, PIER])
     short = Document(id="long", text="The museum closed for good.")
     assert await store.add([short]) == 1
@@ -66,19 +68,19 @@ async def test_adding_again_replaces(store: DocumentStore) -> None:
     assert len(await store.search("anything", 50)) == 2
 
 
-async def test_a_document_that_became_blank_is_no_longer_found(store: DocumentStore) -> None:
+async def test_a_document_that_became_blank_is_no_longer_found(store: Store) -> None:
     await store.add([PIER, BOAT])
     assert await store.add([Document(id="pier", text=" \n")]) == 0
     assert list(await store.search("the pier opened", 5)) == [*passages(BOAT)]
 
 
-async def test_the_last_of_two_with_one_id_counts(store: DocumentStore) -> None:
+async def test_the_last_of_two_with_one_id_counts(store: Store) -> None:
     later = Document(id="pier", text="The pier burned in 1950.")
     assert await store.add([PIER, later]) == 1
     assert list(await store.search("pier", 5)) == [*passages(later)]
 
 
-async def test_delete_drops_one_document_and_counts_its_passages(store: DocumentStore) -> None:
+async def test_delete_drops_one_document_and_counts_its_passages(store: Store) -> None:
     await store.add([LONG, PIER])
     assert await store.delete("long") == len(passages(LONG))
     assert await store.delete("long") == 0
@@ -86,14 +88,38 @@ async def test_delete_drops_one_document_and_counts_its_passages(store: Document
 
 
 @pytest.mark.parametrize("identifier", ["", "a/b?c#d", "漢字🦊", "x" * 5000, "$and"])
-async def test_ids_may_hold_anything(store: DocumentStore, identifier: str) -> None:
+async def test_ids_may_hold_anything(store: Store, identifier: str) -> None:
     odd = Document(id=identifier, text="The anchor weighs nine tons.")
     await store.add([PIER, odd])
     assert list(await store.search("how much weighs the anchor", 1)) == [*passages(odd)]
     assert await store.delete(identifier) == 1
 
 
-async def test_many_at_once(store: DocumentStore) -> None:
+async def test_what_is_stored_is_listed_by_id_with_what_it_was_added_with(store: Store) -> None:
+    assert list(await store.stored()) == []
+    boat = BOAT.model_copy(update={"metadata": {"pages": [0, 12], "format": "pdf", "of": {"né": None}}})
+    await store.add([PIER, LONG, boat, Document(id="blank", text=" ")])
+    assert list(await store.stored()) == [
+        ListedDocument("boat", None, 1, boat.metadata),
+        ListedDocument("long", None, len(passages(LONG)), {}),
+        ListedDocument("pier", "Pier", 1, {}),
+    ]
+
+
+async def test_what_is_listed_follows_replacing_and_deleting(store: Store) -> None:
+    await store.add([PIER, LONG, BOAT])
+    await store.add([PIER.model_copy(update={"metadata": {"seen": 2}})])
+    await store.add([Document(id="long", text="The museum closed for good.", title="Museum")])
+    await store.delete("boat")
+    assert list(await store.stored()) == [
+        ListedDocument("long", "Museum", 1, {}),
+        ListedDocument("pier", "Pier", 1, {"seen": 2}),
+    ]
+    await store.add([Document(id="pier", text="")])
+    assert [one.id for one in await store.stored()] == ["long"]
+
+
+async def test_many_at_once(store: Store) -> None:
     shelf = [Document(id=f"{n}", text=f"Ledger {n} belongs to captain number{n}.") for n in range(40)]
     assert await asyncio.gather(*(store.add([document]) for document in shelf)) == [1] * 40
     found = await asyncio.gather(*(store.search(document.text, 1) for document in shelf))

@@ -42,8 +42,11 @@ def cli_page() -> str:
     """Help of every command, as Markdown."""
     from vista_guard.cli import app
 
-    names = [command.name or "" for command in app.registered_commands]
-    sections = [("vista-guard", help_of())] + [(f"vista-guard {name}", help_of(name)) for name in names]
+    paths: list[tuple[str, ...]] = [(command.name or "",) for command in app.registered_commands]
+    for group in app.registered_groups:
+        inner = group.typer_instance.registered_commands if group.typer_instance else []
+        paths += [(group.name or "", command.name or "") for command in inner]
+    sections = [("vista-guard", help_of()), *((" ".join(("vista-guard", *path)), help_of(*path)) for path in paths)]
     return "\n".join([INTRODUCTION, *(f"## {title}\n\n```text\n{text}```\n" for title, text in sections)])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from threading import Lock
@@ -16,6 +17,7 @@ from vista_guard.errors import StoreError
 from vista_guard.protocols import Embedder
 from vista_guard.stores.chroma import ChromaConnection
 from vista_guard.stores.entries import digest, storable
+from vista_guard.stores.listed import ListedDocument
 from vista_guard.types import Document, Passage, SourceKind, Span
 
 if TYPE_CHECKING:
@@ -72,6 +74,18 @@ class ChromaDocuments:
 
         return await self._chroma.run(f"delete the document {document_id!r}", drop)
 
+    async def stored(self) -> Sequence[ListedDocument]:
+        """Every document whose adding was finished, by id."""
+        collection = await self._open()
+
+        def find() -> tuple[ListedDocument, ...]:
+            finished: dict[str, Any] = {"passages": {"$gt": 0}}
+            rows = collection.get(where=finished, include=["metadatas"])["metadatas"] or []
+            listed = {str(row["source_id"]): _listed(row) for row in rows}
+            return tuple(listed[name] for name in sorted(listed))
+
+        return await self._chroma.run("list the documents", find, timeout_s=600)
+
     async def aclose(self) -> None:
         """Closes the client that was passed in."""
         await self._chroma.aclose()
@@ -102,6 +116,10 @@ class ChromaDocuments:
                     metadatas=[{"document": owner, "version": version, **_metadata(passage)} for _, passage in batch],
                 )
             collection.delete(where=stale)
+            if found:
+                # Last of all: a process that dies before leaves a document that is not listed, and so is added again.
+                listed: Any = {"passages": len(found), "about": json.dumps(document.metadata)}
+                collection.update(ids=[f"{owner}:{version}:0"], metadatas=[listed])
 
     async def _open(self) -> Collection:
         """The collection, once it is known to hold vectors of this store's model."""
@@ -148,3 +166,7 @@ def _passage(text: str, metadata: Mapping[str, Any]) -> Passage:
         title=metadata.get("title"),
         span=Span(start=metadata["start"], end=metadata["end"]),
     )
+
+
+def _listed(row: Mapping[str, Any]) -> ListedDocument:
+    return ListedDocument(row["source_id"], row.get("title"), row["passages"], json.loads(row["about"]))

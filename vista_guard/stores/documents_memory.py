@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from vista_guard.chunking import passages
 from vista_guard.protocols import Embedder
+from vista_guard.stores.listed import ListedDocument
 from vista_guard.types import Document, Passage
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ class MemoryDocuments:
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
-        self._documents: dict[str, tuple[tuple[Passage, ...], NDArray[np.float32]]] = {}
+        self._documents: dict[str, tuple[ListedDocument, tuple[Passage, ...], NDArray[np.float32]]] = {}
         self._lock = Lock()
 
     async def add(self, documents: Sequence[Document]) -> int:
@@ -35,8 +36,14 @@ class MemoryDocuments:
     async def delete(self, document_id: str) -> int:
         """Returns how many passages that were."""
         with self._lock:
-            found, _ = self._documents.pop(document_id, ((), None))
-        return len(found)
+            removed = self._documents.pop(document_id, None)
+        return 0 if removed is None else len(removed[1])
+
+    async def stored(self) -> Sequence[ListedDocument]:
+        """Every document that has passages, by id."""
+        with self._lock:
+            listed = [listed for listed, _, _ in self._documents.values() if listed.passages]
+        return tuple(sorted(listed, key=lambda one: one.id))
 
     async def aclose(self) -> None:
         """Nothing to release."""
@@ -44,15 +51,16 @@ class MemoryDocuments:
     def _add(self, document: Document) -> int:
         found = passages(document)
         vectors = self._embedder.embed([passage.text for passage in found])
+        listed = ListedDocument(document.id, document.title, len(found), document.metadata)
         with self._lock:
-            self._documents[document.id] = (found, vectors)
+            self._documents[document.id] = (listed, found, vectors)
         return len(found)
 
     def _search(self, query: str, limit: int) -> tuple[Passage, ...]:
         import numpy as np
 
         with self._lock:
-            entries = [entry for entry in self._documents.values() if entry[0]]
+            entries = [(found, vectors) for _, found, vectors in self._documents.values() if found]
         if not entries or limit <= 0:
             return ()
         found = [passage for stored, _ in entries for passage in stored]

@@ -1,0 +1,301 @@
+"""`vista-guard documents`, with the embeddings that ship and Chroma on disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from tests.test_document_files import pdf
+from vista_guard.cli import app
+from vista_guard.cli.documents import documents
+from vista_guard.types import Action, Label, SourceKind, TurnReport
+
+PIER = "The old pier was opened in 1889. It is 310 metres long and made of cast iron."
+HALLS = "# Halls\n\nThe whale hall opened in 1925.\n\n| Day | Entry |\n|---|---|\n| Sunday | free |\n"
+GARDEN = "<title>Garden</title><nav>Home</nav><p>The rose garden was planted in 1931 by Ada Brandt.</p>"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_configured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("VISTA_GUARD_DATA_DIR")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Path:
+    folder = tmp_path / "shelf"
+    (folder / "halls").mkdir(parents=True)
+    (folder / "pier.txt").write_text(PIER, encoding="utf-8")
+    (folder / "halls" / "halls.md").write_text(HALLS, encoding="utf-8")
+    (folder / "garden.html").write_text(GARDEN, encoding="utf-8")
+    (folder / "tower.pdf").write_bytes(
+        pdf("The tower has 12 bells.", "Its clock was made by Otto Lind.", title="Tower")
+    )
+    return folder
+
+
+def run(*arguments: str | Path) -> Result:
+    """The command, on the store in the folder `data`."""
+    return CliRunner().invoke(documents, [*map(str, arguments), "--data-dir", "data"])
+
+
+def lines(*arguments: str | Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in run(*arguments, "--json").stdout.splitlines()]
+
+
+def stored() -> dict[str, object]:
+    return {str(line["id"]): line["title"] for line in lines("list")}
+
+
+ALL = {"garden.html": "Garden", "halls/halls.md": "Halls", "pier.txt": "pier.txt", "tower.pdf": "Tower"}
+
+
+def test_a_folder_is_added_and_listed(shelf: Path) -> None:
+    result = run("add", shelf)
+    assert result.exit_code == 0
+    assert result.stdout == "4 added; 4 passages written to data/chroma\n"
+    assert result.stderr == "".join(f"added {name}\n" for name in ALL)
+    assert run("list").stdout.splitlines() == [
+        "garden.html     1 passage        Garden",
+        "halls/halls.md  1 passage        Halls",
+        "pier.txt        1 passage        pier.txt",
+        "tower.pdf       1 passage        Tower",
+    ]
+    tower = lines("list")[3]
+    assert tower["metadata"] == {
+        "format": "pdf",
+        "path": str(shelf.resolve() / "tower.pdf"),
+        "folder": str(shelf.resolve()),
+        "fingerprint": tower["metadata"]["fingerprint"],  # type: ignore[index]  # JSON
+        "pages": [0, 25],
+    }
+
+
+def test_adding_again_reads_only_what_changed(shelf: Path) -> None:
+    run("add", shelf)
+    (shelf / "pier.txt").write_text("The old pier burned down in 1950.", encoding="utf-8")
+    (shelf / "halls" / "boats.md").write_text("The ferry sails at noon.", encoding="utf-8")
+    result = run("add", shelf)
+    assert (result.exit_code, result.stderr) == (0, "added halls/boats.md\nreplaced pier.txt\n")
+    assert result.stdout == "1 added, 1 replaced, 3 unchanged; 2 passages written to data/chroma\n"
+    assert [line["text"] for line in lines("search", "old pier", "--limit", "1")] == [
+        "The old pier burned down in 1950."
+    ]
+    assert run("add", shelf).stdout == "5 unchanged; 0 passages written to data/chroma\n"
+    shelf.rename("moved")
+    assert run("add", "moved").stdout == "5 unchanged; 0 passages written to data/chroma\n"
+
+
+def test_what_cannot_be_read_is_named_and_the_rest_goes_on(shelf: Path) -> None:
+    (shelf / "a.txt").write_bytes(b"caf\xe9")
+    (shelf / "b.pdf").write_bytes(pdf("Iron.", password="secret"))
+    (shelf / "c.txt").write_bytes(b"a" * 20_001)
+    (shelf / "d.jpg").write_bytes(b"\xff\xd8\x00\x00")
+    (shelf / "e.txt").touch()
+    (shelf / ".notes.md").write_text("Hidden.", encoding="utf-8")
+    result = run("add", shelf, "--max-mb", "0.02")
+    assert result.exit_code == 2
+    assert result.stdout == "4 added, 3 skipped, 3 failed; 4 passages written to data/chroma\n"
+    assert [line for line in result.stderr.splitlines() if not line.startswith("added")] == [
+        f"skipped {shelf}/.notes.md: hidden",
+        f"failed {shelf}/a.txt: is not UTF-8 at byte 3 (0xe9); save it as UTF-8",
+        f"failed {shelf}/b.pdf: is encrypted; save it without a password",
+        f"failed {shelf}/c.txt: has more than 20,000 bytes; split it, or raise --max-mb",
+        f"skipped {shelf}/d.jpg: a binary file, neither text, Markdown, HTML nor PDF",
+        f"skipped {shelf}/e.txt: empty",
+    ]
+    assert stored() == ALL
+
+
+def test_a_file_that_was_asked_for_itself_must_be_readable(shelf: Path) -> None:
+    (shelf / "d.jpg").write_bytes(b"\xff\xd8\x00\x00")
+    result = run("add", shelf / "d.jpg", shelf / "pier.txt")
+    assert (result.exit_code, stored()) == (2, {"pier.txt": "pier.txt"})
+    assert f"failed {shelf}/d.jpg: a binary file" in result.stderr
+
+
+def test_two_files_cannot_have_one_id(shelf: Path) -> None:
+    (shelf / "halls" / "pier.txt").write_text("Another pier.", encoding="utf-8")
+    result = run("add", shelf / "pier.txt", shelf / "pier.txt", shelf / "halls" / "pier.txt")
+    assert (result.exit_code, stored()) == (2, {"pier.txt": "pier.txt"})
+    assert f"{shelf}/halls/pier.txt: has the id 'pier.txt', as has {shelf}/pier.txt; add it" in result.stderr
+    assert run("add", shelf / "halls" / "pier.txt", "--prefix", "halls/").exit_code == 0
+    assert list(stored()) == ["halls/pier.txt", "pier.txt"]
+
+
+def test_a_dry_run_writes_nothing(shelf: Path) -> None:
+    result = run("add", shelf, "--dry-run")
+    assert (result.exit_code, result.stderr, Path("data").exists()) == (0, "", False)
+    assert result.stdout == "".join(f"would be added: {name}\n" for name in ALL) + (
+        "dry run, nothing was written to data/chroma: 4 added\n"
+    )
+    run("add", shelf / "pier.txt")
+    (shelf / "pier.txt").write_text("Other.", encoding="utf-8")
+    again = run("add", shelf / "pier.txt", shelf / "garden.html", "--dry-run").stdout.splitlines()
+    assert again[:2] == ["would be replaced: pier.txt", "would be added: garden.html"]
+    assert [line["text"] for line in lines("search", "pier")] == [PIER]
+
+
+def test_documents_whose_files_are_gone_are_named_and_pruned(shelf: Path) -> None:
+    run("add", shelf)
+    (shelf / "pier.txt").unlink()
+    named = run("add", shelf)
+    assert (named.exit_code, stored()) == (0, ALL)
+    assert "1 stored, but gone from the folder, such as pier.txt; --prune removes such documents" in named.stderr
+    assert run("add", shelf, "--prune", "--dry-run").stdout.startswith("would be removed: pier.txt\n")
+    assert stored() == ALL
+    pruned = run("add", shelf / "halls", "--prefix", "halls", "--prune")
+    assert (pruned.stderr, stored()) == ("", ALL)
+    pruned = run("add", shelf, "--prune")
+    assert (pruned.stderr, "pier.txt" in stored()) == ("removed pier.txt\n", False)
+
+
+def test_a_folder_that_moved_is_still_the_same_folder(shelf: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "boats.md").write_text("The ferry sails at noon.", encoding="utf-8")
+    run("add", shelf, other)
+    shelf.rename("moved")
+    (other / "boats.md").unlink()
+    Path("moved/pier.txt").unlink()
+    assert run("add", "moved", "--prune").stderr == "removed pier.txt\n"
+    assert list(stored()) == ["boats.md", "garden.html", "halls/halls.md", "tower.pdf"]
+
+
+def test_removing(shelf: Path) -> None:
+    run("add", shelf)
+    result = run("remove", "pier.txt", "nothing", "tower.pdf")
+    assert (result.exit_code, result.stdout) == (2, "removed pier.txt (1 passage)\nremoved tower.pdf (1 passage)\n")
+    assert result.stderr == "error: there is no document 'nothing' in data/chroma; see: vista-guard documents list\n"
+    assert list(stored()) == ["garden.html", "halls/halls.md"]
+    assert run("remove", "garden.html", "halls/halls.md").exit_code == 0
+    emptied = run("list")
+    assert (emptied.exit_code, emptied.stdout, emptied.stderr) == (0, "", "there are no documents in data/chroma\n")
+    assert run("search", "pier").stderr == "there are no documents in data/chroma\n"
+
+
+def test_search_shows_what_the_guard_would_find(shelf: Path) -> None:
+    run("add", shelf)
+    found = lines("search", "Who made the clock of the tower?")
+    assert found[0]["source_id"] == "tower.pdf"
+    assert len(found) == 4
+    scores = [float(str(line["score"])) for line in found]
+    assert scores == sorted(scores, reverse=True)
+    assert 0.3 < scores[0] <= 1
+    shown = run("search", "Who made the clock of the tower?", "--limit", "1").stdout
+    tower = "   The tower has 12 bells.\n\n   Its clock was made by Otto Lind.\n\n"
+    assert shown == f"1. {scores[0]:.2f}  tower.pdf  page 1  characters 0-57  Tower\n{tower}"
+
+
+def test_search_names_the_page(tmp_path: Path) -> None:
+    filler = "\n".join(f"Room {number} shows object number {number * 7}." for number in range(40))
+    (tmp_path / "long.pdf").write_bytes(pdf(filler, filler, "The lighthouse was built by Ada Brandt."))
+    run("add", "long.pdf")
+    found = lines("search", "The lighthouse was built by Ada Brandt.", "--limit", "20")
+    pages = {bool("Ada" in str(line["text"])): line["page"] for line in found}
+    assert pages[True] in (2, 3)  # a passage begins on the page before, where it overlaps
+    assert {line["page"] for line in found} >= {1, 2}
+
+
+def test_what_documents_hold_does_not_steer_the_terminal(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# \x1b[31mRed\n\nThe anchor is red.", encoding="utf-8")
+    run("add", "a.md")
+    assert "\x1b" not in run("list").stdout + run("search", "anchor").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (("add", "nowhere"), "nowhere does not exist; give a file or a folder"),
+        (("add", "hollow"), "there is no file to add in hollow\n  hollow/.hidden: hidden"),
+        (
+            ("list",),
+            "there is no document store at data/chroma; make one with: vista-guard documents add FOLDER_OR_FILE",
+        ),
+        (
+            ("search", "pier"),
+            "there is no document store at data/chroma; make one with: vista-guard documents add FOLDER_OR_FILE",
+        ),
+        (
+            ("remove", "pier"),
+            "there is no document store at data/chroma; make one with: vista-guard documents add FOLDER_OR_FILE",
+        ),
+        (("search", " "), "TEXT is empty; give what to search for"),
+        (("list", "--chroma-url", "http://127.0.0.1:1"), "--data-dir and --chroma-url are two places; give one"),
+    ],
+)
+def test_wrong_input(tmp_path: Path, arguments: tuple[str, ...], error: str) -> None:
+    (tmp_path / "hollow").mkdir()
+    (tmp_path / "hollow" / ".hidden").touch()
+    result = run(*arguments)
+    assert (result.exit_code, result.stdout, result.stderr) == (2, "", f"error: {error}\n")
+    assert not Path("data").exists()
+
+
+def test_settings_without_a_lasting_store(monkeypatch: pytest.MonkeyPatch, shelf: Path) -> None:
+    monkeypatch.setenv("VISTA_GUARD_STORE", "memory")
+    result = run("add", shelf)
+    assert result.exit_code == 2
+    assert result.stderr == 'error: the setting store is "memory", which keeps no documents; set it to "chroma"\n'
+
+
+def test_a_server_that_does_not_answer(shelf: Path) -> None:
+    result = CliRunner().invoke(documents, ["list", "--chroma-url", "http://127.0.0.1:9"])
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: cannot open Chroma at http://127.0.0.1:9: ")
+
+
+def test_settings_name_the_store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shelf: Path) -> None:
+    monkeypatch.setenv("VISTA_GUARD_DATA_DIR", str(tmp_path / "elsewhere"))
+    monkeypatch.setenv("VISTA_GUARD_RETRIEVE", "false")
+    result = CliRunner().invoke(documents, ["add", str(shelf)])
+    assert (result.exit_code, (tmp_path / "elsewhere" / "chroma").is_dir()) == (0, True)
+    assert result.stderr.endswith("note: the setting retrieve is off, so the guard does not look for documents\n")
+
+
+def test_an_interrupted_run_can_be_gone_on_with(shelf: Path) -> None:
+    for number in range(200):
+        (shelf / f"{number:03}.txt").write_text(f"Ledger {number} lists {number * 3} ships.", encoding="utf-8")
+    command = "from vista_guard.cli.documents import documents; documents()"
+    arguments = [sys.executable, "-c", command, "add", str(shelf), "--data-dir", "data"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stderr is not None
+        for _ in range(20):
+            assert process.stderr.readline().startswith("added")
+        process.kill()
+        process.stderr.read()
+    survived = len(stored())
+    assert 20 <= survived < 204
+    result = run("add", shelf)
+    kept = f"{204 - survived} added, {survived} unchanged; "
+    assert (result.exit_code, result.stdout.startswith(kept)) == (0, True)
+    assert len(stored()) == len(lines("search", "ships", "--limit", "1000")) == 204
+
+
+@pytest.fixture
+def report(shelf: Path) -> TurnReport:
+    """What `check` says of a turn that brings no documents, after the shelf was added."""
+    assert run("add", shelf).exit_code == 0
+    turn = "The whale hall opened in 1925. The rose garden was planted in 1850 by Ada Brandt."
+    arguments = ["check", "--json", "--policy", "monitor", "--data-dir", "data", turn]
+    return TurnReport.model_validate_json(CliRunner().invoke(app, arguments).stdout)
+
+
+def test_a_turn_without_documents_is_verified_against_what_was_added(report: TurnReport) -> None:
+    assert (report.evidence_missing, report.decision.action) == (False, Action.FLAG)
+    assert report.findings[0].label is Label.VERIFIED
+    assert {finding.label for finding in report.findings[1:]} & {Label.CONTRADICTED, Label.LACKING_EVIDENCE}
+    supporting = report.findings[0].evidence[0]
+    assert (supporting.source, supporting.source_id, supporting.title) == (
+        SourceKind.DOCUMENT,
+        "halls/halls.md",
+        "Halls",
+    )
+    assert supporting.quote.endswith("The whale hall opened in 1925.")
