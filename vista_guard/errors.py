@@ -72,5 +72,6 @@ class Blocked(VistaGuardError):
     """
 
     def __init__(self, report: TurnReport) -> None:
-        super().__init__(report.decision.reason)
+        # Hosts write down what exceptions say: in checkpoints, traces and logs, where no word of the draft may be.
+        super().__init__(f"policy {report.policy} withheld turn {report.turn_index}; the exception's report says why")
         self.report = report
