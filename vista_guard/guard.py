@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from vista_guard.graph.agent import AnyRunnable
     from vista_guard.graph.build import AnyGraph
     from vista_guard.graph.state import Parts
+    from vista_guard.graph.stream import Gate, Passed
     from vista_guard.graph.wrap import WrapOptions
     from vista_guard.settings import Limits
 
@@ -123,6 +124,34 @@ class Guard:
         work = Work(conversation=self._last_turn(conversation))
         async for event in self._checking.astream({"guard": work}, stream_mode="custom"):
             yield event
+
+    def gated(
+        self,
+        conversation: Conversation,
+        deltas: AsyncIterator[str | Passed],
+        *,
+        gate: Gate = "sentence",
+        documents: Sequence[Document] | Callable[[Conversation], Sequence[Document]] = (),
+    ) -> AsyncGenerator[str | Passed | TurnReport, None]:
+        """An assistant turn that is being streamed, let out as far as it was judged.
+
+        Args:
+            conversation: what was said before the turn.
+            deltas: the turn's text as it comes, with the host's other objects (tool calls, usage) as `Passed` among it.
+            gate: `sentence` lets each sentence out once its claims passed; `turn` holds all until the whole was judged; `none`
+                lets everything out and judges afterwards, for policies that withhold nothing.
+            documents: what the turn leans on, or finds it once the turn is known.
+
+        Yields text that may be shown and the passed objects, in order, and last of all the report, whose `response` is the text
+        that was yielded. Text that was yielded is never taken back. Closing the generator closes `deltas`.
+
+        Raises:
+            ConfigError: gate `none` with a policy that withholds.
+            InputError: the turn is over a limit.
+        """
+        from vista_guard.graph.stream import gated
+
+        return gated(self.parts, conversation, deltas, gate=gate, documents=documents)
 
     async def areplay(
         self,

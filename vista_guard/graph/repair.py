@@ -30,7 +30,7 @@ def _again(work: Work) -> Work:
 
 def feedback(work: Work) -> str:
     """What the agent is told about its draft when it is asked again."""
-    failed = "\n".join(f"- {outcome.claim.text} ({_why(outcome)})" for outcome in _failed(work))
+    failed = "\n".join(f"- {outcome.claim.text} ({why(outcome)})" for outcome in _failed(work))
     return _prompt("regenerate").substitute(claims=failed).strip()
 
 
@@ -61,7 +61,7 @@ def annotate(work: Work, message: str) -> Work:
         end = _end(failed[number - 1].claim, len(text))
         text = f"{text[:end]} [{number}]{text[end:]}"
     for number, outcome in enumerate(failed, 1):
-        notes.append(f"[{number}] {outcome.claim.text}: {_why(outcome)}.")
+        notes.append(f"[{number}] {outcome.claim.text}: {why(outcome)}.")
     return work.with_(response=text + "\n\n" + "\n".join(notes), repair=RepairMode.ANNOTATE)
 
 
@@ -77,7 +77,8 @@ def _failed(work: Work) -> list[Outcome]:
     return [outcome for outcome in work.outcomes if outcome.claim.id in work.decided.claim_ids]
 
 
-def _why(outcome: Outcome) -> str:
+def why(outcome: Outcome) -> str:
+    """What a reader is told of a claim that failed."""
     if not isinstance(outcome, Finding):
         return "could not be checked"
     if outcome.label is Label.CONTRADICTED and outcome.evidence:

@@ -1,0 +1,1 @@
+"""Guarded doors for other frameworks: one module each, which imports its framework."""
