@@ -14,7 +14,7 @@ demo: $(BASE)
 	$(BIN)/vista-guard demo
 
 test: $(DEV)
-	$(BIN)/pytest
+	$(BIN)/pytest -n 4 --dist loadfile
 
 check: $(DEV)
 	$(BIN)/ruff format --check .

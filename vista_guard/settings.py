@@ -99,6 +99,8 @@ class Settings(BaseSettings):
     """`full` lets verify and categorize see the history too (VISTA+ctx, §7)."""
     ungrounded: Literal["judge", "trust"] = "judge"
     """`trust`, as the reference implementation: a turn without documents is not judged, and its claims become knowledge."""
+    proxy: dict[str, Any] = Field(default_factory=dict)
+    """What `vista-guard serve` reads: see `docs/deployment.md`."""
     telemetry: bool = False
     """Whether Chroma may send its own usage data. LangChain traces only where `LANGSMITH_TRACING` is set."""
     limits: Limits = Limits()
@@ -112,7 +114,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        file = _config_file()
+        file = config_file()
         if file is None:
             return init_settings, env_settings
         reader = TomlConfigSettingsSource if file.suffix == ".toml" else YamlConfigSettingsSource
@@ -135,10 +137,15 @@ class Settings(BaseSettings):
                 raise ConfigError(f"there is no setting {name!r}; the settings are {known}") from exc
             raise ConfigError(f"setting {name} is {first['input']!r}: {first['msg']}") from exc
         except (OSError, ValueError) as exc:
-            raise ConfigError(f"the settings file {_config_file()} cannot be read: {exc}") from exc
+            raise ConfigError(f"the settings file {config_file()} cannot be read: {exc}") from exc
 
 
-def _config_file() -> Path | None:
+def config_file() -> Path | None:
+    """The settings file, if there is one.
+
+    Raises:
+        ConfigError: `VISTA_GUARD_CONFIG` names no file.
+    """
     named = os.environ.get("VISTA_GUARD_CONFIG")
     if named:
         if not Path(named).is_file():

@@ -99,7 +99,7 @@ def test_the_key_is_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cap
     secret = "sk-a-key-that-nobody-may-read"
     monkeypatch.setenv("OPENAI_API_KEY", secret)
     with ScriptedChatServer(judge_script(VERDICTS), key=secret) as server:
-        kept = {"judge_cache": tmp_path / "cache", "judge_recording": tmp_path / "calls.jsonl"}
+        kept: dict[str, Any] = {"judge_cache": tmp_path / "cache", "judge_recording": tmp_path / "calls.jsonl"}
         report = check(f"openai:m@{server.base_url}", **kept)
     assert labels(report) == [Label.VERIFIED, Label.LACKING_EVIDENCE]
     written = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from vista_guard import __version__
-from vista_guard.cli import calibrate, check, demo, documents, replay, schema
+from vista_guard.cli import calibrate, check, demo, documents, replay, schema, serve
 
 app = typer.Typer(
     name="vista-guard",
@@ -38,6 +38,7 @@ app.command("check")(check.check)
 app.command("replay")(replay.replay)
 app.command("calibrate")(calibrate.calibrate)
 app.add_typer(documents.documents, name="documents")
+app.command("serve")(serve.serve)
 app.command("schema")(schema.schema)
 
 

@@ -40,7 +40,7 @@ async def _anonymous(conversation: Conversation, earlier: list[int], parts: Part
     passages: tuple[Passage, ...] = ()
     for index in earlier:
         past = conversation.up_to(index)
-        key = sha256(past.model_dump_json().encode("utf-8", "surrogatepass")).hexdigest()
+        key = past_key(past)
         claims = parts.past.get(key)
         if claims is None:
             claims = await _worth_remembering(past, passages, parts)
@@ -50,6 +50,11 @@ async def _anonymous(conversation: Conversation, earlier: list[int], parts: Part
             for claim in claims
         )
     return passages
+
+
+def past_key(past: Conversation) -> str:
+    """By which an anonymous conversation up to its last turn is recognised in `Parts.past`."""
+    return sha256(past.model_dump_json().encode("utf-8", "surrogatepass")).hexdigest()
 
 
 async def _worth_remembering(past: Conversation, knowledge: tuple[Passage, ...], parts: Parts) -> tuple[Claim, ...]:

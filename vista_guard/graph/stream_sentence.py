@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 from vista_guard.graph.decide import decide
-from vista_guard.graph.repair import why as why
-from vista_guard.graph.repair import refuse
+from vista_guard.graph.repair import refuse, why
 from vista_guard.graph.state import Work, silent
 from vista_guard.graph.stream_delivery import Delivery
 from vista_guard.graph.stream_judging import Judging

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable, Iterator
+import socket
+from collections.abc import AsyncGenerator, Iterator
 from concurrent.futures import Future
 from queue import SimpleQueue
 from threading import Thread
@@ -19,17 +20,18 @@ _AHEAD = 32
 """Events that may wait for the caller before judging waits too."""
 
 
-async def read_in_thread(items: Iterator[T], close: Callable[[], None]) -> AsyncGenerator[T, None]:
-    """The items of a blocking iterator, each read when it is asked for.
+async def read_in_thread(raw: Any) -> AsyncGenerator[Any, None]:
+    """The items of one of the SDK's sync streams, each read when it is asked for.
 
-    The thread also calls `close`, so that nobody closes a connection under its hands: at once when it is idle, else as
-    soon as the read that is under way comes back, at the latest after the client's own read timeout.
+    The thread also closes the stream, so that nobody takes a connection from under its hands. A read that is under way is
+    ended by ending the connection; over HTTP/2, which others share, it comes back with what upstream sends next.
     """
     wanted: SimpleQueue[Future[Any] | None] = SimpleQueue()
-    Thread(target=_reader, args=(items, close, wanted), name="vista-guard-upstream", daemon=True).start()
+    Thread(target=_reader, args=(raw, wanted), name="vista-guard-upstream", daemon=True).start()
+    answer: Future[Any] = Future()
     try:
         while True:
-            answer: Future[Any] = Future()
+            answer = Future()
             wanted.put(answer)
             item = await asyncio.wrap_future(answer)
             if item is _END:
@@ -37,9 +39,20 @@ async def read_in_thread(items: Iterator[T], close: Callable[[], None]) -> Async
             yield item
     finally:
         wanted.put(None)
+        if not answer.done() or answer.cancelled():
+            _end_connection(raw.response)
 
 
-def _reader(items: Iterator[Any], close: Callable[[], None], wanted: SimpleQueue[Future[Any] | None]) -> None:
+def _end_connection(response: Any) -> None:
+    stream = response.extensions.get("network_stream")
+    connection = None if stream is None else stream.get_extra_info("socket")
+    if connection is not None and not response.is_closed and response.http_version.startswith("HTTP/1"):
+        with contextlib.suppress(OSError):  # The other side may have been faster.
+            socket.socket.shutdown(connection, socket.SHUT_RDWR)
+
+
+def _reader(raw: Any, wanted: SimpleQueue[Future[Any] | None]) -> None:
+    items: Iterator[Any] = iter(raw)
     while (answer := wanted.get()) is not None:
         if not answer.set_running_or_notify_cancel():
             continue
@@ -49,7 +62,7 @@ def _reader(items: Iterator[Any], close: Callable[[], None], wanted: SimpleQueue
             answer.set_exception(exc)
         else:
             answer.set_result(item)
-    close()
+    raw.close()
 
 
 class Bridged(Generic[T]):

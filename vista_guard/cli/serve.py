@@ -1,0 +1,236 @@
+"""`vista-guard serve`: the guard in front of any OpenAI-compatible endpoint."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from vista_guard.cli.errors import STOPPED, exit_codes
+
+if TYPE_CHECKING:
+    import socket
+    from types import FrameType
+
+    from fastapi import FastAPI
+
+    from vista_guard.guard import Guard
+    from vista_guard.integrations.proxy.settings import ProxySettings
+
+Gate = Literal["none", "sentence", "turn"]
+
+
+def serve(
+    upstream: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="The guarded endpoint's base URL, such as https://api.openai.com/v1."),
+    ] = None,
+    host: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Where to listen.  [default: from the settings, else 127.0.0.1]"),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=65535, metavar="N", help="0 takes a free one.  [default: from the settings, else 8080]"
+        ),
+    ] = None,
+    gate: Annotated[
+        Gate | None,
+        typer.Option(help="What of a stream is held back until judged.  [default: from the settings, else sentence]"),
+    ] = None,
+    judge: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Who judges.  [default: from the settings, else embedded]")
+    ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="monitor, balanced or strict.  [default: from the settings, else balanced]"),
+    ] = None,
+    persona: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What the agent may take for granted: YAML with name, facts.")
+    ] = None,
+    data_dir: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Where knowledge and reports are kept.")
+    ] = None,
+    allow_anonymous: Annotated[
+        bool, typer.Option("--allow-anonymous", help="Listen to other machines although no API keys are set.")
+    ] = False,
+    new_key: Annotated[
+        str | None, typer.Option(metavar="TENANT", help="Print a new API key for TENANT and its hash, and exit.")
+    ] = None,
+) -> None:
+    """Guard an OpenAI-compatible endpoint.
+
+    Chatbots that change their base URL to this server's are guarded: /v1/chat/completions and /v1/responses, streamed or
+    not; everything else passes through. Reports are kept, in the data folder when the settings name no other place. On
+    Ctrl-C or SIGTERM it stops listening, finishes open streams and exits with 128 + signal; with 2 for wrong usage or
+    settings, 1 for other failures.
+    """
+    with exit_codes():
+        require_extra()
+        if new_key is not None:
+            print_new_key(new_key)
+            return
+        from vista_guard.integrations.proxy.app import build_app
+        from vista_guard.integrations.proxy.security import check_exposure
+        from vista_guard.integrations.proxy.settings import ProxySettings
+
+        given = {"upstream": upstream, "host": host, "port": port, "gate": gate}
+        settings = ProxySettings.load(**{name: value for name, value in given.items() if value is not None})
+        check_exposure(settings, allow_anonymous=allow_anonymous)
+        with listening(settings) as listener:
+            guard = build_guard(judge=judge, policy=policy, persona=persona, data_dir=data_dir)
+            with guard:
+                signal_number = run(build_app(guard, settings), settings, guard, listener)
+    raise typer.Exit(STOPPED + signal_number if signal_number else 0)
+
+
+def require_extra() -> None:
+    """Passes when the proxy's packages are there.
+
+    Raises:
+        ConfigError: they are not.
+    """
+    from importlib.util import find_spec
+
+    from vista_guard.errors import ConfigError
+
+    missing = [name for name in ("fastapi", "httpx2", "prometheus_client", "uvicorn") if find_spec(name) is None]
+    if missing:
+        raise ConfigError(f"the proxy needs {', '.join(missing)}: pip install 'vista-guard[proxy]'")
+
+
+def print_new_key(tenant: str) -> None:
+    """A key on the first line of stdout, on the second what the settings need of it; what to do with both on stderr.
+
+    Raises:
+        ConfigError: no tenant can have that name.
+    """
+    from vista_guard.errors import ConfigError
+    from vista_guard.integrations.proxy.keys import key_hash, new_key
+    from vista_guard.integrations.proxy.settings import check_tenant
+
+    try:
+        check_tenant(tenant)
+    except ValueError as exc:
+        raise ConfigError(str(exc)) from exc
+    key = new_key()
+    typer.echo(key)
+    typer.echo(f'{tenant} = ["{key_hash(key)}"]')
+    typer.echo(
+        f"The first line is the key: give it to {tenant}, it is not shown again. "
+        "Put the second line under [proxy.keys] in vista-guard.toml.",
+        err=True,
+    )
+
+
+def build_guard(*, judge: str | None, policy: str | None, persona: Path | None, data_dir: Path | None) -> Guard:
+    """A guard as the settings say, which keeps reports unless they say where."""
+    from vista_guard.guard import Guard
+    from vista_guard.settings import Settings
+
+    stores: dict[str, Any] = {} if data_dir is None else {"data_dir": data_dir}
+    if "reports" not in Settings.load().model_fields_set:
+        stores["reports"] = "sqlite"
+    return Guard.from_settings(judge=judge, policy=policy, persona=persona, **stores)
+
+
+@contextmanager
+def listening(settings: ProxySettings) -> Iterator[socket.socket]:
+    """The socket, bound before anything heavy is loaded.
+
+    Raises:
+        ConfigError: the address cannot be listened on.
+    """
+    import socket
+
+    from vista_guard.errors import ConfigError
+
+    host = settings.host.strip("[]")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listener = socket.create_server((host, settings.port), family=family, backlog=2048)
+    except OSError as exc:
+        raise ConfigError(
+            f"cannot listen on {settings.host} port {settings.port}: {exc.strerror}. Choose another --host or --port"
+        ) from exc
+    with listener:
+        yield listener
+
+
+def run(app: FastAPI, settings: ProxySettings, guard: Guard, listener: socket.socket) -> int:
+    """Serves until a signal comes; returns its number, 0 when the server stopped by itself.
+
+    Raises:
+        VistaGuardError: the app could not start.
+    """
+    import signal
+
+    import uvicorn
+
+    from vista_guard.errors import VistaGuardError
+
+    stopped: list[int] = []
+
+    def on_signal(number: int, _frame: FrameType | None) -> None:
+        stopped.append(number)
+
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app,
+            log_config=log_config(),
+            server_header=False,
+            proxy_headers=bool(settings.trusted_proxies),
+            forwarded_allow_ips=list(settings.trusted_proxies),
+            limit_concurrency=settings.max_connections,
+            timeout_graceful_shutdown=settings.shutdown_timeout_s,
+        )
+    )
+    # Uvicorn takes the signals over while it serves, and raises them again when it has finished its streams.
+    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        typer.echo(_greeting(settings, guard, listener), err=True)
+        server.run(sockets=[listener])
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if not server.started:
+        raise VistaGuardError("the server could not start; its log above says why")
+    return stopped[0] if stopped else 0
+
+
+def log_config() -> dict[str, Any]:
+    """Uvicorn's, with our own log beside it, and no query in the access log: whatever clients put there stays out."""
+    from copy import deepcopy
+
+    from uvicorn.config import LOGGING_CONFIG
+
+    config = deepcopy(LOGGING_CONFIG)
+    config["filters"] = {"without_query": {"()": WithoutQuery}}
+    config["handlers"]["access"]["filters"] = ["without_query"]
+    config["loggers"]["vista_guard"] = {"handlers": ["default"], "level": "INFO", "propagate": False}
+    return config
+
+
+class WithoutQuery(logging.Filter):
+    """Cuts the query off the path of an access record."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Always true."""
+        if isinstance(record.args, tuple) and len(record.args) == 5:
+            client, method, path, version, status = record.args
+            record.args = (client, method, str(path).partition("?")[0], version, status)
+        return True
+
+
+def _greeting(settings: ProxySettings, guard: Guard, listener: socket.socket) -> str:
+    host = f"[{settings.host.strip('[]')}]" if ":" in settings.host else settings.host
+    who = f"tenants with keys: {len(settings.keys)}" if settings.keys else "no keys: whoever can connect may call"
+    return (
+        f"guarding {settings.upstream} on http://{host}:{listener.getsockname()[1]}/v1 (gate {settings.gate}, policy "
+        f"{guard.parts.policy.name}, judge {guard.parts.judge.info.name}; {who})"
+    )

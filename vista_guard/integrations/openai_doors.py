@@ -1,0 +1,157 @@
+"""The guarded methods: a request is read, sent, answered, and the answer judged before the caller has it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from openai import AsyncStream, Stream, omit
+
+from vista_guard import _bridge
+from vista_guard.integrations import openai_chat, openai_responses
+from vista_guard.integrations.openai_requests import Api, Asked, read, settled, without_documents
+from vista_guard.integrations.openai_streams import (
+    AsyncManager,
+    GuardedAsyncChatStream,
+    GuardedAsyncResponseStream,
+    GuardedAsyncStream,
+    GuardedChatStream,
+    GuardedResponseStream,
+    GuardedStream,
+    Manager,
+)
+from vista_guard.integrations.openai_surface import Surface
+from vista_guard.types import TurnReport
+
+
+class Over:
+    """Stands before a part of the client: what is not guarded is that part's own."""
+
+    def __init__(self, inner: Any, surface: Surface) -> None:
+        self._inner, self._surface = inner, surface
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def __repr__(self) -> str:
+        return f"guarded({self._inner!r})"
+
+    @property  # type: ignore[misc]  # other libraries ask whether they were given a part of the SDK
+    def __class__(self) -> Any:
+        return type(self._inner)
+
+
+@dataclass(frozen=True)
+class _Call:
+    """One request: as it is sent, and as the guard reads it."""
+
+    api: Api
+    surface: Surface
+    sent: Mapping[str, Any]
+    asked: Asked
+
+    async def judge(self, result: Any) -> dict[int, TurnReport]:
+        judge: Any = openai_chat.judge_completion if self.api == "chat" else openai_responses.judge_response
+        reports: dict[int, TurnReport] = await judge(self.surface, self.asked, result)
+        return reports
+
+    def deliver(self, result: Any, reports: Mapping[int, TurnReport]) -> Any:
+        deliver: Any = openai_chat.deliver_completion if self.api == "chat" else openai_responses.deliver_response
+        deliver(self.surface, self.asked, result, reports)
+        return result
+
+    def guarding(self, items: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
+        over = openai_chat.chat_chunks if self.api == "chat" else openai_responses.response_events
+        return over(self.surface, self.asked, items)
+
+    def helper(self, kinds: tuple[Any, Any], stream: Any) -> Any:
+        """The helper's stream over a guarded one."""
+        tools = self.sent.get("tools", omit)
+        if self.api == "chat":
+            wanted = self.sent.get("response_format", omit)
+            return kinds[0](raw_stream=stream, response_format=wanted, input_tools=tools)
+        wanted, after = self.sent.get("text_format", omit), self.sent.get("starting_after")
+        return kinds[1](raw_stream=stream, text_format=wanted, input_tools=tools, starting_after=after)
+
+
+class _Door(Over):
+    """The guarded methods of a resource, for the sync client."""
+
+    api: ClassVar[Api]
+
+    def create(self, **request: Any) -> Any:
+        return self._ask(self._inner.create, request)
+
+    def parse(self, **request: Any) -> Any:
+        return self._ask(self._inner.parse, request)
+
+    def stream(self, **request: Any) -> Any:
+        sent, asked = _prepared(self.api, self._surface, request)
+        call = _Call(self.api, self._surface, sent, asked)
+
+        def over(raw: Stream[Any]) -> Any:
+            return call.helper(
+                (GuardedChatStream, GuardedResponseStream), GuardedStream(raw, self._surface, call.guarding)
+            )
+
+        return Manager(self._inner.stream(**sent), over)
+
+    def _ask(self, method: Any, request: dict[str, Any]) -> Any:
+        sent, asked = _prepared(self.api, self._surface, request)
+        call = _Call(self.api, self._surface, sent, asked)
+        result = method(**sent)
+        if isinstance(result, Stream):
+            return GuardedStream(result, self._surface, call.guarding)
+        return call.deliver(result, _bridge.run(call.judge(result)))
+
+
+class _AsyncDoor(Over):
+    """The guarded methods of a resource, for the async client."""
+
+    api: ClassVar[Api]
+
+    async def create(self, **request: Any) -> Any:
+        return await self._ask(self._inner.create, request)
+
+    async def parse(self, **request: Any) -> Any:
+        return await self._ask(self._inner.parse, request)
+
+    def stream(self, **request: Any) -> Any:
+        sent, asked = _prepared(self.api, self._surface, request)
+
+        async def over(raw: AsyncStream[Any]) -> Any:
+            call = _Call(self.api, self._surface, sent, asked)
+            stream = GuardedAsyncStream(raw, self._surface, call.guarding)
+            return call.helper((GuardedAsyncChatStream, GuardedAsyncResponseStream), stream)
+
+        return AsyncManager(self._inner.stream(**sent), over)
+
+    async def _ask(self, method: Any, request: dict[str, Any]) -> Any:
+        sent, asked = _prepared(self.api, self._surface, request)
+        call = _Call(self.api, self._surface, sent, asked)
+        result = await method(**sent)
+        if isinstance(result, AsyncStream):
+            return GuardedAsyncStream(result, self._surface, call.guarding)
+        return call.deliver(result, await call.judge(result))
+
+
+class Completions(_Door):
+    api = "chat"
+
+
+class AsyncCompletions(_AsyncDoor):
+    api = "chat"
+
+
+class Responses(_Door):
+    api = "responses"
+
+
+class AsyncResponses(_AsyncDoor):
+    api = "responses"
+
+
+def _prepared(api: Api, surface: Surface, request: dict[str, Any]) -> tuple[dict[str, Any], Asked]:
+    request = settled(api, request)
+    return without_documents(api, request), read(api, request, surface.conversation_id, surface.chains)

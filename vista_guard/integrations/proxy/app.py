@@ -1,0 +1,88 @@
+"""The application: the guard's own routes, and everything else in front of upstream."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from fastapi import FastAPI, Request
+from starlette.responses import JSONResponse, Response
+
+import vista_guard
+from vista_guard.errors import ConfigError
+from vista_guard.graph.stream import withholds
+from vista_guard.integrations.proxy import admin, metrics, security
+from vista_guard.integrations.proxy.routes import Proxy
+from vista_guard.integrations.proxy.settings import ProxySettings
+from vista_guard.integrations.proxy.upstream import Problem, Upstream
+
+if TYPE_CHECKING:
+    from vista_guard.guard import Guard
+
+METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+
+_BODY: dict[str, Any] = {
+    "requestBody": {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}},
+}
+_FAILURES: dict[int | str, dict[str, Any]] = {
+    code: {"description": "An error in OpenAI's shape."} for code in ("4XX", "5XX")
+}
+
+
+def build_app(guard: Guard, settings: ProxySettings) -> FastAPI:
+    """The proxy. It closes its connections to upstream at shutdown, not the guard.
+
+    Raises:
+        ConfigError: a gate or a document store that would not hold what the policy or the tenants need.
+    """
+    if settings.gate == "none" and withholds(guard.parts.policy):
+        raise ConfigError(
+            f"proxy.gate is none, and the policy {guard.parts.policy.name} withholds: what is out cannot be withheld. Choose the "
+            "gate sentence or turn, or the policy monitor"
+        )
+    upstream = Upstream(settings)
+    proxy = Proxy(guard, settings, upstream)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            await upstream.aclose()
+
+    app = FastAPI(
+        title="vista-guard proxy",
+        version=vista_guard.__version__,
+        lifespan=lifespan,
+        redirect_slashes=False,
+        docs_url=None,
+        redoc_url=None,
+    )
+    metrics.install(app)
+    security.install(app, settings)
+    app.add_exception_handler(Problem, _tell)
+    app.include_router(admin.router(guard, settings))
+    _add_routes(app, proxy)
+    return app
+
+
+def _add_routes(app: FastAPI, proxy: Proxy) -> None:
+    @app.post("/v1/chat/completions", openapi_extra=_BODY, responses=_FAILURES)
+    async def chat_completions(request: Request) -> Response:
+        """Chat completions of upstream, judged; also as server-sent events."""
+        return await proxy.answer(request)
+
+    @app.post("/v1/responses", openapi_extra=_BODY, responses=_FAILURES)
+    async def responses(request: Request) -> Response:
+        """Responses of upstream, judged; also as server-sent events."""
+        return await proxy.answer(request)
+
+    @app.api_route("/{path:path}", methods=METHODS, include_in_schema=False)
+    async def anything_else(request: Request) -> Response:
+        return await proxy.answer(request)
+
+
+async def _tell(_: Request, exc: Exception) -> JSONResponse:
+    status, code = (exc.status, exc.code) if isinstance(exc, Problem) else (500, "internal_error")
+    return security.error_response(status, str(exc), code)

@@ -1,0 +1,206 @@
+"""A stream on its way from upstream to the caller, through the gate."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from contextlib import aclosing
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, cast
+
+import httpx2
+from starlette.responses import StreamingResponse
+
+from vista_guard.errors import VistaGuardError
+from vista_guard.graph.limits import check_limits
+from vista_guard.graph.stream import Passed
+from vista_guard.integrations.proxy import metrics, verdict
+from vista_guard.integrations.proxy.dialect import Dialect, Ended
+from vista_guard.integrations.proxy.evidence import Asked, Json
+from vista_guard.integrations.proxy.identity import Conversations, Identity
+from vista_guard.integrations.proxy.sse import events, frame
+from vista_guard.integrations.proxy.upstream import Problem, close, problem, returned
+from vista_guard.types import Role, Turn, TurnReport
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+    from vista_guard.guard import Guard
+    from vista_guard.integrations.proxy.settings import ProxySettings
+
+logger = logging.getLogger("vista_guard.proxy")
+
+_END = object()
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A request that was read, whose it is, and who judges the answer."""
+
+    dialect: Dialect
+    asked: Asked
+    identity: Identity
+    conversations: Conversations
+    settings: ProxySettings
+
+    @property
+    def guard(self) -> Guard:
+        """The tenant's."""
+        return self.conversations.guard(self.identity.tenant)
+
+    def check_limits(self) -> None:
+        """Passes when the turn that is asked for can be judged, as far as that is known by now.
+
+        Raises:
+            InputError: the conversation or its documents are over a limit.
+        """
+        if not self.asked.structured:
+            past = self.asked.conversation()
+            draft = Turn(role=Role.ASSISTANT, text="", documents=self.asked.grounds())
+            check_limits(past.model_copy(update={"turns": (*past.turns, draft)}), self.guard.parts.limits)
+
+    async def delivered(self, report: TurnReport, response_id: str | None, *, alone: bool = True) -> None:
+        """Makes the turn known to the requests that build on it; `alone` is False for one of several choices."""
+        next_time = self.asked.followed_by(report.response)
+        kept = alone and self.asked.sent.get("store") is not False
+        identity = self.identity if alone else Identity(self.identity.tenant)
+        await self.conversations.delivered(identity, next_time, report, response_id=response_id if kept else None)
+
+
+class Relayed(StreamingResponse):
+    """Upstream's answer as it comes, unread."""
+
+    def __init__(self, response: httpx2.Response, headers: Iterable[tuple[str, str]] | None = None) -> None:
+        super().__init__(self._chunks(), response.status_code)
+        self._response = response
+        told = returned(response) if headers is None else headers
+        self.raw_headers = [(name.encode(), value.encode()) for name, value in told]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # A caller who goes away before the first byte leaves an iterator that never ran, and that closes nothing.
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            await close(self._response)
+
+    async def _chunks(self) -> AsyncIterator[bytes]:
+        async for chunk in self._response.aiter_bytes():
+            yield chunk
+
+
+class Judging(Relayed):
+    """Upstream's stream, of which nothing is shown before the gate released it."""
+
+    def __init__(self, exchange: Exchange, response: httpx2.Response) -> None:
+        headers = [(name, value) for name, value in returned(response) if name != "content-type"]
+        told = verdict.conversation_header(exchange.identity)
+        super().__init__(response, [*headers, *told, ("content-type", "text/event-stream; charset=utf-8")])
+        self._exchange = exchange
+        self._stream = exchange.dialect.stream()
+        self._waited = 0.0
+
+    async def _chunks(self) -> AsyncIterator[bytes]:
+        try:
+            async with aclosing(self._events()) as shown:
+                async for event in shown:
+                    yield frame(event)
+        except Ended as ended:
+            metrics.upstream_error("stream")
+            yield frame(ended.event)
+        except Problem as exc:
+            yield frame(self._stream.error(exc))
+        except VistaGuardError as exc:
+            logger.error("a stream could not be judged: %s", exc)
+            yield frame(self._stream.error(Problem(503, "guard_unavailable", "the guard cannot judge this answer")))
+        else:
+            yield self._stream.closing()
+
+    async def _events(self) -> AsyncGenerator[Json, None]:
+        """What goes before the first text passes at once; without any text there is nothing to judge."""
+        parts = self._parts()
+        async with aclosing(parts):
+            async for part in parts:
+                if isinstance(part, Passed):
+                    for event in self._stream.passed(part.item):
+                        yield event
+                else:
+                    async with aclosing(self._judged(_with_first(part, parts))) as judged:
+                        async for event in judged:
+                            yield event
+                    return
+        for event in self._stream.end(None, blocked=False):
+            yield event
+
+    async def _judged(self, parts: AsyncGenerator[str | Passed, None]) -> AsyncGenerator[Json, None]:
+        exchange, started = self._exchange, perf_counter()
+        waited = self._waited
+        gated = exchange.guard.gated(
+            exchange.asked.conversation(exchange.identity.stored),
+            parts,
+            gate=exchange.settings.gate,
+            documents=lambda _: exchange.asked.grounds(self._stream.documents),
+        )
+        async with aclosing(gated):
+            async for item in gated:
+                if isinstance(item, str):
+                    for event in self._stream.text(item):
+                        yield event
+                elif isinstance(item, Passed):
+                    for event in self._stream.passed(item.item):
+                        yield event
+                else:
+                    spent = perf_counter() - started - (self._waited - waited)
+                    metrics.observe_turn(item, max(spent, 0.0), exchange.settings.gate)
+                    await exchange.delivered(item, self._stream.response_id)
+                    field = verdict.field(item, exchange.identity)
+                    for event in self._stream.end(field, blocked=item.blocked):
+                        yield event
+
+    async def _parts(self) -> AsyncGenerator[str | Passed, None]:
+        """Upstream's text and what is not text."""
+        done = False
+        try:
+            async with aclosing(self._upstream_events()) as received:
+                async for event in received:
+                    if event is None:
+                        done = True
+                        break
+                    for part in self._stream.read(event):
+                        yield part
+            if not done and not self._stream.finished:
+                metrics.upstream_error("stream")
+                raise Problem(502, "upstream_broken", "upstream broke off its answer")
+        finally:
+            await close(self._response)
+
+    async def _upstream_events(self) -> AsyncGenerator[Json | None, None]:
+        settings = self._exchange.settings
+        received = events(self._response, most=settings.max_body_bytes)
+        try:
+            while True:
+                asked = perf_counter()
+                async with asyncio.timeout(settings.stream_idle_timeout_s):
+                    event = await anext(received, _END)
+                self._waited += perf_counter() - asked
+                if event is _END:
+                    return
+                yield cast("Json | None", event)
+        except TimeoutError:
+            metrics.upstream_error("timeout")
+            raise Problem(504, "upstream_timeout", "upstream fell silent in the middle of its answer") from None
+        except httpx2.HTTPError as exc:
+            raise problem(exc, inside_stream=True) from None
+        except (ValueError, RecursionError):
+            metrics.upstream_error("stream")
+            raise Problem(502, "upstream_unreadable", "upstream's stream cannot be read") from None
+
+
+async def _with_first(
+    first: str | Passed, rest: AsyncGenerator[str | Passed, None]
+) -> AsyncGenerator[str | Passed, None]:
+    async with aclosing(rest):
+        yield first
+        async for part in rest:
+            yield part
