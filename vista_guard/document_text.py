@@ -208,7 +208,7 @@ def _hidden(tag: Tag) -> bool:
 
 def _write_out(table: Tag, soup: BeautifulSoup) -> None:
     """Puts a table's rows in its place as lines; a table of one column, or around another, is only there for the layout."""
-    from bs4 import NavigableString
+    from bs4.element import NavigableString
 
     for row in table.find_all("tr"):
         row.insert(0, NavigableString(_ROW))
@@ -243,7 +243,7 @@ def _row_line(row: list[tuple[str, str]], header: list[str]) -> str:
 
 
 def _break_lines(soup: BeautifulSoup) -> None:
-    from bs4 import NavigableString
+    from bs4.element import NavigableString
 
     for tag in soup.find_all(_LINES):
         tag.insert(0, NavigableString("\n- " if tag.name == "li" else "\n"))

@@ -1,0 +1,190 @@
+"""The architecture's central test: one conversation through every way in gives one report, on the embedded judge."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import openai
+import pytest
+from langchain.agents import create_agent
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableLambda
+
+from tests.integrations.proxy.serving import Kept, serving
+from vista_guard import Guard, TurnReport
+from vista_guard.integrations.langchain import VistaGuardMiddleware
+from vista_guard.integrations.openai import guarded
+from vista_guard.integrations.proxy.app import build_app
+from vista_guard.integrations.proxy.settings import ProxySettings
+from vista_guard.onnx import WEIGHTS
+from vista_guard.testing import ScriptedChatServer
+from vista_guard.wire import to_conversation
+
+pytestmark = pytest.mark.skipif(not (WEIGHTS / "verifier.onnx").is_file(), reason="the weights are not here")
+
+DOCUMENT = (
+    "The harbour ferry of Port Selma leaves every 40 minutes. A ticket costs 6 euros. "
+    "Dr. Ilona Brack has run the line since 2011."
+)
+TURN = (
+    "The harbour ferry leaves every 40 minutes, and a ticket costs 9 euros. Dr. Ilona Brack has run the line since 2011.\n\n"
+    "There is a café on board. I think the morning boat is the prettiest!"
+)
+QUESTION = {"role": "user", "content": "How do I get across?", "documents": [DOCUMENT]}
+
+
+def read(guard: Guard, _: ScriptedChatServer) -> TurnReport:
+    conversation = to_conversation([QUESTION, {"role": "assistant", "content": TURN}])
+    return guard.check(conversation)
+
+
+async def acheck(guard: Guard, _: ScriptedChatServer) -> TurnReport:
+    return await guard.acheck(to_conversation([QUESTION, {"role": "assistant", "content": TURN}]))
+
+
+def gated(gate: Any, size: int) -> Callable[..., Any]:
+    async def run(guard: Guard, _: ScriptedChatServer) -> TurnReport:
+        async def deltas() -> AsyncIterator[Any]:
+            for start in range(0, len(TURN), size):
+                yield TURN[start : start + size]
+
+        whole = to_conversation([QUESTION, {"role": "assistant", "content": TURN}])
+        before = whole.model_copy(update={"turns": whole.turns[:-1]})
+        pieces = [
+            piece async for piece in guard.gated(before, deltas(), gate=gate, documents=whole.turns[-1].documents)
+        ]
+        *shown, report = pieces
+        assert "".join(map(str, shown)) == TURN
+        assert isinstance(report, TurnReport)
+        return report
+
+    return run
+
+
+def told(wrapped: Callable[..., Any]) -> Callable[[Guard, ScriptedChatServer], TurnReport]:
+    """A surface that tells its reports."""
+
+    def run(guard: Guard, server: ScriptedChatServer) -> TurnReport:
+        reports: list[TurnReport] = []
+        wrapped(guard, server, reports.append)
+        (report,) = reports
+        return report
+
+    return run
+
+
+def found(_: Any) -> Any:
+    """The turn's documents, for surfaces whose agents do not bring them."""
+    return to_conversation([QUESTION, {"role": "assistant", "content": TURN}]).turns[-1].documents
+
+
+def callable_agent(guard: Guard, server: ScriptedChatServer, on_report: Any) -> None:
+    wrapped = guard.wrap(lambda _: TURN, on_report=on_report, documents=found)
+    assert wrapped(str(QUESTION["content"])) == TURN
+
+
+def runnable(guard: Guard, server: ScriptedChatServer, on_report: Any) -> None:
+    agent = guard.wrap(RunnableLambda(lambda _: AIMessage(TURN)), on_report=on_report, documents=found)
+    agent.invoke({"messages": [("user", QUESTION["content"])]})
+
+
+def graph(guard: Guard, server: ScriptedChatServer, on_report: Any) -> None:
+    agent = guard.graph(lambda _: TURN, on_report=on_report, documents=found)
+    agent.invoke({"messages": [("user", QUESTION["content"])]})
+
+
+def middleware(gate: Any) -> Callable[..., None]:
+    def run(guard: Guard, server: ScriptedChatServer, on_report: Any) -> None:
+        guarding = VistaGuardMiddleware(guard, gate=gate, on_report=on_report, documents=found)
+        agent: Any = create_agent(GenericFakeChatModel(messages=iter([AIMessage(TURN)])), middleware=[guarding])
+        list(agent.stream({"messages": [("user", QUESTION["content"])]}, stream_mode="messages"))
+
+    return run
+
+
+def client(stream: bool) -> Callable[..., None]:
+    def run(guard: Guard, server: ScriptedChatServer, on_report: Any) -> None:
+        with openai.OpenAI(base_url=server.base_url, api_key="unused") as own:
+            asked: Any = guarded(own, guard, on_report=on_report).chat.completions
+            answer = asked.create(model="m", messages=[QUESTION], stream=stream)
+            text = (
+                "".join(c.choices[0].delta.content or "" for c in answer)
+                if stream
+                else answer.choices[0].message.content
+            )
+        assert text == TURN
+
+    return run
+
+
+def proxy(api: str, stream: bool) -> Callable[[Guard, ScriptedChatServer], TurnReport]:
+    def run(guard: Guard, server: ScriptedChatServer) -> TurnReport:
+        sink = Kept()
+        own = Guard(guard.parts.judge, guard.parts.policy, sinks=[sink])
+        with serving(build_app(own, ProxySettings(upstream=server.base_url))) as url:
+            extra = {"documents": [DOCUMENT]}
+            with openai.OpenAI(base_url=f"{url}/v1", api_key="unused", max_retries=0) as caller:
+                if api == "chat":
+                    messages: Any = [{"role": "user", "content": QUESTION["content"]}]
+                    made: Any = caller.chat.completions.create(
+                        model="m", messages=messages, stream=stream, extra_body=extra
+                    )
+                else:
+                    made = caller.responses.create(
+                        model="m", input=str(QUESTION["content"]), stream=stream, extra_body=extra
+                    )
+                if stream:
+                    list(made)
+        (report,) = sink.reports
+        return report
+
+    return run
+
+
+WAYS: dict[str, Callable[..., Any]] = {
+    "acheck": acheck,
+    "gated by turn": gated("turn", 7),
+    "gated by sentence": gated("sentence", 7),
+    "gated by sentence, letter by letter": gated("sentence", 1),
+    "observed": gated("none", 7),
+    "callable": told(callable_agent),
+    "Runnable": told(runnable),
+    "LangGraph": told(graph),
+    "middleware by turn": told(middleware("turn")),
+    "middleware by sentence": told(middleware("sentence")),
+    "OpenAI client": told(client(stream=False)),
+    "OpenAI client, streamed": told(client(stream=True)),
+    "proxy, chat": proxy("chat", stream=False),
+    "proxy, chat, streamed": proxy("chat", stream=True),
+    "proxy, responses": proxy("responses", stream=False),
+    "proxy, responses, streamed": proxy("responses", stream=True),
+}
+SAME = {"turn_index", "response", "decision", "score", "evidence_missing", "remembered", "judge", "policy"}
+
+
+def judgement(report: TurnReport) -> Any:
+    """All that was judged and decided. A document that brings no id is named after its text on every surface."""
+    return [report.model_dump(include=SAME), [outcome.model_dump() for outcome in report.outcomes]]
+
+
+@pytest.fixture(scope="module")
+def embedded() -> Any:
+    from vista_guard.judges.embedded import EmbeddedJudge
+    from vista_guard.stores.embeddings import OnnxEmbedder
+
+    return EmbeddedJudge.load(OnnxEmbedder())
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_every_way_in_gives_the_same_report(way: str, embedded: Any) -> None:
+    import asyncio
+
+    with ScriptedChatServer(TURN) as server:
+        expected = await asyncio.to_thread(read, Guard(embedded, "monitor"), server)
+        guard, run = Guard(embedded, "monitor"), WAYS[way]
+        is_async = asyncio.iscoroutinefunction(run)
+        report = await run(guard, server) if is_async else await asyncio.to_thread(run, guard, server)
+    assert {finding.label for finding in expected.findings} == {"VERIFIED", "LACKING_EVIDENCE", "OUT_OF_SCOPE"}
+    assert judgement(report) == judgement(expected)
