@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from vista_guard.judges.embedded.decompose import decompose
@@ -359,9 +359,11 @@ _WORDS = st.sampled_from(
 
 
 @settings(max_examples=300, deadline=None)
+@example("a opened mill . it mill")
 @given(st.lists(_WORDS, min_size=1, max_size=25).map(" ".join))
 def test_claims_invent_no_words(text: str) -> None:
-    known = set(re.findall(r"\w+", text.lower())) | {"was", "is"}
+    # "It" after "a mill" is "the mill"; an aside becomes a sentence with "is" or "was".
+    known = set(re.findall(r"\w+", text.lower())) | {"was", "is", "the"}
     for claim in said(text):
         assert set(re.findall(r"\w+", claim.lower())) <= known
 
