@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, cast
 
@@ -13,17 +14,22 @@ from langchain_core.callbacks import BaseCallbackManager
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import set_config_context
 from langchain_core.tracers._streaming import _StreamingCallbackHandler
+from langgraph.errors import ParentCommand
+from langgraph.types import Command
 
 from vista_guard import _bridge
 from vista_guard.graph.build import Leave
 from vista_guard.graph.hosts import Draft, read_reply, replace_text, with_feedback
 from vista_guard.graph.node import Node
-from vista_guard.graph.repair import feedback
+from vista_guard.graph.repair import EARLIER, feedback
 from vista_guard.graph.state import Work
 from vista_guard.types import Conversation, Document, RepairMode, Role, Turn
 
-_PARENT_RUN = frozenset({"__pregel_stream", "__pregel_durability"})
-"""LangGraph's keys by which a graph inside a graph streams to the outer one, and checkpoints as it does."""
+_STREAM = "__pregel_stream"
+"""LangGraph's key by which a graph inside a graph streams to the outer one."""
+
+_DURABILITY = "__pregel_durability"
+"""LangGraph's key for when a graph inside a graph writes checkpoints: with `exit` only when it is interrupted or fails."""
 
 AnyRunnable = Runnable[Any, Any]
 
@@ -68,15 +74,39 @@ def call_runnable(runnable: Runnable[Any, Any], **kwargs: Any) -> AgentCall:
     )
 
 
+def in_place(call: AgentCall, host: RunnableConfig) -> AgentCall:
+    """The agent asked as if the caller asked it: an `interrupt()` in it is that of the LangGraph node which called it.
+
+    Otherwise it would belong to the guard's machine, which keeps no checkpoints, and the answer to it would be lost.
+    """
+
+    def placed(config: RunnableConfig) -> RunnableConfig:
+        return cast(RunnableConfig, {**config, "configurable": host.get("configurable") or {}})
+
+    return AgentCall(
+        sync=lambda request, config: call.sync(request, placed(config)),
+        asynchronous=lambda request, config: call.asynchronous(request, placed(config)),
+    )
+
+
 def _run_quietly(config: RunnableConfig, call: Callable[[], Any]) -> Any:
     # LangChain merges what it is passed with the settings of the surrounding run, so it is these that must be silent.
-    with set_config_context(unstreamed(config)) as context:
+    with set_config_context(unstreamed(config)) as context, _handing_over():
         return context.run(call)
 
 
 async def _await_quietly(config: RunnableConfig, call: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-    with set_config_context(unstreamed(config)) as context:
+    with set_config_context(unstreamed(config)) as context, _handing_over():
         return await asyncio.create_task(call(), context=context)
+
+
+@contextmanager
+def _handing_over() -> Iterator[None]:
+    """An agent that hands over to its parent's other nodes means the host's: the guard around it has none."""
+    try:
+        yield
+    except ParentCommand as exc:
+        raise ParentCommand(replace(exc.args[0], graph=Command.PARENT)) from None
 
 
 def is_async(function: Callable[..., Any]) -> bool:
@@ -95,7 +125,9 @@ def agent_node(
         current = cast("Work | None", state.get("guard"))
         if current is not None and current.repair is RepairMode.REGENERATE:
             return current, with_feedback(current.request, current.turn.text, feedback(current))
+        # An agent that was interrupted when it tried again is asked anew: no checkpoint has the draft, only that there was one.
         work = enter(state, config)
+        work = work.with_(attempts=work.attempts or (EARLIER,) * (state.get("guard_attempts") or 0))
         return work, work.request
 
     def finish(work: Work, asked: Any, reply: Any, started: float) -> dict[str, Any]:
@@ -152,7 +184,8 @@ def unstreamed(config: RunnableConfig) -> RunnableConfig:
     Tracers stay. Whatever streams goes: token handlers of `stream_mode="messages"` and `astream_events`, and the channel by
     which a graph inside a graph streams its states.
     """
-    configurable = {key: value for key, value in (config.get("configurable") or {}).items() if key not in _PARENT_RUN}
+    configurable = {key: value for key, value in (config.get("configurable") or {}).items() if key != _STREAM}
+    configurable[_DURABILITY] = "exit"
     silent = {**config, "configurable": configurable, "callbacks": _without_streams(config.get("callbacks"))}
     return cast(RunnableConfig, silent)
 

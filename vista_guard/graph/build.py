@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import Annotated, Any, TypedDict
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.channels import UntrackedValue
+from langgraph.channels import EphemeralValue, UntrackedValue
 from langgraph.config import get_stream_writer
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
@@ -42,10 +42,18 @@ STAGES: Mapping[str, Stage] = {
 }
 
 
+OWN = frozenset({"guard", "guard_attempts"})
+"""Channels that no host sees."""
+
+
 class GuardState(TypedDict, total=False):
-    """`guard` is the turn on its way. Untracked: it is in no checkpoint, so a withheld draft is in none either."""
+    """`guard` is the turn on its way. Untracked: it is in no checkpoint, so a withheld draft is in none either.
+
+    `guard_attempts` counts the drafts that were rejected so far: it outlives an agent that is interrupted while it tries again.
+    """
 
     guard: Annotated[Work, UntrackedValue]
+    guard_attempts: Annotated[int, EphemeralValue]
 
 
 AnyGraph = CompiledStateGraph[Any, Any, Any, Any]
@@ -91,7 +99,7 @@ def build_graph(
     builder.add_edge("report", END)
     compiled: AnyGraph = builder.compile(checkpointer=checkpointer, name=name)
     # What a stream of values or updates shows is the host's state only: never the turn that is still being judged.
-    compiled.stream_channels = [key for key in compiled.stream_channels_list if key != "guard"] or "guard"
+    compiled.stream_channels = [key for key in compiled.stream_channels_list if key not in OWN] or "guard"
     return compiled
 
 
@@ -121,7 +129,8 @@ def _node(name: str, stage: Stage, parts: Parts, leave: Leave | None) -> Node:
         spent = {**work.timings, name: work.timings.get(name, 0.0) + (perf_counter() - started) * 1000}
         if name == "report":
             return {"guard": work, **(leave(work) if leave else {})}
-        return {"guard": work.with_(timings=spent)}
+        update: dict[str, Any] = {"guard": work.with_(timings=spent)}
+        return {**update, "guard_attempts": len(work.attempts)} if name == "repair" else update
 
     def node(state: GuardState, config: RunnableConfig) -> Any:
         return _bridge.run(step(state, get_stream_writer()))

@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.documents import Document as LangChainDocument
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage, convert_to_openai_messages
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    HumanMessage,
+    ToolMessage,
+    convert_to_openai_messages,
+)
 
 from vista_guard.errors import InputError
 from vista_guard.types import Conversation, Document, Role, Turn
@@ -101,6 +108,13 @@ def replace_text(reply: Any, text: str) -> Any:
         return {**reply, key: replace_text(reply[key], text)}
     # A raw answer beside the cleaned one holds the draft too.
     return {name: text if isinstance(value, str) and reply[key] in value else value for name, value in reply.items()}
+
+
+def without_text(chunk: AIMessageChunk) -> AIMessageChunk | None:
+    """What a chunk brings beside its text: tool calls, reasoning, usage. None when that is nothing."""
+    parts: Any = "" if isinstance(chunk.content, str) else [part for part in chunk.content if not _is_text(part)]
+    rest = chunk.model_copy(update={"content": parts, "chunk_position": None})
+    return rest if parts or rest.tool_call_chunks or rest.additional_kwargs or rest.usage_metadata else None
 
 
 def with_feedback(request: Any, draft: str, note: str) -> Any:
@@ -214,6 +228,10 @@ def _document(item: object) -> Document:
 
 def _role(message: Any) -> str:
     return str(message.get("role", "")) if isinstance(message, Mapping) else str(getattr(message, "type", ""))
+
+
+def _is_text(part: object) -> bool:
+    return isinstance(part, str) or (isinstance(part, Mapping) and part.get("type") == "text")
 
 
 def _present(mapping: Mapping[str, Any], keys: Sequence[str]) -> str:

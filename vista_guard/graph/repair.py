@@ -10,6 +10,13 @@ from vista_guard.graph.state import Emit, Parts, Work
 from vista_guard.sentences import sentence_spans
 from vista_guard.types import Action, Attempt, Claim, Decision, Finding, Label, Outcome, RepairMode, Span
 
+EARLIER = Attempt(
+    outcomes=(),
+    decision=Decision(action=Action.REPAIR, reason="an earlier draft of this turn did not hold up"),
+    repair=RepairMode.REGENERATE,
+)
+"""A draft that was rejected before the run was interrupted. What it said is kept nowhere."""
+
 
 async def repair(work: Work, parts: Parts, emit: Emit) -> Work:
     """One repair. With `Work.repair` set to REGENERATE the graph goes back to the agent."""

@@ -23,9 +23,10 @@ from vista_guard.graph.agent import (
     call_function,
     call_runnable,
     delivered,
+    in_place,
     is_async,
 )
-from vista_guard.graph.build import AnyGraph, build_graph
+from vista_guard.graph.build import OWN, AnyGraph, build_graph
 from vista_guard.graph.hosts import read_request
 from vista_guard.graph.state import Parts, Work
 from vista_guard.types import TurnReport
@@ -75,6 +76,7 @@ class GuardedMessages(TypedDict, total=False):
     """Documents of the turn that is asked for; those of an earlier turn must not linger in the state."""
     report: Annotated[TurnReport, UntrackedValue]
     guard: Annotated[Work, UntrackedValue]
+    guard_attempts: Annotated[int, EphemeralValue]
 
 
 def wrap(agent: Any, parts: Parts, surface: Surface) -> Any:
@@ -90,7 +92,9 @@ def wrap(agent: Any, parts: Parts, surface: Surface) -> Any:
             f"the agent is {type(agent).__name__}; wrap a callable, a LangChain Runnable or a compiled LangGraph"
         )
     machine = build_graph(
-        parts, agent=agent_node(lambda state, config: cast(Work, state["guard"]), lambda work: {}, surface.documents)
+        parts,
+        agent=agent_node(lambda state, config: cast(Work, state["guard"]), lambda work: {}, surface.documents),
+        checkpointer=False,
     )
     if isinstance(agent, Runnable):
         return GuardedRunnable(agent, machine, surface)
@@ -107,7 +111,7 @@ def graph(agent: Any, parts: Parts, surface: Surface, *, checkpointer: Any = Non
     keys = set(get_type_hints(schema))
 
     def enter(state: Mapping[str, Any], config: RunnableConfig) -> Work:
-        request = {key: value for key, value in state.items() if key not in ("guard", "report")}
+        request = {key: value for key, value in state.items() if key not in OWN | {"report"}}
         conversation = read_request(request).model_copy(update={"id": _thread(config)})
         return Work(conversation=conversation, request=request, call=call)
 
@@ -143,20 +147,20 @@ class GuardedRunnable(Runnable[Any, Any]):
         return self._surface.deliver(state["guard"])
 
     def _start(self, request: Any, config: RunnableConfig, kwargs: Mapping[str, Any]) -> dict[str, Work]:
-        return _start(request, call_runnable(self._agent, **kwargs), _thread(config))
+        return _start(request, in_place(call_runnable(self._agent, **kwargs), config), _thread(config))
 
 
 def _guarded_function(agent: Callable[..., Any], machine: AnyGraph, surface: Surface) -> Callable[..., Any]:
     if is_async(agent):
 
         async def aguarded(request: Any, *args: Any, conversation_id: str | None = None, **kwargs: Any) -> Any:
-            start = _start(request, call_function(agent, *args, **kwargs), conversation_id)
+            start = _start(request, in_place(call_function(agent, *args, **kwargs), ensure_config()), conversation_id)
             return surface.deliver((await machine.ainvoke(start))["guard"])
 
         return _named_like(agent, aguarded)
 
     def guarded(request: Any, *args: Any, conversation_id: str | None = None, **kwargs: Any) -> Any:
-        start = _start(request, call_function(agent, *args, **kwargs), conversation_id)
+        start = _start(request, in_place(call_function(agent, *args, **kwargs), ensure_config()), conversation_id)
         return surface.deliver(machine.invoke(start)["guard"])
 
     return _named_like(agent, guarded)
@@ -175,7 +179,7 @@ def _start(request: Any, call: AgentCall, conversation_id: str | None) -> dict[s
 def _message_agent(agent: Any) -> tuple[AgentCall, type[Any]]:
     """How to ask the agent, and the state it needs."""
     if isinstance(agent, CompiledStateGraph):
-        inner = agent.copy(update={"checkpointer": False})
+        inner = agent.copy(update={"checkpointer": None})
         hints = get_type_hints(agent.builder.state_schema, include_extras=True)
         extra = get_type_hints(GuardedMessages, include_extras=True)
         schema = TypedDict("GuardedState", {**extra, **hints}, total=False)  # type: ignore[misc]  # made from the agent's own

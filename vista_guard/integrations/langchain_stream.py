@@ -19,12 +19,12 @@ from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tracers._streaming import _StreamingCallbackHandler
 
+from vista_guard._pumps import Bridged
 from vista_guard.graph.hosts import replace_text
 from vista_guard.graph.state import Parts
 from vista_guard.graph.stream import Documents, Passed, gated
 from vista_guard.integrations.langchain_turn import MARK, AsyncHandler, Handler
 from vista_guard.integrations.langchain_words import Released, Words, in_thread, listening, marked, quiet
-from vista_guard.integrations.openai_threads import Bridged
 from vista_guard.types import Conversation, TurnReport
 
 

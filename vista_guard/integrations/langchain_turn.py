@@ -16,8 +16,9 @@ from vista_guard.errors import InputError
 from vista_guard.graph.agent import AgentCall, FindDocuments, agent_node, call_function
 from vista_guard.graph.hosts import read_reply, read_request
 from vista_guard.graph.node import Node
+from vista_guard.graph.repair import EARLIER
 from vista_guard.graph.state import Work
-from vista_guard.types import Action, Attempt, Conversation, Decision, RepairMode
+from vista_guard.types import Conversation
 
 MARK = "vista_guard"
 """Key in `response_metadata` of an answer that was replaced: the decision's action."""
@@ -55,7 +56,7 @@ class ModelTurn:
             conversation=self.conversation,
             request={**self.request.state, "messages": self.request.messages},
             call=call,
-            attempts=(_EARLIER,) * rejected,
+            attempts=(EARLIER,) * rejected,
         )
 
     def call(self, handler: Handler) -> AgentCall:
@@ -114,14 +115,6 @@ class ModelTurn:
                 "before VistaGuardMiddleware"
             )
         return {"messages": [*self._so_far, *answers]} if answers else {"messages": []}
-
-
-_EARLIER = Attempt(
-    outcomes=(),
-    decision=Decision(action=Action.REPAIR, reason="an earlier draft of this turn did not hold up"),
-    repair=RepairMode.REGENERATE,
-)
-"""A draft that was rejected before the agent went back to its tools. What it said is kept nowhere."""
 
 
 def model_node(documents: FindDocuments | None) -> Node:

@@ -14,7 +14,7 @@ from typing import Any
 
 from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import set_config_context
@@ -22,6 +22,7 @@ from langchain_core.tracers._streaming import _StreamingCallbackHandler
 
 from vista_guard.errors import InputError
 from vista_guard.graph.agent import unstreamed
+from vista_guard.graph.hosts import without_text
 from vista_guard.graph.stream import Passed
 
 TAG = "vista_guard:gated"
@@ -122,7 +123,7 @@ class Words(BaseCallbackHandler, _StreamingCallbackHandler[Any]):
             return
         self._id = self._id or item.id
         text = str(item.text)
-        rest = _without_text(item)
+        rest = without_text(item)
         if rest is not None:
             yield Passed(rest)
         if text:
@@ -135,17 +136,6 @@ class Words(BaseCallbackHandler, _StreamingCallbackHandler[Any]):
         if not text.startswith(self.said):
             raise InputError(_TWICE)
         return text[len(self.said) :]
-
-
-def _without_text(chunk: AIMessageChunk) -> AIMessageChunk | None:
-    """What a chunk brings beside its text: tool calls, reasoning, usage. None when that is nothing."""
-    parts: Any = "" if isinstance(chunk.content, str) else [part for part in chunk.content if _not_text(part)]
-    rest = chunk.model_copy(update={"content": parts, "chunk_position": None})
-    return rest if parts or rest.tool_call_chunks or rest.additional_kwargs or rest.usage_metadata else None
-
-
-def _not_text(part: Any) -> bool:
-    return isinstance(part, dict) and part.get("type") != "text"
 
 
 def quiet(config: RunnableConfig) -> Context:

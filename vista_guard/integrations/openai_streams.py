@@ -10,9 +10,10 @@ from openai.lib.streaming.chat import AsyncChatCompletionStream, ChatCompletionS
 from openai.lib.streaming.responses import AsyncResponseStream, ResponseStream
 from openai.types.responses import ParsedResponse
 
+from vista_guard._pumps import Bridged
 from vista_guard.integrations.openai_chat import FILTERED
 from vista_guard.integrations.openai_surface import Surface, mark, report_of, reports_of
-from vista_guard.integrations.openai_threads import Bridged, read_in_thread
+from vista_guard.integrations.openai_threads import read_in_thread
 from vista_guard.types import TurnReport
 
 Guarding = Callable[[AsyncGenerator[Any, None]], AsyncGenerator[Any, None]]
