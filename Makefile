@@ -1,6 +1,7 @@
 # make demo    set up, and watch a conversation being guarded       make test    set up, and run the tests
 # make check   format, lint, types, layers                          make bench   speed and memory, measured
 # make docs    write the pages that come from the code              make bench-peers   model judges, next to four others
+#                                                                   make bench-load    the proxy under load, about a quarter of an hour
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -8,7 +9,7 @@ BIN := $(VENV)/bin
 BASE := $(VENV)/.base
 DEV := $(VENV)/.dev
 
-.PHONY: demo test check format bench bench-peers docs clean
+.PHONY: demo test check format bench bench-load bench-peers docs clean
 
 demo: $(BASE)
 	$(BIN)/vista-guard demo
@@ -29,6 +30,10 @@ format: $(DEV)
 bench: $(DEV)
 	$(BIN)/pip install -q --disable-pip-version-check -e '.[dev,bench]'
 	$(BIN)/python -m benchmarks
+
+bench-load: $(DEV)
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[dev,bench]'
+	$(BIN)/python -m benchmarks.load
 
 # Each peer has an environment of its own: their dependencies do not agree with each other.
 PEERS := deepeval ragas nemoguardrails openai_guardrails

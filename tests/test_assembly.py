@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -40,6 +42,23 @@ def test_memory_touches_no_disk() -> None:
     with Guard.from_settings(judge=scripted(), store="memory") as guard:
         assert isinstance(guard.parts.knowledge, MemoryKnowledge)
     assert list(Path(os.environ["VISTA_GUARD_DATA_DIR"]).iterdir()) == []
+
+
+def test_the_judge_that_ships_writes_nothing_into_the_users_folders(tmp_path: Path) -> None:
+    # onnxruntime would keep an id of the machine and a queue of what it sends to its makers.
+    program = """
+from vista_guard import Guard
+from vista_guard.testing import assistant, conversation
+with Guard.from_settings(store="memory") as guard:
+    print(guard.check(conversation(assistant("The hall opened in 1925."))).judge.name)
+"""
+    inherited = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
+    homes = {name: str(tmp_path) for name in ("HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME")}
+    environment = {**inherited, **homes, "PYTHONPATH": str(Path(__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr, list(tmp_path.iterdir())) == ("embedded\n", "", [])
 
 
 @pytest.mark.parametrize("wanted", [False, True])

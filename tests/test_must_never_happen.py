@@ -14,7 +14,6 @@ from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableLambda
 from langgraph.checkpoint.sqlite import SqliteSaver
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 
 from tests.conftest import GUIDE, guard_with
@@ -135,32 +134,6 @@ def _graph_agent(answer: str) -> Any:
 
 class TestBlockedTextStaysNowhere:
     """4."""
-
-    def test_not_in_a_sync_checkpoint(self, tmp_path: Path, knowledge: MemoryKnowledge) -> None:
-        file = tmp_path / "checkpoints.sqlite"
-        with SqliteSaver.from_conn_string(str(file)) as saver:
-            agent = guard_with(_scripted(), knowledge).wrap(_graph_agent(LIE).compile(checkpointer=saver))
-            result = agent.invoke(
-                {"messages": [HumanMessage("When did it open?")]},
-                {"configurable": {"thread_id": "t"}},
-                durability="sync",
-            )
-        assert [message.content for message in result["messages"]] == ["When did it open?", MESSAGE]
-        assert result["messages"][-1].id == "draft-1"
-        _assert_nowhere(file, "Zubrowka")
-
-    async def test_not_in_an_async_checkpoint(self, tmp_path: Path, knowledge: MemoryKnowledge) -> None:
-        file = tmp_path / "checkpoints.sqlite"
-        async with AsyncSqliteSaver.from_conn_string(str(file)) as saver:
-            agent = guard_with(_scripted(), knowledge).wrap(_graph_agent(LIE).compile(checkpointer=saver))
-            await agent.ainvoke(
-                {"messages": [HumanMessage("When did it open?")]},
-                {"configurable": {"thread_id": "t"}},
-                durability="sync",
-            )
-            state = await agent.aget_state({"configurable": {"thread_id": "t"}})
-        assert set(state.values) == {"messages"}
-        _assert_nowhere(file, "Zubrowka")
 
     def test_not_in_the_checkpoint_of_a_graph_around_it(self, tmp_path: Path, knowledge: MemoryKnowledge) -> None:
         file = tmp_path / "checkpoints.sqlite"
@@ -320,17 +293,6 @@ class TestConversationsNeverMix:
 class TestBlockBlocksEverywhere:
     """7: a configured block withholds the turn on every surface of this version."""
 
-    def test_a_callable(self, knowledge: MemoryKnowledge) -> None:
-        agent = guard_with(_scripted(), knowledge).wrap(lambda question: LIE)
-        assert agent("When?") == MESSAGE
-
-    async def test_an_async_callable(self, knowledge: MemoryKnowledge) -> None:
-        async def speak(messages: list[dict[str, str]]) -> dict[str, str]:
-            return {"role": "assistant", "content": LIE}
-
-        agent = guard_with(_scripted(), knowledge).wrap(speak)
-        assert await agent([{"role": "user", "content": "When?"}]) == {"role": "assistant", "content": MESSAGE}
-
     def test_a_runnable(self, knowledge: MemoryKnowledge) -> None:
         agent = guard_with(_scripted(), knowledge).wrap(
             RunnableLambda(lambda _: {"answer": LIE, "context": [_document()]})
@@ -339,21 +301,6 @@ class TestBlockBlocksEverywhere:
         assert agent.invoke({"question": "When?"}) == expected
         assert agent.batch([{"question": "When?"}]) == [expected]
         assert list(agent.stream({"question": "When?"})) == [expected]
-
-    async def test_a_runnable_async(self, knowledge: MemoryKnowledge) -> None:
-        agent = guard_with(_scripted(), knowledge).wrap(RunnableLambda(lambda _: AIMessage(LIE, id="m")))
-        assert await agent.ainvoke("When?") == AIMessage(MESSAGE, id="m")
-        assert [chunk async for chunk in agent.astream("When?")] == [AIMessage(MESSAGE, id="m")]
-
-    def test_a_graph(self, knowledge: MemoryKnowledge) -> None:
-        agent = guard_with(_scripted(), knowledge).wrap(_graph_agent(LIE).compile())
-        assert agent.invoke({"messages": [HumanMessage("When?")]})["messages"][-1].content == MESSAGE
-
-    async def test_a_graph_async(self, knowledge: MemoryKnowledge) -> None:
-        agent = guard_with(_scripted(), knowledge).wrap(_graph_agent(LIE).compile())
-        result = await agent.ainvoke({"messages": [HumanMessage("When?")]})
-        assert result["messages"][-1].content == MESSAGE
-        assert result["report"].blocked
 
     @BOTH_DOORS
     async def test_a_check(self, check: Check, knowledge: MemoryKnowledge) -> None:

@@ -82,8 +82,14 @@ async def in_task(make: Callable[[], AsyncIterator[T]], context: Context) -> Asy
     """
 
     async def items() -> AsyncGenerator[T, None]:
-        async for item in make():
-            yield item
+        made = make()
+        try:
+            async for item in made:
+                yield item
+        finally:
+            close = getattr(made, "aclose", None)
+            if close is not None:
+                await close()
 
     ready: asyncio.Queue[tuple[Any, BaseException | None]] = asyncio.Queue(_AHEAD)
     task = asyncio.create_task(_pump(items(), ready), context=context)

@@ -47,6 +47,24 @@ def assemble(
     }
 
 
+def kept_documents(settings: Settings) -> DocumentStore | None:
+    """What `vista-guard documents add` filled, for a guard that keeps nothing else. A Chroma server counts as filled.
+
+    None when nothing was added, or nothing is to be retrieved: Chroma is then not even loaded.
+
+    Raises:
+        StoreError: the folder cannot be opened, or no server answers.
+    """
+    place = settings.chroma_url or _filled_folder(settings)
+    if settings.store == "memory" or not settings.retrieve or place is None:
+        return None
+    from vista_guard.stores.chroma import chroma_client
+    from vista_guard.stores.documents_chroma import ChromaDocuments
+    from vista_guard.stores.embeddings import OnnxEmbedder
+
+    return ChromaDocuments(chroma_client(place, telemetry=settings.telemetry), OnnxEmbedder())
+
+
 def calibrated(policy: Policy, judge: JudgeInfo, table: Path | None) -> Policy:
     """The policy with the thresholds that its `max_false_alarm_rate` needs; any other policy as it is.
 
@@ -100,6 +118,16 @@ def _stores(
     if settings.retrieve and documents is None:
         documents = ChromaDocuments(client, embedder)
     return {"knowledge": knowledge or ChromaKnowledge(client, embedder), "documents": documents}
+
+
+def _filled_folder(settings: Settings) -> Path | None:
+    from vista_guard.stores.locations import default_dir, documents_added
+
+    try:
+        folder = (settings.data_dir or default_dir()).expanduser() / "chroma"
+    except ConfigError:  # Nobody added anything to a home that is not there.
+        return None
+    return folder if documents_added(folder) else None
 
 
 def _report_sinks(settings: Settings) -> tuple[Sink, ...]:

@@ -11,14 +11,14 @@ from uuid import uuid4
 from vista_guard import _bridge
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.protocols import DocumentStore, Judge, KnowledgeStore, Policy, Sink
-from vista_guard.types import Conversation, Document, Persona, Role, Turn, TurnReport
+from vista_guard.types import Conversation, Document, Outcome, Persona, Role, Turn, TurnReport
 
 if TYPE_CHECKING:
     from vista_guard.graph.agent import AnyRunnable
     from vista_guard.graph.build import AnyGraph
     from vista_guard.graph.state import Parts
-    from vista_guard.graph.stream import Gate, Passed
-    from vista_guard.graph.wrap import WrapOptions
+    from vista_guard.graph.stream import Again, Delta, Gate, Passed
+    from vista_guard.graph.surface import WrapOptions
     from vista_guard.settings import Limits
 
 Answer = TypeVar("Answer")
@@ -128,19 +128,26 @@ class Guard:
     def gated(
         self,
         conversation: Conversation,
-        deltas: AsyncIterator[str | Passed],
+        deltas: AsyncIterator[Delta],
         *,
         gate: Gate = "sentence",
         documents: Sequence[Document] | Callable[[Conversation], Sequence[Document]] = (),
+        again: Again | None = None,
+        on_outcome: Callable[[Outcome], None] | None = None,
     ) -> AsyncGenerator[str | Passed | TurnReport, None]:
         """An assistant turn that is being streamed, let out as far as it was judged.
 
         Args:
             conversation: what was said before the turn.
-            deltas: the turn's text as it comes, with the host's other objects (tool calls, usage) as `Passed` among it.
+            deltas: the turn's text as it comes, with the host's other objects (tool calls, usage) as `Passed` among it, and the
+                documents that are found meanwhile as `Found`.
             gate: `sentence` lets each sentence out once its claims passed; `turn` holds all until the whole was judged; `none`
                 lets everything out and judges afterwards, for policies that withhold nothing.
             documents: what the turn leans on, or finds it once the turn is known.
+            again: gives the deltas of another answer, from the draft that was withheld and a note on it; for policies that
+                regenerate. It is called as long as nothing of the draft went out, else the policy's fallback is taken.
+            on_outcome: is told of each claim just before the text that says it goes out, and of none that is withheld or
+                dropped; with `none`, after the text. Spans are places in the text of `deltas`.
 
         Yields text that may be shown and the passed objects, in order, and last of all the report, whose `response` is the text
         that was yielded. Text that was yielded is never taken back. Closing the generator closes `deltas`.
@@ -151,7 +158,9 @@ class Guard:
         """
         from vista_guard.graph.stream import gated
 
-        return gated(self.parts, conversation, deltas, gate=gate, documents=documents)
+        return gated(
+            self.parts, conversation, deltas, gate=gate, documents=documents, again=again, on_outcome=on_outcome
+        )
 
     async def areplay(
         self,
@@ -203,17 +212,23 @@ class Guard:
         """The agent behind the guard: a callable for a callable, a Runnable for a Runnable, a graph for a graph.
 
         Args:
-            agent: takes a text or messages, and answers with a text, a message or a mapping that holds one.
-            documents: finds the documents of a draft, where the agent's answer does not bring them.
+            agent: takes a text or messages, and answers with a text, a message or a mapping that holds one. A generator
+                function, sync or async, yields its answer in pieces, and documents among them.
+            gate: how much of a stream waits for its judgement (see `gated`): `sentence` by default for generator functions
+                and for `stream` and `astream` of a Runnable; a graph's streams always wait for the whole turn.
+            documents: finds the documents of a draft, where the agent's answer does not bring them. With the gate `sentence`
+                it is asked before a word of the draft is known.
             on_report: is told of every report.
             on_block: `replace` delivers the policy's message in place of a withheld turn; `raise` raises `Blocked`.
 
-        A callable's conversation is named by `conversation_id=…` in the call, a Runnable's or graph's by `thread_id`.
+        A callable's conversation is named by `conversation_id=…` in the call, a Runnable's or graph's by `thread_id`. An agent
+        may `interrupt()` for a human where LangGraph runs it, and goes on from there.
 
         Raises:
-            ConfigError: the agent is something else.
+            ConfigError: the agent is something else, or the gate cannot hold what the policy withholds.
         """
-        from vista_guard.graph.wrap import Surface, wrap
+        from vista_guard.graph.surface import Surface
+        from vista_guard.graph.wrap import wrap
 
         return wrap(agent, self.parts, Surface(**options))
 
@@ -222,7 +237,8 @@ class Guard:
 
         Its state has `messages`; `stream_mode="custom"` yields each finding as it is judged; `report` is in its result.
         """
-        from vista_guard.graph.wrap import Surface, graph
+        from vista_guard.graph.surface import Surface
+        from vista_guard.graph.wrap import graph
 
         return graph(agent, self.parts, Surface(**options), checkpointer=checkpointer)
 

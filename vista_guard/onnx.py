@@ -5,6 +5,7 @@ Both the embedded judge and the stores' embeddings build on this; neither import
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -56,6 +57,8 @@ class Encoder:
         Raises:
             ConfigError: a file is missing or is not what it should be.
         """
+        # Else onnxruntime reports its use to its makers, and keeps an id of this machine below the user's cache folder.
+        os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
         from onnxruntime import InferenceSession
         from tokenizers import Tokenizer
 

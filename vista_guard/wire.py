@@ -117,7 +117,7 @@ class _Reader:
         calls = _listed(message.get("tool_calls") or (), "tool_calls")
         self.tools.update(_tool_names(calls))
         if text.strip() or not (calls or message.get("function_call")):
-            documents = _distinct([*brought, *self.pending, *self.shared])
+            documents = distinct([*brought, *self.pending, *self.shared])
             self.turns.append(Turn(role=Role.ASSISTANT, text=text, documents=documents))
         else:
             self.pending += brought
@@ -171,7 +171,7 @@ def _tool_names(calls: Iterable[object]) -> dict[str, str]:
     return names
 
 
-def _distinct(documents: Iterable[Document]) -> tuple[Document, ...]:
+def distinct(documents: Iterable[Document]) -> tuple[Document, ...]:
     """Each document once; one that shares its id with another text gets a numbered id, so evidence stays traceable."""
     seen: dict[str, Document] = {}
     for document in documents:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -20,6 +21,8 @@ PIER = "The old pier was opened in 1889. It is 310 metres long and made of cast 
 @pytest.fixture(autouse=True)
 def _nothing_configured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("VISTA_GUARD_DATA_DIR")
+    for name in ("HOME", "XDG_DATA_HOME"):  # where documents would be that a developer once added
+        monkeypatch.setenv(name, str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
 
 
@@ -66,7 +69,8 @@ def test_json_is_all_there_is_on_stdout() -> None:
         "strict",
         "Der Pier ist 310 m lang – schön!",
     ]
-    environment = {"LC_ALL": "C", "PYTHONPATH": str(Path(__file__).parents[2])}
+    homes = {name: os.environ[name] for name in ("HOME", "XDG_DATA_HOME")}
+    environment = {"LC_ALL": "C", "PYTHONPATH": str(Path(__file__).parents[2]), **homes}
     done = subprocess.run(run, capture_output=True, check=False, env=environment)
     made = TurnReport.model_validate_json(done.stdout)
     assert (done.returncode, done.stderr) == (3, b"")

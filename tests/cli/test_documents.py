@@ -12,8 +12,12 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tests.test_document_files import pdf
+from vista_guard import Guard
 from vista_guard.cli import app
 from vista_guard.cli.documents import documents
+from vista_guard.cli.serve import build_guard
+from vista_guard.stores.locations import default_dir
+from vista_guard.testing import assistant, conversation
 from vista_guard.types import Action, Label, SourceKind, TurnReport
 
 PIER = "The old pier was opened in 1889. It is 310 metres long and made of cast iron."
@@ -24,6 +28,8 @@ GARDEN = "<title>Garden</title><nav>Home</nav><p>The rose garden was planted in 
 @pytest.fixture(autouse=True)
 def _nothing_configured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("VISTA_GUARD_DATA_DIR")
+    for name in ("HOME", "XDG_DATA_HOME"):  # the user's data folder is below
+        monkeypatch.setenv(name, str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
 
 
@@ -299,3 +305,119 @@ def test_a_turn_without_documents_is_verified_against_what_was_added(report: Tur
         "Halls",
     )
     assert supporting.quote.endswith("The whale hall opened in 1925.")
+
+
+TURN = "The whale hall opened in 1925."
+
+
+def anywhere(*arguments: str | Path) -> Result:
+    """A command that is told no place, as nobody told any of them."""
+    return CliRunner().invoke(app, [*map(str, arguments)])
+
+
+def checked() -> TurnReport:
+    result = anywhere("check", "--json", "--policy", "monitor", TURN)
+    assert (result.exit_code, result.stderr) == (0, "")
+    return TurnReport.model_validate_json(result.stdout)
+
+
+def replayed(name: str) -> TurnReport:
+    messages = [{"role": "user", "content": "When?"}, {"role": "assistant", "content": TURN}]
+    Path("log.json").write_text(json.dumps([{"messages": messages}]), encoding="utf-8")
+    assert anywhere("replay", "log.json", "--out", name).exit_code == 0
+    return TurnReport.model_validate_json(Path(name).read_text("utf-8"))
+
+
+def held_against() -> list[tuple[bool, Label]]:
+    """Whether evidence was missing, and the label: for `check`, for `replay`, for `serve` and for the library."""
+    said = conversation(assistant(TURN))
+    reports = [checked(), replayed(f"{len(list(Path().glob('*.out')))}.out")]
+    for guard in (build_guard(judge=None, policy=None, persona=None, data_dir=None), Guard.from_settings()):
+        with guard:
+            reports.append(guard.check(said))
+    return [(report.evidence_missing, report.findings[0].label) for report in reports]
+
+
+UNFOUNDED, FOUNDED = (True, Label.LACKING_EVIDENCE), (False, Label.VERIFIED)
+
+
+def test_every_command_finds_what_was_added_without_being_told_where(
+    shelf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert held_against() == [UNFOUNDED] * 4
+    added = anywhere("documents", "add", shelf)
+    assert (added.exit_code, added.stderr) == (0, "".join(f"added {name}\n" for name in ALL))
+    assert held_against() == [FOUNDED] * 4
+    with monkeypatch.context() as off:
+        off.setenv("VISTA_GUARD_RETRIEVE", "false")
+        assert held_against() == [UNFOUNDED] * 4
+    assert anywhere("documents", "remove", *ALL).exit_code == 0
+    assert held_against() == [UNFOUNDED] * 4
+
+
+def test_a_tenants_documents_are_nobody_elses(shelf: Path) -> None:
+    added = anywhere("documents", "add", shelf, "--tenant", "acme")
+    assert added.stdout == f"4 added; 4 passages written to {default_dir() / 'chroma'} for the tenant acme\n"
+    assert anywhere("documents", "list").stdout == ""
+    assert anywhere("documents", "list", "--tenant", "acme").stdout.count("1 passage ") == 4
+    assert anywhere("documents", "search", "pier", "--tenant", "zoo").stdout == ""
+    assert "pier.txt" in anywhere("documents", "search", "pier", "--tenant", "acme", "--limit", "1").stdout
+    removed = anywhere("documents", "remove", "pier.txt", "--tenant", "zoo")
+    assert (removed.exit_code, removed.stderr) == (
+        2,
+        f"error: there is no document 'pier.txt' in {default_dir() / 'chroma'} for the tenant zoo; "
+        "see: vista-guard documents list --tenant zoo\n",
+    )
+    assert checked().evidence_missing
+    (shelf / "pier.txt").unlink()
+    assert anywhere("documents", "add", shelf, "--prune").stdout.startswith("3 added; ")
+    assert anywhere("documents", "add", shelf, "--tenant", "acme", "--prune").stdout.startswith(
+        "3 unchanged, 1 removed"
+    )
+
+
+@pytest.mark.parametrize("name", ["", "Acme", "a/b", "default", "a b"])
+def test_names_that_no_tenant_can_have(name: str, shelf: Path) -> None:
+    result = anywhere("documents", "add", shelf, "--tenant", name)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"error: {name!r} cannot be a tenant's name: ")
+
+
+COMMAND = """
+import sys
+from vista_guard.cli import main
+sys.argv[0] = "vista-guard"
+try:
+    main()
+finally:
+    print("chromadb" in sys.modules, file=sys.stderr)
+"""
+
+
+def alone(*arguments: str) -> tuple[int | None, str]:
+    """A command in a process of its own: its exit code, and whether Chroma was loaded, behind what it said on stderr."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-c", COMMAND, *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr
+
+
+def test_chroma_is_loaded_only_where_something_was_added(shelf: Path) -> None:
+    assert checked().evidence_missing
+    assert not default_dir().exists()
+    with Guard.from_settings() as guard:  # keeps knowledge there, and looks for documents
+        guard.check(conversation(assistant(TURN), id="c"))
+    anywhere("documents", "add", shelf, "--tenant", "acme")
+    assert (default_dir() / "chroma" / "chroma.sqlite3").is_file()
+    assert alone("check", TURN) == (0, "False\n")
+    anywhere("documents", "add", shelf)
+    assert alone("check", TURN) == (0, "True\n")
+    assert alone("check", TURN, "-d", str(shelf / "pier.txt"), "--policy", "monitor") == (0, "False\n")
+
+
+def test_a_store_that_cannot_be_read_is_not_taken_for_an_empty_one() -> None:
+    folder = default_dir() / "chroma"
+    folder.mkdir(parents=True)
+    (folder / "chroma.sqlite3").write_bytes(b"not a database, whatever its name says")
+    code, error = alone("check", TURN)
+    assert (code, error.startswith(f"error: cannot open Chroma at {folder}: ")) == (1, True)

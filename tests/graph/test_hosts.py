@@ -119,3 +119,22 @@ def test_a_replaced_text_leaves_the_rest_and_the_id(reply: Any, expected: Any) -
 )
 def test_feedback_comes_in_the_requests_own_form(request_: Any, expected: Any) -> None:
     assert with_feedback(request_, "draft", "note") == expected
+
+
+def test_documents_of_the_users_message_and_of_tools_since_ground_the_draft() -> None:
+    note = {"id": "n", "text": "The whale hall opened in 1925."}
+    old = {"id": "old", "text": "The mill burnt down."}
+    talk: list[Any] = [
+        {"role": "user", "content": "And the mill?", "documents": [old]},
+        {"role": "assistant", "content": "It burnt down."},
+        {"role": "user", "content": "When did it open?", "documents": [note]},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}],
+        },
+        {"role": "tool", "tool_call_id": "c", "content": "Entry is free."},
+    ]
+    for request in (talk, {"messages": talk}):
+        read = read_reply(request, "It opened in 1925.")
+        assert [document.text for document in read.documents] == ["The whale hall opened in 1925.", "Entry is free."]

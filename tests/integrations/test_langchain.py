@@ -358,7 +358,7 @@ class TestGates:
         ("options", "policy", "message"),
         [
             ({"gate": "words"}, "balanced", "gate is 'words'; choose none, sentence or turn"),
-            ({"gate": "none"}, "balanced", "the policy 'balanced' withholds"),
+            ({"gate": "none"}, "balanced", "the policy balanced withholds"),
             ({"on_block": "warn"}, "balanced", "on_block is 'warn'"),
         ],
     )

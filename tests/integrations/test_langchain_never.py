@@ -17,8 +17,8 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from tests.conftest import guard_with
-from tests.integrations.test_langchain import ASKED, LIE, TRUTH, ToolModel, agent_of, call, model_of, scripted, search
-from vista_guard import Action, Blocked, Guard, JudgeError, Label, StoreError, TurnReport, Unchecked
+from tests.integrations.test_langchain import ASKED, LIE, TRUTH, ToolModel, agent_of, call, scripted, search
+from vista_guard import Blocked, Guard, Label, StoreError, TurnReport
 from vista_guard.integrations.langchain import VistaGuardMiddleware
 from vista_guard.policies import MESSAGE, build_policy
 from vista_guard.stores.knowledge_memory import MemoryKnowledge
@@ -78,42 +78,6 @@ EVERY_DOOR = pytest.mark.parametrize(
 BOTH_GATES = pytest.mark.parametrize("gate", ["turn", "sentence"])
 
 
-@EVERY_DOOR
-@pytest.mark.parametrize(
-    ("policy", "action", "said"),
-    [("monitor", Action.FLAG, TRUTH), ("balanced", Action.FLAG, TRUTH), ("strict", Action.BLOCK, MESSAGE)],
-)
-async def test_1_no_evidence_is_said(
-    door: Door, gate: Any, policy: str, action: Action, said: str, knowledge: MemoryKnowledge
-) -> None:
-    reports: list[TurnReport] = []
-    messages = await door(
-        agent_of(guard_with(scripted(), knowledge, policy), TRUTH, gate=gate, on_report=reports.append)
-    )
-    assert [(report.evidence_missing, report.decision.action) for report in reports] == [(True, action)]
-    assert messages[-1].content == said
-
-
-@EVERY_DOOR
-@pytest.mark.parametrize(
-    ("judge", "error"),
-    [
-        (ScriptedJudge({LIE: JudgeError("no answer within 10 s")}), "no answer within 10 s"),
-        (ScriptedJudge({LIE: RuntimeError("CUDA on fire")}), "the judge failed: RuntimeError: CUDA on fire"),
-        (ScriptedJudge({LIE: [Verdict(LIE, error="label 'maybe' is none")]}), "label 'maybe' is none"),
-    ],
-)
-async def test_2_a_failing_judge_is_unchecked_and_the_policy_decides(
-    door: Door, gate: Any, judge: ScriptedJudge, error: str, knowledge: MemoryKnowledge
-) -> None:
-    reports: list[TurnReport] = []
-    agent = agent_of(guard_with(judge, knowledge, "strict"), call(), LIE, gate=gate, on_report=reports.append)
-    assert (await door(agent))[-1].content == MESSAGE
-    ((outcome,),) = [report.outcomes for report in reports]
-    assert isinstance(outcome, Unchecked)
-    assert outcome.error == error
-
-
 async def test_2_an_unreadable_store_is_not_less_evidence(knowledge: MemoryKnowledge) -> None:
     class Broken(MemoryKnowledge):
         async def recall(self, *args: Any, **kwargs: Any) -> Any:
@@ -121,35 +85,6 @@ async def test_2_an_unreadable_store_is_not_less_evidence(knowledge: MemoryKnowl
 
     guard = Guard(scripted(), "strict", knowledge=Broken(None))  # type: ignore[arg-type]
     assert (await _ainvoke(agent_of(guard, call(), TRUTH)))[-1].content == MESSAGE
-
-
-@pytest.mark.parametrize("mode", ["values", "updates", "messages", "custom"])
-@pytest.mark.parametrize("tools", [[], [search]], ids=["no tools", "tools"])
-@BOTH_GATES
-async def test_3_unchecked_text_is_in_no_stream(
-    mode: Any, tools: list[Any], gate: Any, knowledge: MemoryKnowledge
-) -> None:
-    def agent() -> Any:
-        middleware = VistaGuardMiddleware(guard_with(scripted(), knowledge), gate=gate)
-        return create_agent(model_of(LIE), tools, middleware=[middleware])
-
-    streams = [list(agent().stream(ASKED, stream_mode=mode, subgraphs=True))]
-    streams.append([chunk async for chunk in agent().astream(ASKED, stream_mode=mode, subgraphs=True)])
-    for stream in streams:
-        if mode == "custom":
-            assert [event["event"] for _, event in stream] == ["finding", "decision", "report"]
-        else:
-            assert "Zubrowka" not in repr(stream)
-        if mode == "messages":
-            assert "".join(message.content for _, (message, _) in stream) == MESSAGE
-
-
-@BOTH_GATES
-async def test_3_unchecked_text_is_in_no_event(gate: Any, knowledge: MemoryKnowledge) -> None:
-    agent = agent_of(guard_with(scripted(), knowledge), call(), LIE, gate=gate)
-    events = [event async for event in agent.astream_events(ASKED, version="v2")]
-    assert MESSAGE in repr(events)
-    assert "Zubrowka" not in repr(events)
 
 
 @EVERY_DOOR
@@ -193,36 +128,6 @@ def _stored(file: Path) -> bytes:
     connection.close()
     cells = [cell if isinstance(cell, bytes) else str(cell).encode() for row in rows for cell in row]
     return b"".join([*cells, *(path.read_bytes() for path in file.parent.iterdir())])
-
-
-@EVERY_DOOR
-async def test_4_nor_in_the_knowledge(door: Door, gate: Any, knowledge: MemoryKnowledge) -> None:
-    judge = ScriptedJudge({LIE: [Verdict("The museum has whales.", needs="whale"), Verdict(LIE, Label.CONTRADICTED)]})
-    messages = await door(agent_of(guard_with(judge, knowledge), call(), LIE, gate=gate))
-    assert messages[-1].content == MESSAGE
-    assert await knowledge.recall("c", persona=None, query="", limit=10) == ()
-
-
-@EVERY_DOOR
-async def test_5_earlier_turns_become_knowledge_only_when_verified(
-    door: Door, gate: Any, knowledge: MemoryKnowledge
-) -> None:
-    again = "As I said, 1925."
-    judge = ScriptedJudge(
-        {
-            TRUTH: [Verdict(TRUTH, Label.OUT_OF_SCOPE)],
-            "It has two floors.": [Verdict("The hall has two floors.", needs="floors")],
-            again: [Verdict("It opened in 1925.", needs="1925"), Verdict("It has floors.", needs="two floors")],
-        }
-    )
-    past = [HumanMessage("Hi"), AIMessage(TRUTH), HumanMessage("And?"), AIMessage("It has two floors.")]
-    reports: list[TurnReport] = []
-    agent = agent_of(guard_with(judge, knowledge), again, gate=gate, on_report=reports.append)
-    messages = await door(agent, {"messages": [*past, *ASKED["messages"]]})
-    assert [message.content for message in messages[:4]] == [message.content for message in past]
-    (report,) = reports
-    assert [finding.label for finding in report.findings] == [Label.VERIFIED, Label.LACKING_EVIDENCE]
-    judge.assert_spent()
 
 
 class _Echo(ToolModel):

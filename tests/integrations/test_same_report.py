@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import openai
@@ -11,10 +11,12 @@ from langchain.agents import create_agent
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableLambda
+from langgraph.graph import START, MessagesState, StateGraph
 
 from tests.integrations.proxy.serving import Kept, serving
 from vista_guard import Guard, TurnReport
 from vista_guard.integrations.langchain import VistaGuardMiddleware
+from vista_guard.integrations.langgraph import guard_node
 from vista_guard.integrations.openai import guarded
 from vista_guard.integrations.proxy.app import build_app
 from vista_guard.integrations.proxy.settings import ProxySettings
@@ -85,6 +87,36 @@ def callable_agent(guard: Guard, server: ScriptedChatServer, on_report: Any) -> 
     assert wrapped(str(QUESTION["content"])) == TURN
 
 
+def generator(guard: Guard, server: ScriptedChatServer, on_report: Any) -> None:
+    def words(question: Any) -> Iterator[Any]:
+        yield from found(question)
+        yield from (TURN[start : start + 7] for start in range(0, len(TURN), 7))
+
+    assert "".join(guard.wrap(words, on_report=on_report)(str(QUESTION["content"]))) == TURN
+
+
+def runnable_stream(guard: Guard, server: ScriptedChatServer, on_report: Any) -> None:
+    chat = GenericFakeChatModel(messages=iter([AIMessage(TURN)]))
+    agent = guard.wrap(chat, on_report=on_report, documents=found)
+    assert "".join(chunk.content for chunk in agent.stream([("user", QUESTION["content"])])) == TURN
+
+
+def node(gate: Any) -> Callable[..., None]:
+    def run(guard: Guard, server: ScriptedChatServer, on_report: Any) -> None:
+        chat = GenericFakeChatModel(messages=iter([AIMessage(TURN)]))
+
+        def answer(state: MessagesState) -> Any:
+            return {"messages": [chat.invoke(state["messages"])]}
+
+        builder = StateGraph(MessagesState)
+        builder.add_node("answer", guard_node(guard, answer, gate=gate, on_report=on_report, documents=found))
+        builder.add_edge(START, "answer")
+        asked: Any = {"messages": [("user", QUESTION["content"])]}
+        list(builder.compile().stream(asked, stream_mode="messages"))
+
+    return run
+
+
 def runnable(guard: Guard, server: ScriptedChatServer, on_report: Any) -> None:
     agent = guard.wrap(RunnableLambda(lambda _: AIMessage(TURN)), on_report=on_report, documents=found)
     agent.invoke({"messages": [("user", QUESTION["content"])]})
@@ -150,8 +182,12 @@ WAYS: dict[str, Callable[..., Any]] = {
     "gated by sentence, letter by letter": gated("sentence", 1),
     "observed": gated("none", 7),
     "callable": told(callable_agent),
+    "generator function": told(generator),
     "Runnable": told(runnable),
+    "Runnable, streamed": told(runnable_stream),
     "LangGraph": told(graph),
+    "node of a LangGraph by turn": told(node("turn")),
+    "node of a LangGraph by sentence": told(node("sentence")),
     "middleware by turn": told(middleware("turn")),
     "middleware by sentence": told(middleware("sentence")),
     "OpenAI client": told(client(stream=False)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,7 @@ from vista_guard.cli.errors import BLOCKED, exit_codes
 
 if TYPE_CHECKING:
     from vista_guard.guard import Guard
+    from vista_guard.settings import Settings
     from vista_guard.types import Conversation, TurnReport
 
 
@@ -42,7 +44,8 @@ def check(
     data_dir: Annotated[
         Path | None,
         typer.Option(
-            metavar="FOLDER", help="Where knowledge is kept.  [default: from the settings, else nothing is kept]"
+            metavar="FOLDER",
+            help="Where knowledge and documents are.  [default: from the settings, else no knowledge is kept]",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON and nothing else.")] = False,
@@ -50,26 +53,21 @@ def check(
     """Check one assistant turn.
 
     Takes the turn apart into claims, verifies each against the documents and shows what was found, what was decided
-    and what would be delivered. Exits with 0 when the turn is delivered, 3 when it is blocked, 2 for wrong usage or
-    input, 1 for other failures.
+    and what would be delivered. A turn without documents is held against those of `vista-guard documents add`. Exits
+    with 0 when the turn is delivered, 3 when it is blocked, 2 for wrong usage or input, 1 for other failures.
     """
     with exit_codes():
         import asyncio
 
         from vista_guard.cli.inputs import conversation_to_check
-        from vista_guard.guard import Guard
         from vista_guard.settings import Settings
 
         configured = Settings.load()
         given = conversation_to_check(
             text, documents=document or (), conversation=conversation, document_chars=configured.limits.document_chars
         )
-        stores: dict[str, Any] = {}
-        if data_dir is not None:
-            stores = {"data_dir": data_dir}
-        elif not configured.model_fields_set & {"store", "data_dir", "chroma_url"}:
-            stores = {"store": "memory"}
-        report = asyncio.run(_report(Guard.from_settings(judge=judge, policy=policy, persona=persona, **stores), given))
+        named = {"judge": judge, "policy": policy, "persona": persona}
+        report = asyncio.run(_report(_guard(configured, data_dir, given, named), given))
         show(report, as_json=as_json)
     if report.blocked:
         raise typer.Exit(BLOCKED)
@@ -85,6 +83,20 @@ def show(report: TurnReport, *, as_json: bool) -> None:
     from vista_guard.cli.render import report_view
 
     Console(highlight=False).print(report_view(report))
+
+
+def _guard(configured: Settings, data_dir: Path | None, given: Conversation, named: Mapping[str, Any]) -> Guard:
+    """A guard that keeps knowledge only where it was told a place, and looks for documents only where a turn brings none."""
+    from vista_guard.assembly import kept_documents
+    from vista_guard.guard import Guard
+    from vista_guard.types import Role
+
+    if data_dir is not None:
+        return Guard.from_settings(**named, data_dir=data_dir)
+    if configured.model_fields_set & {"store", "data_dir", "chroma_url"}:
+        return Guard.from_settings(**named)
+    bare = any(turn.role is Role.ASSISTANT and not turn.documents for turn in given.turns)
+    return Guard.from_settings(**named, store="memory", documents=kept_documents(configured) if bare else None)
 
 
 async def _report(guard: Guard, conversation: Conversation) -> TurnReport:

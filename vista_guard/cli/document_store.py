@@ -31,17 +31,26 @@ class Location:
 
     place: str | Path
     settings: Settings
+    tenant: str | None = None
+    """Whose documents are meant; None for those that belong to no tenant."""
 
     def __str__(self) -> str:
-        return str(self.place)
+        return str(self.place) if self.tenant is None else f"{self.place} for the tenant {self.tenant}"
+
+    @property
+    def options(self) -> str:
+        """What to repeat on the command line."""
+        return f" --tenant {self.tenant}" if self.tenant else ""
 
     @classmethod
-    def configured(cls, data_dir: Path | None, chroma_url: str | None) -> Location:
+    def configured(cls, data_dir: Path | None, chroma_url: str | None, tenant: str | None = None) -> Location:
         """Where the guard looks with the same settings.
 
         Raises:
-            ConfigError: both were given, or the settings keep everything in memory.
+            ConfigError: both places were given, the settings keep everything in memory, or no tenant has such a name.
         """
+        if tenant is not None:
+            _expect_tenant(tenant)
         if data_dir is not None and chroma_url is not None:
             raise ConfigError("--data-dir and --chroma-url are two places; give one")
         given: dict[str, Any] = {"data_dir": data_dir, "chroma_url": chroma_url}
@@ -49,10 +58,10 @@ class Location:
         if settings.store == "memory":
             raise ConfigError('the setting store is "memory", which keeps no documents; set it to "chroma"')
         if settings.chroma_url:
-            return cls(settings.chroma_url, settings)
-        from vista_guard.stores.locations import data_dir as default_folder
+            return cls(settings.chroma_url, settings, tenant)
+        from vista_guard.stores.locations import default_dir
 
-        return cls((settings.data_dir or default_folder()).expanduser() / "chroma", settings)
+        return cls((settings.data_dir or default_dir()).expanduser() / "chroma", settings, tenant)
 
     @property
     def exists(self) -> bool:
@@ -74,7 +83,7 @@ class Location:
             data_dir(self.place.parent)
         store = ChromaDocuments(chroma_client(self.place, telemetry=self.settings.telemetry), OnnxEmbedder())
         try:
-            yield store
+            yield store if self.tenant is None else store.of_tenant(self.tenant)
         finally:
             await store.aclose()
 
@@ -91,7 +100,7 @@ class Location:
             return {one: await store.delete(one) for one in dict.fromkeys(ids)}
 
     async def searched(self, text: str, limit: int | None) -> list[FoundPassage]:
-        """What the guard would retrieve for `text`, best first."""
+        """What the guard would retrieve of these documents for `text`, best first."""
         self._expect_store()
         async with self.opened() as store:
             found = await store.search(text, limit or self.settings.limits.retrieved)
@@ -105,8 +114,18 @@ class Location:
     def _expect_store(self) -> None:
         if not self.exists:
             raise InputError(
-                f"there is no document store at {self}; make one with: vista-guard documents add FOLDER_OR_FILE"
+                f"there is no document store at {self.place}; make one with: "
+                f"vista-guard documents add FOLDER_OR_FILE{self.options}"
             )
+
+
+def _expect_tenant(name: str) -> None:
+    from vista_guard.integrations.proxy.settings import check_tenant
+
+    try:
+        check_tenant(name)
+    except ValueError as exc:
+        raise ConfigError(str(exc)) from exc
 
 
 def _cosines(text: str, found: Sequence[Passage]) -> list[float]:

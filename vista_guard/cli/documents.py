@@ -30,6 +30,12 @@ DataDir = Annotated[
 ChromaUrl = Annotated[
     str | None, typer.Option(metavar="URL", help="A Chroma server, http://HOST:PORT.  [default: from the settings]")
 ]
+Tenant = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="Only this tenant's own documents, which no other tenant's turns are held against."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one line for each.")]
 
 
@@ -44,6 +50,7 @@ def add(
     ] = False,
     max_mb: Annotated[float, typer.Option(metavar="MB", min=0, help="Largest file that is read.")] = 50,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Read everything, write nothing.")] = False,
+    tenant: Tenant = None,
     data_dir: DataDir = None,
     chroma_url: ChromaUrl = None,
 ) -> None:
@@ -60,7 +67,7 @@ def add(
         from vista_guard.cli.document_store import Location
         from vista_guard.cli.documents_add import Adding, collect
 
-        location = Location.configured(data_dir, chroma_url)
+        location = Location.configured(data_dir, chroma_url, tenant)
         adding = Adding(
             collect(places, prefix), location, max_bytes=int(max_mb * 1_000_000), prune=prune, dry_run=dry_run
         )
@@ -70,14 +77,16 @@ def add(
 
 
 @documents.command("list")
-def list_documents(as_json: AsJson = False, data_dir: DataDir = None, chroma_url: ChromaUrl = None) -> None:
+def list_documents(
+    as_json: AsJson = False, tenant: Tenant = None, data_dir: DataDir = None, chroma_url: ChromaUrl = None
+) -> None:
     """List what is stored: id, number of passages, title."""
     with exit_codes():
         import asyncio
 
         from vista_guard.cli.document_store import Location, counted
 
-        location = Location.configured(data_dir, chroma_url)
+        location = Location.configured(data_dir, chroma_url, tenant)
         found = asyncio.run(location.listed())
         if not found:
             typer.echo(f"there are no documents in {location}", err=True)
@@ -92,6 +101,7 @@ def list_documents(as_json: AsJson = False, data_dir: DataDir = None, chroma_url
 @documents.command()
 def remove(
     ids: Annotated[list[str], typer.Argument(metavar="ID", help="As `list` shows them.")],
+    tenant: Tenant = None,
     data_dir: DataDir = None,
     chroma_url: ChromaUrl = None,
 ) -> None:
@@ -101,14 +111,15 @@ def remove(
 
         from vista_guard.cli.document_store import Location, counted
 
-        location = Location.configured(data_dir, chroma_url)
+        location = Location.configured(data_dir, chroma_url, tenant)
         counts = asyncio.run(location.removed(ids))
         for one, count in counts.items():
             if count:
                 _print(f"removed {one} ({counted(count, 'passage')})")
             else:
                 typer.echo(
-                    f"error: there is no document {one!r} in {location}; see: vista-guard documents list", err=True
+                    f"error: there is no document {one!r} in {location}; see: vista-guard documents list{location.options}",
+                    err=True,
                 )
     if not all(counts.values()):
         raise typer.Exit(WRONG_INPUT)
@@ -121,6 +132,7 @@ def search(
         int | None, typer.Option(metavar="N", min=1, help="Most passages.  [default: limits.retrieved, as the guard]")
     ] = None,
     as_json: AsJson = False,
+    tenant: Tenant = None,
     data_dir: DataDir = None,
     chroma_url: ChromaUrl = None,
 ) -> None:
@@ -136,7 +148,7 @@ def search(
 
         if not text.strip():
             raise InputError("TEXT is empty; give what to search for")
-        location = Location.configured(data_dir, chroma_url)
+        location = Location.configured(data_dir, chroma_url, tenant)
         found = asyncio.run(location.searched(text, limit))
         if not found:
             typer.echo(f"there are no documents in {location}", err=True)

@@ -154,9 +154,6 @@ class Adding:
         settings = self._location.settings
         if not settings.retrieve:
             self._tell("note: the setting retrieve is off, so the guard does not look for documents")
-        elif not settings.model_fields_set & {"store", "data_dir", "chroma_url"}:
-            folder = Path(self._location.place).parent
-            self._tell(f'to verify against them: vista-guard check --data-dir "{folder}" TEXT')
 
     def _changed(self, outcome: str, name: str) -> None:
         """What a dry run would do is its result; else it is progress."""

@@ -62,17 +62,28 @@ def replay(
     """Judge every assistant turn of a log.
 
     Writes one report a line, as soon as it is there. Stopped by Ctrl-C, a full disk or a kill, the same command goes
-    on where it stopped. Knowledge lives in memory: no store is touched. Exits with 0 when all was judged, 2 for wrong
-    usage or input (also when single entries of the log could not be read), 1 for other failures and when the judge's
-    budget is spent, 130 after Ctrl-C.
+    on where it stopped. Turns without documents are held against those of `vista-guard documents add`. Knowledge lives
+    in memory: nothing is written to a store. Exits with 0 when all was judged, 2 for wrong usage or input (also when
+    single entries of the log could not be read), 1 for other failures and when the judge's budget is spent, 130 after
+    Ctrl-C.
     """
     with exit_codes():
+        from vista_guard.assembly import kept_documents
         from vista_guard.guard import Guard
+        from vista_guard.settings import Settings
 
         given: dict[str, Any] = {} if cache is None else {"judge_cache": cache}
         if max_cost is not None:
             given["model"] = {"budget": {"run": {"cost": max_cost}}}
-        guard = Guard.from_settings(judge=judge, policy=policy, persona=persona, store="memory", reports=None, **given)
+        guard = Guard.from_settings(
+            judge=judge,
+            policy=policy,
+            persona=persona,
+            store="memory",
+            documents=kept_documents(Settings.load()),
+            reports=None,
+            **given,
+        )
         raise typer.Exit(
             run(guard, log, out, claims=claims, concurrency=concurrency, log_format=log_format, limit=limit)
         )

@@ -43,6 +43,9 @@ def serve(
         Gate | None,
         typer.Option(help="What of a stream is held back until judged.  [default: from the settings, else sentence]"),
     ] = None,
+    off: Annotated[
+        bool, typer.Option("--off", help="For emergencies: let everything pass unjudged, and say so in a header.")
+    ] = False,
     judge: Annotated[
         str | None, typer.Option(metavar="NAME", help="Who judges.  [default: from the settings, else embedded]")
     ] = None,
@@ -79,7 +82,7 @@ def serve(
         from vista_guard.integrations.proxy.security import check_exposure
         from vista_guard.integrations.proxy.settings import ProxySettings
 
-        given = {"upstream": upstream, "host": host, "port": port, "gate": gate}
+        given = {"upstream": upstream, "host": host, "port": port, "gate": gate, "off": off or None}
         settings = ProxySettings.load(**{name: value for name, value in given.items() if value is not None})
         check_exposure(settings, allow_anonymous=allow_anonymous)
         with listening(settings) as listener:
@@ -230,7 +233,9 @@ class WithoutQuery(logging.Filter):
 def _greeting(settings: ProxySettings, guard: Guard, listener: socket.socket) -> str:
     host = f"[{settings.host.strip('[]')}]" if ":" in settings.host else settings.host
     who = f"tenants with keys: {len(settings.keys)}" if settings.keys else "no keys: whoever can connect may call"
+    where = f"guarding {settings.upstream} on http://{host}:{listener.getsockname()[1]}/v1"
+    if settings.off:
+        return f"NOT {where} (OFF: NOTHING IS JUDGED; {who})"
     return (
-        f"guarding {settings.upstream} on http://{host}:{listener.getsockname()[1]}/v1 (gate {settings.gate}, policy "
-        f"{guard.parts.policy.name}, judge {guard.parts.judge.info.name}; {who})"
+        f"{where} (gate {settings.gate}, policy {guard.parts.policy.name}, judge {guard.parts.judge.info.name}; {who})"
     )

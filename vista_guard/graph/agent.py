@@ -6,6 +6,7 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import Context, copy_context
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, cast
@@ -89,6 +90,13 @@ def in_place(call: AgentCall, host: RunnableConfig) -> AgentCall:
     )
 
 
+def silent_context(config: RunnableConfig) -> Context:
+    """A context in which nothing that runs is shown by the host."""
+    # A copy: LangChain takes the settings out of its own again on leaving it.
+    with set_config_context(unstreamed(config)) as context:
+        return context.run(copy_context)
+
+
 def _run_quietly(config: RunnableConfig, call: Callable[[], Any]) -> Any:
     # LangChain merges what it is passed with the settings of the surrounding run, so it is these that must be silent.
     with set_config_context(unstreamed(config)) as context, _handing_over():
@@ -146,6 +154,26 @@ def agent_node(
         return finish(work, asked, await work.call.asynchronous(asked, config), started)
 
     return Node("agent", node, anode)
+
+
+def speaker_node(find_documents: FindDocuments | None) -> Node:
+    """The node for an agent that may answer the note on its draft by something that is no turn, such as a tool call.
+
+    Its reply is a mapping whose `messages` are empty then.
+    """
+    node = agent_node(lambda state, _: cast(Work, state["guard"]), lambda _: {}, find_documents)
+
+    def speaking(update: dict[str, Any]) -> dict[str, Any]:
+        work: Work = update["guard"]
+        return update if work.reply.get("messages", True) else {"guard": work.with_(spoke=False)}
+
+    def ask(state: Any, config: RunnableConfig) -> dict[str, Any]:
+        return speaking(node.invoke(state, config))
+
+    async def aask(state: Any, config: RunnableConfig) -> dict[str, Any]:
+        return speaking(await node.ainvoke(state, config))
+
+    return Node("agent", ask, aask)
 
 
 def _with_draft(work: Work, reply: Any, draft: Draft, find_documents: FindDocuments | None) -> Work:

@@ -70,8 +70,16 @@ def read_reply(request: Any, reply: Any) -> Draft:
     """
     draft = _read_reply(request, reply)
     known = {document.id for document in draft.documents}
-    asked_with = _documents_of(request) if isinstance(request, Mapping) else ()
-    return Draft(draft.text, (*draft.documents, *(document for document in asked_with if document.id not in known)))
+    return Draft(draft.text, (*draft.documents, *(found for found in _asked_with(request) if found.id not in known)))
+
+
+def _asked_with(request: Any) -> tuple[Document, ...]:
+    """Documents that came with the request: under a key of its own, with the user's message, or from tools that ran since."""
+    if isinstance(request, Mapping):
+        return (*read_documents(request), *_asked_with(request.get("messages") or ()))
+    if isinstance(request, Sequence) and not isinstance(request, str) and request:
+        return _conversation([*request, AIMessage("-")]).turns[-1].documents
+    return ()
 
 
 def _read_reply(request: Any, reply: Any) -> Draft:
@@ -149,7 +157,7 @@ def _read_mapping(request: Mapping[str, Any]) -> Conversation:
 
 
 def _read_reply_mapping(request: Any, reply: Mapping[str, Any]) -> Draft:
-    documents = _documents_of(reply)
+    documents = read_documents(reply)
     if "messages" in reply:
         new = _new_messages(request, reply["messages"])
         draft = _last_turn(new)
@@ -203,20 +211,22 @@ def _artifact_documents(message: Any) -> list[Document]:
         or isinstance(message.artifact, str)
     ):
         return []
-    return [_document(item) for item in message.artifact if isinstance(item, LangChainDocument)]
+    return [read_document(item) for item in message.artifact if isinstance(item, LangChainDocument)]
 
 
-def _documents_of(mapping: Mapping[str, Any]) -> tuple[Document, ...]:
+def read_documents(mapping: Mapping[str, Any]) -> tuple[Document, ...]:
+    """The documents that a request or an answer brings under one of the keys for them."""
     for key in DOCUMENT_KEYS:
         value = mapping.get(key)
         if isinstance(value, str) and value.strip():
             return (to_document(value),)
         if isinstance(value, Sequence) and not isinstance(value, str) and value:
-            return tuple(_document(item) for item in value)
+            return tuple(read_document(item) for item in value)
     return ()
 
 
-def _document(item: object) -> Document:
+def read_document(item: object) -> Document:
+    """A document from LangChain's, or from a text or mapping."""
     if not isinstance(item, LangChainDocument):
         return to_document(item)
     metadata = {

@@ -14,12 +14,13 @@ from typing import Literal
 from vista_guard.errors import ConfigError
 from vista_guard.graph.limits import check_limits
 from vista_guard.graph.state import Parts
+from vista_guard.graph.stream_again import Again, regenerates, withholds
 from vista_guard.graph.stream_delivery import Delivery
 from vista_guard.graph.stream_judging import Judging
 from vista_guard.graph.stream_sentence import SentenceGate
-from vista_guard.graph.stream_source import Passed, Source, close
-from vista_guard.protocols import Policy
-from vista_guard.types import Action, Claim, Conversation, Document, Finding, Label, Outcome, TurnReport, Unchecked
+from vista_guard.graph.stream_source import Delta, Found, Passed, Source, close
+from vista_guard.graph.stream_turn import whole
+from vista_guard.types import Conversation, Document, Finding, Outcome, TurnReport, Unchecked
 
 Gate = Literal["none", "sentence", "turn"]
 """How much of a turn waits for its judgement: nothing, the sentence that is written, or all of it."""
@@ -33,21 +34,31 @@ Streamed = str | Passed | TurnReport
 async def gated(
     parts: Parts,
     conversation: Conversation,
-    deltas: AsyncIterator[str | Passed],
+    deltas: AsyncIterator[Delta],
     *,
     gate: Gate = "sentence",
     documents: Documents = (),
+    again: Again | None = None,
+    on_outcome: Callable[[Outcome], None] | None = None,
 ) -> AsyncGenerator[Streamed, None]:
     """Yields text that may be shown, the host's own objects in their places among it, and last the report.
 
     Args:
         parts: the guard's collaborators.
         conversation: what was said before the turn.
-        deltas: the turn as it comes; closed when the reader leaves or a sentence is withheld.
+        deltas: the turn as it comes, with the documents that are `Found` meanwhile, which nobody is shown; closed when the
+            reader leaves or a sentence is withheld.
         gate: `sentence` lets each sentence through once its claims passed, and withholds from the first that does not;
             `turn` holds everything until the whole turn was judged; `none` holds nothing, and the report only tells.
-        documents: of the turn. A callable is asked once, in a thread: for `sentence` before anything of the turn is known
-            (the turn is the conversation's last, and empty), else with the whole turn.
+        documents: of the turn. A callable is asked once a draft, in a thread: for `sentence` before anything of the turn is
+            known (the turn is the conversation's last, and empty), else with the whole turn.
+        again: asks the agent again, for a policy that regenerates. It takes the draft that was withheld (with `sentence`, up to
+            the end of the sentence that was) and the note on it, and gives the next answer as it comes. It is called as long as
+            the policy has attempts left, no text went out and nothing binding came; else, and where it fails before the first
+            word, the policy's fallback is taken. Until then nothing of a draft goes out, the host's objects included.
+
+        on_outcome: is told of each claim just before the text that says it goes out, and of none that is withheld or
+            dropped; with `none`, after the text. Spans are places in the text of `deltas`.
 
     A reader who leaves, and an upstream that fails, end the turn without a report: nothing of it is remembered, since nobody
     knows how much was read. Said again as history, it is judged as any earlier turn.
@@ -57,7 +68,7 @@ async def gated(
         InputError: the conversation is over a limit; with `turn`, the turn itself is.
         Exception: what upstream raised, as it was, after the sentences that were complete by then.
     """
-    run = {"none": _observed, "sentence": _by_sentence, "turn": _whole}.get(gate)
+    run = {"none": _observed, "sentence": _by_sentence, "turn": whole}.get(gate)
     try:
         if run is None:
             raise ConfigError(f"gate is {gate!r}; choose none, sentence or turn")
@@ -66,86 +77,58 @@ async def gated(
                 f"gate is none, and the policy {parts.policy.name} withholds: what is out cannot be withheld. Choose the gate "
                 "sentence or turn, or the policy monitor"
             )
-        judging = Judging(parts, conversation, documents)
+        judging = Judging(parts, conversation, documents, on_outcome=on_outcome)
         check_limits(judging.draft(""), parts.limits)
-        async with aclosing(run(judging, deltas)) as pieces:
+        asking = again if again is not None and regenerates(parts.policy) else None
+        async with aclosing(run(judging, deltas, asking)) as pieces:
             async for piece in pieces:
                 yield piece
     finally:
         await close(deltas)
 
 
-async def _by_sentence(judging: Judging, deltas: AsyncIterator[str | Passed]) -> AsyncGenerator[Streamed, None]:
+async def _by_sentence(
+    judging: Judging, deltas: AsyncIterator[Delta], again: Again | None
+) -> AsyncGenerator[Streamed, None]:
     source = Source(deltas)
-    delivery = Delivery(source, judging.parts.limits.turn_chars)
+    delivery = Delivery(source, judging.parts.limits.turn_chars, hold=again is not None)
     source.start(delivery.pass_on)
-    gate = SentenceGate(judging, source, delivery)
+    gate = SentenceGate(judging, source, delivery, again)
     keeper = asyncio.create_task(gate.run(), name="vista-guard stream: gate")
     try:
         async for piece in delivery.pieces():
-            yield piece
+            if isinstance(piece, (Finding, Unchecked)):
+                judging.tell((piece,))
+            else:
+                yield piece
         yield await keeper
     finally:
         keeper.cancel()
-        await source.aclose()
+        await gate.aclose()
         await asyncio.wait((keeper,))
+        await gate.aclose()
         if not keeper.cancelled():
             keeper.exception()  # looked at: who leaves early does not hear of it
 
 
-async def _whole(judging: Judging, deltas: AsyncIterator[str | Passed]) -> AsyncGenerator[Streamed, None]:
-    text, held = "", list[tuple[int, Passed]]()
-    async for delta in deltas:
-        if not isinstance(delta, Passed):
-            text += delta
-            if len(text) > judging.parts.limits.turn_chars:
-                break
-        elif text:
-            held.append((len(text), delta))
-        else:
-            yield delta
-    await close(deltas)
-    check_limits(judging.draft(text), judging.parts.limits)
-    await judging.find_documents(text)
-    report = await judging.whole(text)
-    if report.response != text and report.response:
-        yield report.response
-    place = 0
-    for end, passed in [] if report.blocked else held:
-        if report.response == text and text[place:end]:
-            yield text[place:end]
-        yield passed
-        place = end
-    if report.response == text and text[place:]:
-        yield text[place:]
-    yield report
-
-
-async def _observed(judging: Judging, deltas: AsyncIterator[str | Passed]) -> AsyncGenerator[Streamed, None]:
+async def _observed(
+    judging: Judging,
+    deltas: AsyncIterator[Delta],
+    again: Again | None,  # a policy that would ask again is none that only looks on
+) -> AsyncGenerator[Streamed, None]:
     text = ""
     async for delta in deltas:
-        if not isinstance(delta, Passed):
+        if isinstance(delta, Found):
+            judging.learn(delta.documents)
+            continue
+        if isinstance(delta, str):
             text += delta
         if delta != "":
             yield delta
     await judging.find_documents(text)
-    yield await judging.whole(text, deliver=True)
+    work = await judging.whole(text)
+    judging.tell(work.outcomes)
+    yield await judging.stored(work.with_(response=text))
 
 
-def withholds(policy: Policy) -> bool:
-    """Whether a policy would withhold or mend any turn: it is asked about one of each kind."""
-    claim = Claim(id="t0.c1", text="?")
-    found: list[Outcome] = [Unchecked(claim=claim, error="?")]
-    found += [
-        Finding(claim=claim, label=label, confidence=confidence, reason="?")
-        for label in Label
-        for confidence in (0.0, 0.5, 1.0)
-    ]
-    return any(
-        policy([outcome], evidence_missing=missing).action in (Action.REPAIR, Action.BLOCK)
-        for outcome in found
-        for missing in (False, True)
-    )
-
-
-__all__ = ["Documents", "Gate", "Passed", "Streamed", "gated", "withholds"]
+__all__ = ["Again", "Delta", "Documents", "Found", "Gate", "Passed", "Streamed", "gated", "regenerates", "withholds"]

@@ -37,6 +37,11 @@ class Memo:
         self._complete = True
         self._findings = {text: known for text, known in self._findings.items() if isinstance(known[1], Finding)}
 
+    def renew(self) -> None:
+        """There is new evidence: it may support what lacked support, and contradict what had it."""
+        self._checks.clear()
+        self._findings.clear()
+
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
         """As the judge's own. The last sentence was judged before it was known to be the last."""
         if self._claims is None or self._claims[0] != turn.text:

@@ -7,6 +7,7 @@ import re
 from vista_guard.graph.decide import decide
 from vista_guard.graph.repair import refuse, why
 from vista_guard.graph.state import Work, silent
+from vista_guard.graph.stream_again import Again, NoAnswer, ask_again, broke_off
 from vista_guard.graph.stream_delivery import Delivery
 from vista_guard.graph.stream_judging import Judging
 from vista_guard.graph.stream_sentences import Sentences
@@ -19,11 +20,17 @@ _UNREADABLE = re.compile("[\x00\ud800-\udfff]")
 class SentenceGate:
     """Judges what came since it last looked, lets through what passed, and ends with the report."""
 
-    def __init__(self, judging: Judging, source: Source, delivery: Delivery) -> None:
-        self._judging = judging
+    def __init__(self, judging: Judging, source: Source, delivery: Delivery, again: Again | None = None) -> None:
         self._policy = judging.parts.policy
-        self._source = source
         self._out = delivery
+        self._again = again
+        self._rejected: tuple[Work, int] | None = None
+        """The draft that this one takes the place of, and the end of the sentence that did not pass."""
+        self._begin(judging, source)
+
+    def _begin(self, judging: Judging, source: Source) -> None:
+        self._judging = judging
+        self._source = source
         self._sentences = Sentences(judging.parts.limits.turn_chars)
         self._judged = 0
         self._ahead: tuple[int, Work | None] = (0, None)
@@ -41,7 +48,12 @@ class SentenceGate:
         finally:
             self._out.end()
 
+    async def aclose(self) -> None:
+        """Closes upstream."""
+        await self._source.aclose()
+
     async def _step(self) -> TurnReport | None:
+        self._learn()
         source, complete = self._source, self._source.complete
         text = source.text
         self._sentences.grow(text, complete=complete)
@@ -52,10 +64,27 @@ class SentenceGate:
             work = await self._judge(text, waiting)
             return await self._let_through(work, [end for end in waiting if end <= self._judged])
         if source.error is not None:
-            raise source.error
+            return await self._fail(source.error)
         if not await self._look_ahead(text):
             await source.news()
         return None
+
+    async def _fail(self, error: BaseException) -> TurnReport:
+        """Upstream failed. Of an answer that it was asked for again nobody has to know."""
+        if self._rejected is None or self._out.said:
+            self._out.commit()
+            raise error
+        decided, end = self._rejected
+        self._judging.warn(broke_off(error))
+        decided = self._judging.accounted(decided).with_(attempts=decided.attempts)
+        return await self._withhold(decided, decided, end)
+
+    def _learn(self) -> bool:
+        """Takes in what was found since it last looked; a verdict that did not know of it does not count."""
+        new = self._judging.learn(self._source.take_found())
+        if new:
+            self._ahead = (0, None)
+        return new
 
     async def _look_ahead(self, text: str) -> bool:
         """Judges a sentence that most likely ended, while the word that makes it sure is on its way."""
@@ -77,19 +106,49 @@ class SentenceGate:
         end, work = self._ahead
         if work is None or end not in ends:
             end, work = ends[-1], await self._judging.judged(text[: ends[-1]], complete=False)
+        while self._learn():
+            work = await self._judging.judged(text[:end], complete=False)
         self._judged = end
         return work
 
     async def _let_through(self, work: Work, ends: list[int]) -> TurnReport | None:
-        """Releases sentence by sentence; the report, when one of them may not be."""
+        """Releases sentence by sentence; the report, when one of them may not be. None too when another draft was begun."""
         for end in ends:
             decided = await decide(work.with_(outcomes=self._concerning(work, end)), self._judging.parts, silent)
+            if decided.decided.action is Action.REPAIR and self._may_ask_again():
+                if await self._ask_again(decided, end):
+                    return None
+                work, decided = self._judging.accounted(work), self._judging.accounted(decided)
             if decided.decided.action is Action.REPAIR and self._mend(decided, end):
                 continue
             if decided.decided.action in (Action.REPAIR, Action.BLOCK):
                 return await self._withhold(decided, work, end)
+            self._out.note(decided.outcomes)
             self._out.release(end)
         return None
+
+    def _may_ask_again(self) -> bool:
+        nothing_out = not self._out.said and not self._out.dropped and not self._source.bound
+        return self._again is not None and nothing_out and self._judging.may_regenerate
+
+    async def _ask_again(self, decided: Work, end: int) -> bool:
+        """Begins the next draft, if there is one."""
+        if self._again is None:
+            raise AssertionError("another draft is asked for, and nobody can be asked")
+        attempt = await self._judging.rejected(decided)
+        try:
+            deltas = await ask_again(self._again, self._source.text[:end], attempt)
+        except NoAnswer as exc:
+            self._again = None
+            self._judging.warn(str(exc))
+            return False
+        before, self._rejected = self._source, (decided, end)
+        self._begin(self._judging.anew(attempt), Source(deltas))
+        await before.aclose()
+        self._out.start_again(self._source, hold=self._judging.may_regenerate)
+        self._source.start(self._out.pass_on)
+        await self._judging.prepare()
+        return True
 
     def _concerning(self, work: Work, end: int) -> tuple[Outcome, ...]:
         """What the policy is asked about: all that is said up to `end` but what was dropped.
@@ -105,10 +164,11 @@ class SentenceGate:
         )
 
     def _mend(self, work: Work, end: int) -> bool:
-        """Drops or marks the sentence, and says whether that could be done. A model cannot be asked again: its text is out."""
+        """Drops or marks the sentence, and says whether that could be done."""
         mode = self._mode()
         failed = [outcome for outcome in work.outcomes if outcome.claim.id in work.decided.claim_ids]
         if mode is RepairMode.ANNOTATE and failed:
+            self._out.note(work.outcomes)
             self._out.release(end, self._marks(failed, end))
             return True
         unit = Span(start=self._out.upto, end=end)
@@ -146,15 +206,17 @@ class SentenceGate:
         self._notes[outcome.claim.text] = f"{outcome.claim.text}: {why(outcome)}."
         return f" [{len(self._notes)}]"
 
-    async def _finish(self, text: str, ends: list[int]) -> TurnReport:
+    async def _finish(self, text: str, ends: list[int]) -> TurnReport | None:
         if not text:
+            self._out.commit()
             return await self._judging.nothing_said()
+        source = self._source
         work = await self._judging.judged(text, complete=True)
         self._judged = len(text)
         withheld = await self._let_through(work, ends)
-        if withheld is not None:
+        if withheld is not None or self._source is not source:
             return withheld
-        work = await self._judging.stage("decide", work)
+        work = await self._judging.stage("decide", self._judging.accounted(work))
         action = work.decided.action
         if action is Action.BLOCK:
             return await self._withhold(work, work, len(text))
@@ -164,6 +226,7 @@ class SentenceGate:
                 return await self._withhold(work, work, len(text))
             work = mended
         self._out.pass_on()
+        await self._out.taken()  # a process that is killed now must not have stored what nobody read
         work = await self._judging.stage("remember", work.with_(response=self._out.said))
         return await self._judging.reported(work)
 
@@ -195,6 +258,7 @@ class SentenceGate:
 
     async def _withhold(self, decided: Work, work: Work, end: int) -> TurnReport:
         """Ends the turn with the policy's message. The sentences before stand: they were read, and had passed."""
+        self._out.commit()
         await self._source.aclose()
         if decided.decided.action is Action.REPAIR:
             decided = refuse(decided, self._policy.message)
@@ -210,6 +274,7 @@ class SentenceGate:
         work = decided.with_(outcomes=outcomes, response=self._out.said, kept=kept)
         # What was read becomes knowledge, although the turn as a whole is withheld.
         passed = Decision(action=Action.FLAG, reason="sentences before the withheld one")
+        await self._out.taken()
         remembered = await self._judging.stage("remember", work.with_(decision=passed))
         return await self._judging.reported(remembered.with_(decision=decided.decided))
 

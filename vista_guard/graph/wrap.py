@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal, cast, get_type_hints
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing, closing
+from typing import Annotated, Any, cast, get_type_hints
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, RemoveMessage
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -15,57 +14,23 @@ from langgraph.graph.message import add_messages
 from langgraph.graph.state import CompiledStateGraph
 from typing_extensions import TypedDict
 
-from vista_guard.errors import Blocked, ConfigError
+from vista_guard._pumps import Bridged, in_task, in_thread
+from vista_guard.errors import ConfigError
 from vista_guard.graph.agent import (
     AgentCall,
-    FindDocuments,
     agent_node,
     call_function,
     call_runnable,
-    delivered,
     in_place,
     is_async,
+    silent_context,
 )
 from vista_guard.graph.build import OWN, AnyGraph, build_graph
 from vista_guard.graph.hosts import read_request
 from vista_guard.graph.state import Parts, Work
+from vista_guard.graph.surface import Surface, check_gate
+from vista_guard.graph.wrap_stream import GatedStream, guarded_generator, named_conversation, named_like, streams
 from vista_guard.types import TurnReport
-
-OnReport = Callable[[TurnReport], object]
-
-
-class WrapOptions(TypedDict, total=False):
-    """Keyword arguments of `Guard.wrap` and `Guard.graph`; see there."""
-
-    documents: FindDocuments | None
-    on_report: OnReport | None
-    on_block: Literal["replace", "raise"]
-
-
-@dataclass(frozen=True)
-class Surface:
-    """How a guarded agent meets its host."""
-
-    documents: FindDocuments | None = None
-    on_report: OnReport | None = None
-    on_block: Literal["replace", "raise"] = "replace"
-
-    def __post_init__(self) -> None:
-        if self.on_block not in ("replace", "raise"):
-            raise ConfigError(f"on_block is {self.on_block!r}; choose replace or raise")
-
-    def deliver(self, work: Work) -> Any:
-        """The host's object with what is delivered.
-
-        Raises:
-            Blocked: the turn was withheld and `on_block` is raise.
-        """
-        if work.report is not None:
-            if self.on_report is not None:
-                self.on_report(work.report)
-            if work.report.blocked and self.on_block == "raise":
-                raise Blocked(work.report)
-        return delivered(work)
 
 
 class GuardedMessages(TypedDict, total=False):
@@ -83,10 +48,13 @@ def wrap(agent: Any, parts: Parts, surface: Surface) -> Any:
     """A callable for a callable, a Runnable for a Runnable, a compiled graph for a compiled graph.
 
     Raises:
-        ConfigError: the agent is none of these.
+        ConfigError: the agent is none of these, or the gate is not for its kind or policy.
     """
     if isinstance(agent, CompiledStateGraph):
         return graph(agent, parts, surface)
+    check_gate(surface.gate, parts.policy)
+    if streams(agent):
+        return guarded_generator(agent, GatedStream(parts, surface))
     if not isinstance(agent, Runnable) and not callable(agent):
         raise ConfigError(
             f"the agent is {type(agent).__name__}; wrap a callable, a LangChain Runnable or a compiled LangGraph"
@@ -97,7 +65,7 @@ def wrap(agent: Any, parts: Parts, surface: Surface) -> Any:
         checkpointer=False,
     )
     if isinstance(agent, Runnable):
-        return GuardedRunnable(agent, machine, surface)
+        return GuardedRunnable(agent, machine, GatedStream(parts, surface))
     return _guarded_function(agent, machine, surface)
 
 
@@ -105,14 +73,22 @@ def graph(agent: Any, parts: Parts, surface: Surface, *, checkpointer: Any = Non
     """The compiled state machine around the agent, with the host's own state and `messages` in it.
 
     The agent's checkpointer, when it has one, is taken over: inside, the agent runs without, so that no checkpoint ever
-    holds a draft that was not delivered.
+    holds a draft that was not delivered, unless the agent is interrupted.
+
+    Raises:
+        ConfigError: the agent is none that can be asked, or the gate is not `turn`.
     """
+    if surface.gate not in (None, "turn"):
+        raise ConfigError(
+            f"gate is {surface.gate!r}, and which of a graph's model calls speaks to the user is not known: a graph is guarded "
+            "by the turn. Guard the node that speaks by guard_node, or use VistaGuardMiddleware, for streams by the sentence"
+        )
     call, schema = _message_agent(agent)
     keys = set(get_type_hints(schema))
 
     def enter(state: Mapping[str, Any], config: RunnableConfig) -> Work:
         request = {key: value for key, value in state.items() if key not in OWN | {"report"}}
-        conversation = read_request(request).model_copy(update={"id": _thread(config)})
+        conversation = read_request(request).model_copy(update={"id": thread_of(config)})
         return Work(conversation=conversation, request=request, call=call)
 
     def leave(work: Work) -> dict[str, Any]:
@@ -130,10 +106,10 @@ def graph(agent: Any, parts: Parts, surface: Surface, *, checkpointer: Any = Non
 
 
 class GuardedRunnable(Runnable[Any, Any]):
-    """A Runnable whose answers went through the guard. Its stream yields the delivered answer, whole."""
+    """A Runnable whose answers went through the guard. With the gate `turn` its stream yields the delivered answer, whole."""
 
-    def __init__(self, agent: Runnable[Any, Any], machine: AnyGraph, surface: Surface) -> None:
-        self._agent, self._machine, self._surface = agent, machine, surface
+    def __init__(self, agent: Runnable[Any, Any], machine: AnyGraph, stream: GatedStream) -> None:
+        self._agent, self._machine, self._stream, self._surface = agent, machine, stream, stream.surface
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """As the agent's own; `configurable.thread_id` names the conversation."""
@@ -146,34 +122,75 @@ class GuardedRunnable(Runnable[Any, Any]):
         state = await self._machine.ainvoke(self._start(input, run, kwargs), run)
         return self._surface.deliver(state["guard"])
 
+    def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
+        """Chunks of the agent's own kind, each let out once it was judged."""
+
+        def chunks(inputs: Iterator[Any], run_manager: Any, config: RunnableConfig) -> Iterator[Any]:
+            if self._stream.gate == "turn":
+                yield self.invoke(next(inputs), config, **kwargs)
+                return
+
+            def ask(asked: Any) -> AsyncGenerator[Any, None]:
+                context = silent_context(config)
+                return in_thread(lambda: self._agent.stream(asked, **kwargs), context)
+
+            request = next(inputs)
+            with closing(
+                Bridged(self._stream.run(request, named_conversation(request, thread_of(config)), ask))
+            ) as pieces:
+                yield from pieces
+
+        yield from self._transform_stream_with_config(iter([input]), chunks, config, run_type="chain")
+
+    async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
+        """As `stream`."""
+
+        async def inputs() -> AsyncIterator[Any]:
+            yield input
+
+        async def chunks(inputs: AsyncIterator[Any], run_manager: Any, config: RunnableConfig) -> AsyncIterator[Any]:
+            if self._stream.gate == "turn":
+                yield await self.ainvoke(await anext(inputs), config, **kwargs)
+                return
+
+            def ask(asked: Any) -> AsyncGenerator[Any, None]:
+                context = silent_context(config)
+                return in_task(lambda: self._agent.astream(asked, **kwargs), context)
+
+            request = await anext(inputs)
+            async with aclosing(
+                self._stream.run(request, named_conversation(request, thread_of(config)), ask)
+            ) as pieces:
+                async for piece in pieces:
+                    yield piece
+
+        async for chunk in self._atransform_stream_with_config(inputs(), chunks, config, run_type="chain"):
+            yield chunk
+
     def _start(self, request: Any, config: RunnableConfig, kwargs: Mapping[str, Any]) -> dict[str, Work]:
-        return _start(request, in_place(call_runnable(self._agent, **kwargs), config), _thread(config))
+        return _start(request, in_place(call_runnable(self._agent, **kwargs), config), thread_of(config))
 
 
 def _guarded_function(agent: Callable[..., Any], machine: AnyGraph, surface: Surface) -> Callable[..., Any]:
+    def start(request: Any, conversation_id: str | None, args: Any, kwargs: Any) -> dict[str, Work]:
+        return _start(request, in_place(call_function(agent, *args, **kwargs), ensure_config()), conversation_id)
+
     if is_async(agent):
 
         async def aguarded(request: Any, *args: Any, conversation_id: str | None = None, **kwargs: Any) -> Any:
-            start = _start(request, in_place(call_function(agent, *args, **kwargs), ensure_config()), conversation_id)
-            return surface.deliver((await machine.ainvoke(start))["guard"])
+            state = await machine.ainvoke(start(request, conversation_id, args, kwargs))
+            return surface.deliver(state["guard"])
 
-        return _named_like(agent, aguarded)
+        return named_like(agent, aguarded)
 
     def guarded(request: Any, *args: Any, conversation_id: str | None = None, **kwargs: Any) -> Any:
-        start = _start(request, in_place(call_function(agent, *args, **kwargs), ensure_config()), conversation_id)
-        return surface.deliver(machine.invoke(start)["guard"])
+        return surface.deliver(machine.invoke(start(request, conversation_id, args, kwargs))["guard"])
 
-    return _named_like(agent, guarded)
-
-
-def _named_like(agent: Callable[..., Any], guarded: Callable[..., Any]) -> Callable[..., Any]:
-    # An instance with __call__ has no name of its own to pass on.
-    return functools.wraps(agent)(guarded) if hasattr(agent, "__name__") else guarded
+    return named_like(agent, guarded)
 
 
 def _start(request: Any, call: AgentCall, conversation_id: str | None) -> dict[str, Work]:
-    conversation = read_request(request).model_copy(update={"id": conversation_id} if conversation_id else {})
-    return {"guard": Work(conversation=conversation, request=request, call=call)}
+    return {"guard": Work(conversation=named_conversation(request, conversation_id), request=request, call=call)}
 
 
 def _message_agent(agent: Any) -> tuple[AgentCall, type[Any]]:
@@ -226,6 +243,7 @@ def _answer(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
     return messages
 
 
-def _thread(config: RunnableConfig) -> str | None:
+def thread_of(config: RunnableConfig) -> str | None:
+    """The conversation's name in a run."""
     thread = (config.get("configurable") or {}).get("thread_id")
     return str(thread) if thread not in (None, "") else None

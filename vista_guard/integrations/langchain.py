@@ -9,7 +9,7 @@ the checkpoint first.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired
 
 from langchain_core.messages import AIMessage
 from langchain_core.runnables.config import ensure_config
@@ -17,12 +17,11 @@ from langgraph.channels import UntrackedValue
 from langgraph.runtime import Runtime
 
 from vista_guard.errors import Blocked, ConfigError
-from vista_guard.graph.agent import FindDocuments, call_function
+from vista_guard.graph.agent import FindDocuments, call_function, speaker_node
 from vista_guard.graph.build import build_graph
 from vista_guard.graph.state import Work
-from vista_guard.graph.stream import Gate, withholds
-from vista_guard.graph.wrap import OnReport, Surface
-from vista_guard.protocols import Policy
+from vista_guard.graph.stream import Gate
+from vista_guard.graph.surface import OnReport, Surface, check_gate
 from vista_guard.types import Action
 
 try:
@@ -30,7 +29,7 @@ try:
     from langchain.agents.middleware.types import PrivateStateAttr
 
     from vista_guard.integrations.langchain_stream import GatedCall, can_stream
-    from vista_guard.integrations.langchain_turn import MARK, AsyncHandler, Handler, ModelTurn, model_node
+    from vista_guard.integrations.langchain_turn import MARK, AsyncHandler, Handler, ModelTurn
 except ImportError as exc:
     raise ConfigError(
         f"the LangChain middleware needs langchain 1.x ({exc}): pip install 'vista-guard[langchain]'"
@@ -88,10 +87,10 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
     ) -> None:
         super().__init__()
         self.tools = []
-        _check_gate(gate, guard.parts.policy)
+        self._surface = Surface(gate=gate, documents=documents, on_report=on_report, on_block=on_block)
+        check_gate(gate, guard.parts.policy)
         self._gate, self._parts = gate, guard.parts
-        self._surface = Surface(documents=documents, on_report=on_report, on_block=on_block)
-        self._machine = build_graph(guard.parts, agent=model_node(documents), checkpointer=False)
+        self._machine = build_graph(guard.parts, agent=speaker_node(documents), checkpointer=False)
 
     def wrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> Any:
         """Asks the model, out of every stream's sight, and judges its answer."""
@@ -129,7 +128,9 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
         return self._deliver(turn, work)
 
     def _gated(self, turn: ModelTurn, documents: FindDocuments | None) -> GatedCall:
-        return GatedCall(self._parts, turn.conversation, turn.documents(documents), turn.request, turn.config)
+        return GatedCall(
+            self._parts, self._surface, turn.conversation, turn.documents(documents), turn.request, turn.config
+        )
 
     def _after_stream(self, turn: ModelTurn, call: GatedCall) -> Any:
         report = call.report
@@ -157,16 +158,6 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
         if not work.spoke:
             return turn.passed(len(work.attempts))
         return turn.answered(self._surface.deliver(work), work)
-
-
-def _check_gate(gate: str, policy: Policy) -> None:
-    if gate not in get_args(Gate):
-        raise ConfigError(f"gate is {gate!r}; choose none, sentence or turn")
-    if gate == "none" and withholds(policy):
-        raise ConfigError(
-            f"gate is 'none', which withholds nothing, but the policy {policy.name!r} withholds. Use gate='turn' or "
-            "gate='sentence', or the policy monitor"
-        )
 
 
 __all__ = ["VistaGuardMiddleware"]

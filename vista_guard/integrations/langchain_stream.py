@@ -13,18 +13,18 @@ from dataclasses import replace
 from typing import Any
 
 from langchain.agents.middleware import ModelRequest, ModelResponse
-from langchain_core.callbacks import BaseCallbackManager
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.runnables import RunnableConfig
-from langchain_core.tracers._streaming import _StreamingCallbackHandler
 
 from vista_guard._pumps import Bridged
+from vista_guard.graph.agent import silent_context
 from vista_guard.graph.hosts import replace_text
 from vista_guard.graph.state import Parts
 from vista_guard.graph.stream import Documents, Passed, gated
+from vista_guard.graph.surface import Surface
 from vista_guard.integrations.langchain_turn import MARK, AsyncHandler, Handler
-from vista_guard.integrations.langchain_words import Released, Words, in_thread, listening, marked, quiet
+from vista_guard.integrations.langchain_words import Released, Words, in_thread, listening, marked, shows_words
 from vista_guard.types import Conversation, TurnReport
 
 
@@ -33,10 +33,7 @@ def can_stream(request: ModelRequest[Any], config: RunnableConfig) -> bool:
 
     A structured response may be the text itself, and that is known only when all of it is there.
     """
-    callbacks = config.get("callbacks") or []
-    handlers = callbacks.handlers if isinstance(callbacks, BaseCallbackManager) else callbacks
-    shown = any(isinstance(handler, _StreamingCallbackHandler) for handler in handlers)
-    return shown and request.response_format is None and isinstance(request.model, BaseChatModel)
+    return shows_words(config) and request.response_format is None and isinstance(request.model, BaseChatModel)
 
 
 class GatedCall:
@@ -50,12 +47,14 @@ class GatedCall:
     def __init__(
         self,
         parts: Parts,
+        surface: Surface,
         conversation: Conversation,
         documents: Documents,
         request: ModelRequest[Any],
         config: RunnableConfig,
     ) -> None:
-        self._parts, self._conversation, self._documents, self._config = parts, conversation, documents, config
+        self._parts, self._surface, self._config = parts, surface, config
+        self._conversation, self._documents = conversation, documents
         self._request = request.override(model=marked(request.model))
         self._words = Words()
         self._answered: ModelResponse[Any] | None = None
@@ -68,7 +67,7 @@ class GatedCall:
             context = listening(self._config, self._words)
             return self._keep(await in_thread(context, lambda: handler(self._request)))
 
-        pieces, silent = Bridged(self._chunks(ask)), quiet(self._config)
+        pieces, silent = Bridged(self._chunks(ask)), silent_context(self._config)
 
         def chunks() -> Iterator[AIMessageChunk]:
             try:
@@ -90,7 +89,7 @@ class GatedCall:
             return self._keep(await asyncio.create_task(answer(), context=context))
 
         async def chunks() -> AsyncGenerator[AIMessageChunk, None]:
-            silent = quiet(self._config)
+            silent = silent_context(self._config)
             async with aclosing(self._chunks(ask)) as pieces:
                 while (chunk := await asyncio.create_task(_next(pieces), context=silent)) is not None:
                     yield chunk
@@ -120,8 +119,8 @@ class GatedCall:
 
     async def _chunks(self, ask: Callable[[], Awaitable[AIMessage | None]]) -> AsyncGenerator[AIMessageChunk, None]:
         words = self._words
-        pieces = gated(self._parts, self._conversation, words.heard(ask), gate="sentence", documents=self._documents)
-        async with aclosing(pieces):
+        stream = gated(self._parts, self._conversation, words.heard(ask), gate="sentence", documents=self._documents)
+        async with aclosing(self._surface.shown(stream, self._parts.policy.message)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, TurnReport):
                     self._said = piece

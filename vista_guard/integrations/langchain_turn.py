@@ -13,11 +13,11 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 
 from vista_guard.errors import InputError
-from vista_guard.graph.agent import AgentCall, FindDocuments, agent_node, call_function
+from vista_guard.graph.agent import AgentCall, FindDocuments, call_function
 from vista_guard.graph.hosts import read_reply, read_request
-from vista_guard.graph.node import Node
 from vista_guard.graph.repair import EARLIER
 from vista_guard.graph.state import Work
+from vista_guard.graph.wrap import thread_of
 from vista_guard.types import Conversation
 
 MARK = "vista_guard"
@@ -42,7 +42,7 @@ class ModelTurn:
     @property
     def conversation(self) -> Conversation:
         """What was said before the turn."""
-        return read_request(self._before).model_copy(update={"id": _thread(self.config)})
+        return read_request(self._before).model_copy(update={"id": thread_of(self.config)})
 
     def documents(self, find: FindDocuments | None) -> FindDocuments:
         """The turn's evidence, before a word of it is known."""
@@ -117,27 +117,5 @@ class ModelTurn:
         return {"messages": [*self._so_far, *answers]} if answers else {"messages": []}
 
 
-def model_node(documents: FindDocuments | None) -> Node:
-    """The model call as the graph's agent, where an answer to the note on a draft may be a tool call."""
-    node = agent_node(lambda state, _: cast(Work, state["guard"]), lambda _: {}, documents)
-
-    def speaking(update: dict[str, Any]) -> dict[str, Any]:
-        work: Work = update["guard"]
-        return update if work.reply["messages"] else {"guard": work.with_(spoke=False)}
-
-    def ask(state: Any, config: RunnableConfig) -> dict[str, Any]:
-        return speaking(node.invoke(state, config))
-
-    async def aask(state: Any, config: RunnableConfig) -> dict[str, Any]:
-        return speaking(await node.ainvoke(state, config))
-
-    return Node("agent", ask, aask)
-
-
 def _answers(message: BaseMessage) -> bool:
     return isinstance(message, AIMessage) and not message.tool_calls
-
-
-def _thread(config: RunnableConfig) -> str | None:
-    thread = (config.get("configurable") or {}).get("thread_id")
-    return str(thread) if thread not in (None, "") else None

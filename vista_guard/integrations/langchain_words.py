@@ -42,16 +42,28 @@ def marked(model: BaseChatModel) -> BaseChatModel:
     return model.model_copy(update={"tags": [*(model.tags or []), TAG]})
 
 
-class Words(BaseCallbackHandler, _StreamingCallbackHandler[Any]):
+class Listener(BaseCallbackHandler, _StreamingCallbackHandler[Any]):
+    """Makes models stream, since somebody listens, and does not listen to chains."""
+
+    run_inline = True
+    raise_error = True
+
+    def tap_output_aiter(self, run_id: Any, output: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """Chains are not listened to."""
+        return output
+
+    def tap_output_iter(self, run_id: Any, output: Iterator[Any]) -> Iterator[Any]:
+        """Chains are not listened to."""
+        return output
+
+
+class Words(Listener):
     """Hears one model call's words and passes them to the gate's event loop, from whatever thread they come.
 
     Attributes:
         said: the text so far.
         answer: the message that the call ended with.
     """
-
-    run_inline = True
-    raise_error = True
 
     def __init__(self) -> None:
         self.said = ""
@@ -103,14 +115,6 @@ class Words(BaseCallbackHandler, _StreamingCallbackHandler[Any]):
         if run_id in self._runs and chunk is not None:
             self._put(chunk.message)
 
-    def tap_output_aiter(self, run_id: Any, output: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Chains are not listened to."""
-        return output
-
-    def tap_output_iter(self, run_id: Any, output: Iterator[Any]) -> Iterator[Any]:
-        """Chains are not listened to."""
-        return output
-
     def _put(self, item: Any) -> None:
         with suppress(RuntimeError):  # The gate's loop may be gone: the turn was cancelled.
             self._loop.call_soon_threadsafe(self._queue.put_nowait, item)
@@ -138,12 +142,14 @@ class Words(BaseCallbackHandler, _StreamingCallbackHandler[Any]):
         return text[len(self.said) :]
 
 
-def quiet(config: RunnableConfig) -> Context:
-    """A context in which nothing that runs is shown by the host: a judge may be a chat model too."""
-    return _context(unstreamed(config))
+def shows_words(config: RunnableConfig) -> bool:
+    """Whether the host shows words as they are made."""
+    callbacks = config.get("callbacks") or []
+    handlers = callbacks.handlers if isinstance(callbacks, BaseCallbackManager) else callbacks
+    return any(isinstance(handler, _StreamingCallbackHandler) for handler in handlers)
 
 
-def listening(config: RunnableConfig, words: Words) -> Context:
+def listening(config: RunnableConfig, words: Listener) -> Context:
     """A quiet context in which `words` hears the models."""
     silent = unstreamed(config)
     callbacks = silent.get("callbacks")

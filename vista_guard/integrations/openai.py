@@ -13,9 +13,14 @@ What a model said is judged against the tool messages of the request, `documents
 sent), `documents` in `extra_body` (sent as they are), results of file search and MCP servers in a response, and what
 `documents=` finds; else against what the guard retrieves.
 
+With a policy that regenerates, an answer of which nothing was shown yet is asked for again: the same request, with the
+withheld draft and a note on it at the end. What upstream bills for all answers, as far as it told, is in the `usage` of the one
+that is returned. Not asked for again are several choices, answers that call tools, responses with several texts, and those of a
+`conversation` that OpenAI keeps; where asking fails, too, the policy's fallback is taken, and the report's `warnings` say so.
+
 OpenAI keeps what it was asked to keep (`store`, on by default for responses; `conversation`; `previous_response_id`) as the
-model said it, withheld or not: the guard decides what leaves this process. Send the history with each request, with
-`store=False`, where a withheld answer must not come back as context.
+model said it, withheld or not, and the draft and the note as part of the request that asked again: the guard decides what leaves
+this process. Send the history with each request, with `store=False`, where a withheld answer must not come back as context.
 """
 
 from __future__ import annotations

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from openai import AsyncStream, Stream, omit
 
 from vista_guard import _bridge
-from vista_guard.integrations import openai_chat, openai_responses
-from vista_guard.integrations.openai_requests import Api, Asked, read, settled, without_documents
+from vista_guard.integrations import openai_chat, openai_response_stream, openai_responses
+from vista_guard.integrations.asking import asked_again, repeatable
+from vista_guard.integrations.openai_requests import Api, Asked, given, read, settled, without_documents
 from vista_guard.integrations.openai_streams import (
     AsyncManager,
     GuardedAsyncChatStream,
@@ -20,8 +22,10 @@ from vista_guard.integrations.openai_streams import (
     GuardedResponseStream,
     GuardedStream,
     Manager,
+    read_async,
 )
 from vista_guard.integrations.openai_surface import Surface
+from vista_guard.integrations.openai_threads import read_in_thread
 from vista_guard.types import TurnReport
 
 
@@ -50,11 +54,14 @@ class _Call:
     surface: Surface
     sent: Mapping[str, Any]
     asked: Asked
+    ask: Callable[[dict[str, Any]], Awaitable[Any]]
+    """Sends a request the same way once more: gives a result, or the items of a stream."""
 
-    async def judge(self, result: Any) -> dict[int, TurnReport]:
+    async def judge(self, result: Any) -> tuple[Any, dict[int, TurnReport]]:
+        """The result, maybe of another answer, and its reports."""
         judge: Any = openai_chat.judge_completion if self.api == "chat" else openai_responses.judge_response
-        reports: dict[int, TurnReport] = await judge(self.surface, self.asked, result)
-        return reports
+        judged: tuple[Any, dict[int, TurnReport]] = await judge(self.surface, self.asked, result, self._again())
+        return judged
 
     def deliver(self, result: Any, reports: Mapping[int, TurnReport]) -> Any:
         deliver: Any = openai_chat.deliver_completion if self.api == "chat" else openai_responses.deliver_response
@@ -62,8 +69,18 @@ class _Call:
         return result
 
     def guarding(self, items: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
-        over = openai_chat.chat_chunks if self.api == "chat" else openai_responses.response_events
-        return over(self.surface, self.asked, items)
+        over = openai_chat.chat_chunks if self.api == "chat" else openai_response_stream.response_events
+        return over(self.surface, self.asked, items, self._again())
+
+    def _again(self) -> openai_chat.AskAgain | None:
+        plain = {name: given(self.sent, name) for name in self.sent}
+        if not self.surface.regenerates(self.asked) or not repeatable(self.api, plain):
+            return None
+
+        async def again(draft: str, note: str) -> Any:
+            return await self.ask(asked_again(self.api, self.sent, draft, note))
+
+        return again
 
     def helper(self, kinds: tuple[Any, Any], stream: Any) -> Any:
         """The helper's stream over a guarded one."""
@@ -88,7 +105,11 @@ class _Door(Over):
 
     def stream(self, **request: Any) -> Any:
         sent, asked = _prepared(self.api, self._surface, request)
-        call = _Call(self.api, self._surface, sent, asked)
+
+        async def again(sent: dict[str, Any]) -> AsyncGenerator[Any, None]:
+            return read_in_thread(await _opened(lambda: self._inner.stream(**sent).__enter__()._raw_stream))
+
+        call = _Call(self.api, self._surface, sent, asked, again)
 
         def over(raw: Stream[Any]) -> Any:
             return call.helper(
@@ -99,11 +120,16 @@ class _Door(Over):
 
     def _ask(self, method: Any, request: dict[str, Any]) -> Any:
         sent, asked = _prepared(self.api, self._surface, request)
-        call = _Call(self.api, self._surface, sent, asked)
+
+        async def again(sent: dict[str, Any]) -> Any:
+            result = await _opened(lambda: method(**sent))
+            return read_in_thread(result) if isinstance(result, Stream) else result
+
+        call = _Call(self.api, self._surface, sent, asked, again)
         result = method(**sent)
         if isinstance(result, Stream):
             return GuardedStream(result, self._surface, call.guarding)
-        return call.deliver(result, _bridge.run(call.judge(result)))
+        return call.deliver(*_bridge.run(call.judge(result)))
 
 
 class _AsyncDoor(Over):
@@ -120,8 +146,11 @@ class _AsyncDoor(Over):
     def stream(self, **request: Any) -> Any:
         sent, asked = _prepared(self.api, self._surface, request)
 
+        async def again(sent: dict[str, Any]) -> AsyncGenerator[Any, None]:
+            return read_async((await self._inner.stream(**sent).__aenter__())._raw_stream)
+
         async def over(raw: AsyncStream[Any]) -> Any:
-            call = _Call(self.api, self._surface, sent, asked)
+            call = _Call(self.api, self._surface, sent, asked, again)
             stream = GuardedAsyncStream(raw, self._surface, call.guarding)
             return call.helper((GuardedAsyncChatStream, GuardedAsyncResponseStream), stream)
 
@@ -129,11 +158,16 @@ class _AsyncDoor(Over):
 
     async def _ask(self, method: Any, request: dict[str, Any]) -> Any:
         sent, asked = _prepared(self.api, self._surface, request)
-        call = _Call(self.api, self._surface, sent, asked)
+
+        async def again(sent: dict[str, Any]) -> Any:
+            result = await method(**sent)
+            return read_async(result) if isinstance(result, AsyncStream) else result
+
+        call = _Call(self.api, self._surface, sent, asked, again)
         result = await method(**sent)
         if isinstance(result, AsyncStream):
             return GuardedAsyncStream(result, self._surface, call.guarding)
-        return call.deliver(result, await call.judge(result))
+        return call.deliver(*await call.judge(result))
 
 
 class Completions(_Door):
@@ -155,3 +189,18 @@ class AsyncResponses(_AsyncDoor):
 def _prepared(api: Api, surface: Surface, request: dict[str, Any]) -> tuple[dict[str, Any], Asked]:
     request = settled(api, request)
     return without_documents(api, request), read(api, request, surface.conversation_id, surface.chains)
+
+
+async def _opened(send: Callable[[], Any]) -> Any:
+    """What a sync client answers, asked in a thread. A stream that nobody waits for any more is closed."""
+    sending = asyncio.ensure_future(asyncio.to_thread(send))
+    try:
+        return await asyncio.shield(sending)
+    except asyncio.CancelledError:
+        sending.add_done_callback(_drop)
+        raise
+
+
+def _drop(sending: asyncio.Future[Any]) -> None:
+    if not sending.cancelled() and sending.exception() is None and isinstance(result := sending.result(), Stream):
+        result.close()

@@ -6,14 +6,16 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, Literal
+from typing import Any
 
 from openai import NotGiven, Omit
 
+from vista_guard.graph.stream_source import joined
+from vista_guard.integrations.asking import Api
 from vista_guard.types import Conversation, Document, Role, Turn
 from vista_guard.wire import to_conversation
 
-Api = Literal["chat", "responses"]
+__all__ = ["Api", "Asked", "Chains", "ConversationId", "given", "ground", "joined", "output_documents", "read", "said"]
 
 ConversationId = str | Callable[[Mapping[str, Any]], str | None]
 """The conversation's id, or a function that finds it in a request's keyword arguments."""
@@ -116,12 +118,6 @@ def output_documents(output: Sequence[Any]) -> tuple[Document, ...]:
     """What tools that ran at OpenAI found, where the response says so: file search results, answers of MCP servers."""
     brought = [message for item in output for message in _item_messages(_plain(item)) if message["role"] == "tool"]
     return ground(brought, None)[1]
-
-
-def joined(first: Sequence[Document], more: Sequence[Document]) -> tuple[Document, ...]:
-    """Both, without those of `more` whose id and text are known already."""
-    known = {(document.id, document.text) for document in first}
-    return (*first, *(document for document in more if (document.id, document.text) not in known))
 
 
 def said(conversation: Conversation, texts: Iterable[str], documents: Sequence[Document]) -> Conversation:

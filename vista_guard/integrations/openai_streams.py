@@ -54,7 +54,7 @@ class GuardedAsyncStream(AsyncStream[Any]):
     def __init__(self, raw: AsyncStream[Any], surface: Surface, guarding: Guarding) -> None:
         self._raw, self._surface = raw, surface
         self.response = _Response(raw.response, self.close)  # type: ignore[assignment]  # closes the guarded stream too
-        self._items = guarding(_read(raw))
+        self._items = guarding(read_async(raw))
         self._iterator = self._guarded()
 
     async def close(self) -> None:
@@ -183,7 +183,8 @@ class _Response:
         return getattr(self._response, name)
 
 
-async def _read(raw: AsyncStream[Any]) -> AsyncGenerator[Any, None]:
+async def read_async(raw: AsyncStream[Any]) -> AsyncGenerator[Any, None]:
+    """The items of one of the SDK's async streams, which is closed with it."""
     try:
         async for item in raw:
             yield item

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast, get_args
 
 from vista_guard.errors import Blocked, ConfigError
-from vista_guard.graph.stream import Gate, Passed
+from vista_guard.graph.stream import Again, Delta, Gate, Passed, regenerates
+from vista_guard.graph.stream_opening import Opening
 from vista_guard.guard import Guard
 from vista_guard.integrations.openai_requests import Asked, Chains, ConversationId, joined
 from vista_guard.types import Conversation, Document, Role, Turn, TurnReport
@@ -40,6 +41,10 @@ class Surface:
             if value not in get_args(known):
                 raise ConfigError(f"{name} is {value!r}; choose {', '.join(get_args(known))}")
 
+    def regenerates(self, asked: Asked) -> bool:
+        """Whether the answer may be asked for again."""
+        return asked.choices == 1 and not asked.structured and regenerates(self.guard.parts.policy)
+
     async def judge(self, asked: Asked, text: str) -> TurnReport:
         """The report on one answer."""
         draft = _draft(asked, text, asked.documents)
@@ -48,36 +53,35 @@ class Surface:
             draft = _draft(asked, text, found)
         return _named(await self.guard.acheck(draft), asked)
 
+    async def judge_whole(self, asked: Asked, parts: AsyncGenerator[Delta, None], again: Again) -> TurnReport:
+        """The report on an answer that may be asked for again."""
+        documents = asked.documents if self.documents is None else self._finder(asked)
+        stream = self.guard.gated(_remembered(asked), parts, gate="turn", documents=documents, again=again)
+        *_, report = [item async for item in stream]
+        return _named(cast(TurnReport, report), asked)
+
     async def gated(
-        self, asked: Asked, parts: AsyncGenerator[str | Passed, None]
+        self, asked: Asked, parts: AsyncGenerator[Delta, None], again: Again | None = None
     ) -> AsyncGenerator[str | Passed | TurnReport, None]:
         """The gate's stream of one answer. No report when it says nothing: tool calls and blanks are no turn."""
-        begun = ""
+        opening = Opening(parts, hold=again is not None)
         try:
-            async for part in parts:
-                if isinstance(part, Passed):
-                    yield part
-                    continue
-                begun += part
-                if begun.strip():
-                    break
-            if not begun.strip():
-                if begun:
-                    yield begun
-                return
-            async for item in self._judged(asked, _from(begun, parts)):
-                yield item
+            async for passed in opening.passed():
+                yield passed
+            if opening.spoken:
+                async for item in self._judged(asked, opening.rest(), again if opening.hold else None):
+                    yield item
         finally:
             await parts.aclose()
 
     async def _judged(
-        self, asked: Asked, parts: AsyncIterator[str | Passed]
+        self, asked: Asked, parts: AsyncIterator[Delta], again: Again | None
     ) -> AsyncGenerator[str | Passed | TurnReport, None]:
         """With `on_block` raise, the policy's message is not in it."""
         message = self.guard.parts.policy.message
         held: str | None = None
         documents = asked.documents if self.documents is None else self._finder(asked)
-        stream = self.guard.gated(_remembered(asked), parts, gate=self.gate, documents=documents)
+        stream = self.guard.gated(_remembered(asked), parts, gate=self.gate, documents=documents, again=again)
         async with aclosing(stream):
             async for item in stream:
                 if held is not None and not (isinstance(item, TurnReport) and item.blocked):
@@ -152,15 +156,6 @@ def _named(report: TurnReport, asked: Asked) -> TurnReport:
     if report.conversation_id == asked.conversation.id:
         return report
     return report.model_copy(update={"conversation_id": asked.conversation.id})
-
-
-async def _from(begun: str, parts: AsyncGenerator[str | Passed, None]) -> AsyncGenerator[str | Passed, None]:
-    try:
-        yield begun
-        async for part in parts:
-            yield part
-    finally:
-        await parts.aclose()
 
 
 async def _awaited(found: Awaitable[Sequence[Document]]) -> Sequence[Document]:

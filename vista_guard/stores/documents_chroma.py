@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
+from copy import copy
 from hashlib import sha256
+from operator import itemgetter
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -18,20 +20,20 @@ from vista_guard.protocols import Embedder
 from vista_guard.stores.chroma import ChromaConnection
 from vista_guard.stores.entries import digest, storable
 from vista_guard.stores.listed import ListedDocument
+from vista_guard.stores.locations import DOCUMENTS
 from vista_guard.types import Document, Passage, SourceKind, Span
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_COLLECTION = "vista_guard.documents"
 _PROBE = "The lighthouse keeper counted eleven ships before noon."
 _SAME_MODEL = 0.98
 """Least cosine of the probe's vectors for them to come from one model; rounding between processors stays far above."""
 
 
 class ChromaDocuments:
-    """A `DocumentStore` in Chroma. Closing the store closes `client`.
+    """A `DocumentStore` in Chroma, with a part of its own for each tenant. Closing the store closes `client`.
 
     Every passage's vector comes from one model; a collection filled with another one is refused. One process at a time may
     use a folder: Chroma's vector index does not see what another process writes there. Several need a server.
@@ -40,8 +42,27 @@ class ChromaDocuments:
     def __init__(self, client: Client, embedder: Embedder) -> None:
         self._chroma = ChromaConnection(client)
         self._embedder = embedder
-        self._probed = False
+        self._name = DOCUMENTS
+        self._about: Mapping[str, str] = {}
+        self._searched: Sequence[str] = [DOCUMENTS]
+        self._probed: set[str] = set()
         self._replacing = Lock()
+
+    def of_tenant(self, tenant: str, *, shared: bool = False) -> ChromaDocuments:
+        """The tenant's own documents, which nobody else's store reads or changes.
+
+        Args:
+            tenant: its name; any two names have two collections.
+            shared: whether searching finds this store's documents too.
+
+        Closing one of the two stores closes the other.
+        """
+        own = copy(self)
+        own._name = f"{DOCUMENTS}.{digest(tenant)}"
+        own._about = {"tenant": storable(tenant)}
+        own._searched = [own._name, *self._searched] if shared else [own._name]
+        own._probed, own._replacing = set(), Lock()
+        return own
 
     async def add(self, documents: Sequence[Document]) -> int:
         """See `DocumentStore.add`. A reader finds the old passages or the new ones, for a moment both, never none."""
@@ -52,35 +73,37 @@ class ChromaDocuments:
         """See `DocumentStore.search`. Nearest by Chroma's approximate index."""
         if limit <= 0:
             return ()
-        collection = await self._open()
+        collections = await self._made(self._searched)
+        if not collections:
+            return ()
         vector = (await asyncio.to_thread(self._embedder.embed, [query]))[0]
 
         def find() -> tuple[Passage, ...]:
-            found = collection.query(query_embeddings=[vector], n_results=limit, include=["documents", "metadatas"])
-            texts, metadatas = (found["documents"] or [[]])[0], (found["metadatas"] or [[]])[0]
-            return tuple(_passage(text, metadata) for text, metadata in zip(texts, metadatas, strict=True))
+            found = [near for collection in collections for near in _nearest(collection, vector, limit)]
+            return tuple(passage for _, passage in sorted(found, key=itemgetter(0))[:limit])
 
         return await self._chroma.run("search the documents", find)
 
     async def delete(self, document_id: str) -> int:
         """Returns how many passages that were."""
-        collection = await self._open()
+        made = await self._made([self._name])
         where: dict[str, Any] = {"document": digest(document_id)}
 
         def drop() -> int:
-            count = len(collection.get(where=where, include=[])["ids"])
-            collection.delete(where=where)
+            count = sum(len(collection.get(where=where, include=[])["ids"]) for collection in made)
+            for collection in made:
+                collection.delete(where=where)
             return count
 
         return await self._chroma.run(f"delete the document {document_id!r}", drop)
 
     async def stored(self) -> Sequence[ListedDocument]:
         """Every document whose adding was finished, by id."""
-        collection = await self._open()
+        made = await self._made([self._name])
 
         def find() -> tuple[ListedDocument, ...]:
             finished: dict[str, Any] = {"passages": {"$gt": 0}}
-            rows = collection.get(where=finished, include=["metadatas"])["metadatas"] or []
+            rows = [row for one in made for row in one.get(where=finished, include=["metadatas"])["metadatas"] or []]
             listed = {str(row["source_id"]): _listed(row) for row in rows}
             return tuple(listed[name] for name in sorted(listed))
 
@@ -122,19 +145,35 @@ class ChromaDocuments:
                 collection.update(ids=[f"{owner}:{version}:0"], metadatas=[listed])
 
     async def _open(self) -> Collection:
-        """The collection, once it is known to hold vectors of this store's model."""
-        probe = (await asyncio.to_thread(self._embedder.embed, [_PROBE]))[0]
-        metadata = {"probe": " ".join(f"{number:.4f}" for number in probe.tolist())}
-        collection = await self._chroma.run(
-            "open the documents", lambda: self._chroma.collection(_COLLECTION, metadata)
-        )
-        if not self._probed:
-            _check_model(collection, probe)
-            self._probed = True
+        """The collection to add to, made when missing."""
+        probe = await self._probe()
+        metadata = {"probe": " ".join(f"{number:.4f}" for number in probe.tolist()), **self._about}
+        collection = await self._chroma.run("open the documents", lambda: self._chroma.collection(self._name, metadata))
+        await self._check_model(collection)
         return collection
 
+    async def _made(self, names: Sequence[str]) -> Sequence[Collection]:
+        """Those of the collections that were ever added to. Reading makes none."""
 
-def _check_model(collection: Collection, probe: NDArray[np.float32]) -> None:
+        def look() -> list[Collection]:
+            return [found for name in names if (found := self._chroma.existing(name)) is not None]
+
+        collections = await self._chroma.run("open the documents", look)
+        for collection in collections:
+            await self._check_model(collection)
+        return collections
+
+    async def _check_model(self, collection: Collection) -> None:
+        if collection.name not in self._probed:
+            _expect_model(collection, await self._probe())
+            self._probed.add(collection.name)
+
+    async def _probe(self) -> NDArray[np.float32]:
+        vector: NDArray[np.float32] = (await asyncio.to_thread(self._embedder.embed, [_PROBE]))[0]
+        return vector
+
+
+def _expect_model(collection: Collection, probe: NDArray[np.float32]) -> None:
     """Raises `StoreError` when the collection's probe text had another vector than it has now."""
     import numpy as np
 
@@ -144,6 +183,15 @@ def _check_model(collection: Collection, probe: NDArray[np.float32]) -> None:
             f"the documents in {collection.name} were embedded by another model (dimension {len(made)}, not {len(probe)}). "
             "Delete that collection, or use another location, and add the documents anew"
         )
+
+
+def _nearest(collection: Collection, vector: NDArray[Any], limit: int) -> list[tuple[float, Passage]]:
+    """The collection's passages nearest to the vector, each behind its distance."""
+    found = collection.query(
+        query_embeddings=[vector], n_results=limit, include=["documents", "metadatas", "distances"]
+    )
+    parts = [(found[part] or [[]])[0] for part in ("distances", "documents", "metadatas")]
+    return [(distance, _passage(text, metadata)) for distance, text, metadata in zip(*parts, strict=True)]
 
 
 def _version(document: Document) -> str:

@@ -42,6 +42,9 @@ _REPORTS = sql.Table(
     sql.Index("vista_guard_reports_created_at", "created_at"),
 )
 
+_MAKING = 7_241_906_538
+"""Postgres' lock for making the table: two processes that do it at once fail in spite of `IF NOT EXISTS`."""
+
 BUSY_S = 30
 """How long a write waits for another process that is writing the same SQLite file."""
 
@@ -104,6 +107,8 @@ class SqlReports:
             if self._ready:
                 return
             with self._engine.begin() as connection:
+                if self._engine.dialect.name == "postgresql":
+                    connection.execute(sql.select(sql.func.pg_advisory_xact_lock(_MAKING)))
                 connection.execute(CreateTable(_REPORTS, if_not_exists=True))
                 for index in sorted(_REPORTS.indexes, key=lambda index: str(index.name)):
                     connection.execute(CreateIndex(index, if_not_exists=True))

@@ -9,6 +9,7 @@ import pytest
 
 from tests.integrations.proxy.serving import ASKED, NOTES, TRUTH, document, proxy
 from vista_guard.errors import InputError
+from vista_guard.graph.stream_source import joined
 from vista_guard.integrations.proxy.evidence import Asked, found_in, read_chat, read_responses
 from vista_guard.integrations.proxy.settings import ProxySettings
 from vista_guard.stores.documents_memory import MemoryDocuments
@@ -142,7 +143,7 @@ class TestResponsesInput:
         tool = {"type": "mcp_call", "id": "mcp_1", "name": "archive", "output": "noon"}
         found = found_in([search, tool, {"type": "file_search_call", "results": None}, "?"])
         asked = read_responses({"input": "When?"}, PATTERNS)
-        assert asked.grounds(found) == (
+        assert joined(asked.grounds(), found) == (
             Document(id="f", text=NOTES),
             Document(id="f#2", text=OTHER),
             Document(id="tool:mcp_1", text="noon", title="archive"),

@@ -9,6 +9,7 @@ import pytest
 from tests.integrations.proxy.serving import ASIDE, ASKED, LIE, NOTES, TRUTH, Served, chunks, document, known, proxy
 from vista_guard.errors import InputError
 from vista_guard.integrations.proxy.identity import Conversations, Identity, given_name
+from vista_guard.integrations.proxy.settings import ProxySettings
 from vista_guard.policies import MESSAGE
 from vista_guard.stores.knowledge_memory import MemoryKnowledge
 from vista_guard.testing import ScriptedChatServer, Verdict
@@ -61,7 +62,7 @@ class TestNames:
         from tests.conftest import guard_with
         from vista_guard.testing import ScriptedJudge
 
-        conversations = Conversations(guard_with(ScriptedJudge({}), knowledge))
+        conversations = Conversations(guard_with(ScriptedJudge({}), knowledge), ProxySettings(upstream="http://x"))
         pasts = {id(conversations.guard(name).parts.past) for name in ("acme", "bolt", "acme")}
         assert len(pasts) == 2
         assert conversations.guard("acme") is conversations.guard("acme")

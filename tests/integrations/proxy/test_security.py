@@ -14,7 +14,8 @@ from fastapi import FastAPI, Request
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
-from starlette.responses import StreamingResponse
+from starlette.background import BackgroundTask
+from starlette.responses import Response, StreamingResponse
 from starlette.testclient import TestClient
 
 from tests.conftest import guard_with
@@ -266,6 +267,27 @@ async def test_a_client_may_have_so_many_requests_open_and_no_more() -> None:
         assert (await first).text == "data: 1\n\ndata: 2\n\n"
         assert (await client.get("/v1/echo", headers=acme)).status_code == 200
         assert "vista_guard_streams_open 0.0" in (await client.get("/metrics", headers=acme)).text
+
+
+async def test_who_has_read_an_answer_to_its_end_may_ask_again_at_once() -> None:
+    app = app_with(streams_per_client=1)
+    ended, go_on = asyncio.Event(), asyncio.Event()
+
+    async def clear_up() -> None:
+        ended.set()
+        await go_on.wait()
+
+    @app.get("/v1/slow")
+    async def slow() -> Response:
+        return Response("all of it", background=BackgroundTask(clear_up))
+
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://guard") as client:
+        first = asyncio.create_task(client.get("/v1/slow"))
+        await ended.wait()
+        again = [(await client.get("/v1/echo")).status_code for _ in range(3)]
+        go_on.set()
+        assert ((await first).text, again) == ("all of it", [200, 200, 200])
+        assert (await client.get("/v1/echo")).status_code == 200
 
 
 async def test_a_cancelled_request_gives_its_place_back() -> None:

@@ -50,11 +50,12 @@ class Running:
 @contextmanager
 def serving(tmp_path: Path, *arguments: str, **environment: str) -> Iterator[Running]:
     log = tmp_path / "log"
-    variables = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}", **environment}
-    variables.update({"VISTA_GUARD_STORE": "memory", "VISTA_GUARD_DATA_DIR": str(tmp_path)})
+    stores = {"VISTA_GUARD_STORE": "memory", "VISTA_GUARD_DATA_DIR": str(tmp_path)}
+    path = f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+    variables = {**os.environ, "PYTHONPATH": path, **stores, **environment}
     command = [sys.executable, "-c", COMMAND, "--port", "0", "--policy", "monitor", *arguments]
     with (
-        log.open("w") as file,
+        log.open("a") as file,  # tee appends too
         subprocess.Popen(
             command, cwd=tmp_path, env=variables, stdout=file, stderr=subprocess.PIPE, text=True
         ) as process,

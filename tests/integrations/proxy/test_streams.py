@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import shutil
-import subprocess
 import threading
 from collections.abc import AsyncIterator, Iterable, Sequence
 from pathlib import Path
@@ -35,6 +32,7 @@ from tests.integrations.proxy.serving import (
     said,
     serving,
 )
+from tests.node import run_node
 from vista_guard import JudgeError
 from vista_guard.policies import MESSAGE, build_policy
 from vista_guard.testing import Answer, Fault, ScriptedChatServer
@@ -156,22 +154,8 @@ class TestDelivered:
         assert seen[-1][1] == "content_filter"
 
     def test_the_official_node_client(self, tmp_path: Path) -> None:
-        folder = Path(os.environ.get("VISTA_GUARD_NODE_MODULES", tmp_path / "node_modules"))
-        node, npm = shutil.which("node"), shutil.which("npm")
-        if node is None or npm is None:
-            pytest.skip("node is not installed")
-        if not (folder / "openai").is_dir():
-            made = subprocess.run(
-                [npm, "install", "openai@6", "--no-audit", "--no-fund"], cwd=tmp_path, capture_output=True, timeout=120
-            )
-            if made.returncode:
-                pytest.skip(
-                    "the package openai cannot be installed: set VISTA_GUARD_NODE_MODULES to a folder that has it"
-                )
-        script = tmp_path / "talk.mjs"
-        script.write_text(NODE.replace("OPENAI", json.dumps((folder / "openai" / "index.mjs").as_uri())))
         with ScriptedChatServer(lambda request: request.user) as upstream, proxy(upstream) as served:
-            ran = subprocess.run([node, script, f"{served.url}/v1"], capture_output=True, text=True, timeout=60)
+            ran = run_node(NODE, tmp_path, f"{served.url}/v1")
         assert ran.stderr == ""
         assert json.loads(ran.stdout) == [
             [DRAFT, "stop", "FLAG"],
@@ -182,7 +166,7 @@ class TestDelivered:
 
 
 NODE = f"""
-const {{ default: OpenAI }} = await import(OPENAI)
+import OpenAI from "openai"
 const client = new OpenAI({{ baseURL: process.argv[2], apiKey: "unused" }})
 const seen = []
 for (const text of {json.dumps([DRAFT, HALF_A_LIE])}) {{

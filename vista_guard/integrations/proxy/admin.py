@@ -124,7 +124,7 @@ def router(guard: Guard, settings: ProxySettings) -> APIRouter:
         ConfigError: several tenants would share a document store without leave.
     """
     check_documents(guard, settings)
-    conversations = Conversations(guard)
+    conversations = Conversations(guard, settings)
     routes = APIRouter(responses=_FAILURES)
     _add_check(routes, conversations, settings)
     _add_conversations(routes, guard, settings)
@@ -189,7 +189,7 @@ def _add_litellm(routes: APIRouter, conversations: Conversations, settings: Prox
         texts = body.texts or []
         if len(texts) > MOST_TEXTS:
             raise HTTPException(413, f"{len(texts)} texts were sent; {MOST_TEXTS} are the most")
-        if body.input_type == "request":
+        if body.input_type == "request" or settings.off:
             return GuardrailAnswer(action="NONE")
         tenant = request.state.tenant
         delivered = []

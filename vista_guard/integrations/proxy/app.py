@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -10,21 +12,21 @@ from fastapi import FastAPI, Request
 from starlette.responses import JSONResponse, Response
 
 import vista_guard
-from vista_guard.errors import ConfigError
+from vista_guard.errors import ConfigError, VistaGuardError
 from vista_guard.graph.stream import withholds
-from vista_guard.integrations.proxy import admin, metrics, security
+from vista_guard.integrations.proxy import admin, metrics, openapi, security
 from vista_guard.integrations.proxy.routes import Proxy
 from vista_guard.integrations.proxy.settings import ProxySettings
+from vista_guard.integrations.proxy.tenants import shares_documents
 from vista_guard.integrations.proxy.upstream import Problem, Upstream
 
 if TYPE_CHECKING:
     from vista_guard.guard import Guard
 
+logger = logging.getLogger("vista_guard.proxy")
+
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
-_BODY: dict[str, Any] = {
-    "requestBody": {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}},
-}
 _FAILURES: dict[int | str, dict[str, Any]] = {
     code: {"description": "An error in OpenAI's shape."} for code in ("4XX", "5XX")
 }
@@ -46,6 +48,9 @@ def build_app(guard: Guard, settings: ProxySettings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        if settings.off:
+            logger.warning("the proxy is off (proxy.off): nothing that upstream says is judged")
+        await _tell_of_unread_documents(guard, settings)
         try:
             yield
         finally:
@@ -68,12 +73,12 @@ def build_app(guard: Guard, settings: ProxySettings) -> FastAPI:
 
 
 def _add_routes(app: FastAPI, proxy: Proxy) -> None:
-    @app.post("/v1/chat/completions", openapi_extra=_BODY, responses=_FAILURES)
+    @app.post("/v1/chat/completions", openapi_extra=openapi.CHAT, responses=_FAILURES)
     async def chat_completions(request: Request) -> Response:
         """Chat completions of upstream, judged; also as server-sent events."""
         return await proxy.answer(request)
 
-    @app.post("/v1/responses", openapi_extra=_BODY, responses=_FAILURES)
+    @app.post("/v1/responses", openapi_extra=openapi.RESPONSES, responses=_FAILURES)
     async def responses(request: Request) -> Response:
         """Responses of upstream, judged; also as server-sent events."""
         return await proxy.answer(request)
@@ -81,6 +86,22 @@ def _add_routes(app: FastAPI, proxy: Proxy) -> None:
     @app.api_route("/{path:path}", methods=METHODS, include_in_schema=False)
     async def anything_else(request: Request) -> Response:
         return await proxy.answer(request)
+
+
+async def _tell_of_unread_documents(guard: Guard, settings: ProxySettings) -> None:
+    documents = guard.parts.documents
+    if documents is None or shares_documents(settings):
+        return
+    try:
+        async with asyncio.timeout(admin.PROBE_TIMEOUT_S):
+            found = await documents.search(admin.PROBE, 1)
+    except (VistaGuardError, TimeoutError):
+        return  # /readyz says so
+    if found:
+        logger.warning(
+            "documents were added for no tenant, and no tenant retrieves them: set shared_documents = true in [proxy] when they "
+            "are for all, or add them anew with vista-guard documents add --tenant"
+        )
 
 
 async def _tell(_: Request, exc: Exception) -> JSONResponse:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from vista_guard.graph.stream import Passed
+from vista_guard.graph.stream import Delta, Passed
+from vista_guard.integrations.asking import Api, summed
 from vista_guard.integrations.proxy.dialect import Ended, EventStream
 from vista_guard.integrations.proxy.evidence import Json, is_text, read_chat, text_of
 from vista_guard.integrations.proxy.logprobs import Kept
@@ -18,6 +19,7 @@ from vista_guard.types import Document
 class Chat:
     """`POST /v1/chat/completions`."""
 
+    api: Api = "chat"
     read = staticmethod(read_chat)
 
     def texts(self, answer: Json) -> list[str]:
@@ -30,6 +32,10 @@ class Chat:
     def documents(self, answer: Json) -> tuple[Document, ...]:  # noqa: ARG002 - the dialects' signature
         """None: chat completions have no tools of their own."""
         return ()
+
+    def acts(self, answer: Json) -> bool:
+        """Whether it calls tools."""
+        return any(_calls(_message(choice)) for choice in answer["choices"])
 
     def response_id(self, answer: Json) -> str | None:  # noqa: ARG002 - the dialects' signature
         """None: requests bring their history."""
@@ -47,15 +53,17 @@ class Chat:
             told["message"] = {**message, "content": content}
         told["logprobs"] = None
 
-    def stream(self) -> EventStream:
+    def stream(self, spent: Json | None = None) -> EventStream:
         """A stream of chunks."""
-        return ChatStream()
+        return ChatStream(spent)
 
 
 class ChatStream:
     """Chunks in, chunks out. The finish reason and what follows it are held back for the verdict."""
 
-    def __init__(self) -> None:
+    def __init__(self, spent: Json | None = None) -> None:
+        self.usage: Json | None = None
+        self._spent = spent
         self._envelope: Json = {"object": "chat.completion.chunk", "choices": []}
         self._finish: Json | None = None
         self._tail: list[Json] = []
@@ -64,12 +72,14 @@ class ChatStream:
 
     finished = property(lambda self: self._finish is not None)
     response_id: str | None = None
-    documents: tuple[Document, ...] = ()
 
-    def read(self, event: Json) -> Iterator[str | Passed]:
+    def read(self, event: Json) -> Iterator[Delta]:
         """Only choice 0 is read: others were not asked for."""
         if event.get("error"):
             raise Ended(event)
+        if isinstance(event.get("usage"), dict):
+            self.usage = summed(self._spent, event["usage"])
+            event = {**event, "usage": self.usage}
         self._envelope = {key: value for key, value in event.items() if key not in ("choices", "usage", "obfuscation")}
         choices = event.get("choices")
         choice = next((item for item in choices or () if isinstance(item, dict) and not item.get("index")), None)
@@ -82,7 +92,7 @@ class ChatStream:
             return
         yield from self._read_choice(event, choice)
 
-    def _read_choice(self, event: Json, choice: Json) -> Iterator[str | Passed]:
+    def _read_choice(self, event: Json, choice: Json) -> Iterator[Delta]:
         delta = dict(choice["delta"]) if isinstance(choice.get("delta"), dict) else {}
         content, logprobs = delta.get("content"), choice.get("logprobs")
         text = content if isinstance(content, str) else "".join(part["text"] for part in _texts(content))
@@ -95,7 +105,7 @@ class ChatStream:
         rest = {key: value for key, value in choice.items() if key not in ("delta", "message", "text", "finish_reason")}
         if self._worth_passing(delta, finish):
             shown = {**rest, "delta": delta, "logprobs": None if text else logprobs, "finish_reason": None}
-            yield Passed({**event, "choices": [shown]})
+            yield Passed({**event, "choices": [shown]}, binding=_calls(delta))
         if text:
             self._logprobs.read(text, logprobs.get("content") if isinstance(logprobs, dict) else None)
             yield text
@@ -140,6 +150,10 @@ class ChatStream:
 def _message(choice: Json) -> Json:
     message = choice.get("message")
     return message if isinstance(message, dict) else {}
+
+
+def _calls(message: Json) -> bool:
+    return bool(message.get("tool_calls") or message.get("function_call"))
 
 
 def _texts(content: object) -> list[Any]:

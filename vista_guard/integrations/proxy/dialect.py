@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from vista_guard.graph.stream import Passed
+from vista_guard.graph.stream import Delta
+from vista_guard.integrations.asking import Api
 from vista_guard.integrations.proxy.evidence import Asked, Json
 from vista_guard.integrations.proxy.upstream import Problem
 from vista_guard.types import Document
@@ -31,12 +32,12 @@ class EventStream(Protocol):
     def response_id(self) -> str | None: ...
 
     @property
-    def documents(self) -> tuple[Document, ...]:
-        """Found by upstream's own tools so far."""
+    def usage(self) -> Json | None:
+        """What the answer cost, with what was spent before it; None until upstream says it."""
         ...
 
-    def read(self, event: Json) -> Iterator[str | Passed]:
-        """The text of an event, and what is not text. Raises `Ended`."""
+    def read(self, event: Json) -> Iterator[Delta]:
+        """The text of an event, what is not text, and what upstream's own tools found. Raises `Ended`."""
         ...
 
     def text(self, text: str) -> Iterator[Json]:
@@ -63,6 +64,8 @@ class EventStream(Protocol):
 class Dialect(Protocol):
     """One of the APIs."""
 
+    api: Api
+
     def read(self, body: Json, patterns: Sequence[str]) -> Asked:
         """The request. Raises InputError."""
         ...
@@ -75,6 +78,10 @@ class Dialect(Protocol):
         """Found by upstream's own tools."""
         ...
 
+    def acts(self, answer: Json) -> bool:
+        """Whether it calls tools of the caller's, or called some that are not upstream's."""
+        ...
+
     def response_id(self, answer: Json) -> str | None:
         """By which a later request may go on."""
         ...
@@ -83,4 +90,6 @@ class Dialect(Protocol):
         """Puts a text in place of a choice's own."""
         ...
 
-    def stream(self) -> EventStream: ...
+    def stream(self, spent: Json | None = None) -> EventStream:
+        """A stream of an answer; `spent` is the usage of those before it."""
+        ...

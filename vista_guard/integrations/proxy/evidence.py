@@ -49,11 +49,10 @@ class Asked:
         """The conversation, anonymous, as a caller will send it when the answer has become part of it."""
         return to_conversation([*self.messages, {"role": "assistant", "content": text}])
 
-    def grounds(self, found: Iterable[Document] = ()) -> tuple[Document, ...]:
-        """The documents of the turn that is asked for, with those found while it was made."""
+    def grounds(self) -> tuple[Document, ...]:
+        """The documents that the request brings for the turn that is asked for."""
         placeholder = {"role": "assistant", "content": "."}
-        brought = [*found, *self.documents]
-        return to_conversation([*self.messages, placeholder], documents=brought).turns[-1].documents
+        return to_conversation([*self.messages, placeholder], documents=self.documents).turns[-1].documents
 
 
 def read_chat(body: Json, patterns: Sequence[str]) -> Asked:

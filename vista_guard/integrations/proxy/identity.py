@@ -18,6 +18,8 @@ from vista_guard.graph.history import past_key
 from vista_guard.graph.state import PastClaims
 from vista_guard.guard import Guard
 from vista_guard.integrations.proxy.security import scoped
+from vista_guard.integrations.proxy.settings import ProxySettings
+from vista_guard.integrations.proxy.tenants import documents_of
 from vista_guard.types import Conversation, TurnReport
 
 logger = logging.getLogger("vista_guard.proxy")
@@ -71,15 +73,16 @@ def _name(value: object, place: str) -> str:
 class Conversations:
     """The guard for each tenant, and what ties requests to conversations."""
 
-    def __init__(self, guard: Guard) -> None:
+    def __init__(self, guard: Guard, settings: ProxySettings) -> None:
         self._guard = guard
+        self._settings = settings
         self._guards: dict[str, Guard] = {}
 
     def guard(self, tenant: str) -> Guard:
-        """The guard, with the tenant's own memory of anonymous conversations: a history that one tenant was delivered
-        must not be believed when another one sends it."""
-        if tenant not in self._guards:
-            self._guards[tenant] = _with_own_past(self._guard)
+        """The guard, with the tenant's own documents and its own memory of anonymous conversations: a history that one
+        tenant was delivered must not be believed when another one sends it. Everything else is the same for all."""
+        if tenant not in self._guards:  # as many as have keys
+            self._guards[tenant] = self._own_guard(tenant)
         return self._guards[tenant]
 
     async def identify(self, tenant: str, headers: Mapping[str, str], body: Mapping[str, Any], header: str) -> Identity:
@@ -126,9 +129,9 @@ class Conversations:
             return response_id
         return min(roots, default=response_id)
 
-
-def _with_own_past(guard: Guard) -> Guard:
-    own = copy(guard)
-    own.parts = replace(guard.parts, past=PastClaims())
-    own.__dict__.pop("_checking", None)  # the graph that was built with the parts before
-    return own
+    def _own_guard(self, tenant: str) -> Guard:
+        parts = self._guard.parts
+        own = copy(self._guard)
+        own.parts = replace(parts, past=PastClaims(), documents=documents_of(tenant, parts.documents, self._settings))
+        own.__dict__.pop("_checking", None)  # the graph that was built with the parts before
+        return own

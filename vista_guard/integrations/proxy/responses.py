@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from vista_guard.graph.stream import Passed
+from vista_guard.graph.stream import Delta, Found, Passed
+from vista_guard.integrations.asking import BINDING, Api, summed
 from vista_guard.integrations.proxy.dialect import Ended, EventStream
 from vista_guard.integrations.proxy.evidence import Json, found_in, is_text, read_responses, text_of
 from vista_guard.integrations.proxy.logprobs import Kept
@@ -21,6 +22,7 @@ _FAILURES = frozenset({"response.failed", "error"})
 class Responses:
     """`POST /v1/responses`."""
 
+    api: Api = "responses"
     read = staticmethod(read_responses)
 
     def texts(self, answer: Json) -> list[str]:
@@ -30,6 +32,10 @@ class Responses:
     def documents(self, answer: Json) -> tuple[Document, ...]:
         """What file searches found."""
         return found_in(answer.get("output"))
+
+    def acts(self, answer: Json) -> bool:
+        """Whether an item of the output does something."""
+        return any(_acts(item) for item in answer["output"])
 
     def response_id(self, answer: Json) -> str | None:
         """For `previous_response_id`."""
@@ -50,25 +56,25 @@ class Responses:
         if blocked:
             answer.update(_FILTERED)
 
-    def stream(self) -> EventStream:
+    def stream(self, spent: Json | None = None) -> EventStream:
         """A stream of events."""
-        return ResponseStream()
+        return ResponseStream(spent)
 
 
 class ResponseStream:
     """Events in, events out, numbered anew. The last one is held back for the verdict, and those that repeat a text say
     what was shown of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, spent: Json | None = None) -> None:
+        self.usage: Json | None = None
+        self._spent = spent
         self._number = 0
         self._response: Json = {"object": "response", "output": []}
         self._last: Json | None = None
-        self._found: list[Document] = []
         self._reading: tuple[Any, Any] | None = None
         self._written = _Written()
 
     finished = property(lambda self: self._last is not None)
-    documents = property(lambda self: tuple(self._found))
 
     @property
     def response_id(self) -> str | None:
@@ -76,21 +82,29 @@ class ResponseStream:
         given = self._response.get("id")
         return given if isinstance(given, str) else None
 
-    def read(self, event: Json) -> Iterator[str | Passed]:
+    def read(self, event: Json) -> Iterator[Delta]:
         """Texts of several parts are read as one text, a line each."""
         kind = event.get("type")
         if kind in _FAILURES:
             raise Ended(_without_output(event))
         if isinstance(event.get("response"), dict):
+            event = {**event, "response": self._counted(event["response"])}
             self._response = event["response"]
         if kind in _ENDS:
             self._last = event
         elif kind == "response.output_text.delta":
             yield from self._read_text(event)
         else:
-            if kind == "response.output_item.done":
-                self._found += found_in([event.get("item")])
-            yield Passed(event)
+            item = event.get("item")
+            if kind == "response.output_item.done" and (found := found_in([item])):
+                yield Found(found)
+            yield Passed(event, binding=_acts(item))
+
+    def _counted(self, response: Json) -> Json:
+        if not isinstance(response.get("usage"), dict):
+            return response
+        self.usage = summed(self._spent, response["usage"])
+        return {**response, "usage": self.usage}
 
     def _read_text(self, event: Json) -> Iterator[str]:
         text, place = event.get("delta"), (event.get("output_index"), event.get("content_index"))
@@ -256,6 +270,10 @@ def _messages(answer: Json) -> list[Json]:
     if not isinstance(output, list):
         raise ValueError("the response has no output")
     return [item for item in output if isinstance(item, dict) and item.get("type") == "message"]
+
+
+def _acts(item: object) -> bool:
+    return isinstance(item, dict) and item.get("type") in BINDING
 
 
 def _without_output(event: Json) -> Json:

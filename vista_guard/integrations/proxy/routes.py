@@ -12,7 +12,9 @@ import httpx2
 from starlette.responses import Response
 
 from vista_guard.errors import InputError
+from vista_guard.graph.stream_source import joined
 from vista_guard.integrations.proxy import metrics, verdict
+from vista_guard.integrations.proxy.again import Ask, judge_again, opened
 from vista_guard.integrations.proxy.chat import Chat
 from vista_guard.integrations.proxy.dialect import Dialect
 from vista_guard.integrations.proxy.evidence import Json
@@ -40,7 +42,7 @@ class Proxy:
     def __init__(self, guard: Guard, settings: ProxySettings, upstream: Upstream) -> None:
         self._settings = settings
         self._upstream = upstream
-        self._conversations = Conversations(guard)
+        self._conversations = Conversations(guard, settings)
 
     async def answer(self, request: Request) -> Response:
         """The response to any request.
@@ -55,6 +57,8 @@ class Proxy:
             return await self._pass(request, path)
         body = _read_json(await request.body())
         asked = DIALECTS[api].read(body, self._settings.context_patterns)
+        if self._settings.off:
+            return await _unless_gone(request, self._unjudged(request, path, asked.sent))
         tenant: str = getattr(request.state, "tenant", "default")
         identity = await self._conversations.identify(tenant, request.headers, body, self._settings.conversation_header)
         exchange = Exchange(DIALECTS[api], asked, identity, self._conversations, self._settings)
@@ -63,9 +67,13 @@ class Proxy:
 
     async def _exchange(self, request: Request, path: str, exchange: Exchange) -> Response:
         asked = exchange.asked
-        response = await self._ask(request, path, _write_json(asked.sent))
+
+        async def ask(sent: Json) -> httpx2.Response:
+            return await self._ask(request, path, _write_json(sent))
+
+        response = await ask(asked.sent)
         if is_stream(response.headers) and response.is_success and not asked.structured:
-            return Judging(exchange, response)
+            return Judging(exchange, response, ask)
         if asked.structured and response.is_success:
             return Relayed(response)
         try:
@@ -74,19 +82,24 @@ class Proxy:
             await close(response)
         if not response.is_success:
             return _failure(response, body)
-        return await self._judge(exchange, response, _answer(body))
+        return await self._judge(exchange, response, _answer(body), ask)
 
-    async def _judge(self, exchange: Exchange, response: httpx2.Response, answer: Json) -> Response:
+    async def _judge(self, exchange: Exchange, response: httpx2.Response, answer: Json, ask: Ask) -> Response:
         dialect, headers = exchange.dialect, returned(response)
         try:
             texts = dialect.texts(answer)
         except ValueError:
             raise Problem(502, "upstream_unreadable", "upstream's answer cannot be read") from None
-        reports = [
-            await self._judge_text(exchange, answer, choice, text, alone=len(texts) == 1)
-            for choice, text in enumerate(texts)
-            if text.strip()
-        ]
+        reports = []
+        if len(texts) == 1 and texts[0].strip() and exchange.may_ask_again:
+            answer, report = await self._judge_again(exchange, answer, ask)
+            reports = [report]
+        else:
+            reports = [
+                await self._judge_text(exchange, answer, choice, text, alone=len(texts) == 1)
+                for choice, text in enumerate(texts)
+                if text.strip()
+            ]
         if reports:
             # Several choices are one answer: what is told of it is the worst.
             worst = min(
@@ -98,11 +111,46 @@ class Proxy:
             json.dumps(answer).encode(), response, [*headers, *verdict.conversation_header(exchange.identity)]
         )
 
+    async def _judge_again(self, exchange: Exchange, answer: Json, ask: Ask) -> tuple[Json, TurnReport]:
+        """As `_judge_text`, of the only text of an answer that may be asked for again."""
+        dialect, seconds, started = exchange.dialect, self._settings.request_timeout_s, perf_counter()
+        waited = 0.0
+
+        async def ask_whole(sent: Json) -> Json:
+            nonlocal waited
+            asked = perf_counter()
+            judging.reschedule(None)  # upstream has its own time
+            try:
+                response = await opened(ask, sent, seconds)
+                try:
+                    return _answer(await _whole(response, seconds))
+                finally:
+                    await close(response)
+            finally:
+                waited += perf_counter() - asked
+                judging.reschedule(asyncio.get_running_loop().time() + seconds)
+
+        try:
+            async with asyncio.timeout(seconds) as judging:
+                answer, report = await judge_again(exchange, answer, ask_whole)
+        except TimeoutError:
+            raise Problem(504, "guard_timeout", "the guard did not judge the answer in time") from None
+        except InputError:
+            report = await self._judge_text(exchange, answer, 0, dialect.texts(answer)[0], alone=True)
+            return answer, report
+        metrics.observe_turn(report, perf_counter() - started - waited, "turn")
+        text = dialect.texts(answer)[0]
+        if text.strip() and (report.response != text or report.blocked):
+            dialect.deliver(answer, 0, report.response, blocked=report.blocked)
+        await exchange.delivered(report, dialect.response_id(answer))
+        return answer, report
+
     async def _judge_text(self, exchange: Exchange, answer: Json, choice: int, text: str, *, alone: bool) -> TurnReport:
         dialect, started = exchange.dialect, perf_counter()
         # Which of several choices the caller takes is not known: none becomes knowledge before it comes back as history.
         name = exchange.identity.stored if alone else None
-        turn = Turn(role=Role.ASSISTANT, text=text, documents=exchange.asked.grounds(dialect.documents(answer)))
+        documents = joined(exchange.asked.grounds(), dialect.documents(answer))
+        turn = Turn(role=Role.ASSISTANT, text=text, documents=documents)
         past = exchange.asked.conversation(name)
         conversation = past.model_copy(update={"turns": (*past.turns, turn)})
         try:
@@ -127,6 +175,11 @@ class Proxy:
 
     async def _relay(self, request: Request, path: str, body: bytes) -> Response:
         return Relayed(await self._ask(request, path, body))
+
+    async def _unjudged(self, request: Request, path: str, sent: Json) -> Response:
+        """The proxy is switched off, and the answer says so. What is meant for the guard still goes no further."""
+        response = await self._ask(request, path, _write_json(sent))
+        return Relayed(response, [*returned(response), verdict.OFF])
 
     async def _ask(self, request: Request, path: str, body: bytes) -> httpx2.Response:
         return await self._upstream.ask(request.method, path, request.url.query, request.headers.items(), body)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -22,7 +22,7 @@ from vista_guard.errors import ConfigError, InputError, VistaGuardError
 from vista_guard.integrations.proxy import account, metrics
 from vista_guard.integrations.proxy.keys import Keyring
 from vista_guard.integrations.proxy.settings import ANONYMOUS, ProxySettings, is_loopback
-from vista_guard.integrations.proxy.tenants import own_report, scoped, unscoped
+from vista_guard.integrations.proxy.tenants import DividedDocuments, own_report, scoped, shares_documents, unscoped
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -83,9 +83,10 @@ def check_documents(guard: Guard, settings: ProxySettings) -> None:
     """Passes when no tenant retrieves what is another's.
 
     Raises:
-        ConfigError: several tenants would share the document store, and nobody said that they may.
+        ConfigError: several tenants would share a store that does not divide, and nobody said that they may.
     """
-    if guard.parts.documents is not None and len(settings.keys) > 1 and not settings.shared_documents:
+    documents = guard.parts.documents
+    if documents is not None and not isinstance(documents, DividedDocuments) and not shares_documents(settings):
         raise ConfigError(
             f"the tenants {', '.join(settings.keys)} would all retrieve from one document store. Set shared_documents = true "
             "in [proxy] when its documents are meant for all of them, or retrieve = false (VISTA_GUARD_RETRIEVE=false)"
@@ -109,10 +110,12 @@ class Gatekeeper:
             try:
                 tenant, client, headers = self._admit(scope)
                 state = {**scope.get("state", {}), "tenant": tenant}
-                with self._place(client, scope["path"]):
+                with self._place(client, scope["path"]) as leave:
                     body = await self._body(scope, receive)
                     self._keep_apart(scope, body)
-                    await self._app({**scope, "headers": headers, "state": state}, _replay(body, receive), send)
+                    await self._app(
+                        {**scope, "headers": headers, "state": state}, _replay(body, receive), _leaving(send, leave)
+                    )
             except _Refused as refused:
                 metrics.refused(refused.code)
                 await refused.response(scope, receive, send)
@@ -154,9 +157,10 @@ class Gatekeeper:
             raise _Refused(403, "foreign_origin", "without API keys, only pages from this machine may call the guard")
 
     @contextmanager
-    def _place(self, client: str, path: str) -> Iterator[None]:
+    def _place(self, client: str, path: str) -> Iterator[Callable[[], None]]:
+        """A place for as long as the context lasts, or until what it gives is called."""
         if path in UNCOUNTED:
-            yield
+            yield lambda: None
             return
         if self._open[client] >= self._settings.streams_per_client:
             raise _Refused(
@@ -166,12 +170,21 @@ class Gatekeeper:
                 {"retry-after": "1"},
             )
         self._open[client] += 1
-        try:
-            yield
-        finally:
+        held = True
+
+        def leave() -> None:
+            nonlocal held
+            if not held:
+                return
+            held = False
             self._open[client] -= 1
             if not self._open[client]:
                 del self._open[client]
+
+        try:
+            yield leave
+        finally:
+            leave()
 
     def _keep_apart(self, scope: Scope, body: bytes) -> None:
         if not self._shared_account or scope["path"] in OWN_PATHS or scope["path"].startswith("/guard/"):
@@ -227,6 +240,17 @@ def _host(origin: bytes) -> str:
         return urlsplit(origin.decode("latin-1")).hostname or ""
     except ValueError:
         return ""
+
+
+def _leaving(send: Send, leave: Callable[[], None]) -> Send:
+    """`send`, which leaves the place before the last byte: who has read that may ask again, whatever is left to clear up here."""
+
+    async def last(message: Message) -> None:
+        if message["type"] == "http.response.body" and not message.get("more_body", False):
+            leave()
+        await send(message)
+
+    return last
 
 
 async def _chunks(receive: Receive) -> Any:

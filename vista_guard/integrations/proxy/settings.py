@@ -40,6 +40,8 @@ class ProxySettings(BaseModel):
     """Base URL of the guarded endpoint, as its clients had it: `https://api.openai.com/v1`."""
     gate: Literal["none", "sentence", "turn"] = "sentence"
     """What of a stream is held back until it was judged."""
+    off: bool = False
+    """For emergencies: what upstream says passes unjudged. Keys, limits, timeouts and path rules still hold."""
     host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8080
     """0 takes any free port."""
@@ -64,7 +66,7 @@ class ProxySettings(BaseModel):
     keys: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
     """Hashes of API keys by tenant, as `vista-guard serve --new-key TENANT` prints them. Without any, everybody may call."""
     shared_documents: bool = False
-    """Whether several tenants retrieve from one document store."""
+    """Whether several tenants also retrieve the documents that were added for none of them."""
     open_metrics: bool = False
     """Whether `/metrics` may be read without a key where keys are set."""
     context_patterns: tuple[str, ...] = ("<context>(.*?)</context>", "<documents>(.*?)</documents>")

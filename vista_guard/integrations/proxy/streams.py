@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
 from time import perf_counter
@@ -15,13 +15,16 @@ from starlette.responses import StreamingResponse
 
 from vista_guard.errors import VistaGuardError
 from vista_guard.graph.limits import check_limits
-from vista_guard.graph.stream import Passed
+from vista_guard.graph.stream import Again, Delta, Passed, regenerates
+from vista_guard.graph.stream_opening import Opening
+from vista_guard.integrations.asking import asked_again, repeatable
 from vista_guard.integrations.proxy import metrics, verdict
-from vista_guard.integrations.proxy.dialect import Dialect, Ended
+from vista_guard.integrations.proxy.again import Ask, opened
+from vista_guard.integrations.proxy.dialect import Dialect, Ended, EventStream
 from vista_guard.integrations.proxy.evidence import Asked, Json
 from vista_guard.integrations.proxy.identity import Conversations, Identity
 from vista_guard.integrations.proxy.sse import events, frame
-from vista_guard.integrations.proxy.upstream import Problem, close, problem, returned
+from vista_guard.integrations.proxy.upstream import Problem, close, is_stream, problem, returned
 from vista_guard.types import Role, Turn, TurnReport
 
 if TYPE_CHECKING:
@@ -49,6 +52,16 @@ class Exchange:
     def guard(self) -> Guard:
         """The tenant's."""
         return self.conversations.guard(self.identity.tenant)
+
+    @property
+    def may_ask_again(self) -> bool:
+        """Whether an answer that does not hold up may be asked for again."""
+        sent, policy = self.asked.sent, self.guard.parts.policy
+        return not self.asked.structured and repeatable(self.dialect.api, sent) and regenerates(policy)
+
+    def asked_again(self, draft: str, note: str) -> Json:
+        """The request for another answer."""
+        return asked_again(self.dialect.api, self.asked.sent, draft, note)
 
     def check_limits(self) -> None:
         """Passes when the turn that is asked for can be judged, as far as that is known by now.
@@ -93,11 +106,12 @@ class Relayed(StreamingResponse):
 class Judging(Relayed):
     """Upstream's stream, of which nothing is shown before the gate released it."""
 
-    def __init__(self, exchange: Exchange, response: httpx2.Response) -> None:
+    def __init__(self, exchange: Exchange, response: httpx2.Response, ask: Ask) -> None:
         headers = [(name, value) for name, value in returned(response) if name != "content-type"]
         told = verdict.conversation_header(exchange.identity)
         super().__init__(response, [*headers, *told, ("content-type", "text/event-stream; charset=utf-8")])
         self._exchange = exchange
+        self._ask = ask
         self._stream = exchange.dialect.stream()
         self._waited = 0.0
 
@@ -118,66 +132,86 @@ class Judging(Relayed):
             yield self._stream.closing()
 
     async def _events(self) -> AsyncGenerator[Json, None]:
-        """What goes before the first text passes at once; without any text there is nothing to judge."""
-        parts = self._parts()
-        async with aclosing(parts):
-            async for part in parts:
-                if isinstance(part, Passed):
-                    for event in self._stream.passed(part.item):
+        """What goes before the first text passes at once, unless all may be asked for again; without any text there is nothing
+        to judge."""
+        again = self._again if self._exchange.may_ask_again else None
+        async with aclosing(self._parts(self._response, self._stream)) as parts:
+            opening = Opening(parts, hold=again is not None)
+            async with aclosing(opening.passed()) as passing:
+                async for passed in passing:
+                    for event in self._written(passed):
                         yield event
-                else:
-                    async with aclosing(self._judged(_with_first(part, parts))) as judged:
-                        async for event in judged:
-                            yield event
-                    return
+            if opening.spoken:
+                async with aclosing(self._judged(opening.rest(), again if opening.hold else None)) as judged:
+                    async for event in judged:
+                        yield event
+                return
         for event in self._stream.end(None, blocked=False):
             yield event
 
-    async def _judged(self, parts: AsyncGenerator[str | Passed, None]) -> AsyncGenerator[Json, None]:
+    async def _judged(self, parts: AsyncGenerator[Delta, None], again: Again | None) -> AsyncGenerator[Json, None]:
         exchange, started = self._exchange, perf_counter()
         waited = self._waited
         gated = exchange.guard.gated(
             exchange.asked.conversation(exchange.identity.stored),
             parts,
             gate=exchange.settings.gate,
-            documents=lambda _: exchange.asked.grounds(self._stream.documents),
+            documents=exchange.asked.grounds(),
+            again=again,
         )
         async with aclosing(gated):
             async for item in gated:
-                if isinstance(item, str):
-                    for event in self._stream.text(item):
+                if not isinstance(item, TurnReport):
+                    for event in self._written(item):
                         yield event
-                elif isinstance(item, Passed):
-                    for event in self._stream.passed(item.item):
-                        yield event
-                else:
-                    spent = perf_counter() - started - (self._waited - waited)
-                    metrics.observe_turn(item, max(spent, 0.0), exchange.settings.gate)
-                    await exchange.delivered(item, self._stream.response_id)
-                    field = verdict.field(item, exchange.identity)
-                    for event in self._stream.end(field, blocked=item.blocked):
-                        yield event
+                    continue
+                spent = perf_counter() - started - (self._waited - waited)
+                metrics.observe_turn(item, max(spent, 0.0), exchange.settings.gate)
+                await exchange.delivered(item, self._stream.response_id)
+                field = verdict.field(item, exchange.identity)
+                for event in self._stream.end(field, blocked=item.blocked):
+                    yield event
 
-    async def _parts(self) -> AsyncGenerator[str | Passed, None]:
+    def _written(self, item: str | Passed) -> Iterator[Json]:
+        return self._stream.text(item) if isinstance(item, str) else self._stream.passed(item.item)
+
+    async def _again(self, draft: str, note: str) -> AsyncGenerator[Delta, None]:
+        """Another answer of upstream's, which takes the stream's place once it speaks."""
+        exchange, asked = self._exchange, perf_counter()
+        seconds = exchange.settings.request_timeout_s
+        response = await opened(self._ask, exchange.asked_again(draft, note), seconds)
+        self._waited += perf_counter() - asked
+        following = exchange.dialect.stream(self._stream.usage)
+        async with aclosing(self._parts(response, following)) as parts:
+            async for part in parts:
+                if isinstance(part, str) and part.strip():
+                    self._stream = following
+                yield part
+        if following.finished:
+            self._stream = following
+
+    async def _parts(self, response: httpx2.Response, stream: EventStream) -> AsyncGenerator[Delta, None]:
         """Upstream's text and what is not text."""
         done = False
         try:
-            async with aclosing(self._upstream_events()) as received:
+            if not is_stream(response.headers):
+                raise Problem(502, "upstream_unreadable", "upstream's answer is no stream")
+            async with aclosing(self._upstream_events(response)) as received:
                 async for event in received:
                     if event is None:
                         done = True
                         break
-                    for part in self._stream.read(event):
+                    for part in stream.read(event):
                         yield part
-            if not done and not self._stream.finished:
+            if not done and not stream.finished:
                 metrics.upstream_error("stream")
                 raise Problem(502, "upstream_broken", "upstream broke off its answer")
         finally:
-            await close(self._response)
+            await close(response)
 
-    async def _upstream_events(self) -> AsyncGenerator[Json | None, None]:
+    async def _upstream_events(self, response: httpx2.Response) -> AsyncGenerator[Json | None, None]:
         settings = self._exchange.settings
-        received = events(self._response, most=settings.max_body_bytes)
+        received = events(response, most=settings.max_body_bytes)
         try:
             while True:
                 asked = perf_counter()
@@ -195,12 +229,3 @@ class Judging(Relayed):
         except (ValueError, RecursionError):
             metrics.upstream_error("stream")
             raise Problem(502, "upstream_unreadable", "upstream's stream cannot be read") from None
-
-
-async def _with_first(
-    first: str | Passed, rest: AsyncGenerator[str | Passed, None]
-) -> AsyncGenerator[str | Passed, None]:
-    async with aclosing(rest):
-        yield first
-        async for part in rest:
-            yield part

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from vista_guard.errors import InputError
+from vista_guard.protocols import DocumentStore
 from vista_guard.types import Outcome, TurnReport, Unchecked
+
+if TYPE_CHECKING:
+    from vista_guard.integrations.proxy.settings import ProxySettings
 
 SEPARATOR = "/"
 """No tenant's name holds it, so a stored id can be read in one way only."""
@@ -34,6 +39,30 @@ def unscoped(tenant: str, stored_id: str) -> str:
     if owner != tenant or not separator:
         raise ValueError("the conversation belongs to another tenant")
     return conversation_id
+
+
+@runtime_checkable
+class DividedDocuments(DocumentStore, Protocol):
+    """A document store in which each tenant can have documents of its own."""
+
+    def of_tenant(self, tenant: str, *, shared: bool) -> DocumentStore:
+        """The tenant's part, in which searching finds the undivided store's documents only with `shared`."""
+        ...
+
+
+def documents_of(tenant: str, store: DocumentStore | None, settings: ProxySettings) -> DocumentStore | None:
+    """What the tenant's turns are held against when they bring no documents: its own, and those of no tenant where it may.
+
+    Everything is for everybody where there are no keys, and in a store that does not divide.
+    """
+    if not settings.keys or not isinstance(store, DividedDocuments):
+        return store
+    return store.of_tenant(tenant, shared=shares_documents(settings))
+
+
+def shares_documents(settings: ProxySettings) -> bool:
+    """Whether tenants retrieve documents that were added for none of them: a single one does, several only when told so."""
+    return settings.shared_documents or len(settings.keys) < 2
 
 
 def own_report(tenant: str, report: TurnReport) -> TurnReport:

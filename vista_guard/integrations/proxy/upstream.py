@@ -36,6 +36,8 @@ _NOT_SENT = HOP_BY_HOP | {"host", "content-length", "accept-encoding", "expect"}
 _NOT_RETURNED = HOP_BY_HOP | {"content-length", "content-encoding", "alt-svc", "date", "server"}
 _KEYS = frozenset({"authorization", "api-key", "x-api-key"})
 _CLOSING_SECONDS = 5.0
+_KEPT_SECONDS = 3.0
+"""Model servers on uvicorn close a connection that was idle for 5 s. A request that is just being sent would be lost with it."""
 
 Headers = list[tuple[str, str]]
 
@@ -59,7 +61,7 @@ class Upstream:
             follow_redirects=False,
             # One pool serves everybody: a cookie that one caller was given must not go out with another's request.
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
-            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=200),
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=200, keepalive_expiry=_KEPT_SECONDS),
             timeout=httpx2.Timeout(settings.request_timeout_s, connect=settings.connect_timeout_s),
         )
 

@@ -9,6 +9,8 @@ from vista_guard.integrations.proxy.identity import Identity
 from vista_guard.types import Action, Finding, Outcome, TurnReport
 
 FIELD = "vista_guard"
+OFF = ("x-vista-guard-decision", "OFF")
+"""Told in place of a decision where the proxy is switched off. No report ever has it."""
 _DELIVERED = (Action.ALLOW, Action.FLAG)
 
 

@@ -1,0 +1,103 @@
+"""How a guarded agent meets its host: how much of a stream waits, where evidence comes from, who is told, what a block does."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, Literal, TypedDict, get_args
+
+from vista_guard.errors import Blocked, ConfigError
+from vista_guard.graph.agent import FindDocuments, delivered
+from vista_guard.graph.state import Work
+from vista_guard.graph.stream import Gate, Streamed, withholds
+from vista_guard.graph.stream_source import Passed
+from vista_guard.protocols import Policy
+from vista_guard.types import TurnReport
+
+OnReport = Callable[[TurnReport], object]
+
+
+class WrapOptions(TypedDict, total=False):
+    """Keyword arguments of `Guard.wrap` and `Guard.graph`; see there."""
+
+    gate: Gate | None
+    documents: FindDocuments | None
+    on_report: OnReport | None
+    on_block: Literal["replace", "raise"]
+
+
+@dataclass(frozen=True)
+class Surface:
+    """The options of `Guard.wrap`, `Guard.graph` and the integrations; see there."""
+
+    gate: Gate | None = None
+    documents: FindDocuments | None = None
+    on_report: OnReport | None = None
+    on_block: Literal["replace", "raise"] = "replace"
+
+    def __post_init__(self) -> None:
+        if self.gate is not None and self.gate not in get_args(Gate):
+            raise ConfigError(f"gate is {self.gate!r}; choose none, sentence or turn")
+        if self.on_block not in ("replace", "raise"):
+            raise ConfigError(f"on_block is {self.on_block!r}; choose replace or raise")
+
+    def tell(self, report: TurnReport) -> None:
+        """Tells `on_report`.
+
+        Raises:
+            Blocked: the turn was withheld and `on_block` is raise.
+        """
+        if self.on_report is not None:
+            self.on_report(report)
+        if report.blocked and self.on_block == "raise":
+            raise Blocked(report)
+
+    def deliver(self, work: Work) -> Any:
+        """The host's object with what is delivered.
+
+        Raises:
+            Blocked: the turn was withheld and `on_block` is raise.
+        """
+        if work.report is not None:
+            self.tell(work.report)
+        return delivered(work)
+
+    async def told(self, stream: AsyncGenerator[Streamed, None], message: str) -> AsyncGenerator[str | Passed, None]:
+        """A gated stream without its report, which is told. With `on_block` raise the policy's message is not in it.
+
+        Raises:
+            Blocked: the turn was withheld and `on_block` is raise.
+        """
+        async with aclosing(self.shown(stream, message)) as items:
+            async for item in items:
+                if not isinstance(item, TurnReport):
+                    yield item
+                elif item.response:  # A turn without a word is none.
+                    self.tell(item)
+
+    async def shown(self, stream: AsyncGenerator[Streamed, None], message: str) -> AsyncGenerator[Streamed, None]:
+        """A gated stream, with `on_block` raise without the policy's message: the exception stands for it."""
+        held: str | None = None
+        async with aclosing(stream):
+            async for item in stream:
+                if held is not None and not (isinstance(item, TurnReport) and item.blocked):
+                    yield held
+                held = None
+                if self.on_block == "raise" and item in (message, f"\n\n{message}"):
+                    held = item
+                else:
+                    yield item
+
+
+def check_gate(gate: Gate | None, policy: Policy) -> None:
+    """Passes when the gate can hold what the policy withholds.
+
+    Raises:
+        ConfigError: it lets everything through, and the policy does not.
+    """
+    if gate == "none" and withholds(policy):
+        raise ConfigError(
+            f"gate is none, and the policy {policy.name} withholds: what is out cannot be withheld. Choose the gate sentence or "
+            "turn, or the policy monitor"
+        )

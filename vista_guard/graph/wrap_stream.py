@@ -1,0 +1,200 @@
+"""A wrapped agent's stream: read as it is made, let out as far as it was judged, in pieces of the agent's own kind."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import aclosing, closing
+from contextvars import copy_context
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.documents import Document as LangChainDocument
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+
+from vista_guard._pumps import Bridged, in_task, in_thread
+from vista_guard.errors import InputError
+from vista_guard.graph.hosts import (
+    ANSWER_KEYS,
+    read_document,
+    read_documents,
+    read_reply,
+    read_request,
+    replace_text,
+    with_feedback,
+    without_text,
+)
+from vista_guard.graph.state import Parts
+from vista_guard.graph.stream import Gate, Passed, gated
+from vista_guard.graph.stream_source import Found
+from vista_guard.graph.surface import Surface
+from vista_guard.types import Conversation, Document
+
+Ask = Callable[[Any], AsyncGenerator[Any, None]]
+"""Asks the agent and gives the chunks of its answer."""
+
+
+@dataclass(frozen=True)
+class GatedStream:
+    """An agent's streams behind the gate."""
+
+    parts: Parts
+    surface: Surface
+
+    @property
+    def gate(self) -> Gate:
+        """Streams are let out by the sentence unless somebody says otherwise."""
+        return self.surface.gate or "sentence"
+
+    async def run(self, request: Any, conversation: Conversation, ask: Ask) -> AsyncGenerator[Any, None]:
+        """The chunks that may be shown.
+
+        Raises:
+            InputError: the agent's chunks are of a kind that is not listed at `Spoken`.
+            Blocked: the turn was withheld, and `on_block` is raise; the policy's message is not among the chunks then.
+        """
+        spoken = Spoken()
+        brought = read_reply(request, "-").documents
+        find = self.surface.documents
+
+        def documents(draft: Conversation) -> tuple[Document, ...]:
+            return (*brought, *(find(draft) if find else ()))
+
+        def again(draft: str, note: str) -> AsyncGenerator[str | Passed | Found, None]:
+            return spoken.deltas(ask(with_feedback(request, draft, note)))
+
+        stream = gated(
+            self.parts, conversation, spoken.deltas(ask(request)), gate=self.gate, documents=documents, again=again
+        )
+        async with aclosing(self.surface.told(stream, self.parts.policy.message)) as items:
+            async for item in items:
+                if isinstance(item, Passed):
+                    yield item.item
+                elif (chunk := spoken.chunk(item)) is not None:
+                    yield chunk
+        if (whole := spoken.ended()) is not None:
+            yield whole
+
+
+class Spoken:
+    """A stream's chunks, apart into text and all else, and text that was released back in chunks of the same kind.
+
+    Read are texts, message chunks, messages, documents, and mappings with `answer`, `output`, `response`, `result` or `text`
+    (a text or a message chunk) or with `documents`, `context` or `source_documents`.
+    """
+
+    def __init__(self) -> None:
+        self._like: Any = ""
+        self._key: str | None = None
+        self._whole: Any = None
+        self._said = self._released = ""
+
+    async def deltas(self, chunks: AsyncGenerator[Any, None]) -> AsyncGenerator[str | Passed | Found, None]:
+        """What the gate reads."""
+        async with aclosing(chunks):
+            async for chunk in chunks:
+                for delta in self._read(chunk):
+                    yield delta
+
+    def chunk(self, text: str) -> Any:
+        """A chunk that says this; None when the agent's answer came as a whole, and so goes out."""
+        if self._whole is not None:
+            self._released += text
+            return None
+        said = AIMessageChunk(content=text, id=self._like.id) if isinstance(self._like, AIMessageChunk) else text
+        return said if self._key is None else {self._key: said}
+
+    def ended(self) -> Any:
+        """The whole answer, with what was released of it; None when it came in pieces."""
+        if self._whole is None or self._released == self._said:
+            return self._whole
+        return replace_text(self._whole, self._released)
+
+    def _read(self, chunk: Any) -> Iterator[str | Passed | Found]:
+        if isinstance(chunk, str | BaseMessage):
+            yield from self._said_in(chunk, None, None)
+        elif isinstance(chunk, Document | LangChainDocument):
+            yield Found((chunk if isinstance(chunk, Document) else read_document(chunk),))
+        elif isinstance(chunk, Mapping) and "messages" not in chunk and "content" not in chunk:
+            yield from self._read_mapping(chunk)
+        else:
+            raise InputError(
+                f"the agent streamed {type(chunk).__name__}; vista-guard reads texts, message chunks, documents, and mappings "
+                f"with one of {', '.join(ANSWER_KEYS)}. Use gate='turn' for an agent that streams something else"
+            )
+
+    def _read_mapping(self, chunk: Mapping[str, Any]) -> Iterator[str | Passed | Found]:
+        if documents := read_documents(chunk):
+            yield Found(documents)
+        key = next((key for key in ANSWER_KEYS if isinstance(chunk.get(key), str | BaseMessage)), None)
+        if key is None:
+            yield Passed(chunk)
+        else:
+            yield from self._said_in(chunk[key], key, chunk if len(chunk) > 1 else None)
+
+    def _said_in(self, said: str | BaseMessage, key: str | None, whole: Any) -> Iterator[str | Passed | Found]:
+        """What one chunk says. `whole` is the chunk where it is an answer by itself, and no piece of one."""
+        if isinstance(said, AIMessage) and not isinstance(said, AIMessageChunk):
+            whole = whole or (said if key is None else {key: said})
+        text = said if isinstance(said, str) else str(said.text) if isinstance(said, AIMessage) else ""
+        rest = without_text(said) if isinstance(said, AIMessageChunk) else None if text else said
+        if rest is not None and not isinstance(rest, str):
+            # A tool call does something: it is not asked for again.
+            called = bool(getattr(rest, "tool_calls", ()) or getattr(rest, "tool_call_chunks", ()))
+            yield Passed(rest if key is None else {key: rest}, binding=called)
+        if text:
+            self._like, self._key, self._whole = said, key, whole
+            self._said += text
+            yield text
+
+
+def streams(agent: Any) -> bool:
+    """Whether it is a generator function, sync or async."""
+    call = getattr(agent, "__call__", None)  # noqa: B004
+    return any(
+        check(function)
+        for check in (inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+        for function in (agent, call)
+    )
+
+
+def guarded_generator(agent: Callable[..., Any], stream: GatedStream) -> Any:
+    """A generator function for a generator function, an async one for an async one."""
+    asynchronous = inspect.isasyncgenfunction(agent) or inspect.isasyncgenfunction(getattr(agent, "__call__", None))  # noqa: B004
+    if asynchronous:
+
+        async def astreamed(request: Any, *args: Any, conversation_id: str | None = None, **kwargs: Any) -> Any:
+            def ask(asked: Any) -> AsyncGenerator[Any, None]:
+                return in_task(lambda: agent(asked, *args, **kwargs), copy_context())
+
+            async with aclosing(stream.run(request, named_conversation(request, conversation_id), ask)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+
+        return named_like(agent, astreamed)
+
+    def streamed(request: Any, *args: Any, conversation_id: str | None = None, **kwargs: Any) -> Any:
+        context = copy_context()
+
+        def ask(asked: Any) -> AsyncGenerator[Any, None]:
+            return in_thread(lambda: agent(asked, *args, **kwargs), context.copy())
+
+        with closing(Bridged(stream.run(request, named_conversation(request, conversation_id), ask))) as chunks:
+            yield from chunks
+
+    return named_like(agent, streamed)
+
+
+def named_conversation(request: Any, conversation_id: str | None) -> Conversation:
+    """What was said so far, under this id."""
+    return read_request(request).model_copy(update={"id": conversation_id} if conversation_id else {})
+
+
+def named_like(agent: Callable[..., Any], guarded: Callable[..., Any]) -> Callable[..., Any]:
+    """The function under the agent's name."""
+    # An instance with __call__ has no name of its own to pass on.
+    return functools.wraps(agent)(guarded) if hasattr(agent, "__name__") else guarded
+
+
+__all__ = ["GatedStream", "Spoken", "guarded_generator", "named_conversation", "named_like", "streams"]
