@@ -20,6 +20,7 @@ from vista_guard.graph.stream_judging import Judging
 from vista_guard.graph.stream_sentence import SentenceGate
 from vista_guard.graph.stream_source import Delta, Found, Passed, Source, close
 from vista_guard.graph.stream_turn import whole
+from vista_guard.protocols import Policy
 from vista_guard.types import Conversation, Document, Finding, Outcome, TurnReport, Unchecked
 
 Gate = Literal["none", "sentence", "turn"]
@@ -72,11 +73,7 @@ async def gated(
     try:
         if run is None:
             raise ConfigError(f"gate is {gate!r}; choose none, sentence or turn")
-        if gate == "none" and withholds(parts.policy):
-            raise ConfigError(
-                f"gate is none, and the policy {parts.policy.name} withholds: what is out cannot be withheld. Choose the gate "
-                "sentence or turn, or the policy monitor"
-            )
+        check_gate(gate, parts.policy)
         judging = Judging(parts, conversation, documents, on_outcome=on_outcome)
         check_limits(judging.draft(""), parts.limits)
         asking = again if again is not None and regenerates(parts.policy) else None
@@ -85,6 +82,19 @@ async def gated(
                 yield piece
     finally:
         await close(deltas)
+
+
+def check_gate(gate: str | None, policy: Policy, name: str = "gate") -> None:
+    """Passes when the gate can hold what the policy withholds.
+
+    Raises:
+        ConfigError: it lets everything through, and the policy does not. `name` says what was set to it.
+    """
+    if gate == "none" and withholds(policy):
+        raise ConfigError(
+            f"{name} is none, and the policy {policy.name} withholds: what is out cannot be withheld. Choose the gate sentence "
+            "or turn, or the policy monitor"
+        )
 
 
 async def _by_sentence(
@@ -131,4 +141,4 @@ async def _observed(
     yield await judging.stored(work.with_(response=text))
 
 
-__all__ = ["Again", "Delta", "Documents", "Found", "Gate", "Passed", "Streamed", "gated", "regenerates", "withholds"]
+__all__ = ["Again", "Delta", "Documents", "Found", "Gate", "Passed", "Streamed", "check_gate", "gated", "regenerates"]

@@ -10,9 +10,8 @@ from typing import Any, Literal, TypedDict, get_args
 from vista_guard.errors import Blocked, ConfigError
 from vista_guard.graph.agent import FindDocuments, delivered
 from vista_guard.graph.state import Work
-from vista_guard.graph.stream import Gate, Streamed, withholds
+from vista_guard.graph.stream import Gate, Streamed
 from vista_guard.graph.stream_source import Passed
-from vista_guard.protocols import Policy
 from vista_guard.types import TurnReport
 
 OnReport = Callable[[TurnReport], object]
@@ -78,26 +77,20 @@ class Surface:
 
     async def shown(self, stream: AsyncGenerator[Streamed, None], message: str) -> AsyncGenerator[Streamed, None]:
         """A gated stream, with `on_block` raise without the policy's message: the exception stands for it."""
-        held: str | None = None
-        async with aclosing(stream):
-            async for item in stream:
-                if held is not None and not (isinstance(item, TurnReport) and item.blocked):
-                    yield held
-                held = None
-                if self.on_block == "raise" and item in (message, f"\n\n{message}"):
-                    held = item
-                else:
-                    yield item
+        async with aclosing(without_message(stream, message) if self.on_block == "raise" else stream) as items:
+            async for item in items:
+                yield item
 
 
-def check_gate(gate: Gate | None, policy: Policy) -> None:
-    """Passes when the gate can hold what the policy withholds.
-
-    Raises:
-        ConfigError: it lets everything through, and the policy does not.
-    """
-    if gate == "none" and withholds(policy):
-        raise ConfigError(
-            f"gate is none, and the policy {policy.name} withholds: what is out cannot be withheld. Choose the gate sentence or "
-            "turn, or the policy monitor"
-        )
+async def without_message(stream: AsyncGenerator[Streamed, None], message: str) -> AsyncGenerator[Streamed, None]:
+    """A gated stream without the message that stands for what was withheld."""
+    held: str | None = None
+    async with aclosing(stream):
+        async for item in stream:
+            if held is not None and not (isinstance(item, TurnReport) and item.blocked):
+                yield held
+            held = None
+            if item in (message, f"\n\n{message}"):
+                held = item
+            else:
+                yield item

@@ -28,7 +28,8 @@ from vista_guard.graph.agent import (
 from vista_guard.graph.build import OWN, AnyGraph, build_graph
 from vista_guard.graph.hosts import read_request
 from vista_guard.graph.state import Parts, Work
-from vista_guard.graph.surface import Surface, check_gate
+from vista_guard.graph.stream import check_gate
+from vista_guard.graph.surface import Surface
 from vista_guard.graph.wrap_stream import GatedStream, guarded_generator, named_conversation, named_like, streams
 from vista_guard.types import TurnReport
 

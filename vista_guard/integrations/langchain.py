@@ -20,8 +20,8 @@ from vista_guard.errors import Blocked, ConfigError
 from vista_guard.graph.agent import FindDocuments, call_function, speaker_node
 from vista_guard.graph.build import build_graph
 from vista_guard.graph.state import Work
-from vista_guard.graph.stream import Gate
-from vista_guard.graph.surface import OnReport, Surface, check_gate
+from vista_guard.graph.stream import Gate, check_gate
+from vista_guard.graph.surface import OnReport, Surface
 from vista_guard.types import Action
 
 try:

@@ -16,8 +16,8 @@ from vista_guard.graph.agent import FindDocuments, call_function, silent_context
 from vista_guard.graph.build import build_graph
 from vista_guard.graph.node import Node
 from vista_guard.graph.state import Work
-from vista_guard.graph.stream import Gate, Passed, Streamed, gated
-from vista_guard.graph.surface import OnReport, Surface, check_gate
+from vista_guard.graph.stream import Gate, Passed, Streamed, check_gate, gated
+from vista_guard.graph.surface import OnReport, Surface
 from vista_guard.integrations.langchain_words import Released, listening, shows_words
 from vista_guard.integrations.langgraph_node import HostNode, NodeTurn
 from vista_guard.integrations.langgraph_words import Call, Calls

@@ -12,6 +12,7 @@ from typing import Any, Literal, cast, get_args
 from vista_guard.errors import Blocked, ConfigError
 from vista_guard.graph.stream import Again, Delta, Gate, Passed, regenerates
 from vista_guard.graph.stream_opening import Opening
+from vista_guard.graph.surface import without_message
 from vista_guard.guard import Guard
 from vista_guard.integrations.openai_requests import Asked, Chains, ConversationId, joined
 from vista_guard.types import Conversation, Document, Role, Turn, TurnReport
@@ -78,21 +79,13 @@ class Surface:
         self, asked: Asked, parts: AsyncIterator[Delta], again: Again | None
     ) -> AsyncGenerator[str | Passed | TurnReport, None]:
         """With `on_block` raise, the policy's message is not in it."""
-        message = self.guard.parts.policy.message
-        held: str | None = None
         documents = asked.documents if self.documents is None else self._finder(asked)
         stream = self.guard.gated(_remembered(asked), parts, gate=self.gate, documents=documents, again=again)
+        if self.on_block == "raise":
+            stream = without_message(stream, self.guard.parts.policy.message)
         async with aclosing(stream):
             async for item in stream:
-                if held is not None and not (isinstance(item, TurnReport) and item.blocked):
-                    yield held
-                held = None
-                if isinstance(item, TurnReport):
-                    yield _named(item, asked)
-                elif self.on_block == "raise" and item in (message, f"\n\n{message}"):
-                    held = item
-                else:
-                    yield item
+                yield _named(item, asked) if isinstance(item, TurnReport) else item
 
     def _finder(self, asked: Asked) -> Callable[[Conversation], Sequence[Document]]:
         """What finds documents, for a thread: an async one runs on the loop of the request."""

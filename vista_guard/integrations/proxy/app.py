@@ -12,8 +12,8 @@ from fastapi import FastAPI, Request
 from starlette.responses import JSONResponse, Response
 
 import vista_guard
-from vista_guard.errors import ConfigError, VistaGuardError
-from vista_guard.graph.stream import withholds
+from vista_guard.errors import VistaGuardError
+from vista_guard.graph.stream import check_gate
 from vista_guard.integrations.proxy import admin, metrics, openapi, security
 from vista_guard.integrations.proxy.routes import Proxy
 from vista_guard.integrations.proxy.settings import ProxySettings
@@ -38,11 +38,7 @@ def build_app(guard: Guard, settings: ProxySettings) -> FastAPI:
     Raises:
         ConfigError: a gate or a document store that would not hold what the policy or the tenants need.
     """
-    if settings.gate == "none" and withholds(guard.parts.policy):
-        raise ConfigError(
-            f"proxy.gate is none, and the policy {guard.parts.policy.name} withholds: what is out cannot be withheld. Choose the "
-            "gate sentence or turn, or the policy monitor"
-        )
+    check_gate(settings.gate, guard.parts.policy, "proxy.gate")
     upstream = Upstream(settings)
     proxy = Proxy(guard, settings, upstream)
 
