@@ -10,7 +10,7 @@
 
 Then the judge that these make is run as users run it, and ``risk.json`` keeps what it wrongly holds against fine turns
 (``training.false_alarms``): ``policy.max_false_alarm_rate`` takes its thresholds from there. Needs the package and scikit-learn,
-but no torch. ``--only-risk`` leaves ``judge.json``'s temperature and thresholds as they are.
+but no torch. ``--only-risk`` leaves ``judge.json``'s temperature and thresholds as they are: what a new claim-type head needs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from vista_guard.judges.embedded.calibration import softmax
 from vista_guard.onnx import Encoder
 from vista_guard.types import Label
 
-VERSION = "1.1.0"
+VERSION = "1.1.1"
 VERIFIER_LABELS = ("supported", "contradicted", "not_enough")
 MAX_LENGTH = 256
 ABSTENTION, OPINION = 0.75, 0.65
@@ -164,7 +164,9 @@ def main() -> None:
     parser.add_argument("--only-risk", action="store_true", help="write risk.json for the judge.json that is there")
     args = parser.parse_args()
     weights = args.weights.resolve()
-    if not args.only_risk:
+    if args.only_risk:
+        update_judge(weights, version=args.version)  # risk.json names the judge that it was made for
+    else:
         tune(weights, args.data, args.version, args.run)
     table = false_alarms.write(weights, args.data)
     update_judge(weights)

@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 
-from training import claim_texts
+from training import claim_texts, plain_texts
 from training.data import TRAIN_FILES, data_argument
 from training.export import update_judge
 from training.reading import FeverClaim, faithdial_rows, read_fever, read_jsonl
@@ -27,6 +27,8 @@ from vista_guard.onnx import Encoder
 
 FACTUAL, OPINION, ABSTENTION = range(3)
 PASSES, WORD_SCALE = 25, 0.2
+PLAIN_FACTS, PLAIN_OPINIONS = 2500, 3000
+"""Sentences about things that can be counted, priced and timed; each is learnt from twice."""
 _VRM = {
     "edification": FACTUAL,
     "disclosure": OPINION,
@@ -76,7 +78,9 @@ def training_texts(data: Path, seed: int, generated: int) -> list[tuple[str, int
     names = rng.sample(sorted({c.title for c in claims if 0 < len(c.title.split()) < 5}), 1500)
     quoted = [c.claim for c in rng.sample(claims, 2000) if len(c.claim.split()) < 14]
     small = faithdial_texts(data) + wice_texts(data)
-    return facts + small * 2 + claim_texts.sentences(names, quoted, generated, seed)
+    plain = [(text, FACTUAL) for text in plain_texts.sentences(plain_texts.FACT, PLAIN_FACTS, seed)]
+    plain += [(text, OPINION) for text in plain_texts.sentences(plain_texts.OPINION, PLAIN_OPINIONS, seed)]
+    return facts + small * 2 + claim_texts.sentences(names, quoted, generated, seed) + plain * 2
 
 
 def fit(inputs: np.ndarray, kinds: np.ndarray, hidden: int, alpha: float, seed: int) -> dict[str, np.ndarray]:

@@ -151,6 +151,25 @@ async def test_what_no_document_can_prove(judge: EmbeddedJudge, text: str, label
     assert await label_of(judge, text, document(HALL)) is label
 
 
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Booking K100037 boards at platform 3.",
+        "Parcel QX-7719-B left depot 14 at noon.",
+        "Ticket AB12NO is valid until 21:40.",
+    ],
+)
+async def test_a_documents_own_sentence_is_supported(judge: EmbeddedJudge, sentence: str) -> None:
+    text = f"These are the details of your trip. {sentence} Keep them at hand."
+    check = await check_of(judge, sentence, document(text, title="Trip"))
+    assert (check.supported, check.confidence) == (True, 1.0)
+    assert sentence in check.evidence[0].quote
+    denied = await check_of(
+        judge, sentence, document(f"It is not true that {sentence[0].lower()}{sentence[1:]}", title="Trip")
+    )
+    assert denied.confidence < 1.0 or not denied.supported
+
+
 async def test_what_the_assistant_said_before_is_no_evidence(judge: EmbeddedJudge) -> None:
     history = (
         Turn(role=Role.ASSISTANT, text="The ferry takes two hours."),

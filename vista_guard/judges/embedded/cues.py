@@ -91,7 +91,10 @@ _VALUE = re.compile(
         """^in (?:my|the assistant's|the wizard's) opinion\\b, \\b(?:would|might) be wise to\\b,
         \\b(?:it'?s|it is|is) worth\\b,
         ^it(?:'s| is| was) (?:\\w+ )?(?:too bad|sad|nice|great|good|amazing|cool|funny) (?:that|to|how|when)\\b,
-        ^(?:you|the user|people|everyone) (?:should|ought to)\\b"""
+        ^(?:you|the user|people|everyone) (?:should|ought to)\\b,
+        ^you (?:can['’]?t|cannot|won['’]?t) (?:go wrong|beat|regret)\\b,
+        ^(?:please )?(?:consult|contact|see|ask|call|talk to|speak to) (?:a|an|your) (?:\\w+ )?(?:doctor|lawyer|nurse|expert|
+        pharmacist|professional|vet|dentist|therapist|advisor|specialist)\\b"""
     ),
     re.IGNORECASE,
 )

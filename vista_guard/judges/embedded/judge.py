@@ -22,6 +22,7 @@ from vista_guard.judges.embedded.decompose import decompose
 from vista_guard.judges.embedded.language import foreign
 from vista_guard.judges.embedded.relevance import COUNTER_COSINE, Piece, choose, pool, same_statement
 from vista_guard.judges.embedded.segment import plain
+from vista_guard.judges.embedded.stance import plain_figure
 from vista_guard.onnx import WEIGHTS, Encoder, shared_encoder
 from vista_guard.protocols import Embedder
 from vista_guard.types import (
@@ -160,6 +161,9 @@ class EmbeddedJudge:
             types = types | {OPINION: max(types[OPINION], limits.opinion), ABSTENTION: 0.0}
         elif cues.personal(text):
             types = types | {OPINION: max(types[OPINION], limits.opinion)}
+        elif plain_figure(text):
+            # Rounded: what else was in the batch shows in the last digits, and one turn has one report on every way in.
+            types = types | {FACTUAL: round(1.0 - types[ABSTENTION], 6), OPINION: 0.0}
         if not cues.may_abstain(text):
             types = types | {ABSTENTION: 0.0}
         if types[ABSTENTION] >= limits.abstention:
@@ -191,11 +195,15 @@ def _about_itself(claim: Claim) -> bool:
 
 
 def _support(piece: Piece, claim: Claim, score: float) -> float:
-    """The verifier's score; 1 for a known claim said again; 0 for what a user says about anything but themselves."""
+    """The verifier's score; 1 for a known claim said again and for a document's own sentence; 0 for what a user says about
+    anything but themselves."""
     if piece.origin.source in (SourceKind.KNOWLEDGE, SourceKind.PERSONA) and same_statement(piece.text, claim.text):
         return 1.0
     if piece.origin.source is SourceKind.DOCUMENT and _about_itself(claim):
         return 0.0
+    # Long codes and rare names can mislead the verifier even about what stands there word for word.
+    if piece.origin.source is SourceKind.DOCUMENT and same_statement(piece.quote.text, claim.text):
+        return 1.0
     if piece.origin.source is SourceKind.HISTORY and "the user" not in claim.text.lower():
         return 0.0
     return score
