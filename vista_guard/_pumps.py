@@ -106,16 +106,28 @@ async def in_task(make: Callable[[], AsyncIterator[T]], context: Context) -> Asy
         await asyncio.wait((task,))
 
 
-async def in_thread(make: Callable[[], Iterator[T]], context: Context) -> AsyncGenerator[T, None]:
+async def in_thread(
+    make: Callable[[], Iterator[T]],
+    context: Context,
+    *,
+    close: Callable[[], object] | None = None,
+    interrupt: Callable[[], object] | None = None,
+) -> AsyncGenerator[T, None]:
     """The items of an iterator that is read by a thread of its own, in the given context, each when it is asked for.
 
-    Closing it closes the iterator, in its thread, as soon as the item it is making is there.
+    Args:
+        make: gives the iterator, in the thread.
+        context: what the thread runs in.
+        close: is called by the thread at the end; without it the iterator is closed, where it can be. When the reader leaves
+            in the middle, that is as soon as the item that is being made is there.
+        interrupt: is called when the reader leaves while an item is being made, to end the waiting for it.
     """
     wanted: SimpleQueue[Future[Any] | None] = SimpleQueue()
-    Thread(target=context.run, args=(_read, make, wanted), name="vista-guard-agent", daemon=True).start()
+    Thread(target=context.run, args=(_read, make, wanted, close), name="vista-guard-stream", daemon=True).start()
+    answer: Future[Any] = Future()
     try:
         while True:
-            answer: Future[Any] = Future()
+            answer = Future()
             wanted.put(answer)
             item = await asyncio.wrap_future(answer)
             if item is _END:
@@ -123,9 +135,13 @@ async def in_thread(make: Callable[[], Iterator[T]], context: Context) -> AsyncG
             yield item
     finally:
         wanted.put(None)
+        if interrupt is not None and (not answer.done() or answer.cancelled()):
+            interrupt()
 
 
-def _read(make: Callable[[], Iterator[T]], wanted: SimpleQueue[Future[Any] | None]) -> None:
+def _read(
+    make: Callable[[], Iterator[T]], wanted: SimpleQueue[Future[Any] | None], close: Callable[[], object] | None
+) -> None:
     items: Iterator[T] | None = None
     while (answer := wanted.get()) is not None:
         if not answer.set_running_or_notify_cancel():
@@ -137,7 +153,7 @@ def _read(make: Callable[[], Iterator[T]], wanted: SimpleQueue[Future[Any] | Non
             answer.set_exception(exc)
         else:
             answer.set_result(item)
-    close = getattr(items, "close", None)
+    close = close or getattr(items, "close", None)
     if close is not None:
         close()
 

@@ -11,6 +11,8 @@ import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware, ModelRetryMiddleware
 from langchain.agents.structured_output import ProviderStrategy
+from langchain_core.caches import InMemoryCache
+from langchain_core.globals import set_llm_cache
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk
@@ -282,3 +284,17 @@ def test_a_model_that_does_not_stream_is_gated_all_the_same() -> None:
     agent: Any = create_agent(model, [search], middleware=[VistaGuardMiddleware(fresh(), gate="sentence")])
     words = words_of(list(agent.stream(ASKED, stream_mode="messages")))
     assert "".join(words) == f"{TRUTH}\n\n{MESSAGE}"
+
+
+@BOTH
+async def test_langchains_cache_does_not_mix_conversations(stream: Any) -> None:
+    set_llm_cache(InMemoryCache())
+    try:
+        for number, text in enumerate((TRUTH, "Hello!")):
+            # Another system prompt: the agents' own models are not to answer each other's questions from the cache.
+            model = ToolModel(messages=iter([AIMessage(text)]))
+            middleware: Any = [VistaGuardMiddleware(fresh(), gate="sentence")]
+            agent = create_agent(model, system_prompt=f"Guide {number}.", middleware=middleware)
+            assert words_of(await stream(agent)) == [text]
+    finally:
+        set_llm_cache(None)

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import pytest
+from langchain_core.caches import InMemoryCache
 from langchain_core.documents import Document as LangChainDocument
+from langchain_core.globals import set_llm_cache
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.outputs import ChatGenerationChunk
@@ -262,6 +264,18 @@ class TestStreams:
             assert said(graph.get_state(RUN).values) == ["".join(expected)]
             assert reports[-1].response == "".join(expected)
         assert [report.decision.action for report in reports] == [Action.FLAG, Action.BLOCK]
+
+    @pytest.mark.parametrize("way", ["sync", "async"])
+    async def test_langchains_cache_does_not_mix_conversations(self, guard: Guard, way: str) -> None:
+        set_llm_cache(InMemoryCache())
+        try:
+            for draft in (TRUTH, ASIDE):
+                nodes = asking(model(draft))
+                graph = host(guard_node(guard, nodes[way == "async"], gate="sentence"))
+                asked: Any = {"messages": [HumanMessage(f"Tell me: {draft}")], "context": [NOTES]}
+                assert await self.shown(graph, way, asked) == [draft]
+        finally:
+            set_llm_cache(None)
 
     async def test_nothing_waits_for_the_end(self, guard: Guard) -> None:
         heard = asyncio.Event()

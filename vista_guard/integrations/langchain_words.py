@@ -14,6 +14,7 @@ from typing import Any
 
 from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
 from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models.chat_models import agenerate_from_stream, generate_from_stream
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import RunnableConfig
@@ -188,13 +189,18 @@ class Released(BaseChatModel):
 
     chunks: Any
     """Async iterator, or iterator, of message chunks."""
+    cache: bool = False
+    """Never: to LangChain's global cache all turns look alike, and it would show one conversation's words in another."""
 
     @property
     def _llm_type(self) -> str:
         return "vista-guard"
 
     def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
-        raise NotImplementedError("what was released is streamed only")
+        return generate_from_stream(self._stream())
+
+    async def _agenerate(self, *args: Any, **kwargs: Any) -> ChatResult:
+        return await agenerate_from_stream(self._astream())
 
     def _stream(self, *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
         for message in self.chunks:

@@ -43,7 +43,7 @@ class GuardedStream(Stream[Any]):
                 else:
                     _collect(self, item)
                     yield item
-        except Exception:
+        except Exception:  # Not when the iterator is thrown away: that may be in any thread, and `Bridged` sees to it.
             self._items.close()
             raise
 
