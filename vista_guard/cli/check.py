@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vista_guard.cli.errors import BLOCKED, exit_codes
+from vista_guard.cli.options import JudgeOption, PersonaOption, PolicyOption  # typer reads them
 
 if TYPE_CHECKING:
     from vista_guard.guard import Guard
@@ -31,16 +32,9 @@ def check(
             help="What was said before, as JSON: chat messages. Without TEXT, its last assistant turn is checked.",
         ),
     ] = None,
-    persona: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="What the agent may take for granted: YAML with name, facts.")
-    ] = None,
-    judge: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Who judges.  [default: from the settings, else embedded]")
-    ] = None,
-    policy: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="monitor, balanced or strict.  [default: from the settings, else balanced]"),
-    ] = None,
+    persona: PersonaOption = None,
+    judge: JudgeOption = None,
+    policy: PolicyOption = None,
     data_dir: Annotated[
         Path | None,
         typer.Option(

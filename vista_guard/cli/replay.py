@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from vista_guard.cli.errors import FAILED, STOPPED, WRONG_INPUT, exit_codes
+from vista_guard.cli.options import JudgeOption, PersonaOption  # typer reads them
 
 if TYPE_CHECKING:
     import asyncio
@@ -30,13 +31,9 @@ def replay(
     out: Annotated[
         Path, typer.Option(metavar="FILE", help="Where the reports go, one a line. Goes on with what is there.")
     ],
-    judge: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Who judges.  [default: from the settings, else embedded]")
-    ] = None,
+    judge: JudgeOption = None,
     policy: Annotated[str, typer.Option(metavar="NAME", help="monitor, balanced or strict.")] = "monitor",
-    persona: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="What the agent may take for granted: YAML with name, facts.")
-    ] = None,
+    persona: PersonaOption = None,
     claims: Annotated[
         Claims,
         typer.Option(

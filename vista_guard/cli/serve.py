@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from vista_guard.cli.errors import STOPPED, exit_codes
+from vista_guard.cli.options import JudgeOption, PersonaOption, PolicyOption  # typer reads them
 
 if TYPE_CHECKING:
     import socket
@@ -46,16 +47,9 @@ def serve(
     off: Annotated[
         bool, typer.Option("--off", help="For emergencies: let everything pass unjudged, and say so in a header.")
     ] = False,
-    judge: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Who judges.  [default: from the settings, else embedded]")
-    ] = None,
-    policy: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="monitor, balanced or strict.  [default: from the settings, else balanced]"),
-    ] = None,
-    persona: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="What the agent may take for granted: YAML with name, facts.")
-    ] = None,
+    judge: JudgeOption = None,
+    policy: PolicyOption = None,
+    persona: PersonaOption = None,
     data_dir: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Where knowledge and reports are kept.")
     ] = None,

@@ -1,0 +1,22 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+JudgeOption = Annotated[
+    str | None, typer.Option("--judge", metavar="NAME", help="Who judges.  [default: from the settings, else embedded]")
+]
+PolicyOption = Annotated[
+    str | None,
+    typer.Option(
+        "--policy", metavar="NAME", help="monitor, balanced or strict.  [default: from the settings, else balanced]"
+    ),
+]
+PersonaOption = Annotated[
+    Path | None,
+    typer.Option("--persona", metavar="FILE", help="What the agent may take for granted: YAML with name, facts."),
+]
