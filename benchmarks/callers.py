@@ -10,9 +10,9 @@ from time import perf_counter
 from benchmarks.measure import Row, timed
 from benchmarks.turns import turn
 from vista_guard import Guard
+from vista_guard.inference.onnx import shared_encoder
 from vista_guard.judges.embedded import EmbeddedJudge
 from vista_guard.judges.embedded.calibration import Calibration
-from vista_guard.onnx import shared_encoder
 from vista_guard.stores.embeddings import OnnxEmbedder
 from vista_guard.types import Conversation
 

@@ -15,9 +15,9 @@ import numpy as np
 from benchmarks.measure import Row, timed, timing_row
 from benchmarks.turns import FACTS, known_claims, long_document, turn
 from vista_guard import Guard
+from vista_guard.inference.onnx import Encoder, shared_encoder, weights_file
 from vista_guard.judges.embedded import EmbeddedJudge
 from vista_guard.judges.embedded.calibration import Calibration
-from vista_guard.onnx import Encoder, shared_encoder, weights_file
 from vista_guard.protocols import KnowledgeStore
 from vista_guard.stores.embeddings import MAX_TOKENS, OnnxEmbedder
 
@@ -136,11 +136,11 @@ def _recorded(name: str) -> Iterator[Recorder]:
 @contextmanager
 def _knowledge(store: str) -> Iterator[KnowledgeStore]:
     if store == "memory":
-        from vista_guard.stores.knowledge_memory import MemoryKnowledge
+        from vista_guard.stores.memory.knowledge import MemoryKnowledge
 
         yield MemoryKnowledge(OnnxEmbedder())
         return
-    from vista_guard.stores.knowledge_chroma import ChromaKnowledge, chroma_client
+    from vista_guard.stores.chroma.knowledge import ChromaKnowledge, chroma_client
 
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         knowledge = ChromaKnowledge(chroma_client(Path(folder)), OnnxEmbedder())

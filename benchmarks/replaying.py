@@ -11,7 +11,7 @@ from benchmarks.measure import Row
 from benchmarks.turns import turn
 from vista_guard import Guard
 from vista_guard.evaluation.datasets import LoggedConversation
-from vista_guard.evaluation.replay import replay
+from vista_guard.evaluation.runners.replay import replay
 from vista_guard.judges.embedded import EmbeddedJudge
 from vista_guard.stores.embeddings import OnnxEmbedder
 from vista_guard.types import Conversation

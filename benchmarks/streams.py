@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 from benchmarks.measure import Row, timing_row
 from benchmarks.turns import CLAIMS, FACTS, known_claims
 from vista_guard import Guard
-from vista_guard.graph.stream import gated
-from vista_guard.graph.stream_sentences import Sentences
 from vista_guard.judges.embedded import EmbeddedJudge
-from vista_guard.policies import build_policy
+from vista_guard.policy.presets import build_policy
 from vista_guard.stores.embeddings import OnnxEmbedder
-from vista_guard.stores.knowledge_memory import MemoryKnowledge
+from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.stream.cuts import Sentences
+from vista_guard.stream.gates import gated
 from vista_guard.testing import ScriptedChatServer
 from vista_guard.types import Conversation, Document, Role, Turn, TurnReport
 

@@ -11,9 +11,9 @@ import pytest
 
 from tests.conftest import GUIDE
 from vista_guard import Action, ConfigError, Guard
-from vista_guard.stores.knowledge_chroma import ChromaKnowledge
-from vista_guard.stores.knowledge_memory import MemoryKnowledge
-from vista_guard.stores.reports_sql import SqlReports
+from vista_guard.stores.chroma.knowledge import ChromaKnowledge
+from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.stores.reports import SqlReports
 from vista_guard.testing import ScriptedJudge, Verdict, assistant, conversation, user
 
 SAID = "The hall opened in 1925."
@@ -63,7 +63,7 @@ with Guard.from_settings(store="memory") as guard:
 
 @pytest.mark.parametrize("wanted", [False, True])
 def test_chromas_telemetry_is_off_unless_asked_for(wanted: bool, tmp_path: Path) -> None:
-    from vista_guard.stores.chroma import chroma_client, close_client
+    from vista_guard.stores.chroma.client import chroma_client, close_client
 
     client = chroma_client(tmp_path, telemetry=wanted)
     assert client.get_settings().anonymized_telemetry is wanted

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from tests.integrations.proxy.serving import serving
 from tests.node import run_node
+from tests.proxy.serving import serving
 from vista_guard import Guard
-from vista_guard.integrations.proxy.app import build_app
-from vista_guard.integrations.proxy.settings import ProxySettings
-from vista_guard.policies import MESSAGE
+from vista_guard.policy.presets import MESSAGE
+from vista_guard.proxy.app import build_app
+from vista_guard.proxy.settings import ProxySettings
 from vista_guard.testing import ScriptedChatServer
 
 EXAMPLES = Path(__file__).parents[1] / "examples"

@@ -26,9 +26,9 @@ from vista_guard import (
     StoreError,
     Turn,
     TurnReport,
-    _bridge,
 )
-from vista_guard.stores.knowledge_memory import MemoryKnowledge
+from vista_guard._aio import loop
+from vista_guard.stores.memory.knowledge import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict, assistant, conversation, user
 
 OPENED = "The hall opened in 1925."
@@ -181,7 +181,7 @@ def test_the_sync_door_refuses_to_wait_for_itself(knowledge: MemoryKnowledge) ->
         guard.check(conversation(assistant(OPENED)))
 
     with pytest.raises(RuntimeError, match="await the async one"):
-        _bridge.run(inside())
+        loop.run(inside())
 
 
 async def test_the_sync_door_works_inside_a_running_loop(knowledge: MemoryKnowledge) -> None:
@@ -266,7 +266,7 @@ def test_a_process_that_forks_after_its_first_check_can_check_on_both_sides() ->
     script = """
 import os
 from vista_guard import Guard
-from vista_guard.stores.knowledge_memory import MemoryKnowledge
+from vista_guard.stores.memory.knowledge import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder, assistant, conversation, user
 said = "The hall opened in 1925."
 guard = Guard(ScriptedJudge({said: [Verdict(said, needs="1925")]}), knowledge=MemoryKnowledge(WordEmbedder()))

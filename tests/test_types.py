@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from tests.test_policies import finding, unchecked
-from tests.test_scoring import report
+from tests.policy.test_presets import finding, unchecked
+from tests.policy.test_scoring import report
 from vista_guard import ConfigError, Label, Persona, Span, TurnReport
+from vista_guard.reading.persona import read_persona
 
 
 def test_a_report_survives_its_json_form() -> None:
@@ -51,10 +52,10 @@ def test_a_wrong_persona_file_is_named(content: str | None, message: str, tmp_pa
     if content is not None:
         file.write_text(content)
     with pytest.raises(ConfigError, match=message):
-        Persona.load(file)
+        read_persona(file)
 
 
 def test_a_persona_file(tmp_path: Path) -> None:
     file = tmp_path / "guide.yaml"
     file.write_text("name: Mira\nfacts:\n  - Mira guides.\n")
-    assert Persona.load(file) == Persona(name="Mira", facts=("Mira guides.",))
+    assert read_persona(file) == Persona(name="Mira", facts=("Mira guides.",))

@@ -26,14 +26,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from training import evalsets, false_alarms
-from training.benchmark.bench import FEVER_DEV, Bench
-from training.benchmark.conversations import read_conversations, replay
-from training.benchmark.product import Product
+from training import false_alarms
 from training.data import data_argument
 from training.export import update_judge
+from vista_guard.evaluation.suites import evalsets
+from vista_guard.evaluation.suites.bench import FEVER_DEV, Bench
+from vista_guard.evaluation.suites.conversations import read_conversations, replay
+from vista_guard.evaluation.suites.product import Product
+from vista_guard.inference.onnx import Encoder
 from vista_guard.judges.embedded.calibration import softmax
-from vista_guard.onnx import Encoder
 from vista_guard.types import Label
 
 VERSION = "1.1.1"

@@ -3,7 +3,7 @@
 Replays the development half of the VISTA human evaluation, claims given, through the guard: the embedded judge first, and an
 oracle that answers the human's label second. Prints the curve of accuracy against the share of claims passed on, its knee and
 what is gained there, and the same through the guard, where a corrected claim also changes what is known later. ``--fit`` first
-fits the weights of `vista_guard.judges.trust`, prints them, and takes the curve cross-validated as well.
+fits the weights of `vista_guard.judges.composed.trust`, prints them, and takes the curve cross-validated as well.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from training.benchmark.product import progress
 from vista_guard.evaluation.datasets import LogFormat, LoggedConversation, read_log
+from vista_guard.evaluation.suites.product import progress
 from vista_guard.guard import Guard
-from vista_guard.judges.cascade import DEFAULT_THRESHOLD, CascadeJudge
+from vista_guard.judges.composed.cascade import DEFAULT_THRESHOLD, CascadeJudge
+from vista_guard.judges.composed.trust import signals, trust
 from vista_guard.judges.embedded import EmbeddedJudge
-from vista_guard.judges.trust import signals, trust
 from vista_guard.protocols import Judge
 from vista_guard.stores.embeddings import OnnxEmbedder
-from vista_guard.stores.knowledge_memory import MemoryKnowledge
+from vista_guard.stores.memory.knowledge import MemoryKnowledge
 from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Label, Turn, Unchecked
 
 FILE = "vista-human/human_eval_dev.json"

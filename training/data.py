@@ -18,8 +18,8 @@ from pathlib import Path
 
 from training.fever_pairs import Fever, dialogue_pairs, falsified_pairs, fever_pairs, identity_pairs, mismatch_pairs
 from training.other_pairs import docnli_pairs, faithdial_pairs, nli_pairs, persona_pairs, prosecco_pairs, wice_pairs
-from training.reading import CONTRADICTED, NOT_ENOUGH, SUPPORTED, Pair, read_fever
 from training.talk import talk_pairs
+from vista_guard.evaluation.suites.reading import CONTRADICTED, NOT_ENOUGH, SUPPORTED, Pair, read_fever
 
 TRAIN_FILES = (
     "train/fever/train.jsonl.gz",

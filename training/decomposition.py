@@ -13,8 +13,8 @@ from pathlib import Path
 
 from training.data import data_argument
 from vista_guard.evaluation.datasets import BrokenEntry, read_log
-from vista_guard.evaluation.decomposition import DecompositionScore, easiness, score
-from vista_guard.judges.embedded.decompose import decompose
+from vista_guard.evaluation.metrics.decomposition import DecompositionScore, easiness, score
+from vista_guard.judges.embedded.english.decompose import decompose
 from vista_guard.types import Role
 
 DEV = "vista-human/human_eval_dev.json"

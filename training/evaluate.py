@@ -18,10 +18,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TextIO
 
-from training.benchmark.answers import HEADER, failure, line
-from training.benchmark.bench import Bench
-from training.benchmark.product import Product
-from training.benchmark.sets import BENCHMARKS, DEV, TEST, Benchmark
+from vista_guard.evaluation.suites.answers import HEADER, failure, line
+from vista_guard.evaluation.suites.bench import Bench
+from vista_guard.evaluation.suites.product import Product
+from vista_guard.evaluation.suites.sets import BENCHMARKS, DEV, TEST, Benchmark
 
 
 def lines(bench: Bench, chosen: list[Benchmark]) -> Iterator[tuple[str, bool]]:

@@ -16,15 +16,15 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from training.reading import clean, read_csv, read_jsonl
-from vista_guard.evaluation.calibration import LabelledTurn, fine_group
 from vista_guard.evaluation.datasets import BrokenEntry, read_log
+from vista_guard.evaluation.metrics.calibration import LabelledTurn, fine_group
+from vista_guard.evaluation.suites.reading import clean, read_csv, read_jsonl
 from vista_guard.guard import Guard
 from vista_guard.judges.embedded import EmbeddedJudge
-from vista_guard.risk import Level, RiskTable
-from vista_guard.scoring import SAFE
+from vista_guard.policy.risk import Level, RiskTable
+from vista_guard.policy.scoring import SAFE
 from vista_guard.stores.embeddings import OnnxEmbedder
-from vista_guard.stores.knowledge_memory import MemoryKnowledge
+from vista_guard.stores.memory.knowledge import MemoryKnowledge
 from vista_guard.types import Claim, Conversation, Document, Role, Turn
 
 Case = tuple[Conversation, dict[int, bool]]

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from training import augment
-from training.reading import CONTRADICTED, NOT_ENOUGH, SUPPORTED, UNSUPPORTED, FeverClaim, Pair
+from vista_guard.evaluation.suites.reading import CONTRADICTED, NOT_ENOUGH, SUPPORTED, UNSUPPORTED, FeverClaim, Pair
 
 
 class Fever:

@@ -21,9 +21,9 @@ from sklearn.neural_network import MLPClassifier
 from training import claim_texts, plain_texts
 from training.data import TRAIN_FILES, data_argument
 from training.export import update_judge
-from training.reading import FeverClaim, faithdial_rows, read_fever, read_jsonl
+from vista_guard.evaluation.suites.reading import FeverClaim, faithdial_rows, read_fever, read_jsonl
+from vista_guard.inference.onnx import Encoder
 from vista_guard.judges.embedded.calibration import word_features
-from vista_guard.onnx import Encoder
 
 FACTUAL, OPINION, ABSTENTION = range(3)
 PASSES, WORD_SCALE = 25, 0.2

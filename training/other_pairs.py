@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from training import augment
-from training.reading import (
+from vista_guard.evaluation.suites.reading import (
     CONTRADICTED,
     NLI_LABELS,
     NOT_CONTRADICTED,

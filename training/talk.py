@@ -15,8 +15,8 @@ from functools import cache
 from pathlib import Path
 
 from training.augment import read_json
-from training.reading import CONTRADICTED, NOT_CONTRADICTED, NOT_ENOUGH, SUPPORTED, Pair
-from vista_guard.judges.embedded.speakers import name_speakers
+from vista_guard.evaluation.suites.reading import CONTRADICTED, NOT_CONTRADICTED, NOT_ENOUGH, SUPPORTED, Pair
+from vista_guard.judges.embedded.english.speakers import name_speakers
 
 _FOLDER = Path(__file__).parent / "templates"
 _SLOT = re.compile(r"\{([a-z]+)(2?)\}")

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from vista_guard.errors import Blocked, ConfigError, InputError, JudgeError, StoreError, VistaGuardError
     from vista_guard.guard import Guard, Session
-    from vista_guard.policies import LabelPolicy, Rule
-    from vista_guard.scoring import macro_score, micro_score, vista_score
-    from vista_guard.settings import Limits, Settings
+    from vista_guard.policy.presets import LabelPolicy, Rule
+    from vista_guard.policy.scoring import macro_score, micro_score, vista_score
+    from vista_guard.settings.sources import Limits, Settings
     from vista_guard.types import (
         Action,
         Claim,
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 _HOMES = {
     "errors": ("Blocked", "ConfigError", "InputError", "JudgeError", "StoreError", "VistaGuardError"),
     "guard": ("Guard", "Session"),
-    "policies": ("LabelPolicy", "Rule"),
-    "scoring": ("macro_score", "micro_score", "vista_score"),
-    "settings": ("Limits", "Settings"),
+    "policy.presets": ("LabelPolicy", "Rule"),
+    "policy.scoring": ("macro_score", "micro_score", "vista_score"),
+    "settings.sources": ("Limits", "Settings"),
     "types": (
         "Action", "Claim", "Conversation", "Decision", "Document", "Evidence", "Finding", "Label",
         "Persona", "RepairMode", "Role", "Span", "Turn", "TurnReport", "Unchecked",

@@ -8,10 +8,11 @@ from typing import Any
 
 from vista_guard.errors import ConfigError
 from vista_guard.judges.named import build_judge
-from vista_guard.policies import LabelPolicy, build_policy
+from vista_guard.policy.presets import LabelPolicy, build_policy
+from vista_guard.policy.risk import RiskTable
 from vista_guard.protocols import DocumentStore, Embedder, Judge, KnowledgeStore, Policy, Sink
-from vista_guard.risk import RiskTable
-from vista_guard.settings import Settings
+from vista_guard.reading.persona import read_persona
+from vista_guard.settings.sources import Settings
 from vista_guard.types import JudgeInfo, Persona
 
 
@@ -37,7 +38,7 @@ def assemble(
     return {
         "judge": _given(named["judge"]) or build_judge(loaded, embedder),
         "policy": _given(named["policy"]) or build_policy(loaded.policy, loaded.policy_overrides),
-        "persona": _given(named["persona"]) or (Persona.load(loaded.persona) if loaded.persona else None),
+        "persona": _given(named["persona"]) or (read_persona(loaded.persona) if loaded.persona else None),
         "sinks": (*sinks, *_report_sinks(loaded)),
         "limits": loaded.limits,
         "context": "none" if loaded.strict_reference else loaded.context,
@@ -58,8 +59,8 @@ def kept_documents(settings: Settings) -> DocumentStore | None:
     place = settings.chroma_url or _filled_folder(settings)
     if settings.store == "memory" or not settings.retrieve or place is None:
         return None
-    from vista_guard.stores.chroma import chroma_client
-    from vista_guard.stores.documents_chroma import ChromaDocuments
+    from vista_guard.stores.chroma.client import chroma_client
+    from vista_guard.stores.chroma.documents import ChromaDocuments
     from vista_guard.stores.embeddings import OnnxEmbedder
 
     return ChromaDocuments(chroma_client(place, telemetry=settings.telemetry), OnnxEmbedder())
@@ -82,7 +83,7 @@ def calibrated(policy: Policy, judge: JudgeInfo, table: Path | None) -> Policy:
 
 
 def _risk_table(policy: LabelPolicy, judge: JudgeInfo, path: Path | None) -> RiskTable:
-    from vista_guard.onnx import WEIGHTS, weights_file
+    from vista_guard.inference.onnx import WEIGHTS, weights_file
 
     asked = f"policy.max_false_alarm_rate is {policy.max_false_alarm_rate}"
     how = "replay and label turns, run vista-guard calibrate, and set risk_table to its file"
@@ -105,13 +106,13 @@ def _stores(
     settings: Settings, embedder: Embedder, knowledge: KnowledgeStore | None, documents: DocumentStore | None
 ) -> dict[str, Any]:
     if settings.store == "memory":
-        from vista_guard.stores.knowledge_memory import MemoryKnowledge
+        from vista_guard.stores.memory.knowledge import MemoryKnowledge
 
         return {"knowledge": knowledge or MemoryKnowledge(embedder), "documents": documents}
     if knowledge is not None and (documents is not None or not settings.retrieve):
         return {"knowledge": knowledge, "documents": documents}
-    from vista_guard.stores.documents_chroma import ChromaDocuments
-    from vista_guard.stores.knowledge_chroma import ChromaKnowledge, chroma_client
+    from vista_guard.stores.chroma.documents import ChromaDocuments
+    from vista_guard.stores.chroma.knowledge import ChromaKnowledge, chroma_client
     from vista_guard.stores.locations import data_dir
 
     client = chroma_client(settings.chroma_url or data_dir(settings.data_dir) / "chroma", telemetry=settings.telemetry)
@@ -134,7 +135,7 @@ def _report_sinks(settings: Settings) -> tuple[Sink, ...]:
     if settings.reports is None:
         return ()
     from vista_guard.stores.locations import data_dir
-    from vista_guard.stores.reports_sql import SqlReports
+    from vista_guard.stores.reports import SqlReports
 
     file = settings.reports == "sqlite"
     return (SqlReports(f"sqlite:///{data_dir(settings.data_dir) / 'reports.sqlite'}" if file else settings.reports),)

@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, overload
 from uuid import uuid4
 
-from vista_guard import _bridge
+from vista_guard._aio import loop
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.protocols import DocumentStore, Judge, KnowledgeStore, Policy, Sink
 from vista_guard.types import Conversation, Document, Outcome, Persona, Role, Turn, TurnReport
 
 if TYPE_CHECKING:
     from vista_guard.graph.agent import AnyRunnable
-    from vista_guard.graph.build import AnyGraph
-    from vista_guard.graph.state import Parts
-    from vista_guard.graph.stream import Again, Delta, Gate, Passed
+    from vista_guard.graph.machine import AnyGraph
     from vista_guard.graph.surface import WrapOptions
-    from vista_guard.settings import Limits
+    from vista_guard.settings.sources import Limits
+    from vista_guard.stream.gates import Again, Delta, Gate, Passed
+    from vista_guard.turn.work import Parts
 
 Answer = TypeVar("Answer")
 
@@ -63,9 +63,9 @@ class Guard:
         risk_table: str | Path | None = None,
     ) -> None:
         from vista_guard.assembly import calibrated
-        from vista_guard.graph.state import Parts
-        from vista_guard.policies import build_policy
-        from vista_guard.settings import Limits
+        from vista_guard.policy.presets import build_policy
+        from vista_guard.settings.sources import Limits
+        from vista_guard.turn.work import Parts
 
         self.parts: Parts = Parts(
             judge=judge,
@@ -111,7 +111,7 @@ class Guard:
         Raises:
             InputError: there is no assistant turn, or it is over a limit.
         """
-        return _bridge.run(self.acheck(conversation))
+        return loop.run(self.acheck(conversation))
 
     async def acheck(self, conversation: Conversation) -> TurnReport:
         """As `check`."""
@@ -119,7 +119,7 @@ class Guard:
 
     async def stream(self, conversation: Conversation) -> AsyncIterator[Mapping[str, Any]]:
         """As `acheck`, event by event: `finding` and `unchecked` as they are judged, `decision`, and last `report`."""
-        from vista_guard.graph.state import Work
+        from vista_guard.turn.work import Work
 
         work = Work(conversation=self._last_turn(conversation))
         async for event in self._checking.astream({"guard": work}, stream_mode="custom"):
@@ -156,7 +156,7 @@ class Guard:
             ConfigError: gate `none` with a policy that withholds.
             InputError: the turn is over a limit.
         """
-        from vista_guard.graph.stream import gated
+        from vista_guard.stream.gates import gated
 
         return gated(
             self.parts, conversation, deltas, gate=gate, documents=documents, again=again, on_outcome=on_outcome
@@ -197,7 +197,7 @@ class Guard:
         async def reports() -> list[TurnReport]:
             return [report async for report in self.areplay(conversation)]
 
-        yield from _bridge.run(reports())
+        yield from loop.run(reports())
 
     @overload
     def wrap(self, agent: AnyGraph, **options: Unpack[WrapOptions]) -> AnyGraph: ...
@@ -252,7 +252,7 @@ class Guard:
 
     def forget(self, conversation_id: str) -> int:
         """As `aforget`."""
-        return _bridge.run(self.aforget(conversation_id))
+        return loop.run(self.aforget(conversation_id))
 
     async def aclose(self) -> None:
         """Closes the judge, the stores and the sinks that can be closed."""
@@ -263,7 +263,7 @@ class Guard:
 
     def close(self) -> None:
         """As `aclose`."""
-        _bridge.run(self.aclose())
+        loop.run(self.aclose())
 
     def __enter__(self) -> Self:
         return self
@@ -273,12 +273,12 @@ class Guard:
 
     @cached_property
     def _checking(self) -> AnyGraph:
-        from vista_guard.graph.build import build_graph
+        from vista_guard.graph.machine import build_graph
 
         return build_graph(self.parts)
 
     def _last_turn(self, conversation: Conversation) -> Conversation:
-        from vista_guard.graph.limits import check_limits
+        from vista_guard.turn.limits import check_limits
 
         last = max(
             (place for place, turn in enumerate(conversation.turns) if turn.role is Role.ASSISTANT), default=None
@@ -290,7 +290,7 @@ class Guard:
         return judged
 
     async def _judge(self, conversation: Conversation, *, catch_up: bool = True) -> TurnReport:
-        from vista_guard.graph.state import Work
+        from vista_guard.turn.work import Work
 
         state = await self._checking.ainvoke({"guard": Work(conversation=conversation, catch_up=catch_up)})
         work: Work = state["guard"]
@@ -321,7 +321,7 @@ class Session:
 
     def assistant(self, text: str, documents: Sequence[Document] = ()) -> TurnReport:
         """Judges what the assistant wants to say; what is delivered joins the conversation."""
-        return _bridge.run(self.aassistant(text, documents))
+        return loop.run(self.aassistant(text, documents))
 
     async def aassistant(self, text: str, documents: Sequence[Document] = ()) -> TurnReport:
         """As `assistant`."""
@@ -333,7 +333,7 @@ class Session:
 
 def _memory_knowledge() -> KnowledgeStore:
     from vista_guard.stores.embeddings import OnnxEmbedder
-    from vista_guard.stores.knowledge_memory import MemoryKnowledge
+    from vista_guard.stores.memory.knowledge import MemoryKnowledge
 
     return MemoryKnowledge(OnnxEmbedder())
 

@@ -5,17 +5,12 @@ Every model is frozen and has a stable JSON form. Offsets are Python string indi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import sha256
-from pathlib import Path
 from typing import Annotated, Literal, Self
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
-
-from vista_guard.errors import ConfigError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 SCHEMA_VERSION = "1.1"
 """Version of the report's JSON form: the major part changes when a reader of an older one would break."""
@@ -137,32 +132,6 @@ class Persona(_Frozen):
     def key(self) -> str:
         """Changes with any fact, so that an edited persona is seeded anew."""
         return sha256("\x1f".join((self.name, *self.facts)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Reads a YAML file with `name` and a list of `facts`.
-
-        Raises:
-            ConfigError: the file is missing, is not YAML, or lacks a field.
-        """
-        try:
-            content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, yaml.YAMLError) as exc:
-            raise ConfigError(
-                f"persona file {path} cannot be read: {exc}. Give a YAML file with name and facts"
-            ) from exc
-        if not isinstance(content, Mapping):
-            raise ConfigError(
-                f"persona file {path} holds {type(content).__name__}; expected a mapping with name and facts"
-            )
-        try:
-            return cls.model_validate(content)
-        except ValidationError as exc:
-            first = exc.errors()[0]
-            where = ".".join(str(part) for part in first["loc"])
-            raise ConfigError(
-                f"persona file {path}: {where}: {first['msg']}. It needs name and a list of facts"
-            ) from exc
 
 
 class Passage(_Frozen):

@@ -15,7 +15,7 @@ from tests.evaluation.judges import RuleJudge
 from vista_guard.cli.errors import exit_codes
 from vista_guard.cli.replay import run
 from vista_guard.guard import Guard
-from vista_guard.stores.knowledge_memory import MemoryKnowledge
+from vista_guard.stores.memory.knowledge import MemoryKnowledge
 from vista_guard.testing import WordEmbedder
 
 

@@ -19,7 +19,7 @@ from vista_guard.cli.replay import Claims, Format
 from vista_guard.cli.schema import report_schema
 from vista_guard.errors import ConfigError, InputError, JudgeError, StoreError, VistaGuardError
 from vista_guard.evaluation.datasets import LogFormat
-from vista_guard.evaluation.replay import ClaimsMode
+from vista_guard.evaluation.runners.replay import ClaimsMode
 from vista_guard.types import TurnReport
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from vista_guard.demo import run
 from vista_guard.demo.museum import VISIT
-from vista_guard.onnx import WEIGHTS
+from vista_guard.inference.onnx import WEIGHTS
 from vista_guard.testing import ScriptedJudge
 from vista_guard.types import Action
 

@@ -18,13 +18,13 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
 
 from tests.conftest import guard_with
-from tests.integrations.proxy.test_admin import postgres
+from tests.proxy.test_admin import postgres
 from tests.stores.conftest import missing
 from vista_guard import Blocked, Document, Guard, Label, TurnReport
-from vista_guard.policies import MESSAGE
-from vista_guard.stores.chroma import chroma_client
-from vista_guard.stores.knowledge_chroma import ChromaKnowledge
-from vista_guard.stores.knowledge_memory import MemoryKnowledge
+from vista_guard.policy.presets import MESSAGE
+from vista_guard.stores.chroma.client import chroma_client
+from vista_guard.stores.chroma.knowledge import ChromaKnowledge
+from vista_guard.stores.memory.knowledge import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder
 
 __all__ = ["postgres"]  # a fixture

@@ -13,16 +13,16 @@ from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableLambda
 from langgraph.graph import START, MessagesState, StateGraph
 
-from tests.integrations.proxy.serving import Kept, serving
+from tests.proxy.serving import Kept, serving
 from vista_guard import Guard, TurnReport
+from vista_guard.inference.onnx import WEIGHTS
 from vista_guard.integrations.langchain import VistaGuardMiddleware
 from vista_guard.integrations.langgraph import guard_node
 from vista_guard.integrations.openai import guarded
-from vista_guard.integrations.proxy.app import build_app
-from vista_guard.integrations.proxy.settings import ProxySettings
-from vista_guard.onnx import WEIGHTS
+from vista_guard.proxy.app import build_app
+from vista_guard.proxy.settings import ProxySettings
+from vista_guard.reading.chat_json import to_conversation
 from vista_guard.testing import ScriptedChatServer
-from vista_guard.wire import to_conversation
 
 pytestmark = pytest.mark.skipif(not (WEIGHTS / "verifier.onnx").is_file(), reason="the weights are not here")
 

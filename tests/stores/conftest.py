@@ -15,7 +15,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from vista_guard.stores.chroma import chroma_client, close_client
+from vista_guard.stores.chroma.client import chroma_client, close_client
 
 PLACES = ("memory", "folder", "server")
 

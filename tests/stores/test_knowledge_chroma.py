@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from vista_guard.errors import StoreError
-from vista_guard.stores.chroma import ChromaConnection
-from vista_guard.stores.knowledge_chroma import ChromaKnowledge, chroma_client
+from vista_guard.stores.chroma.client import ChromaConnection
+from vista_guard.stores.chroma.knowledge import ChromaKnowledge, chroma_client
 from vista_guard.testing import WordEmbedder
 from vista_guard.types import Claim, Persona
 
@@ -59,7 +59,7 @@ async def test_two_stores_see_each_others_writes(place: str, location: Callable[
 
 OTHER_PROCESS = """
     import asyncio, sys
-    from vista_guard.stores.knowledge_chroma import ChromaKnowledge, chroma_client
+    from vista_guard.stores.chroma.knowledge import ChromaKnowledge, chroma_client
     from vista_guard.testing import WordEmbedder
     from vista_guard.types import Claim
 

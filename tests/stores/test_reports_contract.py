@@ -15,7 +15,7 @@ import sqlalchemy as sql
 
 from vista_guard.errors import ConfigError, StoreError
 from vista_guard.protocols import ReportStore
-from vista_guard.stores.reports_sql import SqlReports
+from vista_guard.stores.reports import SqlReports
 from vista_guard.types import (
     Action,
     Attempt,

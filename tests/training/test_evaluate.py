@@ -9,11 +9,11 @@ import pytest
 
 pytest.importorskip("sklearn", reason="training only: pip install scikit-learn")
 
-from training.benchmark.answers import Answers, Target, figures, line
-from training.benchmark.bench import Bench
-from training.benchmark.contradictions import NO, YES, threshold
-from training.benchmark.product import Measured, Product
 from training.evaluate import main
+from vista_guard.evaluation.suites.answers import Answers, Target, figures, line
+from vista_guard.evaluation.suites.bench import Bench
+from vista_guard.evaluation.suites.contradictions import NO, YES, threshold
+from vista_guard.evaluation.suites.product import Measured, Product
 from vista_guard.judges.embedded import EmbeddedJudge
 from vista_guard.stores.embeddings import OnnxEmbedder
 from vista_guard.types import Check, Claim, EvidenceSet, Passage, SourceKind

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from training.reading import CONTRADICTED, NOT_CONTRADICTED, NOT_ENOUGH, SUPPORTED
 from training.talk import read_stances, talk_pairs
+from vista_guard.evaluation.suites.reading import CONTRADICTED, NOT_CONTRADICTED, NOT_ENOUGH, SUPPORTED
 
 COUNT = 3000
 

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from vista_guard import __version__
-from vista_guard.cli import calibrate, check, demo, documents, replay, schema, serve
+from vista_guard.cli import calibrate, check, demo, replay, schema, serve
+from vista_guard.cli.documents.commands import documents
 
 app = typer.Typer(
     name="vista-guard",
@@ -37,7 +38,7 @@ app.command("demo")(demo.demo)
 app.command("check")(check.check)
 app.command("replay")(replay.replay)
 app.command("calibrate")(calibrate.calibrate)
-app.add_typer(documents.documents, name="documents")
+app.add_typer(documents, name="documents")
 app.command("serve")(serve.serve)
 app.command("schema")(schema.schema)
 

@@ -12,7 +12,7 @@ from vista_guard.cli.errors import exit_codes
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from vista_guard.evaluation.calibration import Calibration
+    from vista_guard.evaluation.metrics.calibration import Calibration
 
 LevelName = Literal["turn", "claim"]
 
@@ -46,8 +46,8 @@ def calibrate(
         from rich.console import Console
 
         from vista_guard.cli.render import visible
-        from vista_guard.evaluation.calibration import calibrate as run
-        from vista_guard.risk import Level
+        from vista_guard.evaluation.metrics.calibration import calibrate as run
+        from vista_guard.policy.risk import Level
 
         found = run(reports, labels, level=Level(level), source=source or reports.name, today=datetime.now(UTC).date())
         found.table.save(out)
@@ -66,7 +66,7 @@ def tables(found: Calibration) -> RenderableType:
     """Thresholds by rate, and the reliability table."""
     from rich.console import Group
 
-    from vista_guard.evaluation.tables import reliability_table, risk_table
+    from vista_guard.evaluation.figures.tables import reliability_table, risk_table
 
     parts = [risk_table(found.table, found.missed)]
     if found.reliability is not None:

@@ -13,7 +13,7 @@ from vista_guard.cli.options import JudgeOption, PersonaOption, PolicyOption  # 
 
 if TYPE_CHECKING:
     from vista_guard.guard import Guard
-    from vista_guard.settings import Settings
+    from vista_guard.settings.sources import Settings
     from vista_guard.types import Conversation, TurnReport
 
 
@@ -54,7 +54,7 @@ def check(
         import asyncio
 
         from vista_guard.cli.inputs import conversation_to_check
-        from vista_guard.settings import Settings
+        from vista_guard.settings.sources import Settings
 
         configured = Settings.load()
         given = conversation_to_check(

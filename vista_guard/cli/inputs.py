@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from vista_guard.errors import InputError
+from vista_guard.reading.chat_json import to_conversation
 from vista_guard.types import Conversation, Document, Role, Turn
-from vista_guard.wire import to_conversation
 
 
 def conversation_to_check(

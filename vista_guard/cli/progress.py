@@ -11,7 +11,7 @@ from rich.text import Text
 
 from vista_guard.cli.render import visible
 from vista_guard.evaluation.datasets import BrokenEntry, LoggedConversation
-from vista_guard.evaluation.replay import Event
+from vista_guard.evaluation.runners.replay import Event
 
 SHOWN = 20
 """Broken entries that are shown one by one; the others are only counted."""

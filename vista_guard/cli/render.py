@@ -108,7 +108,7 @@ def _decision(report: TurnReport) -> Text:
 def _footer(report: TurnReport) -> Text:
     from rich.text import Text
 
-    from vista_guard.scoring import SAFE
+    from vista_guard.policy.scoring import SAFE
 
     safe = sum(finding.label in SAFE for finding in report.findings)
     score = "no VISTA score: nothing was judged"

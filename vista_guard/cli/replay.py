@@ -17,7 +17,7 @@ from vista_guard.cli.options import JudgeOption, PersonaOption  # typer reads th
 if TYPE_CHECKING:
     import asyncio
 
-    from vista_guard.evaluation.metrics import Summary
+    from vista_guard.evaluation.metrics.labels import Summary
     from vista_guard.guard import Guard
 
 Format = Literal["auto", "reference", "openai", "sharegpt"]
@@ -67,7 +67,7 @@ def replay(
     with exit_codes():
         from vista_guard.assembly import kept_documents
         from vista_guard.guard import Guard
-        from vista_guard.settings import Settings
+        from vista_guard.settings.sources import Settings
 
         given: dict[str, Any] = {} if cache is None else {"judge_cache": cache}
         if max_cost is not None:
@@ -107,8 +107,8 @@ def run(
 
     from vista_guard.cli.progress import ReplayProgress
     from vista_guard.evaluation.datasets import LogFormat, count, read_log
-    from vista_guard.evaluation.replay import ClaimsMode, replay
-    from vista_guard.evaluation.tables import summary_table
+    from vista_guard.evaluation.figures.tables import summary_table
+    from vista_guard.evaluation.runners.replay import ClaimsMode, replay
 
     entries = islice(read_log(log, None if log_format == "auto" else LogFormat(log_format)), limit)
     total = count(log) if limit is None else min(count(log), limit)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from vista_guard.guard import Guard
-    from vista_guard.integrations.proxy.settings import ProxySettings
+    from vista_guard.proxy.settings import ProxySettings
 
 Gate = Literal["none", "sentence", "turn"]
 
@@ -72,9 +72,9 @@ def serve(
         if new_key is not None:
             print_new_key(new_key)
             return
-        from vista_guard.integrations.proxy.app import build_app
-        from vista_guard.integrations.proxy.security import check_exposure
-        from vista_guard.integrations.proxy.settings import ProxySettings
+        from vista_guard.proxy.access.security import check_exposure
+        from vista_guard.proxy.app import build_app
+        from vista_guard.proxy.settings import ProxySettings
 
         given = {"upstream": upstream, "host": host, "port": port, "gate": gate, "off": off or None}
         settings = ProxySettings.load(**{name: value for name, value in given.items() if value is not None})
@@ -108,8 +108,8 @@ def print_new_key(tenant: str) -> None:
         ConfigError: no tenant can have that name.
     """
     from vista_guard.errors import ConfigError
-    from vista_guard.integrations.proxy.keys import key_hash, new_key
-    from vista_guard.integrations.proxy.settings import check_tenant
+    from vista_guard.proxy.access.keys import key_hash, new_key
+    from vista_guard.proxy.settings import check_tenant
 
     try:
         check_tenant(tenant)
@@ -128,7 +128,7 @@ def print_new_key(tenant: str) -> None:
 def build_guard(*, judge: str | None, policy: str | None, persona: Path | None, data_dir: Path | None) -> Guard:
     """A guard as the settings say, which keeps reports unless they say where."""
     from vista_guard.guard import Guard
-    from vista_guard.settings import Settings
+    from vista_guard.settings.sources import Settings
 
     stores: dict[str, Any] = {} if data_dir is None else {"data_dir": data_dir}
     if "reports" not in Settings.load().model_fields_set:

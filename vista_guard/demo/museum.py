@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib.resources import as_file, files
 from typing import Any
 
+from vista_guard.reading.persona import read_persona
 from vista_guard.types import Action, Document, Finding, Label, Outcome, Persona, TurnReport
 
 _DATA = files("vista_guard.demo")
@@ -117,7 +118,7 @@ def guide(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def persona() -> Persona:
     """What the guide may take for granted about itself."""
     with as_file(_DATA.joinpath("persona.yaml")) as path:
-        return Persona.load(path)
+        return read_persona(path)
 
 
 def document(name: str) -> Document:

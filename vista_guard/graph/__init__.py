@@ -1,1 +1,1 @@
-"""The way of a turn as a LangGraph state machine: one file a stage, `build.py` wires them."""
+"""The turn's stages as a LangGraph, and hosts' agents around it."""

@@ -18,12 +18,12 @@ from langchain_core.tracers._streaming import _StreamingCallbackHandler
 from langgraph.errors import ParentCommand
 from langgraph.types import Command
 
-from vista_guard import _bridge
-from vista_guard.graph.build import Leave
+from vista_guard._aio import loop
 from vista_guard.graph.hosts import Draft, read_reply, replace_text, with_feedback
+from vista_guard.graph.machine import Leave
 from vista_guard.graph.node import Node
-from vista_guard.graph.repair import EARLIER, feedback
-from vista_guard.graph.state import Work
+from vista_guard.turn.repair import EARLIER, feedback
+from vista_guard.turn.work import Work
 from vista_guard.types import Conversation, Document, RepairMode, Role, Turn
 
 _STREAM = "__pregel_stream"
@@ -53,7 +53,7 @@ def call_function(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Ag
         async def ask(request: Any, config: RunnableConfig) -> Any:
             return await _await_quietly(config, lambda: function(request, *args, **kwargs))
 
-        return AgentCall(sync=lambda request, config: _bridge.run(ask(request, config)), asynchronous=ask)
+        return AgentCall(sync=lambda request, config: loop.run(ask(request, config)), asynchronous=ask)
 
     def ask_here(request: Any, config: RunnableConfig) -> Any:
         return _run_quietly(config, lambda: function(request, *args, **kwargs))

@@ -22,8 +22,8 @@ from langchain_core.messages import (
 )
 
 from vista_guard.errors import InputError
+from vista_guard.reading.chat_json import to_conversation, to_document
 from vista_guard.types import Conversation, Document, Role, Turn
-from vista_guard.wire import to_conversation, to_document
 
 QUESTION_KEYS = ("input", "question", "query")
 ANSWER_KEYS = ("answer", "output", "response", "result", "text")

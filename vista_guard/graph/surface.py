@@ -9,9 +9,9 @@ from typing import Any, Literal, TypedDict, get_args
 
 from vista_guard.errors import Blocked, ConfigError
 from vista_guard.graph.agent import FindDocuments, delivered
-from vista_guard.graph.state import Work
-from vista_guard.graph.stream import Gate, Streamed
-from vista_guard.graph.stream_source import Passed
+from vista_guard.stream.gates import Gate, Streamed
+from vista_guard.stream.source import Passed
+from vista_guard.turn.work import Work
 from vista_guard.types import TurnReport
 
 OnReport = Callable[[TurnReport], object]

@@ -14,7 +14,7 @@ from langgraph.graph.message import add_messages
 from langgraph.graph.state import CompiledStateGraph
 from typing_extensions import TypedDict
 
-from vista_guard._pumps import Bridged, in_task, in_thread
+from vista_guard._aio.pumps import Bridged, in_task, in_thread
 from vista_guard.errors import ConfigError
 from vista_guard.graph.agent import (
     AgentCall,
@@ -25,12 +25,12 @@ from vista_guard.graph.agent import (
     is_async,
     silent_context,
 )
-from vista_guard.graph.build import OWN, AnyGraph, build_graph
 from vista_guard.graph.hosts import read_request
-from vista_guard.graph.state import Parts, Work
-from vista_guard.graph.stream import check_gate
+from vista_guard.graph.machine import OWN, AnyGraph, build_graph
 from vista_guard.graph.surface import Surface
 from vista_guard.graph.wrap_stream import GatedStream, guarded_generator, named_conversation, named_like, streams
+from vista_guard.stream.gates import check_gate
+from vista_guard.turn.work import Parts, Work
 from vista_guard.types import TurnReport
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from langchain_core.documents import Document as LangChainDocument
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 
-from vista_guard._pumps import Bridged, in_task, in_thread
+from vista_guard._aio.pumps import Bridged, in_task, in_thread
 from vista_guard.errors import InputError
 from vista_guard.graph.hosts import (
     ANSWER_KEYS,
@@ -25,10 +25,10 @@ from vista_guard.graph.hosts import (
     with_feedback,
     without_text,
 )
-from vista_guard.graph.state import Parts
-from vista_guard.graph.stream import Gate, Passed, gated
-from vista_guard.graph.stream_source import Found
 from vista_guard.graph.surface import Surface
+from vista_guard.stream.gates import Gate, Passed, gated
+from vista_guard.stream.source import Found
+from vista_guard.turn.work import Parts
 from vista_guard.types import Conversation, Document
 
 Ask = Callable[[Any], AsyncGenerator[Any, None]]

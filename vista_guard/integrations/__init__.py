@@ -1,1 +1,1 @@
-"""Guarded doors for other frameworks: one module each, which imports its framework."""
+"""The guard in other people's frameworks: the OpenAI client, LangChain agents, LangGraph nodes."""

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vista_guard.errors import ConfigError
-from vista_guard.model_options import ModelOptions
 from vista_guard.protocols import Embedder, Judge
-from vista_guard.settings import Settings
+from vista_guard.settings.model import ModelOptions
+from vista_guard.settings.sources import Settings
 
 FORMS = """\
   embedded                          the judge inside this package: no key, no network
@@ -29,7 +29,7 @@ def build_judge(settings: Settings, embedder: Embedder) -> Judge:
     judge = _named(settings.judge, settings, embedder)
     if settings.judge_recording is None:
         return judge
-    from vista_guard.judges.recorded import RecordedJudge
+    from vista_guard.judges.composed.recorded import RecordedJudge
 
     return RecordedJudge.record(judge, settings.judge_recording)
 
@@ -41,7 +41,7 @@ def _named(name: str, settings: Settings, embedder: Embedder) -> Judge:
 
         return EmbeddedJudge.load(embedder)
     if kind == "recorded" and rest:
-        from vista_guard.judges.recorded import RecordedJudge
+        from vista_guard.judges.composed.recorded import RecordedJudge
 
         if not Path(rest).is_file():
             raise ConfigError(f"judge is {name!r}, and {rest} is no file; record one with judge_recording = {rest!r}")
@@ -51,7 +51,7 @@ def _named(name: str, settings: Settings, embedder: Embedder) -> Judge:
     if kind == "cascade" and rest:
         return _cascade([_named(part, settings, embedder) for part in _parts(name, rest, 2, 2)], settings)
     if kind == "ensemble" and rest:
-        from vista_guard.judges.ensemble import EnsembleJudge
+        from vista_guard.judges.composed.ensemble import EnsembleJudge
 
         return EnsembleJudge([_named(part, settings, embedder) for part in _parts(name, rest, 2, 9)])
     raise ConfigError(f"judge is {name!r}, which names none. The judges are:\n{FORMS}")
@@ -89,13 +89,13 @@ def _options(settings: Settings) -> ModelOptions:
 def _cached(judge: Judge, folder: Path | None) -> Judge:
     if folder is None:
         return judge
-    from vista_guard.judges.cached import CachedJudge
+    from vista_guard.judges.composed.cached import CachedJudge
 
     return CachedJudge(judge, folder)
 
 
 def _cascade(judges: Sequence[Judge], settings: Settings) -> Judge:
-    from vista_guard.judges.cascade import DEFAULT_THRESHOLD, CascadeJudge
+    from vista_guard.judges.composed.cascade import DEFAULT_THRESHOLD, CascadeJudge
 
     first, second = judges
     threshold = DEFAULT_THRESHOLD if settings.cascade.threshold is None else settings.cascade.threshold

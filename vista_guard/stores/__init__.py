@@ -1,1 +1,1 @@
-"""Where knowledge, documents and reports are kept. Import the store you use: each loads its own vendor."""
+"""Where knowledge, documents and reports are kept: Chroma, memory, SQL."""

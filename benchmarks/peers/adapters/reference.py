@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.peers.adapters.loop import Turn, Verdict, serve
 from vista_guard.judges.model import ChatRequest, Prompts
-from vista_guard.judges.model.parsing import read_category, read_claims, read_verdict
+from vista_guard.judges.model.answers.parsing import read_category, read_claims, read_verdict
 from vista_guard.types import Claim, EvidenceSet, Label, Passage, Role, SourceKind
 from vista_guard.types import Turn as OurTurn
 

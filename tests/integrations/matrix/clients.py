@@ -9,11 +9,11 @@ from typing import Any
 
 import openai
 
-from tests.integrations import openai_ways as ways
 from tests.integrations.matrix.talk import Driver, Heard, Mode, Say, Site, Talk
+from tests.integrations.openai import ways as ways
 from vista_guard.integrations.openai import guarded
-from vista_guard.integrations.proxy.app import build_app
-from vista_guard.integrations.proxy.settings import ProxySettings
+from vista_guard.proxy.app import build_app
+from vista_guard.proxy.settings import ProxySettings
 
 Way = Callable[..., Any]
 """Asks a client in one way; see `openai_ways`."""

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from tests.integrations.openai_ways import Script
+from tests.integrations.openai.ways import Script
 from vista_guard import JudgeError, Label
 from vista_guard.testing import ScriptedJudge, Verdict
 from vista_guard.types import Claim, EvidenceSet

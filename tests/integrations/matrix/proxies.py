@@ -7,7 +7,7 @@ from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tests.integrations.proxy.serving import serving
+from tests.proxy.serving import serving
 
 
 class SharedProxy:

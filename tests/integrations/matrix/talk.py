@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tests.integrations.matrix.proxies import SharedProxy
-from tests.integrations.openai_ways import Heard as HeardOfClient
-from tests.integrations.proxy.serving import Kept
+from tests.integrations.openai.ways import Heard as HeardOfClient
+from tests.proxy.serving import Kept
 from vista_guard import Blocked, Conversation, Document, Guard, TurnReport
 from vista_guard.testing import ScriptedChatServer
 

@@ -18,11 +18,11 @@ from tests.integrations.matrix.judging import ASIDE, FAILING, LIE, NOTES, TRUTH,
 from tests.integrations.matrix.proxies import SharedProxy
 from tests.integrations.matrix.surfaces import DRIVERS, MODES, SURFACES, Driver, Seen, Site, Talk
 from tests.integrations.matrix.talk import AT_ONCE, FAILURES, Mode, Upstream
-from tests.integrations.openai_ways import Script
-from tests.integrations.proxy.serving import Kept
+from tests.integrations.openai.ways import Script
+from tests.proxy.serving import Kept
 from vista_guard import Action, Guard, Label, LabelPolicy, Unchecked
-from vista_guard.policies import MESSAGE, build_policy
-from vista_guard.stores.knowledge_memory import MemoryKnowledge
+from vista_guard.policy.presets import MESSAGE, build_policy
+from vista_guard.stores.memory.knowledge import MemoryKnowledge
 from vista_guard.testing import ScriptedChatServer, ScriptedJudge, Verdict, WordEmbedder
 
 NOT_APPLICABLE = {

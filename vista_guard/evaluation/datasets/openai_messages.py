@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from vista_guard.errors import InputError
 from vista_guard.evaluation.datasets.source import LoggedConversation, Value
-from vista_guard.wire import to_conversation
+from vista_guard.reading.chat_json import to_conversation
 
 
 def parse(value: Value) -> LoggedConversation:
-    """One logged chat as a conversation; see `vista_guard.wire` for what each message becomes.
+    """One logged chat as a conversation; see `vista_guard.reading.chat_json` for what each message becomes.
 
     Raises:
         InputError: no messages, or one of another shape.

@@ -7,7 +7,7 @@ from typing import Any
 
 from vista_guard.errors import InputError
 from vista_guard.evaluation.datasets.source import LoggedConversation, Value
-from vista_guard.wire import to_conversation
+from vista_guard.reading.chat_json import to_conversation
 
 SPEAKERS = {
     "human": "user",

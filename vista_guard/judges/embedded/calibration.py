@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from zipfile import BadZipFile
 
 from vista_guard.errors import ConfigError
-from vista_guard.onnx import WEIGHTS, weights_file
+from vista_guard.inference.onnx import WEIGHTS, weights_file
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vista_guard.errors import JudgeError
-from vista_guard.judges.embedded import cues
+from vista_guard.inference.onnx import WEIGHTS, Encoder, shared_encoder
 from vista_guard.judges.embedded.calibration import (
     ABSTENTION,
     CONTRADICTED,
@@ -18,12 +18,12 @@ from vista_guard.judges.embedded.calibration import (
     Calibration,
     ClaimTypeHead,
 )
-from vista_guard.judges.embedded.decompose import decompose
-from vista_guard.judges.embedded.language import foreign
+from vista_guard.judges.embedded.english import cues
+from vista_guard.judges.embedded.english.decompose import decompose
+from vista_guard.judges.embedded.english.language import foreign
+from vista_guard.judges.embedded.english.segment import plain
+from vista_guard.judges.embedded.english.stance import plain_figure
 from vista_guard.judges.embedded.relevance import COUNTER_COSINE, Piece, choose, pool, same_statement
-from vista_guard.judges.embedded.segment import plain
-from vista_guard.judges.embedded.stance import plain_figure
-from vista_guard.onnx import WEIGHTS, Encoder, shared_encoder
 from vista_guard.protocols import Embedder
 from vista_guard.types import (
     Check,

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from vista_guard.judges.embedded.decompose import clean
-from vista_guard.judges.embedded.segment import plain, unwrapped
-from vista_guard.judges.embedded.speakers import name_speakers, names
-from vista_guard.judges.embedded.words import word_set
+from vista_guard.judges.embedded.english.decompose import clean
+from vista_guard.judges.embedded.english.segment import plain, unwrapped
+from vista_guard.judges.embedded.english.speakers import name_speakers, names
+from vista_guard.judges.embedded.english.words import word_set
 from vista_guard.protocols import Embedder
-from vista_guard.sentences import sentence_spans
+from vista_guard.reading.sentences import sentence_spans
 from vista_guard.types import EvidenceSet, Passage, Role, SourceKind, Span, Turn
 
 if TYPE_CHECKING:

@@ -1,11 +1,11 @@
 """The model judge: any chat model decides, in one or two calls a turn."""
 
-from vista_guard.judges.model.chat import ChatModel, ChatRequest, Message, Reply
+from vista_guard.judges.model.chat.langchain import LangChainChat
+from vista_guard.judges.model.chat.openai import OpenAIChat
+from vista_guard.judges.model.chat.protocol import ChatModel, ChatRequest, Message, Reply
 from vista_guard.judges.model.judge import ModelJudge
-from vista_guard.judges.model.langchain_chat import LangChainChat
-from vista_guard.judges.model.openai_chat import OpenAIChat
-from vista_guard.judges.model.prompts import Prompts, Roles
-from vista_guard.model_options import ModelOptions
+from vista_guard.judges.model.prompting.prompts import Prompts, Roles
+from vista_guard.settings.model import ModelOptions
 
 __all__ = [
     "ChatModel",

@@ -15,13 +15,13 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from vista_guard.errors import JudgeError, UnreadableError
-from vista_guard.judges.model import parsing
-from vista_guard.judges.model.chat import ChatModel, ChatRequest
-from vista_guard.judges.model.prompts import Prompts, Roles
-from vista_guard.judges.model.quotes import place, quoted
-from vista_guard.judges.model.trimming import trimmed
-from vista_guard.metering import meter
-from vista_guard.model_options import ModelOptions
+from vista_guard.judges.metering import meter
+from vista_guard.judges.model.answers import parsing
+from vista_guard.judges.model.answers.quotes import place, quoted
+from vista_guard.judges.model.chat.protocol import ChatModel, ChatRequest
+from vista_guard.judges.model.prompting.prompts import Prompts, Roles
+from vista_guard.judges.model.prompting.trimming import trimmed
+from vista_guard.settings.model import ModelOptions
 from vista_guard.types import (
     Check,
     Claim,

@@ -1,0 +1,147 @@
+"""Sums and agreement."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vista_guard.evaluation.metrics.labels import (
+    Agreement,
+    Summary,
+    Tally,
+    accuracy,
+    f1,
+    macro_f1,
+    supported_accuracy,
+    turn_unverifiable,
+)
+from vista_guard.policy.scoring import vista_score
+from vista_guard.types import (
+    Action,
+    Claim,
+    Decision,
+    Finding,
+    JudgeInfo,
+    Label,
+    Outcome,
+    Timings,
+    TurnReport,
+    Unchecked,
+)
+
+VER, OUT, CON, LAC, ABS = Label
+
+
+def outcome(number: int, label: Label | None) -> Outcome:
+    claim = Claim(id=f"t1.c{number}", text=f"Claim {number}.")
+    if label is None:
+        return Unchecked(claim=claim, error="no answer")
+    return Finding(claim=claim, label=label, confidence=0.9, reason="because")
+
+
+def report(*labels: Label | None, action: Action = Action.ALLOW, evidence_missing: bool = False) -> TurnReport:
+    outcomes = tuple(outcome(number, label) for number, label in enumerate(labels, 1))
+    return TurnReport(
+        conversation_id="c",
+        turn_index=1,
+        response="…",
+        outcomes=outcomes,
+        decision=Decision(action=action, reason="because"),
+        score=vista_score(outcomes),
+        evidence_missing=evidence_missing,
+        judge=JudgeInfo(name="rules", version="1"),
+        policy="monitor",
+        timings=Timings(),
+    )
+
+
+def test_worked_example() -> None:
+    # human \ judged  VER OUT CON LAC ABS none
+    # VERIFIED          2   .   .   1   .   .
+    # OUT_OF_SCOPE      .   1   .   1   .   .
+    # LACKING_EVIDENCE  1   .   .   2   .   1
+    confusion = Counter(
+        {(VER, VER): 2, (VER, LAC): 1, (OUT, OUT): 1, (OUT, LAC): 1, (LAC, VER): 1, (LAC, LAC): 2, (LAC, None): 1}
+    )
+    assert [f1(confusion, label) for label in Label] == pytest.approx([4 / 6, 2 / 3, 0, 4 / 8, 0])
+    assert macro_f1(confusion) == pytest.approx((4 / 6 + 2 / 3 + 4 / 8) / 5)
+    assert accuracy(confusion) == pytest.approx(5 / 9)
+    # Agreed: VERIFIED twice, OUT_OF_SCOPE as such and as lacking, LACKING_EVIDENCE twice. Unchecked is an error here too.
+    assert supported_accuracy(confusion) == pytest.approx(6 / 9)
+
+
+def test_nothing_is_no_number() -> None:
+    empty: Counter[tuple[Label, Label | None]] = Counter()
+    assert (accuracy(empty), supported_accuracy(empty), macro_f1(empty)) == (None, None, None)
+    assert Tally().summary(seconds=0.0) == Summary(
+        conversations=0,
+        turns=0,
+        resumed=0,
+        broken=0,
+        claims=0,
+        labels=dict.fromkeys(Label, 0),
+        unchecked=0,
+        actions=dict.fromkeys(Action, 0),
+        micro=None,
+        macro=None,
+        evidence_missing=0,
+        seconds=0.0,
+        interrupted=False,
+        agreement=None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("labels", "unverifiable"),
+    [((VER, VER), False), ((VER, OUT), True), ((), False), ((VER, None), None), ((LAC, None), True), ((None,), None)],
+)
+def test_a_turn_is_unverifiable_when_any_claim_is_not_verified(
+    labels: tuple[Label | None, ...], unverifiable: bool | None
+) -> None:
+    assert turn_unverifiable(report(*labels).outcomes) is unverifiable
+
+
+def test_tally() -> None:
+    tally = Tally(conversations=2, broken=1)
+    tally.add(report(VER, OUT, LAC, CON), {"t1.c1": VER, "t1.c2": OUT, "t1.c3": VER, "t1.c4": LAC}, resumed=True)
+    tally.add(report(VER, VER, action=Action.FLAG, evidence_missing=True), {"t1.c1": VER})
+    tally.add(report(VER, None, action=Action.FLAG), {"t1.c1": VER, "t1.c2": ABS})
+    tally.add(report(), {})
+    summary = tally.summary(seconds=2.0, interrupted=True)
+    assert summary == Summary(
+        conversations=2,
+        turns=4,
+        resumed=1,
+        broken=1,
+        claims=8,
+        labels={VER: 4, OUT: 1, CON: 1, LAC: 1, ABS: 0},
+        unchecked=1,
+        actions={Action.ALLOW: 2, Action.FLAG: 2, Action.REPAIR: 0, Action.BLOCK: 0},
+        micro=5 / 7,
+        macro=(0.5 + 1 + 1) / 3,
+        evidence_missing=1,
+        seconds=2.0,
+        interrupted=True,
+        agreement=Agreement(
+            claims=7,
+            turns=2,
+            supported=5 / 7,
+            labels=4 / 7,
+            macro_f1=(2 * 3 / (4 + 3) + 1) / 5,
+            # The first turn is unverifiable for both. The second's human labels are not complete. In the third, the claim that
+            # decides was not judged: an error. The last has no claims.
+            turn=1 / 2,
+        ),
+    )
+    assert summary.turns_per_second == 1.5
+
+
+@given(st.lists(st.tuples(st.sampled_from(Label), st.sampled_from([*Label, None])), min_size=1))
+def test_shares_lie_between_0_and_1(pairs: list[tuple[Label, Label | None]]) -> None:
+    confusion = Counter(pairs)
+    shares = [accuracy(confusion), supported_accuracy(confusion), macro_f1(confusion)]
+    assert all(share is not None and 0 <= share <= 1 for share in shares)
+    assert (shares[0] == 1) == all(human is judged for human, judged in pairs)

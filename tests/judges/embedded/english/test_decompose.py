@@ -1,0 +1,383 @@
+"""Turns to claims: what is claimed, what is not, and where it stands."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from vista_guard.judges.embedded.english.decompose import decompose
+from vista_guard.types import Claim, Role, Span, Turn
+
+
+def said(text: str, *history: Turn) -> list[str]:
+    """The claims' texts of an assistant's turn."""
+    return [claim.text for claim in decompose(Turn(role=Role.ASSISTANT, text=text), history)]
+
+
+def sources(text: str) -> list[str]:
+    """The pieces of the turn that its claims come from."""
+    spans = [claim.span for claim in decompose(Turn(role=Role.ASSISTANT, text=text), ())]
+    return [text[span.start : span.end] for span in spans if span is not None]
+
+
+@pytest.mark.parametrize(
+    ("text", "claims"),
+    [
+        ("The mill was built in 1890. It burned down.", ["The mill was built in 1890.", "The mill burned down."]),
+        ("Dr. Ito met J. R. Vale at 9 a.m. in St. Ives.", ["Dr. Ito met J. R. Vale at 9 a.m. in St. Ives."]),
+        ("See https://tides.example/a.b?c=1.5 for it.", ["See https://tides.example/a.b?c=1.5 for it."]),
+        ("The mill is old, and it is closed.", ["The mill is old.", "The mill is closed."]),
+        ("The mill is old; the bridge was rebuilt.", ["The mill is old.", "The bridge was rebuilt."]),
+        ("Vale was a painter and was born in Oslo.", ["Vale was a painter.", "Vale was born in Oslo."]),
+        ("The mill opened in 1890 and closed in 1950.", ["The mill opened in 1890.", "The mill closed in 1950."]),
+        (
+            "The Tide Hall, which opened in 1925, is free.",
+            ["The Tide Hall opened in 1925.", "The Tide Hall is free."],
+        ),
+        ("Ada Vale, a Norwegian painter, won it.", ["Ada Vale was a Norwegian painter.", "Ada Vale won it."]),
+        ("She moved to Bergen, which is rainy.", ["She moved to Bergen.", "Bergen is rainy."]),
+        ("The mill, which was built in 1890, is old.", ["The mill was built in 1890.", "The mill is old."]),
+        ("The book, which sold well, was printed in Oslo.", ["The book sold well.", "The book was printed in Oslo."]),
+        (
+            "It was painted by Ada Vale who was born in Oslo.",
+            ["It was painted by Ada Vale.", "Ada Vale was born in Oslo."],
+        ),
+        ("They met Bo Lind, a sailor.", ["They met Bo Lind.", "Bo Lind is a sailor."]),
+        ("Vale, born in Oslo, was a painter.", ["Vale was born in Oslo.", "Vale was a painter."]),
+        (
+            "He wrote novels, painted portraits and taught music.",
+            ["He wrote novels.", "He painted portraits.", "He taught music."],
+        ),
+        ("Ada owns a mill and sells flour.", ["Ada owns a mill.", "Ada sells flour."]),
+        ("Vale was a painter and a poet.", ["Vale was a painter.", "Vale was a poet."]),
+        (
+            "Vale was a painter, poet and engineer.",
+            ["Vale was a painter.", "Vale was a poet.", "Vale was an engineer."],
+        ),
+        ("The film stars Ada Vale and Bo Lind.", ["The film stars Ada Vale.", "The film stars Bo Lind."]),
+        ("We visited Oslo, Bergen and Narvik.", ["We visited Oslo.", "We visited Bergen.", "We visited Narvik."]),
+        (
+            "Trials began in 1950; serious work followed in 1960.",
+            ["Trials began in 1950.", "Serious work followed in 1960."],
+        ),
+        ("It is old and the bridge was rebuilt.", ["It is old.", "The bridge was rebuilt."]),
+    ],
+)
+def test_atomic_claims(text: str, claims: list[str]) -> None:
+    assert said(text) == claims
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "If it rains, the hall is closed, and it is quiet.",
+        "The hall has boats, nets and old maps.",
+        "People who like boats, and the ones who fish, come early.",
+        'He said "it is old, and it is mine" at noon.',
+        "The mill and the bridge are old.",
+        "Many visitors love the crabs and starfish near the pool.",
+        "It is made of flour, water and salt.",
+        "He wrote Crime and Punishment.",
+        "They starred in The Tide and the Storm.",
+        "The flag is a red, white and blue cloth.",
+        "It was a crime, thriller and action film.",
+        "The mill opened in 1890, closed by the war.",
+        "Young Danes who like boats come early.",
+        "They like Oslo, a boat, and the sea.",
+    ],
+)
+def test_what_does_not_surely_stand_alone_is_not_split(text: str) -> None:
+    assert said(text) == [text]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "   \n", "Hello!", "What do you think?", "do you like boats", "Sure, thanks!", "😀 👍", "...", "Wow! Great.",
+     "You're welcome!", "What a lovely day!", "Let me know if you need more.", "```\nx = 1.\n```", "# Tides\n---"],
+)  # fmt: skip
+def test_turns_that_claim_nothing(text: str) -> None:
+    assert said(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "claims"),
+    [
+        ("Glad that the hall is open.", ["The hall is open.", "The assistant is glad that the hall is open."]),
+        ("I can't help with that.", ["The assistant can't help with that."]),
+        ("I'm sorry, but I don't know.", ["The assistant doesn't know."]),
+        ("Not sure, I think it is Oslo.", ["The assistant is not sure.", "It is Oslo."]),
+        ("No idea.", ["The assistant has no idea."]),
+    ],
+)
+def test_refusals_and_doubt_are_claims(text: str, claims: list[str]) -> None:
+    assert said(text) == claims
+
+
+@pytest.mark.parametrize(
+    ("text", "claims"),
+    [
+        ("I love my boat.", ["The assistant loves the assistant's boat."]),
+        ("I am Mira and I have two dogs.", ["The assistant is Mira.", "The assistant has two dogs."]),
+        (
+            "I have two dogs and have never owned a cat.",
+            ["The assistant has two dogs.", "The assistant has never owned a cat."],
+        ),
+        ("I've never been there.", ["The assistant has never been there."]),
+        ("I don't fish, but I try.", ["The assistant doesn't fish.", "The assistant tries."]),
+        ("Your boat is ready.", ["The user's boat is ready."]),
+        ("You said that you like it.", ["The user said that the user likes it."]),
+        ("You can see it if you want.", ["You can see it if you want."]),
+        ("It was painted by I. Vale.", ["It was painted by I. Vale."]),
+        ("You might like Oslo.", ["The user might like Oslo."]),
+        ("I painted it myself.", ["The assistant painted it itself."]),
+    ],
+)
+def test_speakers_are_named(text: str, claims: list[str]) -> None:
+    assert said(text) == claims
+
+
+def test_a_users_turn_is_the_users() -> None:
+    assert [claim.text for claim in decompose(Turn(role=Role.USER, text="I like your boat."), ())] == [
+        "The user likes the assistant's boat."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "claims"),
+    [
+        (
+            "I didn't know that Vale was Danish.",
+            ["Vale was Danish.", "The assistant didn't know that Vale was Danish."],
+        ),
+        ("Did you know that Vale was Danish?", ["Vale was Danish."]),
+        ("I know that Vale was Danish.", ["Vale was Danish."]),
+        ("I think the hall opens at nine.", ["The hall opens at nine."]),
+        ("It's funny that Vale was Danish.", ["Vale was Danish.", "It's funny that Vale was Danish."]),
+        ("Vale was Danish, right?", ["Vale was Danish."]),
+        ("The hall is big, isn't it?", ["The hall is big."]),
+        ("It is a shame that Vale left Oslo.", ["Vale left Oslo.", "It is a shame that Vale left Oslo."]),
+        ("I'm glad that Vale was Danish.", ["Vale was Danish.", "The assistant is glad that Vale was Danish."]),
+        ("As far as I know, Vale was Danish.", ["Vale was Danish."]),
+        ("Isn't it owned by Bo Lind?", ["It is owned by Bo Lind."]),
+        ("Ah so you must live in Oslo?", ["The user must live in Oslo."]),
+        ("So it must be old.", ["It must be old."]),
+        ("I recommend Oslo.", ["The assistant recommends Oslo."]),
+        (
+            "I know some about mills, like how flour is ground.",
+            ["The assistant knows some about mills, like how flour is ground."],
+        ),
+    ],
+)
+def test_presuppositions_and_frames(text: str, claims: list[str]) -> None:
+    assert said(text) == claims
+
+
+def test_a_bare_answer_keeps_its_question() -> None:
+    question = Turn(role=Role.USER, text="Hi. Is your hall open on Monday?")
+    assert said("Yes, it is!", question) == ["""The answer to "Is the assistant's hall open on Monday?" is yes."""]
+    assert said("No, it isn't. It is open on Tuesday.", question) == [
+        """The answer to "Is the assistant's hall open on Monday?" is no.""",
+        "It is open on Tuesday.",
+    ]
+    assert said("Yes, it is!") == []
+    assert said("Yes!", Turn(role=Role.USER, text="What is it?")) == []
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "claims"),
+    [
+        ("Do you like to swim?", "I do!", ["The assistant likes to swim."]),
+        ("Do you know anything about boats?", "Yes.", ["The assistant knows something about boats."]),
+        ("Have you ever been to Oslo?", "No.", ["The assistant has never been to Oslo."]),
+        ("Did he paint it?", "Nope.", ["He did not paint it."]),
+        ("Does she own a mill?", "Yes, she does.", ["She owns a mill."]),
+        ("So that's a mill?", "Yes, it is.", ["That's a mill."]),
+        ("Do you like tea or coffee?", "Yes.", ['The answer to "Do the assistant like tea or coffee?" is yes.']),
+        ("And how many are there?", "Yes.", []),
+        ("In which town are you?", "Yes.", []),
+    ],
+)
+def test_a_bare_answer_turns_a_question_about_a_pronoun_round(question: str, answer: str, claims: list[str]) -> None:
+    assert said(answer, Turn(role=Role.USER, text=question)) == claims
+
+
+@pytest.mark.parametrize(
+    ("text", "claims"),
+    [
+        ("Ada Vale was born in Oslo. She painted.", ["Ada Vale was born in Oslo.", "Ada Vale painted."]),
+        ("Bo Lind was a painter. He died in 1950.", ["Bo Lind was a painter.", "Bo Lind died in 1950."]),
+        ("The mill burned down. Its owner left.", ["The mill burned down.", "The mill's owner left."]),
+        ("The mill is old. It's been sold.", ["The mill is old.", "The mill has been sold."]),
+        ("A mill was built in 1890. It is old.", ["A mill was built in 1890.", "The mill is old."]),
+        ("The mills are old. They're closed.", ["The mills are old.", "The mills are closed."]),
+        ("The mills are old. Their roofs leak.", ["The mills are old.", "The mills' roofs leak."]),
+        ("My mill is old. It is red.", ["The assistant's mill is old.", "The assistant's mill is red."]),
+        ("I love The Tides. It was long.", ["The assistant loves The Tides.", "The Tides was long."]),
+        ("Have you seen The Tides? It was long.", ["The Tides was long."]),
+        ("The mill is old. Yes! It is red.", ["The mill is old.", "The mill is red."]),
+    ],
+)
+def test_a_pronoun_with_one_possible_noun_is_named(text: str, claims: list[str]) -> None:
+    assert said(text) == claims
+
+
+@pytest.mark.parametrize(
+    ("before", "text", "claims"),
+    [
+        ("Do you know Bo Lind?", "Yes. He is tall.", ["The assistant knows Bo Lind.", "Bo Lind is tall."]),
+        ("Of course I've heard of Bo Lind!", "He is tall.", ["Bo Lind is tall."]),
+        ("Tell me about the Golden Hall.", "It has a pool.", ["The Golden Hall has a pool."]),
+        ("What do you think about the Oslo Sharks?", "They're strong.", ["The Oslo Sharks are strong."]),
+        ("Ada Vale is a great singer.", "She was born in Oslo.", ["Ada Vale was born in Oslo."]),
+        ("My sister likes Ada Vale.", "She is tall.", ["She is tall."]),
+        ("Do you like Ada Vale or Bo Lind?", "He is tall.", ["He is tall."]),
+        ("I like Ada Vale. A friend met her.", "She is tall.", ["She is tall."]),
+        ("My mill is old.", "It is red.", ["It is red."]),
+        ("Do you like boats?", "They are fast.", ["They are fast."]),
+    ],
+)
+def test_a_pronoun_may_go_back_to_the_turn_before(before: str, text: str, claims: list[str]) -> None:
+    assert said(text, Turn(role=Role.USER, text=before)) == claims
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ada Vale married Bo Lind. She was tall.",
+        "Ada Vale met the painter. She was tall.",
+        "Ada Vale painted the mill. It is old.",
+        "Ada Vale lives in Oslo. It is big.",
+        "Oslo is nice. He lived there.",
+        "New Haven is nice. He loves it.",
+        "The hall has a pool. It is free.",
+        "The mill was closed by the king. It was old.",
+        "The mill is closed. They left.",
+        "The mill is closed. He left.",
+        "The mill is closed. It is raining.",
+        "The mill is closed. It is sad that it burned.",
+        "The mill is closed. It takes an hour by boat.",
+        "Everyone is happy. They left.",
+        "She moved to Bergen, which is rainy. She liked it.",
+        "The mill is old; the bridge was rebuilt. It is red.",
+    ],
+)
+def test_a_pronoun_that_may_mean_another_noun_stays(text: str) -> None:
+    pronoun = re.findall(r"\b(?:He|She|It|They)\b[^.]*\.", text)[-1]
+    assert said(text)[-1] == pronoun
+
+
+def test_a_resolved_claim_keeps_its_place() -> None:
+    text = "Bo Lind was a painter. He died in 1950."
+    assert sources(text) == ["Bo Lind was a painter.", "He died in 1950."]
+
+
+def test_the_parts_of_a_list_share_their_place() -> None:
+    assert sources("Vale was a painter and a poet.") == ["Vale was a painter and a poet."] * 2
+
+
+def test_lists_tables_and_markup() -> None:
+    text = (
+        "The hall has:\n- a **cafe**\n* [a shop](https://x.example)\n1. The pool is `warm`[2].\n\n"
+        "| Town | People |\n|---|---|\n| Oslo | 709,000 |\n"
+    )
+    assert said(text) == [
+        "The hall has: a cafe.",
+        "The hall has: a shop.",
+        "The pool is warm.",
+        "Town: Oslo; People: 709,000.",
+    ]
+    assert sources(text) == [
+        "a **cafe**",
+        "[a shop](https://x.example)",
+        "The pool is `warm`[2].",
+        "| Oslo | 709,000 |",
+    ]
+
+
+def test_hard_wrapped_prose_is_one_sentence() -> None:
+    text = "The hall was built by a shipping family from the north, and the\ncustoms house is older."
+    assert said(text) == [
+        "The hall was built by a shipping family from the north.",
+        "The customs house is older.",
+    ]
+
+
+def test_whole_claims() -> None:
+    turn = Turn(role=Role.ASSISTANT, text="Yes, it opened in 1925 . I like it.")
+    history = (Turn(role=Role.USER, text="Hello there"), Turn(role=Role.ASSISTANT, text="Hi!"))
+    assert decompose(turn, history) == (
+        Claim(id="t2.c1", text="It opened in 1925.", span=Span(start=0, end=24)),
+        Claim(id="t2.c2", text="The assistant likes it.", span=Span(start=25, end=35)),
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a" * 40_000, "A " * 20_000, "*a " * 13_000, "[" * 40_000, "haha" * 10_000, '"' * 40_000, "I am, " * 6_600, ", " * 20_000,
+     "| " * 20_000, "- a\n" * 10_000, "and it is " * 4_000, "The hall is old. " * 2_300, "Is. " * 10_000, "_" * 40_000,
+     "<a" * 20_000, "so much so " * 3_600, "A, a b, " * 5_000, "\n" * 40_000, "1. " * 13_000, "you can " * 5_000,
+     ("Ada Vale, a b c, " * 80 + ".\n\n") * 10, ("It is a b, a b, and " * 60 + ".\n\n") * 10,
+     ("Ada Vale who " * 100 + ".\n\n") * 10,
+     ("He wrote a, " * 100 + "and wrote b.\n\n") * 10, ("wrote Ada Vale and " * 70 + ".\n\n") * 10],
+)  # fmt: skip
+def test_hostile_turns_end(text: str) -> None:
+    # A pattern that backtracks takes hours here: pytest's own patience is the limit.
+    decompose(Turn(role=Role.ASSISTANT, text=text), ())
+
+
+def test_a_repeated_claim_is_one() -> None:
+    assert said("It is old. It is old!  It is old.") == ["It is old.", "It is old!"]
+
+
+_PIECES = st.sampled_from(
+    ["The hall opened in 1925", ", and it is free", "; the mill was sold", ", which is old,", " 😀 ", "\n", "\n- ", "\r\n\r\n",
+     "今日は。", "| a | b |\n|--|--|\n", "```\n", "\ud83d",
+     "He is tall. ", "Its roof", "Ada Vale, a painter and a poet, ", "It stars Ada Vale and Bo Lind",
+     "I love it", "you can't", "Dr. ", "e.g. ", "https://a.b/c.d ", "**", "[x](",
+     ". ", "? ", "! ", "\x00", "A\u0301", " (", '"', "…", "1. ", "> ", "# ", "\t", "did you know that ", "not sure, "]
+)  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.one_of(st.text(max_size=200), st.lists(_PIECES, max_size=14).map("".join)))
+def test_any_text_decomposes_with_exact_spans(text: str) -> None:
+    claims = decompose(Turn(role=Role.ASSISTANT, text=text), ())
+    assert [claim.id for claim in claims] == [f"t0.c{number}" for number in range(1, len(claims) + 1)]
+    for claim in claims:
+        assert claim.span is not None
+        source = text[claim.span.start : claim.span.end]
+        assert source == source.strip() != ""
+        claim.text.encode()
+
+
+_WORDS = st.sampled_from(
+    re.findall(r"\S+", "the mill hall Vale Oslo opened was is old and , ; but which it has a painter in 1925 .")
+)
+
+
+@settings(max_examples=300, deadline=None)
+@example("a opened mill . it mill")
+@given(st.lists(_WORDS, min_size=1, max_size=25).map(" ".join))
+def test_claims_invent_no_words(text: str) -> None:
+    # "It" after "a mill" is "the mill"; an aside becomes a sentence with "is" or "was".
+    known = set(re.findall(r"\w+", text.lower())) | {"was", "is", "the"}
+    for claim in said(text):
+        assert set(re.findall(r"\w+", claim.lower())) <= known
+
+
+def test_what_was_not_known_is_a_fact_whatever_its_verb() -> None:
+    assert said("I didn't know that whales sleep upright.") == [
+        "Whales sleep upright.",
+        "The assistant didn't know that whales sleep upright.",
+    ]
+
+
+def test_the_numbers_of_a_list_in_one_line_claim_nothing() -> None:
+    assert said("The tips are old. 1. Drink water. 2. Sleep well.") == [
+        "The tips are old.",
+        "Drink water.",
+        "Sleep well.",
+    ]

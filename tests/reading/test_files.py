@@ -1,0 +1,294 @@
+"""Files as documents: what is found in a folder, and what each format reads as."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+from vista_guard.errors import InputError
+from vista_guard.reading.files import DocumentFile, SkippedFile, find_files, fingerprint, load, read_document
+from vista_guard.types import Document
+
+
+def pdf(*pages: str, title: str | None = None, password: str | None = None) -> bytes:
+    """A PDF with these lines of text on its pages."""
+    from pypdf import PdfReader, PdfWriter
+    from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
+
+    writer = PdfWriter()
+    font = DictionaryObject({NameObject(f"/{key}"): NameObject(f"/{value}") for key, value in FONT.items()})
+    for text in pages:
+        page = writer.add_blank_page(600, 800)
+        content = DecodedStreamObject()
+        lines = "".join(f"({line}) Tj 0 -14 Td " for line in text.split("\n"))
+        content.set_data(f"BT /F1 12 Tf 50 700 Td {lines}ET".encode("cp1252"))
+        page[NameObject("/Contents")] = writer._add_object(content)
+        fonts = DictionaryObject({NameObject("/F1"): font})
+        page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})
+    if title is not None:
+        writer.add_metadata({"/Title": title})
+    if password is not None:
+        writer.encrypt(user_password=password, owner_password="owner", algorithm="RC4-128")
+    made = BytesIO()
+    writer.write(made)
+    assert len(PdfReader(BytesIO(made.getvalue())).pages if password is None else pages) == len(pages)
+    return made.getvalue()
+
+
+FONT = {"Type": "Font", "Subtype": "Type1", "BaseFont": "Helvetica", "Encoding": "WinAnsiEncoding"}
+
+
+def read(name: str, raw: bytes | str) -> Document | SkippedFile:
+    content = raw.encode() if isinstance(raw, str) else raw
+    return read_document(DocumentFile(Path("shelf") / name, name), content)
+
+
+def made(name: str, raw: bytes | str) -> tuple[str | None, str]:
+    document = read(name, raw)
+    assert isinstance(document, Document)
+    return document.title, document.text
+
+
+def test_a_folder_is_walked_by_name_and_what_is_left_out_is_named(tmp_path: Path) -> None:
+    shelf = tmp_path / "shelf"
+    for name in ("b.md", "a/deep/c.txt", "a/z.txt", ".git/config", ".hidden.md", "Größe.txt"):
+        (shelf / name).parent.mkdir(parents=True, exist_ok=True)
+        (shelf / name).touch()
+    (shelf / "folder-link").symlink_to(shelf / "a")
+    (shelf / "file-link.txt").symlink_to(shelf / "b.md")
+    os.mkfifo(shelf / "pipe")
+    assert list(find_files(shelf)) == [
+        SkippedFile(shelf / ".git", "hidden"),
+        SkippedFile(shelf / ".hidden.md", "hidden"),
+        DocumentFile(shelf / "Größe.txt", "Größe.txt", shelf),
+        DocumentFile(shelf / "a" / "deep" / "c.txt", "a/deep/c.txt", shelf),
+        DocumentFile(shelf / "a" / "z.txt", "a/z.txt", shelf),
+        DocumentFile(shelf / "b.md", "b.md", shelf),
+        DocumentFile(shelf / "file-link.txt", "file-link.txt", shelf),
+        SkippedFile(shelf / "folder-link", "a link to a folder"),
+        SkippedFile(shelf / "pipe", "not a file"),
+    ]
+    assert list(find_files(shelf / ".hidden.md")) == [DocumentFile(shelf / ".hidden.md", ".hidden.md")]
+    with pytest.raises(InputError, match=r"nowhere does not exist; give a file or a folder"):
+        list(find_files(tmp_path / "nowhere"))
+
+
+def test_one_name_has_one_id_however_its_accents_are_spelled(tmp_path: Path) -> None:
+    (tmp_path / "Gro\u0308ße.txt").touch()
+    assert [entry.id for entry in find_files(tmp_path) if isinstance(entry, DocumentFile)] == ["Gr\u00f6ße.txt"]
+
+
+def test_text_is_taken_as_it_is(tmp_path: Path) -> None:
+    document = read("notes/pier.txt", "\ufeffThe pier opened in 1889.\r\n\r\nIt is 310 m long.\n")
+    assert document == Document(
+        id="notes/pier.txt",
+        title="pier.txt",
+        text="The pier opened in 1889.\n\nIt is 310 m long.\n",
+        metadata={
+            "format": "text",
+            "path": str(Path("shelf/notes/pier.txt").absolute()),
+            "fingerprint": fingerprint(b"\xef\xbb\xbfThe pier opened in 1889.\r\n\r\nIt is 310 m long.\n"),
+        },
+    )
+    assert made("wide.txt", "Der Pier.".encode("utf-16")) == ("wide.txt", "Der Pier.")
+    assert made("no-suffix", "Plain words.") == ("no-suffix", "Plain words.")
+
+
+def test_markdown_reads_as_its_page_would() -> None:
+    source = """---
+title: Guide to the pier
+tags: [sea]
+---
+# The *old* pier
+
+It opened
+in **1889**, see [the plan](https://example.org/plan "Plan") and `deck.txt`.
+
+- iron deck
+- 310 metres long
+  - measured twice
+
+1. Buy a ticket.
+
+| Day | Entry |
+|-----|------:|
+| Sunday | free |
+| Monday | 4 euros |
+
+> Closed in storms. <!-- check this -->
+"""
+    text = """The old pier
+
+It opened in 1889, see the plan and deck.txt.
+
+- iron deck
+- 310 metres long
+
+- measured twice
+
+- Buy a ticket.
+
+Day: Sunday; Entry: free
+Day: Monday; Entry: 4 euros
+
+Closed in storms."""
+    assert made("guide.md", source) == ("Guide to the pier", text)
+
+
+@pytest.mark.parametrize(
+    ("source", "title", "text"),
+    [
+        ("# Halls\n\nTwo.", "Halls", "Halls\n\nTwo."),
+        ("Halls\n=====\nTwo.", "Halls", "Halls\n\nTwo."),
+        ("## Second level\n\nTwo.", "Second level", "Second level\n\nTwo."),
+        ('+++\ntitle = "Toml"\n+++\nTwo.', "Toml", "Two."),
+        ("---\nnot: [closed\n---\nTwo.", "not: [closed", "not: [closed\n\nTwo."),
+        ("---\n\nA rule opens it.\n\n---\n\nTwo.", "page.md", "A rule opens it.\n\nTwo."),
+        ("---\ntitle: 1889\n---\nTwo.", "page.md", "Two."),
+        ("---\ndraft: true\n---\nTwo --- dashes\n\n---\nThree.", "page.md", "Two --- dashes\n\nThree."),
+        ("Snake_case stays, 2 * 3 * 4 too, and a < b.", "page.md", "Snake_case stays, 2 * 3 * 4 too, and a < b."),
+        ("```sh\nrun  --fast\n```", "page.md", "run --fast"),
+    ],
+)
+def test_titles_and_front_matter_of_markdown(source: str, title: str, text: str) -> None:
+    assert made("page.md", source) == (title, text)
+
+
+def test_html_reads_as_its_page_would() -> None:
+    page = """<!DOCTYPE html><html><head><title>Tide
+      museum</title><style>p { color: red }</style><script>track("The hall opened in 1700.")</script></head>
+    <body><nav><a href="/">Home</a></nav><div role="navigation">Menu</div>
+    <h1>Whale hall</h1><p>It opened in <b>19</b>25 &amp; has
+    <a href="x">nine&nbsp;skeletons</a>.<br>Entry is free.</p>
+    <div hidden>Old text</div><div style="display: none">Older text</div><svg><text>Icon</text></svg>
+    <ul><li>one<li><p>two</p></ul>
+    <table><caption>Halls</caption><tr><th>Hall<th>Opened<tr><td>Whale<td>1925<tr><td>Tide<td><i>19</i>50</table>
+    <table><tr><th>Height</th><td>3 m</td></tr><tr><th>Weight</th><td>9 t</td></tr></table>
+    <table><tr><td>left</td><td>middle</td><td></td></tr></table>
+    <noscript>Enable it</noscript><footer>Open daily.</footer></body></html>"""
+    text = """Whale hall
+
+It opened in 1925 & has nine skeletons.
+Entry is free.
+
+- one
+- two
+
+Halls
+Hall: Whale; Opened: 1925
+Hall: Tide; Opened: 1950
+
+Height: 3 m
+Weight: 9 t
+
+left | middle
+
+Open daily."""
+    assert made("hall.html", page) == ("Tide museum", text)
+
+
+def test_tables_that_only_lay_out_keep_their_paragraphs() -> None:
+    inner = "<table><tr><th>Hall</th><th>Opened</th></tr><tr><td>Whale</td><td>1925</td></tr></table>"
+    page = f"<table><tr><td><p>One.</p><p>Two.</p></td><td>{inner}</td></tr></table><table><tr><td>Three.</td></tr></table>"
+    assert made("old.htm", page) == ("old.htm", "One.\n\nTwo.\n\nHall: Whale; Opened: 1925\n\nThree.")
+
+
+def test_html_without_a_suffix_and_without_a_title() -> None:
+    assert made("index", "\n<!doctype HTML><h2>Hall</h2><p>Old.") == ("Hall", "Hall\n\nOld.")
+
+
+def test_html_may_declare_its_encoding() -> None:
+    page = '<html><head><meta charset="ISO-8859-1"></head><p>Caf\xe9 \x80</p>'.encode("latin-1")
+    assert made("cafe.html", page) == ("cafe.html", "Café €")
+    with pytest.raises(InputError, match=r"says that it is klingon, but is not: unknown encoding: klingon"):
+        read("cafe.html", page.replace(b"ISO-8859-1", b"klingon"))
+
+
+def test_deep_nesting_is_read() -> None:
+    assert made("deep.html", "<div>" * 5000 + "Deep." + "</div>" * 5000) == ("deep.html", "Deep.")
+
+
+def test_a_pdf_keeps_where_its_pages_start() -> None:
+    first = "The whale hall opened in 1925 and shows the skele-\nton of a whale.\nEntry"
+    document = read("hall.pdf", pdf(first, "", "The deck is made of iron.", title="Tide museum"))
+    assert isinstance(document, Document)
+    start = "The whale hall opened in 1925 and shows the skeleton of a whale.\nEntry"
+    assert (document.title, document.text) == ("Tide museum", f"{start}\n\n\n\nThe deck is made of iron.")
+    assert document.metadata["pages"] == [0, len(start) + 2, len(start) + 4]
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"), [(None, "a.pdf"), ("untitled", "a.pdf"), ("Microsoft Word - Plan.doc", "Plan.doc")]
+)
+def test_titles_of_a_pdf(title: str | None, expected: str) -> None:
+    assert made("a.pdf", pdf("Iron.", title=title)) == (expected, "Iron.")
+
+
+def test_a_pdf_that_only_its_owner_may_change_is_read() -> None:
+    assert made("a.pdf", pdf("Iron.", password="")) == ("a.pdf", "Iron.")
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "error"),
+    [
+        ("a.txt", b"caf\xe9", r"^is not UTF-8 at byte 3 \(0xe9\); save it as UTF-8$"),
+        ("a.html", b"<p>caf\xe9", r"^is not UTF-8 at byte 6 \(0xe9\); save it as UTF-8$"),
+        ("a.txt", b"\xff\xfea", r"^says that it is utf-16, but is not: .*; save it as UTF-8$"),
+        ("a.pdf", pdf("Iron.", password="secret"), r"^is encrypted; save it without a password$"),
+        ("a.pdf", pdf("", ""), r"^holds no text, only images: make it searchable first, for example with ocrmypdf$"),
+        ("a.pdf", b"", r"^is damaged, or no PDF: "),
+        ("a.pdf", b"Plain words.", r"^is damaged, or no PDF: "),
+        ("a.pdf", pdf("Iron.")[:300], r"^is damaged, or no PDF: "),
+    ],
+)
+def test_what_cannot_be_read_says_why(name: str, raw: bytes, error: str) -> None:
+    with pytest.raises(InputError, match=error):
+        read(name, raw)
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html", "a"])
+def test_binary_and_empty_files_are_skipped(name: str) -> None:
+    path = Path("shelf") / name
+    binary = "a binary file, neither text, Markdown, HTML nor PDF"
+    assert read(name, b"\x89PNG\r\n\x1a\n") == SkippedFile(path, binary)
+    assert read(name, b"words" * 4000 + b"\x00") == SkippedFile(path, binary)
+    assert read(name, b"") == read(name, b" \n\t") == SkippedFile(path, "empty")
+
+
+def test_loading_has_a_limit(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"12345")
+    assert load(path, 5) == b"12345"
+    with pytest.raises(InputError, match=r"^has more than 4 bytes; split it, or raise --max-mb$"):
+        load(path, 4)
+    with pytest.raises(InputError, match=r"^cannot be read: No such file or directory$"):
+        load(tmp_path / "b.txt")
+
+
+@pytest.mark.parametrize(
+    ("library", "name", "raw"),
+    [("pypdf", "a.pdf", "%PDF-"), ("bs4", "a.html", "<p>"), ("markdown_it", "a.md", "Words.")],
+)
+def test_a_missing_library_is_named_with_what_installs_it(library: str, name: str, raw: str) -> None:
+    # A process of its own, where the import fails as it does when the library is not installed.
+    script = f"""
+import sys
+from pathlib import Path
+sys.modules[{library!r}] = None
+from vista_guard.reading.files import DocumentFile, read_document
+from vista_guard.errors import ConfigError
+try:
+    read_document(DocumentFile(Path({name!r}), {name!r}), {raw.encode()!r})
+except ConfigError as exc:
+    print(exc)
+print(read_document(DocumentFile(Path("a.txt"), "a.txt"), b"Words.").text)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    said, text = done.stdout.splitlines()
+    assert said.endswith(": pip install 'vista-guard[documents]'")
+    assert (text, done.stderr) == ("Words.", "")

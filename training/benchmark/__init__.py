@@ -1,1 +1,0 @@
-"""The benchmarks of the model card: sets, protocols and one table. Needs the package and scikit-learn, but no torch."""

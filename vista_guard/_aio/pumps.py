@@ -1,0 +1,170 @@
+"""Streams between threads, tasks and event loops: who reads a stream is seldom who makes it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from concurrent.futures import Future
+from contextvars import Context
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, Generic, TypeVar
+
+from vista_guard._aio import loop
+
+T = TypeVar("T")
+
+_END: Any = object()
+_AHEAD = 32
+"""Items that may wait for the reader before making more waits too."""
+
+
+class Bridged(Generic[T]):
+    """Iterates over an async generator that runs, as one task, on the background loop. Starts with the first item."""
+
+    def __init__(self, items: AsyncGenerator[T, None]) -> None:
+        self._items = items
+        self._task: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._ended = False
+
+    def __iter__(self) -> Bridged[T]:
+        return self
+
+    def __next__(self) -> T:
+        if self._ended:
+            raise StopIteration
+        if self._task is None:
+            loop.run(self._start())
+        item, error = loop.run(self._ready.get())
+        if error is not None:
+            self._ended = True
+            raise error
+        if item is _END:
+            self._ended = True
+            raise StopIteration
+        value: T = item
+        return value
+
+    @property
+    def started(self) -> bool:
+        """Whether anything was asked for yet."""
+        return self._task is not None
+
+    def close(self) -> None:
+        """Ends the judging, and with it the reading."""
+        self._ended = True
+        if self._task is not None:
+            loop.run(self._stop())
+
+    def __del__(self) -> None:
+        # May run in any thread, the loop's own included: the task is told, not waited for.
+        if self._task is not None and self._loop is not None and not self._task.done():
+            self._loop.call_soon_threadsafe(self._task.cancel)
+
+    async def _start(self) -> None:
+        self._ready: asyncio.Queue[tuple[Any, BaseException | None]] = asyncio.Queue(_AHEAD)
+        self._loop = asyncio.get_running_loop()
+        self._task = asyncio.create_task(_pump(self._items, self._ready))
+
+    async def _stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+
+async def in_task(make: Callable[[], AsyncIterator[T]], context: Context) -> AsyncGenerator[T, None]:
+    """The items of an async iterator that is read by a task of its own, in the given context.
+
+    An agent finds the settings of its run in the context, and may hold things that only the task which opened them can close.
+    """
+
+    async def items() -> AsyncGenerator[T, None]:
+        made = make()
+        try:
+            async for item in made:
+                yield item
+        finally:
+            close = getattr(made, "aclose", None)
+            if close is not None:
+                await close()
+
+    ready: asyncio.Queue[tuple[Any, BaseException | None]] = asyncio.Queue(_AHEAD)
+    task = asyncio.create_task(_pump(items(), ready), context=context)
+    try:
+        while True:
+            item, error = await ready.get()
+            if error is not None:
+                raise error
+            if item is _END:
+                return
+            yield item
+    finally:
+        task.cancel()
+        await asyncio.wait((task,))
+
+
+async def in_thread(
+    make: Callable[[], Iterator[T]],
+    context: Context,
+    *,
+    close: Callable[[], object] | None = None,
+    interrupt: Callable[[], object] | None = None,
+) -> AsyncGenerator[T, None]:
+    """The items of an iterator that is read by a thread of its own, in the given context, each when it is asked for.
+
+    Args:
+        make: gives the iterator, in the thread.
+        context: what the thread runs in.
+        close: is called by the thread at the end; without it the iterator is closed, where it can be. When the reader leaves
+            in the middle, that is as soon as the item that is being made is there.
+        interrupt: is called when the reader leaves while an item is being made, to end the waiting for it.
+    """
+    wanted: SimpleQueue[Future[Any] | None] = SimpleQueue()
+    Thread(target=context.run, args=(_read, make, wanted, close), name="vista-guard-stream", daemon=True).start()
+    answer: Future[Any] = Future()
+    try:
+        while True:
+            answer = Future()
+            wanted.put(answer)
+            item = await asyncio.wrap_future(answer)
+            if item is _END:
+                return
+            yield item
+    finally:
+        wanted.put(None)
+        if interrupt is not None and (not answer.done() or answer.cancelled()):
+            interrupt()
+
+
+def _read(
+    make: Callable[[], Iterator[T]], wanted: SimpleQueue[Future[Any] | None], close: Callable[[], object] | None
+) -> None:
+    items: Iterator[T] | None = None
+    while (answer := wanted.get()) is not None:
+        if not answer.set_running_or_notify_cancel():
+            continue
+        try:
+            items = iter(make()) if items is None else items
+            item = next(items, _END)
+        except BaseException as exc:  # Raised again where the items are read.
+            answer.set_exception(exc)
+        else:
+            answer.set_result(item)
+    close = close or getattr(items, "close", None)
+    if close is not None:
+        close()
+
+
+async def _pump(items: AsyncGenerator[T, None], ready: asyncio.Queue[tuple[Any, BaseException | None]]) -> None:
+    try:
+        async for item in items:
+            await ready.put((item, None))
+    except Exception as exc:  # Raised again where the items are read.
+        await ready.put((_END, exc))
+    else:
+        await ready.put((_END, None))
+    finally:
+        await items.aclose()

@@ -1,0 +1,181 @@
+"""`vista-guard documents`: what the guard retrieves from when a turn brings no documents of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vista_guard.cli.errors import WRONG_INPUT, exit_codes
+
+if TYPE_CHECKING:
+    from vista_guard.cli.documents.store import FoundPassage
+
+documents = typer.Typer(
+    name="documents",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="The documents that turns without documents of their own are verified against.",
+)
+
+DataDir = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER", help="Where the store is.  [default: from the settings, else the user's data folder]"
+    ),
+]
+ChromaUrl = Annotated[
+    str | None, typer.Option(metavar="URL", help="A Chroma server, http://HOST:PORT.  [default: from the settings]")
+]
+Tenant = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="Only this tenant's own documents, which no other tenant's turns are held against."
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one line for each.")]
+
+
+@documents.command()
+def add(
+    places: Annotated[list[Path], typer.Argument(metavar="FOLDER_OR_FILE", help="What to read.")],
+    prefix: Annotated[
+        str, typer.Option(metavar="NAME", help="Put before every id, to keep folders with equal names apart.")
+    ] = "",
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Also remove documents of these folders whose files are gone.")
+    ] = False,
+    max_mb: Annotated[float, typer.Option(metavar="MB", min=0, help="Largest file that is read.")] = 50,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Read everything, write nothing.")] = False,
+    tenant: Tenant = None,
+    data_dir: DataDir = None,
+    chroma_url: ChromaUrl = None,
+) -> None:
+    """Add text, Markdown, HTML and PDF files.
+
+    A document's id is its path below the folder. Adding again replaces what has changed and leaves the rest as it is.
+    Hidden and binary files are skipped. A file that cannot be read is named with the reason, and the others are added all
+    the same; the exit code is then 2. What already runs on the same folder does not see the change before it is started
+    anew; several processes need a Chroma server.
+    """
+    with exit_codes():
+        import asyncio
+
+        from vista_guard.cli.documents.add import Adding, collect
+        from vista_guard.cli.documents.store import Location
+
+        location = Location.configured(data_dir, chroma_url, tenant)
+        adding = Adding(
+            collect(places, prefix), location, max_bytes=int(max_mb * 1_000_000), prune=prune, dry_run=dry_run
+        )
+        failed = asyncio.run(adding.run())
+    if failed:
+        raise typer.Exit(WRONG_INPUT)
+
+
+@documents.command("list")
+def list_documents(
+    as_json: AsJson = False, tenant: Tenant = None, data_dir: DataDir = None, chroma_url: ChromaUrl = None
+) -> None:
+    """List what is stored: id, number of passages, title."""
+    with exit_codes():
+        import asyncio
+
+        from vista_guard.cli.documents.store import Location, counted
+
+        location = Location.configured(data_dir, chroma_url, tenant)
+        found = asyncio.run(location.listed())
+        if not found:
+            typer.echo(f"there are no documents in {location}", err=True)
+        width = max((len(one.id) for one in found), default=0)
+        for one in found:
+            if as_json:
+                _print_json(id=one.id, title=one.title, passages=one.passages, metadata=dict(one.metadata))
+            else:
+                _print(f"{one.id:{width}}  {counted(one.passages, 'passage'):15}  {one.title or ''}".rstrip())
+
+
+@documents.command()
+def remove(
+    ids: Annotated[list[str], typer.Argument(metavar="ID", help="As `list` shows them.")],
+    tenant: Tenant = None,
+    data_dir: DataDir = None,
+    chroma_url: ChromaUrl = None,
+) -> None:
+    """Remove documents. Exits with 2 when one was not there; the others are removed all the same."""
+    with exit_codes():
+        import asyncio
+
+        from vista_guard.cli.documents.store import Location, counted
+
+        location = Location.configured(data_dir, chroma_url, tenant)
+        counts = asyncio.run(location.removed(ids))
+        for one, count in counts.items():
+            if count:
+                _print(f"removed {one} ({counted(count, 'passage')})")
+            else:
+                typer.echo(
+                    f"error: there is no document {one!r} in {location}; see: vista-guard documents list{location.options}",
+                    err=True,
+                )
+    if not all(counts.values()):
+        raise typer.Exit(WRONG_INPUT)
+
+
+@documents.command()
+def search(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The user's question, an answer, or both.")],
+    limit: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Most passages.  [default: limits.retrieved, as the guard]")
+    ] = None,
+    as_json: AsJson = False,
+    tenant: Tenant = None,
+    data_dir: DataDir = None,
+    chroma_url: ChromaUrl = None,
+) -> None:
+    """Show the passages that the guard would find for a text, nearest first.
+
+    The score is the cosine of the meanings, in [-1, 1]; characters count from the start of the document's text.
+    """
+    with exit_codes():
+        import asyncio
+
+        from vista_guard.cli.documents.store import Location
+        from vista_guard.errors import InputError
+
+        if not text.strip():
+            raise InputError("TEXT is empty; give what to search for")
+        location = Location.configured(data_dir, chroma_url, tenant)
+        found = asyncio.run(location.searched(text, limit))
+        if not found:
+            typer.echo(f"there are no documents in {location}", err=True)
+        for number, one in enumerate(found, start=1):
+            if as_json:
+                _print_json(**one.passage.model_dump(mode="json"), score=round(one.score, 4), page=one.page)
+            else:
+                _print(_shown(number, one))
+
+
+def _shown(number: int, found: FoundPassage) -> str:
+    from textwrap import indent
+
+    passage = found.passage
+    place = f"  page {found.page}" if found.page else ""
+    span = f"  characters {passage.span.start}-{passage.span.end}" if passage.span else ""
+    title = f"  {passage.title}" if passage.title else ""
+    return f"{number}. {found.score:.2f}  {passage.source_id}{place}{span}{title}\n{indent(passage.text, '   ')}\n"
+
+
+def _print(text: str) -> None:
+    from vista_guard.cli.render import visible
+
+    typer.echo(visible(text).encode())
+
+
+def _print_json(**fields: object) -> None:
+    import json
+
+    typer.echo(json.dumps(fields, ensure_ascii=False).encode())

@@ -1,0 +1,1 @@
+"""Figures over gold and predictions. Pure."""

@@ -1,0 +1,1 @@
+"""Logs through the guard, resumable, and the files of reports they leave."""

@@ -1,0 +1,99 @@
+"""Evaluation sets as claims against one text each. Test files are opened by ``evaluate --final`` only."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from vista_guard.evaluation.suites.reading import clean as cleaned
+from vista_guard.evaluation.suites.reading import faithdial_allowed, faithdial_rows, read_csv, read_jsonl, read_tsv
+
+_VISTA = {
+    "verifiable": "VERIFIED",
+    "out of scope": "OUT_OF_SCOPE",
+    "lacking evidence": "LACKING_EVIDENCE",
+    "abstention": "ABSTENTION",
+    "contradicted": "CONTRADICTED",
+}
+_FEVER = {"SUPPORTS": "supported", "REFUTES": "contradicted", "NOT ENOUGH INFO": "not_enough"}
+_NLI = {"entailment": "supported", "contradiction": "contradicted", "neutral": "not_enough"}
+
+
+@dataclass(frozen=True)
+class Claims:
+    """Claims with their evidence texts; the gold labels are strings of the data set's own kind."""
+
+    evidence: list[str]
+    texts: list[str]
+    gold: list[str]
+    turns: list[int]
+
+    def first(self, count: int) -> Claims:
+        """The first ``count`` claims."""
+        return Claims(self.evidence[:count], self.texts[:count], self.gold[:count], self.turns[:count])
+
+
+def chunks(text: str, words: int = 110, step: int = 70) -> list[str]:
+    """Overlapping stretches of a document; a short one stays whole."""
+    tokens = text.split(" ")
+    if len(tokens) <= words + 20:
+        return [text]
+    return [" ".join(tokens[i : i + words]) for i in range(0, len(tokens) - words + step, step)]
+
+
+def _claims(rows: list[tuple[str, str, str]]) -> Claims:
+    evidence, texts, gold = ([row[i] for row in rows] for i in range(3))
+    return Claims(evidence, texts, gold, list(range(len(rows))))
+
+
+def begin(path: Path) -> Claims:
+    """BEGIN: the whole response against its knowledge; only "Fully attributable" is supported (Dziri et al. 2022)."""
+    rows = read_csv(path, "\t", csv.QUOTE_NONE)
+    supported = {True: "supported", False: "unsupported"}
+    return _claims([(r["knowledge"], r["response"], supported[r["begin_label"].startswith("Fully")]) for r in rows])
+
+
+def faithdial_wow(folder: Path) -> Claims:
+    """The audit's Wizard-of-Wikipedia files, entailment against the rest."""
+    rows = []
+    for path in sorted(folder.glob("*/*wow.csv")):
+        for knowledge, response, label, _ in faithdial_rows(path):
+            allowed = faithdial_allowed(label)
+            if allowed is not None:
+                rows.append((knowledge, response, "supported" if allowed == (0,) else "unsupported"))
+    return _claims(rows)
+
+
+def fever(path: Path) -> Claims:
+    """FEVER three-way with its evidence sentences joined."""
+    rows = [
+        (" ".join(cleaned(s) for s in r["evidence"]), cleaned(str(r["claim"])), _FEVER[str(r["label"])])
+        for r in read_jsonl(path)
+    ]
+    return _claims(rows)
+
+
+def nli(path: Path) -> Claims:
+    """Premise, hypothesis, label (gzipped TSV)."""
+    return _claims(
+        [
+            (cleaned(r[0]), cleaned(r[1]), _NLI[r[2].lower()])
+            for r in read_tsv(path)
+            if len(r) == 3 and r[2].lower() in _NLI
+        ]
+    )
+
+
+def vista(path: Path) -> Claims:
+    """The VISTA human evaluation: claims of annotated turns against the turn's document, five labels."""
+    evidence, texts, gold, turns = [], [], [], []
+    annotated = [t for conversation in json.loads(path.read_text()) for t in conversation if t.get("human_claims")]
+    for number, turn in enumerate(annotated):
+        for claim in turn["human_claims"]:
+            evidence.append(turn["retrieved_document"])
+            texts.append(claim["claim_text"])
+            gold.append(_VISTA[claim["human_judgement"]])
+            turns.append(number)
+    return Claims(evidence, texts, gold, turns)

@@ -1,0 +1,113 @@
+"""The wiring: which stage follows which. The stages know nothing of LangGraph, and LangGraph nothing of claims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, TypedDict
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.channels import EphemeralValue, UntrackedValue
+from langgraph.config import get_stream_writer
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+
+from vista_guard._aio import loop
+from vista_guard.graph.node import Node
+from vista_guard.turn import stages
+from vista_guard.turn.work import Emit, Parts, Work
+from vista_guard.types import Action, RepairMode
+
+Leave = Callable[[Work], Mapping[str, Any]]
+"""Makes the host's state update from finished work."""
+
+OWN = frozenset({"guard", "guard_attempts"})
+"""Channels that no host sees."""
+
+
+class GuardState(TypedDict, total=False):
+    """`guard` is the turn on its way. Untracked: it is in no checkpoint, so a withheld draft is in none either.
+
+    `guard_attempts` counts the drafts that were rejected so far: it outlives an agent that is interrupted while it tries again.
+    """
+
+    guard: Annotated[Work, UntrackedValue]
+    guard_attempts: Annotated[int, EphemeralValue]
+
+
+AnyGraph = CompiledStateGraph[Any, Any, Any, Any]
+
+
+def build_graph(
+    parts: Parts,
+    *,
+    agent: Node | None = None,
+    leave: Leave | None = None,
+    schema: type[Any] = GuardState,
+    checkpointer: Any = None,
+    name: str = "vista_guard",
+) -> AnyGraph:
+    """The compiled state machine.
+
+    Args:
+        parts: the guard's collaborators.
+        agent: node that puts a `Work` with the agent's draft into the state; without it the graph starts at gather.
+        leave: the host's own state update, made from the finished work.
+        schema: the host's state with the channels of `GuardState`.
+        checkpointer: the host's checkpointer.
+        name: how the graph is called in traces and as a sub-graph.
+    """
+    builder = StateGraph(schema)
+    for stage in stages.STAGES:
+        builder.add_node(stage, _node(stage, parts, leave if stage == "report" else None))
+    if agent is not None:
+        builder.add_node("agent", agent)
+        builder.add_conditional_edges("agent", _after_agent, {"gather": "gather", "end": END})
+    builder.add_edge(START, "agent" if agent is not None else "gather")
+    for before, after in (
+        ("gather", "decompose"),
+        ("decompose", "verify"),
+        ("verify", "categorize"),
+        ("categorize", "decide"),
+    ):
+        builder.add_edge(before, after)
+    builder.add_conditional_edges("decide", _after_decide, {"repair": "repair", "remember": "remember"})
+    after_repair = ["remember", "agent"] if agent is not None else ["remember"]
+    builder.add_conditional_edges("repair", _after_repair, after_repair)
+    builder.add_edge("remember", "report")
+    builder.add_edge("report", END)
+    compiled: AnyGraph = builder.compile(checkpointer=checkpointer, name=name)
+    # What a stream of values or updates shows is the host's state only: never the turn that is still being judged.
+    compiled.stream_channels = [key for key in compiled.stream_channels_list if key not in OWN] or "guard"
+    return compiled
+
+
+def _after_agent(state: GuardState) -> str:
+    # An agent that only called a tool, or said nothing, made no claim: there is no turn to judge.
+    return "gather" if state["guard"].spoke else "end"
+
+
+def _after_decide(state: GuardState) -> str:
+    return "repair" if state["guard"].decided.action is Action.REPAIR else "remember"
+
+
+def _after_repair(state: GuardState) -> str:
+    return "agent" if state["guard"].repair is RepairMode.REGENERATE else "remember"
+
+
+def _node(name: stages.StageName, parts: Parts, leave: Leave | None) -> Node:
+    """A stage as a node with a sync and an async door."""
+
+    async def step(state: GuardState, emit: Emit) -> Any:
+        work = await stages.run(name, state["guard"], parts, emit)
+        if name == "report":
+            return {"guard": work, **(leave(work) if leave else {})}
+        update: dict[str, Any] = {"guard": work}
+        return {**update, "guard_attempts": len(work.attempts)} if name == "repair" else update
+
+    def node(state: GuardState, config: RunnableConfig) -> Any:
+        return loop.run(step(state, get_stream_writer()))
+
+    async def anode(state: GuardState, config: RunnableConfig) -> Any:
+        return await step(state, get_stream_writer())
+
+    return Node(name, node, anode)

@@ -1,0 +1,1 @@
+"""Running the shipped models: sessions of onnxruntime, and the queue before them."""

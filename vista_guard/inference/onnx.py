@@ -1,0 +1,121 @@
+"""The shipped ONNX models and their tokenizer, run by onnxruntime: no torch.
+
+Both the embedded judge and the stores' embeddings build on this; neither imports the other.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vista_guard.errors import ConfigError
+from vista_guard.inference.batching import Passes, shared_passes
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from onnxruntime import InferenceSession
+    from tokenizers import Encoding, Tokenizer
+
+WEIGHTS = Path(__file__).parents[1] / "weights"
+"""Folder of the shipped files; `MODEL_CARD.md` in it says what they are."""
+
+Text = str | tuple[str, str]
+
+
+def weights_file(name: str, folder: Path = WEIGHTS) -> Path:
+    """Path of a shipped file.
+
+    Raises:
+        ConfigError: the file is missing.
+    """
+    path = folder / name
+    if not path.is_file():
+        raise ConfigError(f"weights file {path} is missing. Reinstall: pip install --force-reinstall vista-guard")
+    return path
+
+
+class Encoder:
+    """One transformer: texts, or pairs of texts, in; one row of floats for each out.
+
+    Safe to share between threads: their passes are run side by side. A row depends on its own text only, not on what else
+    is asked at the same time.
+    """
+
+    def __init__(self, session: InferenceSession, tokenizer: Tokenizer, passes: Passes | None = None) -> None:
+        self._session = session
+        self._tokenizer = tokenizer
+        self._passes = passes or shared_passes()
+
+    @classmethod
+    def load(cls, name: str, *, max_length: int, folder: Path = WEIGHTS) -> Encoder:
+        """Loads `name`.onnx. Texts longer than `max_length` tokens are cut, the longer side of a pair first.
+
+        Raises:
+            ConfigError: a file is missing or is not what it should be.
+        """
+        # Else onnxruntime reports its use to its makers, and keeps an id of this machine below the user's cache folder.
+        os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+        from onnxruntime import InferenceSession
+        from tokenizers import Tokenizer
+
+        model, vocabulary = weights_file(f"{name}.onnx", folder), weights_file("tokenizer.json", folder)
+        try:
+            session = InferenceSession(model, _options(), providers=["CPUExecutionProvider"])
+            tokenizer = Tokenizer.from_file(str(vocabulary))
+        except Exception as exc:  # onnxruntime and tokenizers raise bare Exception subclasses for a damaged file
+            raise ConfigError(f"weights file {model} cannot be loaded ({exc}). Reinstall vista-guard") from exc
+        tokenizer.no_padding()
+        tokenizer.enable_truncation(max_length)
+        return cls(session, tokenizer)
+
+    def tokens(self, texts: Sequence[Text]) -> list[Encoding]:
+        """Tokenised inputs, in order."""
+        return self._tokenizer.encode_batch(list(texts))
+
+    def run(self, texts: Sequence[Text]) -> NDArray[np.float32]:
+        """The model's output rows, shape (texts, outputs), in the order of `texts`."""
+        import numpy as np
+
+        if not texts:
+            return np.empty((0, 0), np.float32)
+        encodings = self.tokens(texts)
+        # The longest first: a long one that starts last would leave the other cores without work.
+        order = sorted(range(len(encodings)), key=lambda index: -len(encodings[index].ids))
+        rows = self._passes.run(self._forward, [encodings[index] for index in order])
+        return np.stack([row for _, row in sorted(zip(order, rows, strict=True), key=lambda one: one[0])])
+
+    def _forward(self, encoding: Encoding) -> NDArray[np.float32]:
+        import numpy as np
+
+        inputs = {
+            "input_ids": np.array([encoding.ids], np.int64),
+            "attention_mask": np.ones((1, len(encoding.ids)), np.int64),
+            "token_type_ids": np.array([encoding.type_ids], np.int64),
+        }
+        row: NDArray[np.float32] = self._session.run(None, inputs)[0][0]
+        return row
+
+
+@lru_cache(maxsize=4)
+def shared_encoder(name: str, max_length: int) -> Encoder:
+    """One encoder a process for each shipped model, however many guards use it."""
+    return Encoder.load(name, max_length=max_length)
+
+
+def _options() -> object:
+    from onnxruntime import GraphOptimizationLevel, SessionOptions
+
+    options = SessionOptions()
+    # Passes run side by side, one a core, each on the thread that asks: threads within a pass would only compete. And a
+    # session without threads of its own outlives a fork.
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    # Without its arena onnxruntime gives a long text's memory back; measured, it costs nothing at these sizes.
+    options.enable_cpu_mem_arena = False
+    # The files hold a graph that was optimised when they were made (training.export): doing it again is most of a load.
+    options.graph_optimization_level = GraphOptimizationLevel.ORT_DISABLE_ALL
+    return options

@@ -1,0 +1,163 @@
+"""The guard as middleware of LangChain's `create_agent`.
+
+    agent = create_agent(model, tools, middleware=[VistaGuardMiddleware(guard)])
+
+Every answer is judged inside the model call, before LangChain puts it into the state: what was withheld is in no state,
+checkpoint or stream. That is also where a rejected draft is asked for again: a `jump_to="model"` would have written it into
+the checkpoint first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired
+
+from langchain_core.messages import AIMessage
+from langchain_core.runnables.config import ensure_config
+from langgraph.channels import UntrackedValue
+from langgraph.runtime import Runtime
+
+from vista_guard.errors import Blocked, ConfigError
+from vista_guard.graph.agent import FindDocuments, call_function, speaker_node
+from vista_guard.graph.machine import build_graph
+from vista_guard.graph.surface import OnReport, Surface
+from vista_guard.stream.gates import Gate, check_gate
+from vista_guard.turn.work import Work
+from vista_guard.types import Action
+
+try:
+    from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, hook_config
+    from langchain.agents.middleware.types import PrivateStateAttr
+
+    from vista_guard.integrations.langchain.stream import GatedCall, can_stream
+    from vista_guard.integrations.langchain.turn import MARK, AsyncHandler, Handler, ModelTurn
+except ImportError as exc:
+    raise ConfigError(
+        f"the LangChain middleware needs langchain 1.x ({exc}): pip install 'vista-guard[langchain]'"
+    ) from exc
+
+if TYPE_CHECKING:
+    from vista_guard.guard import Guard
+
+
+class GuardedAgentState(AgentState[Any]):
+    """The agent's state, and how many drafts of this turn were rejected before the agent went back to its tools."""
+
+    vista_guard_attempts: NotRequired[Annotated[int, UntrackedValue, PrivateStateAttr]]
+
+
+class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
+    """Judges what the agent says to the user, before anyone sees it. Put it first: then it judges what all others made.
+
+    Final answers are judged. An `AIMessage` that calls tools passes as it is, and so do structured responses; reasoning and
+    other parts of an answer that is delivered unchanged stay untouched. An answer that is replaced keeps its id, loses
+    whatever else could hold the draft, and says so in `response_metadata["vista_guard"]`; a withheld one ends the agent's run.
+
+    Evidence is what the tools answered since the last human message: a `ToolMessage`, or the LangChain documents of its
+    artifact. `configurable.thread_id` names the conversation. `stream_mode="custom"` yields each `report`, and while a whole
+    turn is judged its `finding`, `unchecked` and `decision`, as on `guard.graph`: they name what was withheld, show them to
+    operators.
+
+    Args:
+        guard: the guard.
+        gate: `turn` holds each answer until it was judged; with `stream_mode="messages"` it then arrives in one piece.
+            `sentence` lets each sentence of a stream through once it was judged, what is said beside a tool call included; a
+            draft cannot be asked for again then, and the policy's fallback is taken. Calls that cannot be gated so are held
+            whole: those that nobody streams, with a structured response, or of a model that is no plain chat model. Middleware
+            that calls the model again, or changes its answer, goes before this one. `none` lets everything through and reports
+            afterwards; it needs a policy that only flags.
+        documents: finds further documents for a draft, from the conversation that ends with it.
+        on_report: is told of every report.
+        on_block: `replace` delivers the policy's message in place of a withheld answer; `raise` raises `Blocked`, whose text
+            does not quote the draft, as LangGraph writes it into the checkpoint.
+
+    Raises:
+        ConfigError: a gate or `on_block` that does not exist, or a gate that cannot hold what the policy withholds.
+    """
+
+    state_schema = GuardedAgentState
+
+    def __init__(
+        self,
+        guard: Guard,
+        *,
+        gate: Gate = "turn",
+        documents: FindDocuments | None = None,
+        on_report: OnReport | None = None,
+        on_block: Literal["replace", "raise"] = "replace",
+    ) -> None:
+        super().__init__()
+        self.tools = []
+        self._surface = Surface(gate=gate, documents=documents, on_report=on_report, on_block=on_block)
+        check_gate(gate, guard.parts.policy)
+        self._gate, self._parts = gate, guard.parts
+        self._machine = build_graph(guard.parts, agent=speaker_node(documents), checkpointer=False)
+
+    def wrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> Any:
+        """Asks the model, out of every stream's sight, and judges its answer."""
+        turn = ModelTurn(request, ensure_config())
+        if self._gate == "sentence" and can_stream(request, turn.config):
+            call = self._gated(turn, self._surface.documents)
+            call.run(handler)
+            return self._after_stream(turn, call)
+        if self._gate == "none":
+            turn.response = handler(request)
+
+        def judge(work: Work) -> Work:
+            for mode, chunk in self._machine.stream({"guard": work}, stream_mode=["custom", "values"]):
+                work = turn.listen(mode, chunk) or work
+            return work
+
+        return self._deliver(turn, call_function(judge).sync(turn.start(turn.call(handler)), turn.config))
+
+    async def awrap_model_call(self, request: ModelRequest[Any], handler: AsyncHandler) -> Any:
+        """As `wrap_model_call`."""
+        turn = ModelTurn(request, ensure_config())
+        if self._gate == "sentence" and can_stream(request, turn.config):
+            call = self._gated(turn, self._surface.documents)
+            await call.arun(handler)
+            return self._after_stream(turn, call)
+        if self._gate == "none":
+            turn.response = await handler(request)
+
+        async def judge(work: Work) -> Work:
+            async for mode, chunk in self._machine.astream({"guard": work}, stream_mode=["custom", "values"]):
+                work = turn.listen(mode, chunk) or work
+            return work
+
+        work = await call_function(judge).asynchronous(turn.start(turn.acall(handler)), turn.config)
+        return self._deliver(turn, work)
+
+    def _gated(self, turn: ModelTurn, documents: FindDocuments | None) -> GatedCall:
+        return GatedCall(
+            self._parts, self._surface, turn.conversation, turn.documents(documents), turn.request, turn.config
+        )
+
+    def _after_stream(self, turn: ModelTurn, call: GatedCall) -> Any:
+        report = call.report
+        if report is not None:
+            turn.request.runtime.stream_writer({"event": "report", "report": report.model_dump(mode="json")})
+            if self._surface.on_report is not None:
+                self._surface.on_report(report)
+            if report.blocked and self._surface.on_block == "raise":
+                raise Blocked(report)
+        return call.response
+
+    @hook_config(can_jump_to=["end"])
+    def after_model(self, state: GuardedAgentState, runtime: Runtime[Any]) -> dict[str, Any] | None:  # noqa: ARG002
+        """Ends the run on a withheld answer: an agent that owes a structured response would ask again without end."""
+        last = next((message for message in reversed(state["messages"]) if isinstance(message, AIMessage)), None)
+        withheld = last is not None and last.response_metadata.get(MARK) == Action.BLOCK
+        return {"jump_to": "end"} if withheld else None
+
+    @hook_config(can_jump_to=["end"])
+    async def aafter_model(self, state: GuardedAgentState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """As `after_model`."""
+        return self.after_model(state, runtime)
+
+    def _deliver(self, turn: ModelTurn, work: Work) -> Any:
+        if not work.spoke:
+            return turn.passed(len(work.attempts))
+        return turn.answered(self._surface.deliver(work), work)
+
+
+__all__ = ["VistaGuardMiddleware"]

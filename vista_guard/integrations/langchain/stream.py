@@ -1,0 +1,139 @@
+"""A model call of an agent, gated by sentence while it streams.
+
+LangChain asks middleware for whole messages. So the model's words are heard by a callback of its run, which no stream of the
+host sees, and what the gate releases is streamed by a run of its own, which every stream of the host sees as it sees a model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+
+from langchain.agents.middleware import ModelRequest, ModelResponse
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.runnables import RunnableConfig
+
+from vista_guard._aio.pumps import Bridged
+from vista_guard.graph.agent import silent_context
+from vista_guard.graph.hosts import replace_text
+from vista_guard.graph.surface import Surface
+from vista_guard.integrations.langchain.turn import MARK, AsyncHandler, Handler
+from vista_guard.integrations.model_words import Released, Words, in_thread, listening, marked, shows_words
+from vista_guard.stream.gates import Documents, Passed, gated
+from vista_guard.turn.work import Parts
+from vista_guard.types import Conversation, TurnReport
+
+
+def can_stream(request: ModelRequest[Any], config: RunnableConfig) -> bool:
+    """Whether the host shows words as they are made, and those of this call can be told from others.
+
+    A structured response may be the text itself, and that is known only when all of it is there.
+    """
+    return shows_words(config) and request.response_format is None and isinstance(request.model, BaseChatModel)
+
+
+class GatedCall:
+    """One model call under the sentence gate.
+
+    Attributes:
+        report: of what was said; None when the model said nothing to the user.
+        response: what the call answers the agent with.
+    """
+
+    def __init__(
+        self,
+        parts: Parts,
+        surface: Surface,
+        conversation: Conversation,
+        documents: Documents,
+        request: ModelRequest[Any],
+        config: RunnableConfig,
+    ) -> None:
+        self._parts, self._surface, self._config = parts, surface, config
+        self._conversation, self._documents = conversation, documents
+        self._request = request.override(model=marked(request.model))
+        self._words = Words()
+        self._answered: ModelResponse[Any] | None = None
+        self._said: TurnReport | None = None
+
+    def run(self, handler: Handler) -> None:
+        """Streams into the host what passes. The model runs in a thread, the gate on the background loop."""
+
+        async def ask() -> AIMessage | None:
+            context = listening(self._config, self._words)
+            return self._keep(await in_thread(context, lambda: handler(self._request)))
+
+        pieces, silent = Bridged(self._chunks(ask)), silent_context(self._config)
+
+        def chunks() -> Iterator[AIMessageChunk]:
+            try:
+                while (chunk := silent.run(next, pieces, None)) is not None:
+                    yield chunk
+            finally:
+                pieces.close()
+
+        Released(chunks=chunks()).invoke([])
+
+    async def arun(self, handler: AsyncHandler) -> None:
+        """As `run`, in the caller's own event loop."""
+
+        async def answer() -> ModelResponse[Any]:
+            return await handler(self._request)
+
+        async def ask() -> AIMessage | None:
+            context = listening(self._config, self._words)
+            return self._keep(await asyncio.create_task(answer(), context=context))
+
+        async def chunks() -> AsyncGenerator[AIMessageChunk, None]:
+            silent = silent_context(self._config)
+            async with aclosing(self._chunks(ask)) as pieces:
+                while (chunk := await asyncio.create_task(_next(pieces), context=silent)) is not None:
+                    yield chunk
+
+        await Released(chunks=chunks()).ainvoke([])
+
+    @property
+    def report(self) -> TurnReport | None:
+        return self._said if self._words.said else None
+
+    @property
+    def response(self) -> ModelResponse[Any]:
+        report, answered = self.report, self._answered
+        if answered is not None and (report is None or report.response == self._words.said):
+            return answered
+        if report is None:
+            raise AssertionError("a model call that ended without an answer said something that was withheld")
+        mark = {MARK: report.decision.action.value}
+        if answered is None or report.blocked:
+            name = (self._config.get("metadata") or {}).get("lc_agent_name")
+            said = AIMessage(report.response, id=self._words.message_id, name=name, response_metadata=mark)
+            return ModelResponse(result=[said])
+        (draft,) = (message for message in answered.result if isinstance(message, AIMessage))
+        mended = replace_text(draft, report.response)
+        kept = {"tool_calls": draft.tool_calls, "response_metadata": mark}
+        return replace(answered, result=[mended.model_copy(update=kept)])
+
+    async def _chunks(self, ask: Callable[[], Awaitable[AIMessage | None]]) -> AsyncGenerator[AIMessageChunk, None]:
+        words = self._words
+        stream = gated(self._parts, self._conversation, words.heard(ask), gate="sentence", documents=self._documents)
+        async with aclosing(self._surface.shown(stream, self._parts.policy.message)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, TurnReport):
+                    self._said = piece
+                elif isinstance(piece, Passed):
+                    yield piece.item
+                else:
+                    yield AIMessageChunk(content=piece, id=words.message_id)
+        yield AIMessageChunk(content="", id=words.message_id, chunk_position="last")
+
+    def _keep(self, response: ModelResponse[Any]) -> AIMessage | None:
+        self._answered = response
+        return next((message for message in reversed(response.result) if isinstance(message, AIMessage)), None)
+
+
+async def _next(pieces: AsyncGenerator[AIMessageChunk, None]) -> AIMessageChunk | None:
+    return await anext(pieces, None)

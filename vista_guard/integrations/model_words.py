@@ -1,0 +1,211 @@
+"""A model's words, heard as they are made and out of the host's sight, and what stands for the model in the host's streams."""
+
+# ruff: noqa: ARG002  # signatures given by LangChain
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from concurrent.futures import Future
+from contextlib import suppress
+from contextvars import Context, copy_context
+from threading import Thread
+from typing import Any
+
+from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
+from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models.chat_models import agenerate_from_stream, generate_from_stream
+from langchain_core.messages import AIMessage
+from langchain_core.outputs import ChatGenerationChunk, ChatResult
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import set_config_context
+from langchain_core.tracers._streaming import _StreamingCallbackHandler
+
+from vista_guard.errors import InputError
+from vista_guard.graph.agent import unstreamed
+from vista_guard.graph.hosts import without_text
+from vista_guard.stream.gates import Passed
+
+TAG = "vista_guard:gated"
+"""On the run of the model whose words are gated: other middleware may run models of its own inside the call."""
+
+_END: Any = object()
+_AGAIN: Any = object()
+
+_TWICE = (
+    "other middleware called the model again, or changed its answer, when words of it had been streamed. Put that middleware "
+    "before VistaGuardMiddleware, or use gate='turn'"
+)
+
+
+def marked(model: BaseChatModel) -> BaseChatModel:
+    """The model, its runs marked. `with_config(tags=…)` would lose the mark where tools are bound."""
+    return model.model_copy(update={"tags": [*(model.tags or []), TAG]})
+
+
+class Listener(BaseCallbackHandler, _StreamingCallbackHandler[Any]):
+    """Makes models stream, since somebody listens, and does not listen to chains."""
+
+    run_inline = True
+    raise_error = True
+
+    def tap_output_aiter(self, run_id: Any, output: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """Chains are not listened to."""
+        return output
+
+    def tap_output_iter(self, run_id: Any, output: Iterator[Any]) -> Iterator[Any]:
+        """Chains are not listened to."""
+        return output
+
+
+class Words(Listener):
+    """Hears one model call's words and passes them to the gate's event loop, from whatever thread they come.
+
+    Attributes:
+        said: the text so far.
+        answer: the message that the call ended with.
+    """
+
+    def __init__(self) -> None:
+        self.said = ""
+        self.answer: AIMessage | None = None
+        self._closed = False
+        self._runs: set[Any] = set()
+        self._id: str | None = None
+
+    @property
+    def message_id(self) -> str | None:
+        """The id of the message that is being made."""
+        return self._id or (self.answer.id if self.answer else None)
+
+    async def heard(self, ask: Callable[[], Awaitable[AIMessage | None]]) -> AsyncGenerator[str | Passed, None]:
+        """Makes the model call and yields what it says: texts, and chunks of what is not text.
+
+        Raises:
+            InputError: other middleware called the model again, or changed its answer, when words of it were out.
+        """
+        self._loop, self._queue = asyncio.get_running_loop(), asyncio.Queue[Any]()
+        asked = asyncio.ensure_future(ask())
+        asked.add_done_callback(lambda _: self._queue.put_nowait(_END))
+        try:
+            while (item := await self._queue.get()) is not _END:
+                if isinstance(item, InputError):
+                    raise item
+                for delta in self._deltas(item):
+                    yield delta
+            self.answer = await asked
+            if rest := self._rest():
+                self.said += rest
+                yield rest
+        finally:
+            self._closed = True
+            asked.cancel()
+
+    def on_chat_model_start(self, *args: Any, run_id: Any, tags: list[str] | None = None, **kwargs: Any) -> None:
+        """A run begins; ours when it bears the mark."""
+        if TAG not in (tags or ()):
+            return
+        if self._runs:
+            self._put(_AGAIN)
+        self._runs.add(run_id)
+
+    def on_llm_new_token(self, token: Any, *, chunk: Any = None, run_id: Any, **kwargs: Any) -> None:
+        """A chunk of ours goes to the gate. When that is closed, the model is to stop."""
+        if self._closed:
+            raise InputError("the gate is closed: nobody waits for the rest of this answer")
+        if run_id in self._runs and chunk is not None:
+            self._put(chunk.message)
+
+    def _put(self, item: Any) -> None:
+        with suppress(RuntimeError):  # The gate's loop may be gone: the turn was cancelled.
+            self._loop.call_soon_threadsafe(self._queue.put_nowait, item)
+
+    def _deltas(self, item: Any) -> Iterator[str | Passed]:
+        if item is _AGAIN:
+            if self.said:
+                raise InputError(_TWICE)
+            self._id = None
+            return
+        self._id = self._id or item.id
+        text = str(item.text)
+        rest = without_text(item)
+        if rest is not None:
+            yield Passed(rest)
+        if text:
+            self.said += text
+            yield text
+
+    def _rest(self) -> str:
+        """What was not heard: all of it, from a model that does not stream."""
+        text = str(self.answer.text) if self.answer else ""
+        if not text.startswith(self.said):
+            raise InputError(_TWICE)
+        return text[len(self.said) :]
+
+
+def shows_words(config: RunnableConfig) -> bool:
+    """Whether the host shows words as they are made."""
+    callbacks = config.get("callbacks") or []
+    handlers = callbacks.handlers if isinstance(callbacks, BaseCallbackManager) else callbacks
+    return any(isinstance(handler, _StreamingCallbackHandler) for handler in handlers)
+
+
+def listening(config: RunnableConfig, words: Listener) -> Context:
+    """A quiet context in which `words` hears the models."""
+    silent = unstreamed(config)
+    callbacks = silent.get("callbacks")
+    if isinstance(callbacks, BaseCallbackManager):
+        callbacks.add_handler(words)
+    else:
+        silent = {**silent, "callbacks": [*(callbacks or []), words]}
+    return _context(silent)
+
+
+def _context(config: RunnableConfig) -> Context:
+    # A copy: LangChain takes the settings out of its own again on leaving it.
+    with set_config_context(config) as context:
+        return context.run(copy_context)
+
+
+def in_thread(context: Context, call: Callable[[], Any]) -> Awaitable[Any]:
+    """Runs a blocking model call in a thread of its own, so that no pool's size bounds how many can stream at once."""
+    done: Future[Any] = Future()
+
+    def work() -> None:
+        try:
+            result = context.run(call)
+        except BaseException as exc:  # Raised again where the words are read.
+            done.set_exception(exc)
+        else:
+            done.set_result(result)
+
+    done.set_running_or_notify_cancel()
+    Thread(target=work, name="vista-guard-model", daemon=True).start()
+    return asyncio.wrap_future(done)
+
+
+class Released(BaseChatModel):
+    """Stands for the model in the host's streams: says what the gate released."""
+
+    chunks: Any
+    """Async iterator, or iterator, of message chunks."""
+    cache: bool = False
+    """Never: to LangChain's global cache all turns look alike, and it would show one conversation's words in another."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "vista-guard"
+
+    def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
+        return generate_from_stream(self._stream())
+
+    async def _agenerate(self, *args: Any, **kwargs: Any) -> ChatResult:
+        return await agenerate_from_stream(self._astream())
+
+    def _stream(self, *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
+        for message in self.chunks:
+            yield ChatGenerationChunk(message=message)
+
+    async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
+        async for message in self.chunks:
+            yield ChatGenerationChunk(message=message)

@@ -1,0 +1,1 @@
+"""Judges made of other judges: cached, recorded, cascade, ensemble."""

@@ -1,0 +1,129 @@
+"""A cheap judge first; only what it is not sure of goes to a dear one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from vista_guard.errors import ConfigError
+from vista_guard.judges import contract
+from vista_guard.judges.composed import calls
+from vista_guard.judges.composed.trust import trust
+from vista_guard.judges.metering import meter
+from vista_guard.protocols import Judge
+from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Turn, Unchecked
+
+DEFAULT_THRESHOLD = 0.84
+"""Least trust with which a claim stays with the first judge: the knee in docs/design/cascade.md."""
+
+
+class CascadeJudge:
+    """Implements `TurnJudge`. The first judge verifies and categorises; claims whose label it is less sure of than `threshold`
+    are verified, and categorised, by the second. `judged_by` of a finding says who it was.
+
+    A claim that the first judge cannot judge goes to the second. What the second cannot judge, because it is down or its
+    budget is spent, is unchecked, or keeps the first judge's label; the report warns of it either way.
+    """
+
+    def __init__(
+        self,
+        first: Judge,
+        second: Judge,
+        *,
+        threshold: float = DEFAULT_THRESHOLD,
+        decompose: Literal["first", "second"] = "first",
+        on_second_failure: Literal["keep_first", "unchecked"] = "unchecked",
+        trust: Callable[[Check], float] = trust,
+    ) -> None:
+        """Puts two judges in a row.
+
+        Args:
+            first: asked about every claim.
+            second: asked about the claims that the first is not sure of.
+            threshold: least trust with which the first judge's label stands, in [0, 1]; 0 never asks the second judge, and
+                more than any trust, such as 1, nearly always.
+            decompose: whose claims are judged.
+            on_second_failure: whether what the second judge could not judge is unchecked, or stays as the first judged it.
+            trust: how sure a check of the first judge is, in [0, 1]; an unsupported one has its `finding`. What is given is
+                made for the embedded judge; see `vista_guard.judges.composed.trust`.
+
+        Raises:
+            ConfigError: the threshold is no share.
+        """
+        if not 0.0 <= threshold <= 1.0:
+            raise ConfigError(f"the cascade's threshold is {threshold}; it must lie in [0, 1]")
+        self._first = first
+        self._second = second
+        self._threshold = threshold
+        self._decompose = decompose
+        self._keeps_first = on_second_failure == "keep_first"
+        self._trust = trust
+
+    @property
+    def info(self) -> JudgeInfo:
+        first, second = self._first.info, self._second.info
+        versions = f"{first.name} {first.version}; {second.name} {second.version}"
+        kept = "; keeps first" if self._keeps_first else ""
+        return JudgeInfo(
+            name=f"cascade:{first.name},{second.name}",
+            version=f"{versions}; threshold {self._threshold:g}; claims of {self._decompose}{kept}",
+        )
+
+    @property
+    def exhausted(self) -> str | None:
+        """See `ChatModel.exhausted`. A second judge whose budget is spent does not stop a cascade that goes on without it."""
+        return calls.exhausted(self._first) if self._keeps_first else calls.exhausted(self._first, self._second)
+
+    async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
+        """See `Judge.decompose`."""
+        return await (self._first if self._decompose == "first" else self._second).decompose(turn, history)
+
+    async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
+        """See `Judge.verify`. Every unsupported check has its `finding`: what it is called decides who judges it."""
+        return await self._passed_on(await contract.verify(self._first, claims, evidence), evidence)
+
+    async def judge_turn(
+        self, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet
+    ) -> Sequence[Check | Unchecked] | None:
+        """See `TurnJudge.judge_turn`. None unless the first judge has it and its claims are the ones to judge."""
+        if self._decompose == "second":
+            return None
+        answers = await calls.judge_turn(self._first, turn, history, evidence)
+        return None if answers is None else await self._passed_on(answers, evidence)
+
+    async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
+        """See `Judge.categorize`. `verify` came to it already; a check from elsewhere is the second judge's."""
+        answers = await calls.label(self._second, checks, evidence)
+        return [calls.finding(answer) for answer in answers]
+
+    async def aclose(self) -> None:
+        """Closes both judges."""
+        await calls.aclose(self._first, self._second)
+
+    async def _passed_on(self, answers: Sequence[Check | Unchecked], evidence: EvidenceSet) -> list[Check | Unchecked]:
+        """The first judge's answers where it is sure, else the second's."""
+        first, second = calls.names((self._first, self._second))
+        judged = [_by(first, answer) for answer in await calls.label(self._first, answers, evidence)]
+        unsure = [answer for answer in judged if isinstance(answer, Unchecked) or self._trust(answer) < self._threshold]
+        claims = [answer.claim for answer in unsure]
+        checks = await contract.verify(self._second, claims, evidence)
+        again = {answer.claim.id: _by(second, answer) for answer in await calls.label(self._second, checks, evidence)}
+        failed = [answer for answer in again.values() if isinstance(answer, Unchecked)]
+        if failed:
+            what = "keep what the first judge found" if self._keeps_first else "are unchecked"
+            meter().warn(
+                f"{second} could not judge {len(failed)} of {len(again)} claims passed on to it, which {what}: {failed[0].error}"
+            )
+        return [self._settled(answer, again.get(answer.claim.id, answer)) for answer in judged]
+
+    def _settled(self, first: Check | Unchecked, last: Check | Unchecked) -> Check | Unchecked:
+        return first if self._keeps_first and isinstance(last, Unchecked) else last
+
+
+def _by(name: str, answer: Check | Unchecked) -> Check | Unchecked:
+    """The answer signed, unless a judge in a judge has signed it."""
+    if isinstance(answer, Unchecked):
+        return answer
+    who = answer.judged_by or name
+    finding = answer.finding and answer.finding.model_copy(update={"judged_by": answer.finding.judged_by or who})
+    return answer.model_copy(update={"judged_by": who, "finding": finding})

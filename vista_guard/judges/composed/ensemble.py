@@ -1,0 +1,178 @@
+"""Several judges, and how far they agree."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from vista_guard.errors import ConfigError
+from vista_guard.judges import contract
+from vista_guard.judges.composed import calls
+from vista_guard.protocols import Judge
+from vista_guard.types import Check, Claim, Evidence, EvidenceSet, Finding, JudgeInfo, Label, Turn, Unchecked
+
+SEVERITY = (Label.CONTRADICTED, Label.LACKING_EVIDENCE, Label.ABSTENTION, Label.OUT_OF_SCOPE)
+"""Most severe first: between labels with as many votes, the more severe wins."""
+
+_Votes = dict[str, Check]
+
+
+class EnsembleJudge:
+    """Implements `TurnJudge`. The first judge takes turns apart; all judge its claims, at once.
+
+    A claim is supported when more than half of those who answered support it: a tie is no support. Its label is the one that
+    most of those who do not support it give, the more severe one where two have as many votes. `confidence` is the share of
+    *all* judges that agree, each with one vote: their own confidences are not on one scale, and who did not answer does
+    not agree. Evidence comes from those that agree, whom `judged_by` lists. When fewer than half of the judges
+    answered, the claim is unchecked; the same holds for the label, among those who were asked for one.
+    """
+
+    def __init__(self, judges: Sequence[Judge]) -> None:
+        """Takes the judges, the one that takes turns apart first.
+
+        Raises:
+            ConfigError: there are fewer than two.
+        """
+        if len(judges) < 2:
+            raise ConfigError(f"an ensemble needs two judges or more; got {len(judges)}")
+        self._judges = tuple(judges)
+
+    @property
+    def info(self) -> JudgeInfo:
+        infos = [judge.info for judge in self._judges]
+        return JudgeInfo(
+            name=f"ensemble:{','.join(info.name for info in infos)}",
+            version="; ".join(f"{info.name} {info.version}" for info in infos),
+        )
+
+    @property
+    def exhausted(self) -> str | None:
+        """See `ChatModel.exhausted`: of any of the judges."""
+        return calls.exhausted(*self._judges)
+
+    async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
+        """See `Judge.decompose`. The first judge's."""
+        return await self._judges[0].decompose(turn, history)
+
+    async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
+        """See `Judge.verify`. Unsupported checks have their `finding`, for who says what is known only here."""
+        answers = await calls.together(contract.verify(judge, claims, evidence) for judge in self._judges)
+        return await self._agreed(claims, answers, evidence)
+
+    async def judge_turn(
+        self, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet
+    ) -> Sequence[Check | Unchecked] | None:
+        """See `TurnJudge.judge_turn`. None unless the first judge has it; the others verify its claims."""
+        first = await calls.judge_turn(self._judges[0], turn, history, evidence)
+        if first is None:
+            return None
+        claims = [answer.claim for answer in first]
+        others = await calls.together(contract.verify(judge, claims, evidence) for judge in self._judges[1:])
+        return await self._agreed(claims, [list(first), *others], evidence)
+
+    async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
+        """See `Judge.categorize`. `verify` came to it already; a check from elsewhere is put to all judges."""
+        names = calls.names(self._judges)
+        votes: list[_Votes] = [dict.fromkeys(names, check) for check in checks]
+        found = await self._labels(checks, votes, evidence)
+        return [calls.finding(answer) for answer in found]
+
+    async def aclose(self) -> None:
+        """Closes all judges."""
+        await calls.aclose(*self._judges)
+
+    async def _agreed(
+        self, claims: Sequence[Claim], answers: Sequence[Sequence[Check | Unchecked]], evidence: EvidenceSet
+    ) -> list[Check | Unchecked]:
+        names = calls.names(self._judges)
+        columns = list(zip(*answers, strict=True))
+        votes = [
+            {name: one for name, one in zip(names, column, strict=True) if isinstance(one, Check)} for column in columns
+        ]
+        agreed: list[Check | Unchecked] = []
+        for claim, vote, column in zip(claims, votes, columns, strict=True):
+            errors = [
+                f"{name}: {one.error}" for name, one in zip(names, column, strict=True) if isinstance(one, Unchecked)
+            ]
+            quorum = 2 * len(vote) >= len(names)
+            agreed.append(self._check(claim, vote) if quorum else _unchecked(claim, len(vote), len(names), errors))
+        return await self._labels(agreed, votes, evidence)
+
+    def _check(self, claim: Claim, votes: _Votes) -> Check:
+        supporting = {name: check for name, check in votes.items() if check.supported}
+        supported = 2 * len(supporting) > len(votes)
+        agreeing = supporting if supported else {name: one for name, one in votes.items() if not one.supported}
+        return Check(
+            claim=claim,
+            supported=supported,
+            confidence=len(agreeing) / len(self._judges),
+            evidence=_union(check.evidence for check in agreeing.values()) if supported else (),
+            counter_evidence=_union(check.counter_evidence for check in agreeing.values()) if not supported else (),
+            judged_by=", ".join(agreeing),
+        )
+
+    async def _labels(
+        self, agreed: Sequence[Check | Unchecked], votes: Sequence[_Votes], evidence: EvidenceSet
+    ) -> list[Check | Unchecked]:
+        """The answers, unsupported ones with the label of those that do not support them. Nobody else is asked for one."""
+        unlabelled = [
+            isinstance(answer, Check) and not answer.supported and answer.finding is None for answer in agreed
+        ]
+        names = calls.names(self._judges)
+        asked = [
+            [
+                votes[place][name]
+                for place, wanted in enumerate(unlabelled)
+                if wanted and not _supports(votes[place], name)
+            ]
+            for name in names
+        ]
+        labelled = await calls.together(
+            calls.label(judge, checks, evidence) for judge, checks in zip(self._judges, asked, strict=True)
+        )
+        given = [{one.claim.id: one for one in column} for column in labelled]
+        found: list[Check | Unchecked] = []
+        for answer, wanted in zip(agreed, unlabelled, strict=True):
+            said = {
+                name: one[answer.claim.id] for name, one in zip(names, given, strict=True) if answer.claim.id in one
+            }
+            found.append(self._labelled(answer, said) if wanted and isinstance(answer, Check) else answer)
+        return found
+
+    def _labelled(self, check: Check, said: dict[str, Check | Unchecked]) -> Check | Unchecked:
+        findings = {
+            name: one.finding for name, one in said.items() if isinstance(one, Check) and one.finding is not None
+        }
+        if not findings or 2 * len(findings) < len(said):
+            errors = [f"{name}: {one.error}" for name, one in said.items() if isinstance(one, Unchecked)]
+            return _unchecked(check.claim, len(findings), len(said), errors)
+        votes = Counter(finding.label for finding in findings.values())
+        label = max(SEVERITY, key=lambda one: votes[one])
+        agreeing = {name: finding for name, finding in findings.items() if finding.label is label}
+        finding = Finding(
+            claim=check.claim,
+            label=label,
+            confidence=len(agreeing) / len(self._judges),
+            evidence=_union(finding.evidence for finding in agreeing.values()),
+            reason=next(iter(agreeing.values())).reason,
+            judged_by=", ".join(agreeing),
+        )
+        return check.model_copy(update={"finding": finding})
+
+
+def _supports(votes: _Votes, name: str) -> bool:
+    """Whether a judge gives no label to a claim: it supports it, or did not answer."""
+    return name not in votes or votes[name].supported
+
+
+def _unchecked(claim: Claim, answered: int, asked: int, errors: Sequence[str]) -> Unchecked:
+    return Unchecked(claim=claim, error=f"only {answered} of {asked} judges answered; {'; '.join(errors)}")
+
+
+def _union(several: Iterable[Sequence[Evidence]]) -> tuple[Evidence, ...]:
+    """Each quote once, with the first judge's score."""
+    quotes: dict[tuple[str, str, str], Evidence] = {}
+    for evidence in several:
+        for one in evidence:
+            quotes.setdefault((one.source, one.source_id, one.quote), one)
+    return tuple(quotes.values())

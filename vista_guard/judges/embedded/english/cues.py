@@ -1,0 +1,163 @@
+"""Lexical cues that back the claim-type head where wording decides: refusals, plain tastes, a speaker's own life.
+
+The head reads meaning, and meaning is nearly blind to "does not know". The cues are few, and each is sure. Saying what
+one thinks is none: "I think it opened in 1925" is a fact with a hedge, and the head must look at it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from vista_guard.judges.embedded.english.words import any_of
+
+_SELF = any_of("the assistant, the wizard, the speaker, the bot, the agent, i, we")
+_WHO = any_of(
+    "the assistant, the wizard, the speaker, the system, the model, the bot, the agent, the user, the apprentice, i, we"
+)
+_NOT = any_of(r"(?:do|does|did|is|are|am|was|were|can|could|will|would|ca|wo)(?:\s?n'?t|\snot), cannot")
+_KNOW = any_of("know, sure, certain, aware, recall, remember, familiar, confident")
+_TELL = any_of(
+    """help, assist, answer, provide, verify, confirm, say, tell, share, offer, comply, fulfil, fulfill, discuss, find,
+    give, advise, predict, access, recall, remember, comment, engage, support, book, open, view, hear, listen, display,
+    generate, browse, process, translate, produce, determine, perform, guarantee, schedule, condone, endorse, promote,
+    facilitate, speculate, diagnose"""
+)
+_MATTER = any_of("information, info, idea, access, details, data, knowledge, answer, clue, record, way of knowing")
+_CANNOT = any_of("can't, cannot, can not, ca n't, couldn't, could not, won't, will not")
+_IS = any_of("is, are, am, was, were, feels, remains")
+
+_ABSTENTION = tuple(
+    re.compile(rf"\b{_SELF}\b(?:\s[\w',-]+){{0,3}}?\s{rest}\b", re.IGNORECASE)
+    for rest in (
+        rf"{_NOT} (?:\w+ ){{0,2}}?{_KNOW}",
+        rf"{_NOT} (?:\w+ )?able to {_TELL}",
+        rf"{_NOT} (?:\w+ )?have (?:\w+ ){{0,2}}?{_MATTER}",
+        rf"{_CANNOT} (?:\w+ )?{_TELL}",
+        rf"{_IS} (?:\w+ )?(?:unsure|uncertain|unaware|unable to)",
+        rf"(?:has|have|had) no (?:\w+ )?{_MATTER}",
+        rf"lacks? (?:\w+ )?{_MATTER}",
+        r"(?:has|have|had)(?:\s?n'?t| not| never) (?:\w+ )?heard (?:of|about)",
+    )
+)
+_REFUSAL = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"\bas an? (?:ai|artificial intelligence|(?:large |ai )*language model|machine|(?:computer )?program)\b"
+        r"[^.]{0,60}?(?:n't|\bnot|\bcannot|\bno|\bnever|\blacks?|\bunable)\b",
+        r"^(?:the assistant|i) (?:has no|have no|lacks?|(?:does|do)(?:n't| not) (?:have|possess|experience)) "
+        r"(?:any |human |real |personal )*(?:feelings?|emotions?|experiences?|opinions?|beliefs?|preferences?|consciousness"
+        r"|memories|(?:physical )?body|real-time)\b",
+        r"\bthere(?:'s| is) no (?:\w+ )?way (?:to|of) (?:know|tell|say|predict|be sure|be certain)",
+        r"\bit(?:'s| is) (?:impossible|not possible) to (?:know|predict|tell|say for sure|say with|foresee)\b",
+        r"^(?:sharing|providing|giving out|helping|promoting|writing|creating|explaining how) [^.]{1,80} would "
+        r"(?:violate|be (?:a violation|unethical|illegal|wrong|harmful|inappropriate|irresponsible))\b",
+    )
+)
+_LACK = re.compile(
+    r"n['’]t\b|\b(?:"
+    + any_of(
+        """not, no, cannot, never, none, nobody, nothing, un(?:able|sure|certain|aware|clear|known|familiar|ethical),
+        impossible, lack(?:s|ing)?, without, missing, limited, insufficient, only, beyond, against, declin\\w+, refus\\w+,
+        forbid\\w*, sorry, afraid, apologi\\w+, forgot\\w*, guess\\w*, speculat\\w+, mis(?:taken?|understanding),
+        confusion, mix-up, false, incorrect, vague, too early, too broad, too vague, (?:hard|difficult) to,
+        (?:more|bit more|further|additional) (?:information|context|details?|specifics), needs? more,
+        have to (?:know|check|look up), needs? to (?:know|specify), which \\w+ is meant, another \\w+, stops in,
+        is needed, depends? on, clarif\\w+, specify,
+        rephrase, please, rather, prefer, pass on, outside, wrong, illegal, (?:in|un)(?:appropriate|acceptable), irresponsible,
+        harmful, hurt people, violat\\w+, private, secret, neutral"""
+    )
+    + r")\b",
+    re.IGNORECASE,
+)
+"""What every abstention has some of. Without one of them the head is not believed: it is sure of too much that it never saw."""
+_HOW_TO = re.compile(
+    r"(?:avoid|(?:do not|don['’]t)(?! know)|never|always|remember|use|be|check|choose|keep|listen|ask)\b|[A-Z][\w' -]{2,50}: ",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(r"[\"“][^\"“”]*[\"”]")
+_TASTE = re.compile(
+    rf"^{_WHO}(?:'s favou?rite|'s opinion| (?:\w+ )?"
+    + any_of(
+        """loves?, likes?, liked, loved, hates?, hated, enjoys?, enjoyed, prefers?, hopes?, wish(?:es)?, wants?,
+        admires?, appreciates?, recommends?, suggests?, agrees?, disagrees?, finds? it,
+        would (?:love|like|recommend|suggest|prefer),
+        is (?:\\w+ )?(?:interested in|a (?:\\w+ )?fan|into|glad|happy|sad|excited|surprised|busy|afraid|scared)"""
+    )
+    + r")\b",
+    re.IGNORECASE,
+)
+_VALUE = re.compile(
+    any_of(
+        """^in (?:my|the assistant's|the wizard's) opinion\\b, \\b(?:would|might) be wise to\\b,
+        \\b(?:it'?s|it is|is) worth\\b,
+        ^it(?:'s| is| was) (?:\\w+ )?(?:too bad|sad|nice|great|good|amazing|cool|funny) (?:that|to|how|when)\\b,
+        ^(?:you|the user|people|everyone) (?:should|ought to)\\b,
+        ^you (?:can['’]?t|cannot|won['’]?t) (?:go wrong|beat|regret)\\b,
+        ^(?:please )?(?:consult|contact|see|ask|call|talk to|speak to) (?:a|an|your) (?:\\w+ )?(?:doctor|lawyer|nurse|expert|
+        pharmacist|professional|vet|dentist|therapist|advisor|specialist)\\b"""
+    ),
+    re.IGNORECASE,
+)
+_LIFE = re.compile(
+    rf"^{_SELF}(?:'s (?:\w+ )?"
+    + any_of(
+        """mother, father, mom, dad, brother, sister, son, daughter, wife, husband, girlfriend, boyfriend, friend,
+        family, kids?, children, dog, cat, grandmother, grandfather, grandma, grandpa, house, hair, back"""
+    )
+    + "| "
+    + any_of(
+        """has (?:\\w+ )?been to, went to, grew up, tried, visited, used to, has never, has always,
+        has an? (?:girlfriend|boyfriend|daughter|son|dog|cat|wife|husband|brother|sister)"""
+    )
+    + r")\b",
+    re.IGNORECASE,
+)
+_AS_SUBJECT = re.compile(
+    r"^(?:the (?:assistant|wizard|speaker)) (?:(?:\w+ly|also|never|always|often|once) )?(?!"
+    + any_of(
+        """thinks?, thinking, thought, believes?, believed, says?, said, claims?, claimed, mentions?, mentioned, states?,
+        stated, knows?, knew, heard, hears?, read, reads?, writes?, wrote, explains?, explained, reports?, reported,
+        assumes?, assumed, told, tells?, offers?, offered, provides?, provided, ships?, shipped, accepts?, accepted,
+        sends?, sent, sells?, sold, charges?, charged, refunds?, refunded"""
+    )
+    + r"\b)(?:(?:is|was|has|does)(?:n't)?|had|did(?:n't)?|went|saw|got|grew|won|[a-z]{3,}s|[a-z]{2,}ed)\b",
+    re.IGNORECASE,
+)
+"""The assistant as a subject: its life, its plans. Not what it reports, and no service: a document can back those."""
+_OWNED = re.compile(
+    any_of(
+        r"""\b(?:my|the (?:assistant|wizard|speaker|user)'s) (?:absolute |all-time )?(?:favou?rites?|least favou?rite),
+        ^the user (?:has(?:n't| not| never)?|had) (?:read|seen|watched|been to|tried|visited|met|heard of)\b"""
+    ),
+    re.IGNORECASE,
+)
+_COURTESY = re.compile(
+    "^"
+    + any_of(
+        """welcome(?: to (?:the|our|my)|[.!]), enjoy, try, check out, hope, let us, let.s, don.t forget,
+        (?:be|make) sure, consider"""
+    )
+    + r"\b",
+    re.IGNORECASE,
+)
+
+
+def abstains(claim: str) -> bool:
+    """Whether the claim is a refusal, or says that its speaker does not know. What it quotes does not count."""
+    own = _QUOTED.sub(" ", claim)
+    return any(pattern.search(own) for pattern in (*_ABSTENTION, *_REFUSAL))
+
+
+def may_abstain(claim: str) -> bool:
+    """Whether the claim has any word of doubt, lack or refusal at all, and is no item of a how-to ("Avoid ...", "Step: ...")."""
+    return _LACK.search(_QUOTED.sub(" ", claim)) is not None and not _HOW_TO.match(claim)
+
+
+def subjective(claim: str) -> bool:
+    """Whether the claim is a taste, a judgement of value, a speaker's own life, advice or a courtesy."""
+    return any(pattern.search(claim) for pattern in (_TASTE, _VALUE, _LIFE, _OWNED, _COURTESY))
+
+
+def personal(claim: str) -> bool:
+    """Whether the claim tells of the assistant itself. It may still be a refusal: that is not settled here."""
+    return _AS_SUBJECT.search(claim) is not None

@@ -1,0 +1,1 @@
+"""Reading what a model answered. All of it is hostile input."""

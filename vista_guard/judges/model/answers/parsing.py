@@ -1,0 +1,271 @@
+"""Reads a chat model's answers (VISTA, App. A). Pure; an answer may be anything, and is never trusted.
+
+Better no reading than a wrong one: what cannot be read, or can be read in two ways, is an `UnreadableError`, never a label.
+Words that a model repeats from a document, the knowledge, the turn or a claim set no label. A source that holds word for word
+what a model would answer can so keep a claim from being judged; it can never make it VERIFIED.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from vista_guard.errors import UnreadableError
+from vista_guard.judges.model.answers import lists
+from vista_guard.judges.model.answers.labels import Mention, Said, Untrusted, last, mentions
+from vista_guard.judges.model.answers.shapes import claims_of, label_of, labelled
+from vista_guard.judges.model.answers.tolerant import CLAIM_KEYS, RAW_CHARS, Answer, read, strings, unreadable
+from vista_guard.types import Label
+
+
+@dataclass(frozen=True)
+class ClaimText:
+    """A claim, and the words of the turn that it rests on, where the model quotes them."""
+
+    text: str
+    quote: str | None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether the evidence supports a claim, and its words that decide it."""
+
+    supported: bool
+    quote: str | None
+
+
+@dataclass(frozen=True)
+class Category:
+    """A label, why ("" where the model does not say), and the words of the evidence that decide it."""
+
+    label: Label
+    reason: str
+    quote: str | None
+
+
+@dataclass(frozen=True)
+class FusedClaim:
+    """A claim with its label. `quote` are words of the turn, `evidence` words of a source."""
+
+    text: str
+    quote: str | None
+    label: Label
+    reason: str
+    evidence: str | None
+
+
+@dataclass(frozen=True)
+class Fused:
+    """The claims of a turn. Not `complete` when the answer was cut off, or held entries that could not be read."""
+
+    claims: list[FusedClaim]
+    complete: bool
+
+
+def read_claims(text: str) -> list[ClaimText]:
+    """The claims of a turn, from JSON or a numbered list; none only when the answer says so.
+
+    Raises:
+        UnreadableError: neither, or an entry that is no claim or was cut off: what is left would lack a claim.
+    """
+    answer = read(text)
+    if lists.says_none(answer.text.strip()):
+        return []
+    claims: dict[str, ClaimText] = {}
+    shaped = False
+    for piece in answer.pieces:
+        listed = claims_of(piece.value, bare=not answer.prose.strip("` \njsonJSON"))
+        if listed is None and piece.whole:
+            continue
+        cut = not piece.closed or (not piece.whole and piece is answer.pieces[-1] and "{" in answer.text[piece.end :])
+        if listed is None or cut:
+            raise unreadable("breaks off inside a claim, or holds one that cannot be read", text)
+        shaped = True
+        for entry in listed:
+            claim = _claim(entry)
+            if claim is None:
+                raise unreadable(f"holds an entry that is no claim ({str(entry)[:40]!r})", text)
+            if claim.text:
+                claims.setdefault(claim.text, claim)
+    if shaped:
+        return list(claims.values())
+    if answer.pieces:
+        raise unreadable("is JSON without claims", text)
+    items = lists.items(answer.text)
+    if not items:
+        raise unreadable("is neither JSON nor a list of claims", text)
+    if len(items) == 1 and lists.says_none(items[0]):
+        return []
+    return [ClaimText(item, None) for item in dict.fromkeys(items)]
+
+
+def read_verdict(text: str, untrusted: Sequence[str]) -> Verdict:
+    """Whether a claim is supported: VERIFIED is, every other label is not.
+
+    Args:
+        untrusted: the texts that the prompt held: evidence, history and the claim.
+
+    Raises:
+        UnreadableError: no label, more than one, or only such as `untrusted` holds.
+    """
+    winner = _winner(text, read(text), Untrusted(untrusted))
+    return Verdict(winner.said is Label.VERIFIED, strings(winner.entry.get("quote")) or None)
+
+
+def read_category(text: str, untrusted: Sequence[str]) -> Category:
+    """Why a claim is not verified.
+
+    Raises:
+        UnreadableError: as `read_verdict`; also for VERIFIED and UNVERIFIABLE, which are no categories.
+    """
+    answer = read(text)
+    winner = _winner(text, answer, Untrusted(untrusted))
+    if not isinstance(winner.said, Label) or winner.said is Label.VERIFIED:
+        raise unreadable(f"says {winner.said}, which is none of the four categories", text)
+    if winner.entry:
+        return _category(winner.said, winner.entry)
+    return Category(winner.said, _after(answer.prose, winner), None)
+
+
+def read_judgements(text: str, ids: Sequence[str], untrusted: Sequence[str]) -> dict[str, Category]:
+    """The labels of many claims by id. An id is absent when it is not answered, not readably, or in two ways."""
+    try:
+        answer = read(text)
+    except UnreadableError:
+        return {}
+    sources = Untrusted(untrusted)
+    known = {one.casefold(): one for one in ids}
+    said: dict[str, list[tuple[Said | None, Category | None]]] = {}
+    for name, label, entry in _answers(answer, known, sources):
+        category = _category(label, entry) if isinstance(label, Label) else None
+        said.setdefault(known[name], []).append((label, category))
+    return {
+        name: one[0][1]
+        for name in ids
+        if (one := said.get(name)) and one[0][1] is not None and len({label for label, _ in one}) == 1
+    }
+
+
+def read_fused(text: str, untrusted: Sequence[str]) -> Fused:
+    """The claims of a turn with their labels, from JSON.
+
+    Raises:
+        UnreadableError: no claim can be read, and the answer does not say that there is none.
+    """
+    answer = read(text)
+    sources = Untrusted(untrusted)
+    claims: dict[str, FusedClaim] = {}
+    complete, shaped = True, False
+    for piece in answer.pieces:
+        listed = claims_of(piece.value, bare=False)
+        if listed is None and piece.whole:
+            continue
+        if sources.hold(answer.text[piece.start : piece.end]):
+            continue
+        if listed is None or not piece.closed:
+            complete = False
+            continue
+        shaped = True
+        for entry in listed:
+            claim = _fused(entry)
+            complete &= claim is not None and claims.get(claim.text, claim) == claim
+            if claim is not None:
+                claims.setdefault(claim.text, claim)
+        # Repaired entries do not tell how many there should have been.
+        complete &= piece.whole or answer.text.rstrip("` \n")[-1:] in ("]", "}")
+    if not claims and not (shaped and complete):
+        raise unreadable("holds no claim with a label", text)
+    return Fused(list(claims.values()), complete)
+
+
+def _winner(text: str, answer: Answer, untrusted: Untrusted) -> Mention:
+    found = sorted([*mentions(answer.prose), *_labelled(answer, untrusted)], key=lambda mention: mention.start)
+    winner = last(answer.text, found, untrusted, answer.breaks)
+    if winner is None:
+        raise unreadable("gives no label of its own" if not found else "gives no single label of its own", text)
+    return winner
+
+
+def _labelled(answer: Answer, untrusted: Untrusted) -> Iterator[Mention]:
+    """What the JSON of an answer says of one claim. Quotes inside its fields set no label: only label fields are read."""
+    for piece in answer.pieces:
+        entries = list(labelled(piece.value))
+        if (not entries and piece.whole) or untrusted.hold(answer.text[piece.start : piece.end]):
+            continue
+        said = {label_of(entry) for entry in entries}
+        single = said.pop() if len(said) == 1 else None
+        yield Mention(piece.start, piece.end, single, declared=True, entry=entries[-1] if entries else {})
+
+
+def _answers(
+    answer: Answer, known: dict[str, str], untrusted: Untrusted
+) -> Iterator[tuple[str, Said | None, dict[str, object]]]:
+    """Every label of every claim, by its id in lower case."""
+    for piece in answer.pieces:
+        if untrusted.hold(answer.text[piece.start : piece.end]):
+            continue
+        if piece.value is None:
+            words = answer.text[piece.start : piece.end].casefold()
+            yield from ((name, None, {}) for name in known if name in words)
+        for entry in labelled(piece.value, known):
+            name = strings(entry.get("id")).casefold()
+            if name in known:
+                yield name, label_of(entry) if piece.closed else None, entry
+    if not answer.pieces:
+        yield from _lines(answer, known, untrusted)
+
+
+def _lines(
+    answer: Answer, known: dict[str, str], untrusted: Untrusted
+) -> Iterator[tuple[str, Said | None, dict[str, object]]]:
+    """Answers in words, such as `c1: CONTRADICTED. The text says otherwise.` Each reaches to the next id that opens a line."""
+    ids = "|".join(map(re.escape, known)) or "c1"
+    head = re.compile(
+        rf"^[^\w\n]{{0,20}}(?:claim\W{{1,4}}|id\W{{1,4}})?({ids}|[a-z]{{1,3}}\d{{1,4}})(?!\w)", re.I | re.M
+    )
+    heads = list(head.finditer(answer.prose))
+    for index, found in enumerate(heads):
+        name = found[1].casefold()
+        end = heads[index + 1].start() if index + 1 < len(heads) else len(answer.prose)
+        line = answer.prose[found.start() : end].split("\n", 1)[0]
+        if name not in known or untrusted.hold(line):
+            continue
+        said = answer.prose[found.end() : end]
+        labels = mentions(said)
+        if labels:
+            # A line whose id is garbled is taken for part of the one above: then the labels differ.
+            single = len({mention.said for mention in labels if mention.declared}) == 1
+            own = last(said, labels, untrusted) if single else None
+            yield name, own.said if own else None, {"reason": _after(said, own) if own else ""}
+
+
+def _after(text: str, label: Mention) -> str:
+    """The reason that follows a label in words; all of the words where the label stands among them."""
+    reason = text[label.end if label.opens else 0 :].strip().lstrip("*_`\"'.:;,-–—|)] \n").rstrip("`|* \n")
+    return " ".join(reason[:RAW_CHARS].split())
+
+
+def _category(label: Label, entry: dict[str, object]) -> Category:
+    reason = strings(entry.get("reason")) or strings(entry.get("explanation"))
+    return Category(label, reason[:RAW_CHARS], strings(entry.get("quote")) or None)
+
+
+def _claim(entry: object) -> ClaimText | None:
+    if isinstance(entry, str):
+        return ClaimText(strings(entry), None)
+    if not isinstance(entry, dict):
+        return None
+    found = [entry[key] for key in CLAIM_KEYS if key in entry]
+    if len(found) != 1 or not isinstance(found[0], str) or (not found[0].strip() and strings(entry.get("quote"))):
+        return None
+    return ClaimText(strings(found[0]), strings(entry.get("quote")) or None)
+
+
+def _fused(entry: object) -> FusedClaim | None:
+    claim = _claim(entry) if isinstance(entry, dict) else None
+    label = label_of(entry) if isinstance(entry, dict) else None
+    if claim is None or not claim.text or not isinstance(label, Label) or not isinstance(entry, dict):
+        return None
+    evidence = strings(entry.get("evidence")) or None
+    return FusedClaim(claim.text, claim.quote, label, strings(entry.get("reason"))[:RAW_CHARS], evidence)

@@ -1,0 +1,1 @@
+"""Chat models behind one protocol: OpenAI-compatible endpoints and LangChain, with limits, budgets and prices."""

@@ -1,0 +1,123 @@
+"""One call to a chat model, whoever serves it: a place, a rate, a budget, a breaker and the books around it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from vista_guard.errors import ConfigError
+from vista_guard.judges.metering import meter
+from vista_guard.judges.model.chat.budget import Budget
+from vista_guard.judges.model.chat.limits import Gate, OnLoop
+from vista_guard.judges.model.chat.prices import PriceTable
+from vista_guard.judges.model.chat.protocol import ChatRequest, Reply
+from vista_guard.settings.model import ModelOptions
+from vista_guard.types import Usage
+
+CHARACTERS_A_TOKEN = 4
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A reply, and the tokens that the endpoint counted for it; zeros where it counts none."""
+
+    reply: Reply
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+
+
+class Line:
+    """The way to one endpoint, shared by all who call it. Its calls run on the background loop.
+
+    Raises:
+        ConfigError: a cost is to be kept that cannot be known.
+    """
+
+    def __init__(self, name: str, model: str, options: ModelOptions, prices: PriceTable) -> None:
+        limits = options.budget
+        if not prices.known and (limits.run.cost is not None or limits.turn.cost is not None):
+            raise ConfigError(
+                f"the budget bounds the cost of {name}, whose price is not known; "
+                f'give prices, for example {{"{model}": {{"input": 0.15, "output": 0.6}}}} in US dollars for a million tokens'
+            )
+        self.budget = Budget(limits)
+        self._prices = prices
+        self._gate = OnLoop(lambda: Gate(name, options))
+
+    async def call(self, request: ChatRequest, ask: Callable[[], Awaitable[Answer]]) -> Reply:
+        """Asks when it may, and tells the turn's meter and the run's budget what that used.
+
+        Raises:
+            BudgetError: nothing is left to spend.
+            JudgeError: from `ask`, or because the endpoint is left alone for a while.
+        """
+        gate = self._gate.get()
+        estimate = sum(len(message.content) for message in request.messages) // CHARACTERS_A_TOKEN
+        async with gate.place():
+            self.budget.check(meter().usage)
+            await gate.turn_to_send(estimate)
+            async with gate.unbroken():
+                self.budget.check(meter().usage)  # others may have spent the rest in the meantime
+                self._book(Usage(calls=1))
+                answer = await ask()
+        gate.settle(estimate, answer.input_tokens + answer.output_tokens)
+        self._book(self._used(answer))
+        return answer.reply
+
+    def _used(self, answer: Answer) -> Usage:
+        counted = answer.input_tokens + answer.output_tokens > 0
+        cost = self._prices.cost(answer.input_tokens, answer.output_tokens, answer.cached_tokens) if counted else None
+        return Usage(
+            input_tokens=answer.input_tokens,
+            output_tokens=answer.output_tokens,
+            cached_tokens=min(answer.cached_tokens, answer.input_tokens),
+            cost=cost or 0.0,
+            unpriced_calls=int(cost is None),
+        )
+
+    def _book(self, used: Usage) -> None:
+        self.budget.add(used)
+        meter().add(used)
+
+
+def counted(tokens: object) -> int:
+    """A number of tokens as an endpoint gives it, which may be anything."""
+    return max(int(tokens), 0) if isinstance(tokens, int | float) and not isinstance(tokens, bool) else 0
+
+
+# What models refuse, as long as the process lives: two objects that call one model need not both find out.
+_refused: dict[tuple[str, ...], frozenset[str]] = {}
+_finding_out: dict[tuple[object, ...], asyncio.Event] = {}
+
+
+def refused(key: tuple[str, ...]) -> frozenset[str]:
+    """The parameters that the model behind `key` is known to refuse."""
+    return _refused.get(key, frozenset())
+
+
+def learn(key: tuple[str, ...], more: frozenset[str]) -> None:
+    """Keeps what a call that went through had to leave out."""
+    _refused[key] = refused(key) | more
+
+
+@asynccontextmanager
+async def first_finds_out(key: tuple[str, ...]) -> AsyncIterator[None]:
+    """The first of several calls goes ahead and learns what the model refuses; the others wait until it is back."""
+    # By loop, because a forked child inherits events that nobody will ever set.
+    mine = (asyncio.get_running_loop(), *key)
+    if key in _refused:
+        yield
+        return
+    if mine in _finding_out:
+        await _finding_out[mine].wait()
+        yield
+        return
+    event = _finding_out[mine] = asyncio.Event()
+    try:
+        yield
+    finally:
+        del _finding_out[mine]
+        event.set()

@@ -1,0 +1,174 @@
+"""What went wrong at an endpoint, read from whatever error its client raises, and told so that one can act on it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from vista_guard.errors import ContextTooLongError, JudgeError
+from vista_guard.judges.model.chat.limits import EndpointError
+
+LONGEST_MESSAGE = 300
+
+_CONNECTION = {"APIConnectionError", "TransportError", "ClientConnectionError", "ConnectionError"}
+_TIMEOUT = {"APITimeoutError", "TimeoutException", "TimeoutError", "Timeout"}
+_TOO_LONG = re.compile(
+    r"context[ _-]?(length|window|size)|maximum model length|context the overflows|exceed_context_size"
+    r"|(prompt|input|request) (is )?too (long|large|big)|string too long|string_above_max_length|reduce the length"
+    r"|input token count .*exceeds|inputs?`? (tokens .*)?must (be <=|have less than)",
+    re.IGNORECASE,
+)
+_NO_CREDIT = re.compile(r"insufficient[ _](quota|balance|credit)|exceeded your current quota|billing", re.IGNORECASE)
+_UNKNOWN = re.compile(
+    r"unsupported|(not|n't) (be )?support|unknown|unrecogni[sz]ed|unexpected|not (permitted|allowed|available)|extra |deprecated"
+    r"|only the default",
+    re.IGNORECASE,
+)
+_STRUCTURE = re.compile(
+    r"response[_ ]format|json[_ ](schema|object|mode)|structured[_ ]output|guided[_ ]|grammar|text\.format",
+    re.IGNORECASE,
+)
+_SECRET = re.compile(r"\b(sk|key|pk)-[\w*.-]{6,}|(?<=Bearer )\S+|(?<=://)[^\s/@]+(?=@)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """An error of a client, in the words that all of them share. `message` is free of secrets."""
+
+    kind: Literal["status", "connection", "timeout", "other"]
+    message: str
+    status: int | None = None
+    code: str = ""
+    param: str = ""
+
+    @property
+    def passing(self) -> bool:
+        """Whether another try may do better."""
+        return self.kind in ("connection", "timeout") or (
+            self.status is not None and (self.status in (408, 409, 429) or self.status >= 500)
+        )
+
+    @property
+    def filtered(self) -> bool:
+        """Whether a content filter refused the prompt."""
+        return self.status == 400 and (self.code == "content_filter" or "content management policy" in self.message)
+
+    @property
+    def too_long(self) -> bool:
+        """Whether the prompt is more than the model reads."""
+        if self.status == 413 or (self.status == 429 and "request too large" in self.message.lower()):
+            return True  # more than a whole minute's tokens: no pause will make it fit
+        return self.status in (400, 422, 500) and _TOO_LONG.search(f"{self.code} {self.message}") is not None
+
+    def blames(self, sent: Collection[str]) -> str | None:
+        """Which of the parameters that were sent the endpoint does not take; None when it complains of something else.
+
+        `json_schema`, `json_object` and `tools` stand for the ways in which structure is asked for.
+        """
+        if self.status not in (400, 404, 422) or self.too_long:
+            return None
+        text = f"{self.param} {self.code} {self.message}"
+        structure = next((way for way in ("json_schema", "json_object", "tools") if way in sent), None)
+        if structure is not None and (
+            _STRUCTURE.search(text) or (structure == "tools" and re.search(r"\btools?\b", text))
+        ):
+            return structure
+        if not _UNKNOWN.search(text):
+            return None
+        return next((name for name in sorted(sent) if name == self.param or re.search(rf"\b{name}\b", text)), None)
+
+
+def read_fault(exc: BaseException, secrets: Collection[str] = ()) -> Fault:
+    """Reads the error of any client: openai's, or one of LangChain's providers'."""
+    names = {kind.__name__ for kind in type(exc).__mro__}
+    status = _status(exc)
+    if status is None and "ContextOverflowError" in names:  # LangChain's own
+        return Fault("status", clean(str(exc), secrets), 400, "context_length_exceeded")
+    if status is not None:
+        body = getattr(exc, "body", None)
+        details = body if isinstance(body, Mapping) else {}
+        code = str(details.get("code") or details.get("type") or "")
+        message = clean(_words(body) or str(exc), secrets)
+        return Fault("status", message, status, code, str(details.get("param") or ""))
+    if names & _TIMEOUT:
+        return Fault("timeout", clean(str(exc), secrets))
+    if names & _CONNECTION or isinstance(exc, OSError):
+        return Fault("connection", clean(str(exc.__cause__ or exc) or type(exc).__name__, secrets))
+    return Fault("other", clean(f"{type(exc).__name__}: {exc}", secrets))
+
+
+def to_error(fault: Fault, endpoint: str, model: str, *, key: str, timeout_s: float) -> JudgeError:
+    """The error to raise: the endpoint, the cause, the next step.
+
+    Args:
+        key: what to do about a key that is refused.
+    """
+    said = f"{endpoint} answered {fault.status}: {fault.message}" if fault.status else ""
+    if fault.too_long:
+        return ContextTooLongError(
+            f"{said}; the prompt is longer than {model} reads: give it fewer or shorter documents"
+        )
+    if fault.kind == "timeout":
+        return EndpointError(
+            f"{endpoint} did not answer within {timeout_s:g} s, retries included; "
+            "see whether it is overloaded, or raise timeout_s"
+        )
+    if fault.kind == "connection":
+        return EndpointError(
+            f"{endpoint} cannot be reached: {fault.message}; check that it runs and that its URL is right"
+        )
+    if fault.status == 402 or (fault.status in (403, 429) and _NO_CREDIT.search(f"{fault.code} {fault.message}")):
+        error = EndpointError if fault.status == 429 else JudgeError
+        return error(f"{said}; the account has no credit left: add some, or use another account's key")
+    if fault.status == 429:
+        return EndpointError(f"{said}; lower concurrency, requests_per_minute or tokens_per_minute")
+    if fault.status == 401:
+        return JudgeError(f"{said}; {key}")
+    if fault.status == 403:
+        return JudgeError(f"{said}; this account may not use {model} there: {key}")
+    if fault.status == 404:
+        return JudgeError(f"{said}; check the model's name, {model}, and the URL, which ends in /v1 at most endpoints")
+    if fault.passing:
+        return EndpointError(f"{said}; it failed after all retries, so try again later")
+    if fault.status is not None:
+        return JudgeError(f"{said}; the endpoint does not take this request, so see what it says it takes")
+    return JudgeError(
+        f"{endpoint} gave no answer that can be read: {fault.message}; see whether it speaks chat completions"
+    )
+
+
+def _status(exc: BaseException) -> int | None:
+    """The HTTP status, where each kind of client keeps it."""
+    response = getattr(exc, "response", None)
+    for status in (
+        getattr(exc, "status_code", None),
+        getattr(response, "status_code", None),
+        getattr(exc, "code", None),
+    ):
+        if isinstance(status, int) and 400 <= status <= 599:
+            return int(status)
+    return None
+
+
+def _words(body: object) -> str:
+    """What an error body says: OpenAI's `message`, FastAPI's `detail`, Ollama's plain `error`, or text."""
+    if isinstance(body, Mapping):
+        said: Any = body.get("message") or body.get("detail") or body.get("error") or ""
+        return said if isinstance(said, str) else str(said)
+    return body if isinstance(body, str) else ""
+
+
+def clean(text: str, secrets: Collection[str]) -> str:
+    """One line of bounded length without anything secret."""
+    for secret in secrets:
+        if secret:
+            text = text.replace(secret, "***")
+    text = " ".join(_SECRET.sub("***", sendable(text)).split())
+    return text if len(text) <= LONGEST_MESSAGE else text[: LONGEST_MESSAGE - 1] + "…"
+
+
+def sendable(text: str) -> str:
+    """The text without halves of characters: JSON can name them, but no request, file or database can carry them."""
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,234 @@
+"""Any chat model that LangChain has an integration for."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from importlib import import_module
+from time import time
+from typing import TYPE_CHECKING, Any
+
+from pydantic import SecretStr
+
+from vista_guard._aio.loop import through
+from vista_guard.errors import ConfigError, JudgeError
+from vista_guard.judges.model.chat.calling import Answer, Line, counted, first_finds_out, learn, refused
+from vista_guard.judges.model.chat.faults import clean, read_fault, sendable, to_error
+from vista_guard.judges.model.chat.prices import PriceTable
+from vista_guard.judges.model.chat.protocol import ChatRequest, Finish, Reply
+from vista_guard.judges.model.chat.urls import priced_url, read_url
+from vista_guard.settings.model import DEFAULTS, ModelOptions
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.runnables import Runnable
+    from tenacity import RetryCallState
+
+LONGEST_PAUSE_S = 60.0
+_FINISH: dict[str, Finish] = {
+    **dict.fromkeys(("stop", "end_turn", "stop_sequence", "eos", "tool_calls", "tool_use"), "stop"),
+    **dict.fromkeys(("length", "max_tokens"), "length"),
+    **dict.fromkeys(("content_filter", "refusal", "safety", "content_filtered", "guardrail_intervened"), "refusal"),
+}
+# A judge inside of an agent's graph must not be streamed to the agent's user, nor be heard by the agent's callbacks.
+_UNHEARD: Any = {"callbacks": [], "tags": ["nostream"]}
+
+
+class LangChainChat:
+    """A LangChain chat model that judges.
+
+    Args:
+        model: for this object alone, because its connections will belong to vista-guard's event loop. Its own temperature and
+            limits are kept: of `options`, only what is said of limits, budget and prices applies, and `timeout_s` bounds a call
+            whatever the model's own is. A model that retries by itself (one with `max_retries` above 0, or its integration's
+            default) is left to it; any other is retried here. Structured output is asked for as its integration does it,
+            unless `structured_output` is `off`.
+        options: its limits.
+
+    Raises:
+        ConfigError: a budget of money for a model whose price is not known.
+    """
+
+    def __init__(self, model: BaseChatModel, *, options: ModelOptions = DEFAULTS) -> None:
+        import_module("tenacity")  # loaded at the start: no turn should wait for it
+        told: Mapping[str, Any] = model._get_ls_params()  # what the integration tells LangSmith: free of secrets
+        provider = str(told.get("ls_provider") or model._llm_type)
+        self._model = model
+        self._model_name = str(told.get("ls_model_name") or getattr(model, "model", "") or type(model).__name__)
+        self._told = told
+        given = getattr(model, "openai_api_base", None) or getattr(model, "base_url", None)
+        url = read_url(given)[0] if isinstance(given, str) else None
+        self._name = f"langchain:{provider}:{self._model_name}" + (f"@{url}" if url else "")
+        self._options = options
+        where = {"url": priced_url(url)} if url else {"provider": provider}
+        self._line = Line(self._name, self._model_name, options, PriceTable(self._model_name, options.prices, **where))
+
+    @classmethod
+    def from_name(cls, name: str, *, options: ModelOptions = DEFAULTS) -> LangChainChat:
+        """The model that LangChain's `init_chat_model` makes of `provider:model`, with the temperature and limits of `options`.
+
+        Its key is in the variable that its integration reads.
+
+        Raises:
+            ConfigError: LangChain or the integration is not installed, has no such provider, or wants a key.
+        """
+        try:
+            from langchain.chat_models import init_chat_model
+        except ImportError:
+            raise ConfigError(f"langchain:{name} needs LangChain and an integration: pip install langchain") from None
+        # Retries and deadline are kept here. A timeout of its own also keeps integrations that share clients by their
+        # settings from sharing one with the agent, whose event loop is another.
+        wanted: dict[str, Any] = {
+            "temperature": options.temperature,
+            "max_tokens": options.max_output_tokens,
+            "timeout": options.timeout_s,
+            "max_retries": 0,
+        }
+        try:
+            fields = type(init_chat_model(name)).model_fields
+            known = {*fields, *(field.alias for field in fields.values())}
+            taken = {field: value for field, value in wanted.items() if field in known and value is not None}
+            return cls(init_chat_model(name, **taken), options=options)
+        except ConfigError:
+            raise
+        except Exception as exc:  # each integration complains in its own way
+            raise ConfigError(f"langchain:{name} cannot be made: {clean(str(exc), ())}") from exc
+
+    @property
+    def name(self) -> str:
+        """As in a settings string, `langchain:provider:model`, and the URL where the model was given one."""
+        return self._name
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """What else shapes the answers; JSON types only."""
+        return {
+            "temperature": self._told.get("ls_temperature"),
+            "max_output_tokens": self._told.get("ls_max_tokens"),
+            "structured_output": self._options.structured_output,
+        }
+
+    @property
+    def exhausted(self) -> str | None:
+        """Why no further call will be made in this run; None while calls are made."""
+        return self._line.budget.exhausted
+
+    def __repr__(self) -> str:
+        return f"LangChainChat({self.name!r})"
+
+    async def complete(self, request: ChatRequest) -> Reply:
+        """The model's answer.
+
+        Raises:
+            JudgeError: no answer; the message names the endpoint, the cause and the next step, never a key.
+            ContextTooLongError: the prompt does not fit.
+            BudgetError: the run's or the turn's budget is spent.
+        """
+        return await through(self._line.call(request, lambda: self._ask(request)))
+
+    async def aclose(self) -> None:
+        """Nothing: the model stays the caller's."""
+
+    async def _ask(self, request: ChatRequest) -> Answer:
+        kind = "structured" if request.schema is not None else "text"
+        async with first_finds_out(key := (self._name, kind)):
+            try:
+                async with asyncio.timeout(self._options.timeout_s):
+                    return await self._ask_until_taken(request, key)
+            except TimeoutError as exc:
+                raise self._error(exc) from None
+
+    async def _ask_until_taken(self, request: ChatRequest, key: tuple[str, ...]) -> Answer:
+        structured = None if "tools" in refused(key) else self._structured(request)
+        try:
+            answer = _read(await self._invoke(structured or self._model, request))
+        except Exception as exc:  # each integration has errors of its own: read_fault tells them apart
+            fault = read_fault(exc, self._secrets)
+            if fault.filtered or type(exc).__name__ == "ContentFilterFinishReasonError":
+                return Answer(Reply("", "refusal"))
+            if type(exc).__name__ == "LengthFinishReasonError":
+                return Answer(Reply("", "length"))
+            if structured is None or not fault.blames({"tools"}):
+                raise self._error(exc) from None  # the client's error carries the request, and with it the key
+            learn(key, frozenset({"tools"}))
+            return await self._ask_until_taken(request, key)
+        learn(key, frozenset())
+        return answer
+
+    def _structured(self, request: ChatRequest) -> Runnable[Any, Any] | None:
+        """The model, held to the schema; None where it is not to be, or its integration cannot."""
+        if request.schema is None or self._options.structured_output == "off":
+            return None
+        try:
+            return self._model.with_structured_output({"title": request.stage, **request.schema}, include_raw=True)
+        except NotImplementedError:
+            return None
+
+    async def _invoke(self, model: Runnable[Any, Any], request: ChatRequest) -> object:
+        from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
+
+        retries_itself = getattr(self._model, "max_retries", 0) != 0
+        retrying = AsyncRetrying(
+            stop=stop_after_attempt(1 if retries_itself else 1 + self._options.max_retries),
+            wait=_pause,
+            retry=retry_if_exception(lambda exc: read_fault(exc).passing),
+            reraise=True,
+        )
+        messages = [(message.role, sendable(message.content)) for message in request.messages]
+        return await retrying(model.ainvoke, messages, config=_UNHEARD)
+
+    @property
+    def _secrets(self) -> tuple[str, ...]:
+        fields = (getattr(self._model, name, None) for name in type(self._model).model_fields)
+        return tuple(value.get_secret_value() for value in fields if isinstance(value, SecretStr))
+
+    def _error(self, exc: BaseException) -> JudgeError:
+        return to_error(
+            read_fault(exc, self._secrets),
+            self._name,
+            self._model_name,
+            key="give the model a key that its endpoint takes, usually by the variable that its integration reads",
+            timeout_s=self._options.timeout_s,
+        )
+
+
+def _read(result: object) -> Answer:
+    """The reply in what a model gave, or in what one that is held to a schema did."""
+    parsed = result.get("parsed") if isinstance(result, dict) else None
+    message: Any = result["raw"] if isinstance(result, dict) else result
+    refusal = message.additional_kwargs.get("refusal")
+    told = message.response_metadata
+    finish = str(told.get("finish_reason") or told.get("stop_reason") or told.get("done_reason") or "").lower()
+    # Where structure comes by a tool call, the words of the message are empty, and what was parsed is the answer.
+    text = json.dumps(parsed, ensure_ascii=False) if isinstance(parsed, dict) else str(refusal or message.text)
+    usage = message.usage_metadata or {}
+    return Answer(
+        Reply(sendable(text), "refusal" if refusal else _FINISH.get(finish, "other" if finish else "stop")),
+        input_tokens=counted(usage.get("input_tokens")),
+        output_tokens=counted(usage.get("output_tokens")),
+        cached_tokens=counted((usage.get("input_token_details") or {}).get("cache_read")),
+    )
+
+
+def _pause(state: RetryCallState) -> float:
+    """Seconds until the next try: what the endpoint says in `Retry-After`, else growing and random."""
+    from tenacity import wait_random_exponential
+
+    exc = state.outcome.exception() if state.outcome is not None else None
+    headers: Mapping[str, str] = getattr(getattr(exc, "response", None), "headers", None) or {}
+    said = _seconds(headers.get("retry-after", ""))
+    return min(said, LONGEST_PAUSE_S) if said is not None else wait_random_exponential(multiplier=0.5, max=8)(state)
+
+
+def _seconds(retry_after: str) -> float | None:
+    """What the header says, a number of seconds or a date; None when it says neither."""
+    try:
+        return max(float(retry_after), 0.0)
+    except ValueError:
+        pass
+    try:
+        return max(parsedate_to_datetime(retry_after).timestamp() - time(), 0.0)
+    except ValueError:
+        return None

@@ -1,0 +1,237 @@
+"""A chat model behind any endpoint that speaks OpenAI's chat completions: OpenAI, Azure, DeepSeek, vLLM, Ollama, llama.cpp."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from vista_guard._aio.loop import through
+from vista_guard.errors import ConfigError, JudgeError
+from vista_guard.judges.model.chat.calling import Answer, Line, counted, first_finds_out, learn, refused
+from vista_guard.judges.model.chat.faults import clean, read_fault, sendable, to_error
+from vista_guard.judges.model.chat.limits import OnLoop
+from vista_guard.judges.model.chat.prices import PriceTable
+from vista_guard.judges.model.chat.protocol import ChatRequest, Finish, Reply
+from vista_guard.judges.model.chat.urls import priced_url, read_url
+from vista_guard.settings.model import DEFAULTS, ModelOptions
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+OPENAI_URL = "https://api.openai.com/v1"
+KEY_VARIABLE = "OPENAI_API_KEY"
+CONNECT_TIMEOUT_S = 5.0
+_WAYS = ("json_schema", "json_object")  # to ask for structure, the strictest first
+_FINISH: dict[str, Finish] = {"stop": "stop", "length": "length", "content_filter": "refusal"}
+
+
+class OpenAIChat:
+    """A model behind an OpenAI-compatible endpoint. One pool of connections for the process, whichever door is used.
+
+    Args:
+        model: its name at the endpoint; the deployment's name at Azure.
+        base_url: the endpoint, `https://host/v1`. Without it `OPENAI_BASE_URL`, else OpenAI. A user name and password in it
+            are sent as basic authentication and never shown.
+        client: an `openai.AsyncOpenAI` or `AsyncAzureOpenAI` with its own URL and key, for this object alone: its
+            connections will belong to vista-guard's event loop. Its timeout and retries are replaced by those of
+            `options`, and it stays the caller's to close. After a fork, give the child its own.
+        options: how it is asked, and its limits.
+
+    The key is `OPENAI_API_KEY` of the environment; endpoints other than OpenAI may need none.
+
+    Raises:
+        ConfigError: a URL that is none, no key for OpenAI, or a budget of money for a model whose price is not known.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        client: AsyncOpenAI | None = None,
+        options: ModelOptions = DEFAULTS,
+    ) -> None:
+        import_module("openai.resources.chat.completions")  # loaded at the start: no turn should wait for it
+        if not model.strip():
+            raise ConfigError("the model's name is empty; name it, for example openai:gpt-4o-mini")
+        if client is not None and base_url is not None:
+            raise ConfigError(
+                "both a client and a base_url are given; the client has its own URL, so leave base_url out"
+            )
+        given = (
+            str(client.base_url) if client is not None else base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL
+        )
+        self._model = model
+        self._options = options
+        self._client_given = client
+        self._url, self._login = read_url(given, query_allowed=client is not None)
+        self._key = client.api_key if client is not None else os.environ.get(KEY_VARIABLE, "")
+        if not self._key and client is None and not self._login and self._at_openai:
+            raise ConfigError(
+                f"{self.name} needs a key: set {KEY_VARIABLE}, or name an endpoint, openai:{model}@http://host/v1"
+            )
+        self._line = Line(self.name, model, options, PriceTable(model, options.prices, url=priced_url(self._url)))
+        self._client = OnLoop(self._connect)
+
+    @property
+    def _at_openai(self) -> bool:
+        return urlsplit(self._url).hostname == urlsplit(OPENAI_URL).hostname
+
+    @property
+    def name(self) -> str:
+        """As in a settings string, without anything secret: `openai:gpt-4o-mini@https://host/v1`."""
+        return f"openai:{self._model}" if self._url == OPENAI_URL else f"openai:{self._model}@{self._url}"
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """What else shapes the answers; JSON types only."""
+        options = self._options
+        return {
+            "temperature": options.temperature,
+            "seed": options.seed,
+            "max_output_tokens": options.max_output_tokens,
+            "structured_output": options.structured_output,
+        }
+
+    @property
+    def exhausted(self) -> str | None:
+        """Why no further call will be made in this run; None while calls are made."""
+        return self._line.budget.exhausted
+
+    def __repr__(self) -> str:
+        return f"OpenAIChat({self.name!r})"
+
+    async def complete(self, request: ChatRequest) -> Reply:
+        """The model's answer.
+
+        Raises:
+            JudgeError: no answer; the message names the endpoint, the cause and the next step, never a key.
+            ContextTooLongError: the prompt does not fit.
+            BudgetError: the run's or the turn's budget is spent.
+        """
+        return await through(self._line.call(request, lambda: self._ask(request)))
+
+    async def aclose(self) -> None:
+        """Closes the connections, not a client that was given."""
+        await through(self._close())
+
+    async def _close(self) -> None:
+        client = self._client.take()
+        if client is not None and self._client_given is None:
+            await client.close()
+
+    def _connect(self) -> AsyncOpenAI:
+        from openai import AsyncOpenAI, Timeout
+
+        tries = self._options.max_retries
+        timeout = Timeout(self._options.timeout_s, connect=min(self._options.timeout_s, CONNECT_TIMEOUT_S))
+        if self._client_given is not None:
+            return self._client_given.with_options(max_retries=tries, timeout=timeout)
+        # A login is a header and no part of the URL: HTTP clients log URLs.
+        headers = {"Authorization": f"Basic {base64.b64encode(self._login.encode()).decode()}"} if self._login else None
+        return AsyncOpenAI(
+            api_key=self._key or "none", base_url=self._url, max_retries=tries, timeout=timeout, default_headers=headers
+        )
+
+    async def _ask(self, request: ChatRequest) -> Answer:
+        kind = "structured" if request.schema is not None else "text"
+        async with first_finds_out(key := (self._url, self._model, kind)):
+            try:
+                async with asyncio.timeout(self._options.timeout_s):
+                    return await self._ask_until_taken(request, key)
+            except TimeoutError as exc:
+                raise self._error(exc) from None
+
+    async def _ask_until_taken(self, request: ChatRequest, key: tuple[str, ...]) -> Answer:
+        left_out: frozenset[str] = frozenset()
+        while True:
+            sent = self._sent(request, refused(key) | left_out)
+            try:
+                completion = await self._create(request, sent)
+            except _client_errors() as exc:
+                fault = read_fault(exc, self._secrets)
+                if fault.filtered:
+                    return Answer(Reply("", "refusal"))
+                blamed = fault.blames(sent)
+                if blamed is None or (blamed == self._options.structured_output):
+                    raise self._error(exc) from None  # the client's error carries the request, and with it the key
+                left_out |= {blamed}
+            else:
+                learn(key, left_out)
+                return self._read(completion)
+
+    async def _create(self, request: ChatRequest, sent: Mapping[str, Any]) -> object:
+        messages: Any = [{"role": message.role, "content": sendable(message.content)} for message in request.messages]
+        more: dict[str, Any] = {"response_format" if name in _WAYS else name: value for name, value in sent.items()}
+        return await self._client.get().chat.completions.create(model=self._model, messages=messages, **more)
+
+    def _sent(self, request: ChatRequest, without: frozenset[str]) -> dict[str, Any]:
+        """What goes along with the messages. A way to ask for structure stands under its own name."""
+        options = self._options
+        longest = "max_tokens" if "max_tokens" not in without else "max_completion_tokens"
+        wanted = {"temperature": options.temperature, "seed": options.seed, longest: options.max_output_tokens}
+        sent: dict[str, Any] = {
+            name: value for name, value in wanted.items() if value is not None and name not in without
+        }
+        ways = _WAYS if options.structured_output == "auto" else (options.structured_output,)
+        way = next((way for way in ways if way in _WAYS and way not in without), None)
+        if request.schema is not None and way == "json_schema":
+            schema = {"name": request.stage, "strict": True, "schema": dict(request.schema)}
+            sent[way] = {"type": way, way: schema}
+        elif request.schema is not None and way is not None:
+            sent[way] = {"type": way}
+        return sent
+
+    def _read(self, completion: object) -> Answer:
+        choices = getattr(completion, "choices", None)
+        if not isinstance(choices, list) or not choices:
+            raise self._unreadable(completion)
+        message, finish = getattr(choices[0], "message", None), getattr(choices[0], "finish_reason", None)
+        refusal, text = getattr(message, "refusal", None), getattr(message, "content", None)
+        how: Finish = "refusal" if refusal else _FINISH.get(str(finish), "other")
+        if text is None and how in ("refusal", "length"):  # nothing but a refusal, or but thoughts
+            text = refusal or ""
+        if not isinstance(text, str):
+            raise self._unreadable(completion)
+        usage = getattr(completion, "usage", None)
+        cached = getattr(getattr(usage, "prompt_tokens_details", None), "cached_tokens", None)
+        return Answer(
+            Reply(sendable(text), how),
+            input_tokens=counted(getattr(usage, "prompt_tokens", None)),
+            output_tokens=counted(getattr(usage, "completion_tokens", None)),
+            cached_tokens=counted(cached),
+        )
+
+    def _unreadable(self, completion: object) -> JudgeError:
+        body = str(completion.to_dict(warnings=False)) if hasattr(completion, "to_dict") else str(completion)
+        return JudgeError(
+            f"{self.name} gave no answer that can be read: {clean(body, self._secrets)!r}; "
+            "see whether it speaks chat completions, and whether its URL should end in /v1"
+        )
+
+    @property
+    def _secrets(self) -> tuple[str, ...]:
+        return (self._key, self._login, self._login.partition(":")[2])
+
+    def _error(self, exc: BaseException) -> JudgeError:
+        if self._client_given is not None:
+            key = "give the client a key that this endpoint takes"
+        elif self._login:
+            key = "check the user name and password in its URL"
+        elif self._key:
+            key = f"set {KEY_VARIABLE} to a key that this endpoint takes"
+        else:
+            key = f"{KEY_VARIABLE} is not set: set it to a key of this endpoint"
+        fault = read_fault(exc, self._secrets)
+        return to_error(fault, self.name, self._model, key=key, timeout_s=self._options.timeout_s)
+
+
+def _client_errors() -> tuple[type[Exception], ...]:
+    from openai import OpenAIError
+
+    return OpenAIError, ValueError  # ValueError: a body that calls itself JSON and is not

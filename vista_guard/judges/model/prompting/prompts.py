@@ -1,0 +1,163 @@
+"""The prompts of the model judge: files in our own words, with the structure of the paper's (VISTA, App. A.1).
+
+What stays the same longest stands first: instructions and examples in the system message, then documents, knowledge and
+history, then what is asked about. A provider's prompt cache thereby serves all claims of a turn.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Self, get_args
+
+from vista_guard.errors import ConfigError
+from vista_guard.judges.metering import meter
+from vista_guard.judges.model.chat.protocol import ChatRequest, Message
+from vista_guard.judges.model.prompting.files import PromptFile, Stage, fill, read
+from vista_guard.judges.model.prompting.rendering import Roles, Style
+from vista_guard.types import Claim, EvidenceSet, Label, Turn
+
+__all__ = ["ANSWERS", "FOLDER", "STAGES", "Prompts", "Roles"]
+
+STAGES: tuple[Stage, ...] = get_args(Stage)
+FOLDER = Path(__file__).parent / "texts"
+"""The package's own prompt files."""
+
+_FORM = 1
+"""Goes into the fingerprint: to be raised when evidence is written into prompts in another way."""
+
+
+def _object(**properties: object) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _list(items: object) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+def _one_of(*values: str) -> dict[str, Any]:
+    return {"type": "string", "enum": list(values)}
+
+
+_TEXT = {"type": "string"}
+_REASONS = [str(label) for label in Label if label is not Label.VERIFIED]
+_LABELS = [str(Label.VERIFIED), *_REASONS]
+
+# A label comes after what it rests on: a model writes in this order.
+ANSWERS: Mapping[Stage, Mapping[str, Any]] = {
+    "decompose": _object(claims=_list(_object(claim=_TEXT, quote=_TEXT))),
+    "verify": _object(quote=_TEXT, label=_one_of("VERIFIED", "UNVERIFIABLE")),
+    "categorize": _object(reason=_TEXT, quote=_TEXT, label=_one_of(*_REASONS)),
+    "judge": _object(answers=_list(_object(id=_TEXT, reason=_TEXT, quote=_TEXT, label=_one_of(*_LABELS)))),
+    "fused": _object(
+        claims=_list(_object(claim=_TEXT, quote=_TEXT, reason=_TEXT, evidence=_TEXT, label=_one_of(*_LABELS)))
+    ),
+}
+"""JSON schema of each stage's answer, in the subset that strict structured output takes."""
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """One prompt for each stage; a request for each thing asked.
+
+    `fingerprint`: 12 hex digits that change with any text in use, with `shots` and with the names of the speakers.
+    """
+
+    roles: Roles
+    fingerprint: str
+    _files: Mapping[Stage, PromptFile] = field(repr=False)
+    _system: Mapping[Stage, str] = field(repr=False)
+
+    @classmethod
+    def load(
+        cls, folder: Path | None = None, *, shots: Literal["few", "zero"] = "few", roles: Roles | None = None
+    ) -> Self:
+        """Reads the prompts. Those that `folder` does not hold are the package's own.
+
+        `shots="zero"` leaves the part of examples out; a file without parts is taken as it is.
+
+        Raises:
+            ConfigError: a folder or file that cannot be read, a file that is none of the five, a slot that is missing or
+                unknown; names file and slot.
+        """
+        roles = roles or Roles()
+        own = _own_files(folder) if folder is not None else {}
+        files = {
+            stage: read(own.get(stage, FOLDER / f"{stage}.txt"), stage, examples=shots == "few") for stage in STAGES
+        }
+        names = {"assistant": roles.assistant, "user": roles.user}
+        system = {stage: fill(file.system, names) for stage, file in files.items()}
+        texts = [[stage, system[stage], repr(file.input), file.answer] for stage, file in files.items()]
+        shaping = json.dumps([_FORM, shots, names, texts], sort_keys=True)
+        return cls(roles, hashlib.sha256(shaping.encode()).hexdigest()[:12], files, system)
+
+    def decompose(self, turn: Turn, history: Sequence[Turn]) -> ChatRequest:
+        """Asks for the claims of `turn`; `history` is what was said before it."""
+        style = self._style("decompose")
+        return self._request("decompose", history=style.history(history), turn=style.turn(turn))
+
+    def verify(self, claim: Claim, evidence: EvidenceSet) -> ChatRequest:
+        """Asks whether the evidence establishes the claim."""
+        shown = self._evidence("verify", evidence)
+        return self._request("verify", **shown, claim=self._style("verify").claim(claim))
+
+    def categorize(self, claim: Claim, evidence: EvidenceSet) -> ChatRequest:
+        """Asks why the evidence does not establish the claim."""
+        shown = self._evidence("categorize", evidence)
+        return self._request("categorize", **shown, claim=self._style("categorize").claim(claim))
+
+    def judge(self, claims: Sequence[Claim], evidence: EvidenceSet) -> ChatRequest:
+        """Asks for the label of each claim; the prompt calls them c1, c2, ... by position."""
+        shown = self._evidence("judge", evidence)
+        return self._request("judge", **shown, claims=self._style("judge").claims(claims))
+
+    def fused(self, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet) -> ChatRequest:
+        """Asks for the claims of `turn` and the label of each. `history` is evidence too when `evidence` holds it."""
+        style = self._style("fused")
+        shown = self._evidence("fused", evidence)
+        if not evidence.history:
+            shown["history"] = style.history(history)
+        return self._request("fused", **shown, turn=style.turn(turn))
+
+    def _style(self, stage: Stage) -> Style:
+        return Style(self.roles, self._files[stage].headings)
+
+    def _evidence(self, stage: Stage, evidence: EvidenceSet) -> dict[str, str]:
+        shown = self._files[stage].slots
+        for name in ("knowledge", "history"):
+            if getattr(evidence, name) and name not in shown:
+                meter().warn(f"the {stage} prompt has no slot ${name}: the judge did not see the {name}")
+        style = self._style(stage)
+        return {
+            "documents": style.documents(evidence.documents),
+            "knowledge": style.knowledge(evidence.knowledge),
+            # Said to be empty, it would seem that nothing was said before; it is only not shown.
+            "history": style.history(evidence.history, evidence=True) if evidence.history else "",
+        }
+
+    def _request(self, stage: Stage, **values: str) -> ChatRequest:
+        file, system = self._files[stage], self._system[stage]
+        asked = fill(file.input, {**values, "assistant": self.roles.assistant, "user": self.roles.user})
+        messages = (Message("system", system), Message("user", asked)) if system else (Message("user", asked),)
+        return ChatRequest(messages, stage, ANSWERS[stage] if file.answer == "json" else None)
+
+
+def _own_files(folder: Path) -> dict[Stage, Path]:
+    """The prompt files of a researcher's folder, by stage."""
+    known: dict[str, Stage] = {f"{stage}.txt": stage for stage in STAGES}
+    try:
+        found = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    except OSError as exc:
+        raise ConfigError(f"prompts_dir {folder} cannot be read: {exc}. Give a folder with prompt files") from exc
+    for path in found:
+        if path.name not in known:
+            raise ConfigError(f"prompts_dir {folder} holds {path.name}; the prompt files are {', '.join(known)}")
+    return {known[path.name]: path for path in found}

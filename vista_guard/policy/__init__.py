@@ -1,0 +1,1 @@
+"""From outcomes to a decision: presets, scores and false-alarm rates. Pure."""

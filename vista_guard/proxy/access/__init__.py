@@ -1,0 +1,1 @@
+"""Who may call, as whom, how much, and whose conversation it is."""

@@ -1,0 +1,291 @@
+"""The proxy's own routes: check a turn, look at and forget conversations, LiteLLM's guardrail contract, health."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic_core import PydanticSerializationError
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+
+from vista_guard.errors import InputError, VistaGuardError
+from vista_guard.protocols import ReportStore
+from vista_guard.proxy.access.identity import LONGEST_NAME, Conversations
+from vista_guard.proxy.access.security import check_documents
+from vista_guard.proxy.access.tenants import own_report, scoped
+from vista_guard.proxy.http import metrics
+from vista_guard.proxy.settings import ProxySettings
+from vista_guard.reading.chat_json import to_conversation
+from vista_guard.types import Action, Conversation, Passage, TurnReport
+
+if TYPE_CHECKING:
+    from vista_guard.guard import Guard
+
+logger = logging.getLogger("vista_guard.proxy")
+
+LITELLM_PATH = "/beta/litellm_basic_guardrail_api"
+METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+MOST_TEXTS = 64
+MOST_KNOWN = 10_000
+PROBE = "readyz"
+
+_CHECK_EXAMPLE: JsonValue = {
+    "messages": [
+        {"role": "user", "content": "When does the museum open?"},
+        {"role": "assistant", "content": "The museum opens at nine."},
+    ],
+    "documents": [{"id": "hours", "text": "The museum is open from nine to five."}],
+    "conversation_id": "visit-7",
+}
+_GUARDRAIL_EXAMPLE: JsonValue = {
+    "input_type": "response",
+    "texts": ["The museum opens at nine."],
+    "structured_messages": [{"role": "user", "content": "When does the museum open?"}],
+    "additional_provider_specific_params": {"documents": ["The museum is open from nine to five."]},
+}
+PROBE_TIMEOUT_S = 5.0
+
+
+class CheckRequest(BaseModel):
+    """A conversation whose last assistant turn is to be judged, as chat messages."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [_CHECK_EXAMPLE]})
+
+    messages: list[dict[str, Any]]
+    documents: list[str | dict[str, Any]] = Field(default_factory=list)
+    conversation_id: str | None = None
+
+
+class ConversationView(BaseModel):
+    """What is kept of a conversation: its reports, oldest first, and what it established."""
+
+    conversation_id: str
+    reports: list[TurnReport]
+    knowledge: list[Passage]
+
+
+class Forgotten(BaseModel):
+    """How much was forgotten."""
+
+    conversation_id: str
+    claims: int
+    reports: int
+
+
+class GuardrailRequest(BaseModel):
+    """What LiteLLM's generic guardrail sends; of what else it sends nothing is needed here."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_GUARDRAIL_EXAMPLE]})
+
+    input_type: Literal["request", "response"]
+    texts: list[str] | None = None
+    structured_messages: list[dict[str, Any]] | None = None
+    additional_provider_specific_params: dict[str, Any] | None = None
+
+
+class GuardrailAnswer(BaseModel):
+    """What LiteLLM's generic guardrail reads."""
+
+    action: Literal["NONE", "BLOCKED", "GUARDRAIL_INTERVENED"]
+    blocked_reason: str | None = None
+    texts: list[str] | None = None
+
+
+class ErrorDetail(BaseModel):
+    """What went wrong, as OpenAI's API tells it."""
+
+    message: str
+    type: str
+    param: str | None
+    code: str
+
+
+class Failure(BaseModel):
+    """An error's body."""
+
+    error: ErrorDetail
+
+
+_FAILURES: dict[int | str, dict[str, Any]] = {
+    status: {"model": Failure} for status in (400, 401, 408, 413, 429, 500, 503, 504)
+}
+
+
+def router(guard: Guard, settings: ProxySettings) -> APIRouter:
+    """`/guard/…`, LiteLLM's route, `/healthz` and `/readyz`. Include it before any route that takes every path.
+
+    Raises:
+        ConfigError: several tenants would share a document store without leave.
+    """
+    check_documents(guard, settings)
+    conversations = Conversations(guard, settings)
+    routes = APIRouter(responses=_FAILURES)
+    _add_check(routes, conversations, settings)
+    _add_conversations(routes, guard, settings)
+    _add_litellm(routes, conversations, settings)
+    _add_health(routes, guard)
+
+    @routes.api_route("/guard", methods=METHODS, include_in_schema=False)
+    @routes.api_route("/guard/{rest:path}", methods=METHODS, include_in_schema=False)
+    async def unknown() -> None:
+        # What is meant for the guard, and holds conversations, never goes on to upstream.
+        raise HTTPException(404, "the guard has no such route; it has /guard/check and /guard/conversations/{id}")
+
+    return routes
+
+
+def _add_check(routes: APIRouter, conversations: Conversations, settings: ProxySettings) -> None:
+    @routes.post("/guard/check")
+    async def check(body: CheckRequest, request: Request) -> TurnReport:
+        """Judges the conversation's last assistant turn. With a `conversation_id`, what it establishes is remembered."""
+        tenant = request.state.tenant
+        identity = None if body.conversation_id is None else _stored(tenant, body.conversation_id)
+        conversation = to_conversation(body.messages, conversation_id=identity, documents=body.documents)
+        return own_report(tenant, await _judged(conversations.guard(tenant), conversation, settings))
+
+
+def _add_conversations(routes: APIRouter, guard: Guard, settings: ProxySettings) -> None:
+    stores = _report_stores(guard)
+
+    @routes.get("/guard/conversations/{conversation_id:path}", responses={404: {"model": Failure}})
+    async def show(
+        conversation_id: str, request: Request, limit: Annotated[int, Query(ge=1, le=1000)] = 100
+    ) -> ConversationView:
+        """The conversation's newest reports, and its knowledge."""
+        tenant = request.state.tenant
+        stored = _stored(tenant, conversation_id)
+        async with _in_time(settings):
+            reports = [report for store in stores for report in await store.reports(stored, limit=limit)]
+            known = await guard.parts.knowledge.recall(stored, persona=None, query="", limit=MOST_KNOWN)
+            if not reports and not known and not await guard.parts.knowledge.delivered(stored):
+                raise HTTPException(404, f"nothing is known of conversation {conversation_id!r}")
+        shown = [own_report(tenant, report) for report in reports]
+        return ConversationView(conversation_id=conversation_id, reports=shown, knowledge=list(known))
+
+    @routes.delete("/guard/conversations/{conversation_id:path}")
+    async def forget(conversation_id: str, request: Request) -> Forgotten:
+        """Forgets what the conversation established and deletes its reports. Again and again does no harm."""
+        stored = _stored(request.state.tenant, conversation_id)
+        async with _in_time(settings):
+            claims = await guard.aforget(stored)
+            reports = sum([await store.forget(stored) for store in stores])
+        return Forgotten(conversation_id=conversation_id, claims=claims, reports=reports)
+
+
+def _add_litellm(routes: APIRouter, conversations: Conversations, settings: ProxySettings) -> None:
+    @routes.post(LITELLM_PATH, response_model_exclude_none=True)
+    async def guardrail(body: GuardrailRequest, request: Request) -> GuardrailAnswer:
+        """LiteLLM's generic guardrail API, for `mode: post_call`: what users say isn't judged.
+
+        `documents` and `conversation_id` are read from `additional_provider_specific_params`. Without a `conversation_id` nothing
+        is remembered: LiteLLM also sends what of a stream has come so far.
+        """
+        texts = body.texts or []
+        if len(texts) > MOST_TEXTS:
+            raise HTTPException(413, f"{len(texts)} texts were sent; {MOST_TEXTS} are the most")
+        if body.input_type == "request" or settings.off:
+            return GuardrailAnswer(action="NONE")
+        tenant = request.state.tenant
+        delivered = []
+        for text in texts:
+            if not text.strip():
+                delivered.append(text)
+                continue
+            conversation = _answered(body, text, tenant)
+            report = await _judged(conversations.guard(tenant), conversation, settings)
+            if report.decision.action is Action.BLOCK:
+                return GuardrailAnswer(action="BLOCKED", blocked_reason=report.response)
+            delivered.append(report.response)
+        if delivered == texts:
+            return GuardrailAnswer(action="NONE")
+        return GuardrailAnswer(action="GUARDRAIL_INTERVENED", texts=delivered)
+
+
+def _add_health(routes: APIRouter, guard: Guard) -> None:
+    @routes.get("/healthz")
+    async def alive() -> dict[str, str]:
+        """The process answers."""
+        return {"status": "ok"}
+
+    @routes.get("/readyz")
+    async def ready() -> JSONResponse:
+        """Every store answers. The judge was loaded before the server started."""
+        checks = await _readiness(guard)
+        status = "ready" if all(answer == "ok" for answer in checks.values()) else "not ready"
+        content = {"status": status, "judge": guard.parts.judge.info.name, "checks": checks}
+        return JSONResponse(content, 200 if status == "ready" else 503)
+
+
+def _answered(body: GuardrailRequest, text: str, tenant: str) -> Conversation:
+    """The conversation up to and with the answer `text`."""
+    options = body.additional_provider_specific_params or {}
+    messages: Sequence[Mapping[str, Any]] = body.structured_messages or []
+    while messages and messages[-1].get("role") == "assistant" and messages[-1].get("content") == text:
+        messages = messages[:-1]
+    named = options.get("conversation_id")
+    identity = None if named is None else _stored(tenant, str(named))
+    answer = {"role": "assistant", "content": text}
+    return to_conversation([*messages, answer], conversation_id=identity, documents=options.get("documents") or ())
+
+
+def _stored(tenant: str, name: str) -> str:
+    """The id in the stores of a conversation that a caller names."""
+    if not name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
+        raise InputError(
+            f"the conversation's id is {name[:80]!r}; it must be a printable text of at most {LONGEST_NAME} characters"
+        )
+    return scoped(tenant, name)
+
+
+async def _judged(guard: Guard, conversation: Conversation, settings: ProxySettings) -> TurnReport:
+    try:
+        conversation.model_dump_json()  # Half a surrogate pair can be read from JSON, but not be written.
+    except PydanticSerializationError as exc:
+        raise InputError(f"the conversation holds half a surrogate pair: {exc}; repair it") from exc
+    started = perf_counter()
+    async with _in_time(settings):
+        report = await guard.acheck(conversation)
+    metrics.observe_turn(report, perf_counter() - started, "turn")
+    return report
+
+
+@asynccontextmanager
+async def _in_time(settings: ProxySettings) -> AsyncIterator[None]:
+    try:
+        async with asyncio.timeout(settings.request_timeout_s):
+            yield
+    except TimeoutError:
+        seconds = f"{settings.request_timeout_s:g} s"
+        raise HTTPException(504, f"the guard did not answer within {seconds}; send less at once") from None
+
+
+def _report_stores(guard: Guard) -> list[ReportStore]:
+    readable = [sink for sink in guard.parts.sinks if hasattr(sink, "reports") and hasattr(sink, "forget")]
+    return [cast(ReportStore, sink) for sink in readable]
+
+
+async def _readiness(guard: Guard) -> dict[str, str]:
+    probes = {"knowledge": guard.parts.knowledge.delivered(PROBE)}
+    if guard.parts.documents is not None:
+        probes["documents"] = cast(Any, guard.parts.documents.search(PROBE, 1))
+    for number, store in enumerate(_report_stores(guard), 1):
+        probes["reports" if number == 1 else f"reports_{number}"] = cast(Any, store.reports(PROBE, limit=1))
+    answers = await asyncio.gather(*(_probe(name, probe) for name, probe in probes.items()))
+    return dict(zip(probes, answers, strict=True))
+
+
+async def _probe(name: str, probe: Any) -> str:
+    try:
+        async with asyncio.timeout(PROBE_TIMEOUT_S):
+            await probe
+    except (VistaGuardError, TimeoutError) as exc:
+        logger.error("not ready: %s: %s", name, exc or f"no answer in {PROBE_TIMEOUT_S:g} s")
+        return "unreachable"
+    return "ok"

@@ -1,0 +1,108 @@
+"""The application: the guard's own routes, and everything else in front of upstream."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from fastapi import FastAPI, Request
+from starlette.responses import JSONResponse, Response
+
+import vista_guard
+from vista_guard.errors import VistaGuardError
+from vista_guard.proxy import admin
+from vista_guard.proxy.access import security
+from vista_guard.proxy.access.tenants import shares_documents
+from vista_guard.proxy.errors import error_response
+from vista_guard.proxy.http import metrics, openapi
+from vista_guard.proxy.http.upstream import Problem, Upstream
+from vista_guard.proxy.routes import Proxy
+from vista_guard.proxy.settings import ProxySettings
+from vista_guard.stream.gates import check_gate
+
+if TYPE_CHECKING:
+    from vista_guard.guard import Guard
+
+logger = logging.getLogger("vista_guard.proxy")
+
+METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+
+_FAILURES: dict[int | str, dict[str, Any]] = {
+    code: {"description": "An error in OpenAI's shape."} for code in ("4XX", "5XX")
+}
+
+
+def build_app(guard: Guard, settings: ProxySettings) -> FastAPI:
+    """The proxy. It closes its connections to upstream at shutdown, not the guard.
+
+    Raises:
+        ConfigError: a gate or a document store that would not hold what the policy or the tenants need.
+    """
+    check_gate(settings.gate, guard.parts.policy, "proxy.gate")
+    upstream = Upstream(settings)
+    proxy = Proxy(guard, settings, upstream)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        if settings.off:
+            logger.warning("the proxy is off (proxy.off): nothing that upstream says is judged")
+        await _tell_of_unread_documents(guard, settings)
+        try:
+            yield
+        finally:
+            await upstream.aclose()
+
+    app = FastAPI(
+        title="vista-guard proxy",
+        version=vista_guard.__version__,
+        lifespan=lifespan,
+        redirect_slashes=False,
+        docs_url=None,
+        redoc_url=None,
+    )
+    metrics.install(app)
+    security.install(app, settings)
+    app.add_exception_handler(Problem, _tell)
+    app.include_router(admin.router(guard, settings))
+    _add_routes(app, proxy)
+    return app
+
+
+def _add_routes(app: FastAPI, proxy: Proxy) -> None:
+    @app.post("/v1/chat/completions", openapi_extra=openapi.CHAT, responses=_FAILURES)
+    async def chat_completions(request: Request) -> Response:
+        """Chat completions of upstream, judged; also as server-sent events."""
+        return await proxy.answer(request)
+
+    @app.post("/v1/responses", openapi_extra=openapi.RESPONSES, responses=_FAILURES)
+    async def responses(request: Request) -> Response:
+        """Responses of upstream, judged; also as server-sent events."""
+        return await proxy.answer(request)
+
+    @app.api_route("/{path:path}", methods=METHODS, include_in_schema=False)
+    async def anything_else(request: Request) -> Response:
+        return await proxy.answer(request)
+
+
+async def _tell_of_unread_documents(guard: Guard, settings: ProxySettings) -> None:
+    documents = guard.parts.documents
+    if documents is None or shares_documents(settings):
+        return
+    try:
+        async with asyncio.timeout(admin.PROBE_TIMEOUT_S):
+            found = await documents.search(admin.PROBE, 1)
+    except (VistaGuardError, TimeoutError):
+        return  # /readyz says so
+    if found:
+        logger.warning(
+            "documents were added for no tenant, and no tenant retrieves them: set shared_documents = true in [proxy] when they "
+            "are for all, or add them anew with vista-guard documents add --tenant"
+        )
+
+
+async def _tell(_: Request, exc: Exception) -> JSONResponse:
+    status, code = (exc.status, exc.code) if isinstance(exc, Problem) else (500, "internal_error")
+    return error_response(status, str(exc), code)

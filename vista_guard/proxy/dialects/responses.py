@@ -1,0 +1,280 @@
+"""The Responses API: complete responses and streams of named events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from vista_guard.integrations.openai_api import BINDING, Api, Json, summed
+from vista_guard.proxy.dialects.evidence import found_in, is_text, read_responses, text_of
+from vista_guard.proxy.dialects.logprobs import Kept
+from vista_guard.proxy.dialects.protocol import FIELD, Ended, EventStream
+from vista_guard.proxy.http.upstream import Problem
+from vista_guard.stream.gates import Delta, Found, Passed
+from vista_guard.types import Document
+
+_FILTERED = {"status": "incomplete", "incomplete_details": {"reason": "content_filter"}}
+_ENDS = frozenset({"response.completed", "response.incomplete"})
+_FAILURES = frozenset({"response.failed", "error"})
+
+
+class Responses:
+    """`POST /v1/responses`."""
+
+    api: Api = "responses"
+    read = staticmethod(read_responses)
+
+    def texts(self, answer: Json) -> list[str]:
+        """The texts of all messages in the output as one."""
+        return ["\n".join(text for item in _messages(answer) if (text := text_of(item.get("content"))))]
+
+    def documents(self, answer: Json) -> tuple[Document, ...]:
+        """What file searches found."""
+        return found_in(answer.get("output"))
+
+    def acts(self, answer: Json) -> bool:
+        """Whether an item of the output does something."""
+        return any(_acts(item) for item in answer["output"])
+
+    def response_id(self, answer: Json) -> str | None:
+        """For `previous_response_id`."""
+        given = answer.get("id")
+        return given if isinstance(given, str) else None
+
+    def deliver(self, answer: Json, choice: int, text: str, *, blocked: bool) -> None:  # noqa: ARG002 - the dialects' signature
+        """The text takes the place of the first; messages without text left go. A withheld response keeps nothing else."""
+        messages = _messages(answer)
+        spoken = next(item for item in messages if text_of(item.get("content")))
+        part = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+        kept = {**spoken, "content": [part], **({"status": "incomplete"} if blocked else {})}
+        silent = [item for item in messages if item is not spoken]
+        output = [kept if item is spoken else item for item in answer["output"] if item not in silent]
+        answer["output"] = [kept] if blocked else output
+        if isinstance(answer.get("output_text"), str):
+            answer["output_text"] = text
+        if blocked:
+            answer.update(_FILTERED)
+
+    def stream(self, spent: Json | None = None) -> EventStream:
+        """A stream of events."""
+        return ResponseStream(spent)
+
+
+class ResponseStream:
+    """Events in, events out, numbered anew. The last one is held back for the verdict, and those that repeat a text say
+    what was shown of it."""
+
+    def __init__(self, spent: Json | None = None) -> None:
+        self.usage: Json | None = None
+        self._spent = spent
+        self._number = 0
+        self._response: Json = {"object": "response", "output": []}
+        self._last: Json | None = None
+        self._reading: tuple[Any, Any] | None = None
+        self._written = _Written()
+
+    finished = property(lambda self: self._last is not None)
+
+    @property
+    def response_id(self) -> str | None:
+        """For `previous_response_id`."""
+        given = self._response.get("id")
+        return given if isinstance(given, str) else None
+
+    def read(self, event: Json) -> Iterator[Delta]:
+        """Texts of several parts are read as one text, a line each."""
+        kind = event.get("type")
+        if kind in _FAILURES:
+            raise Ended(_without_output(event))
+        if isinstance(event.get("response"), dict):
+            event = {**event, "response": self._counted(event["response"])}
+            self._response = event["response"]
+        if kind in _ENDS:
+            self._last = event
+        elif kind == "response.output_text.delta":
+            yield from self._read_text(event)
+        else:
+            item = event.get("item")
+            if kind == "response.output_item.done" and (found := found_in([item])):
+                yield Found(found)
+            yield Passed(event, binding=_acts(item))
+
+    def _counted(self, response: Json) -> Json:
+        if not isinstance(response.get("usage"), dict):
+            return response
+        self.usage = summed(self._spent, response["usage"])
+        return {**response, "usage": self.usage}
+
+    def _read_text(self, event: Json) -> Iterator[str]:
+        text, place = event.get("delta"), (event.get("output_index"), event.get("content_index"))
+        if not isinstance(text, str) or not text:
+            return
+        if self._reading not in (None, place):
+            self._written.logprobs.read("\n", None)
+            yield "\n"
+        self._reading = place
+        self._written.logprobs.read(text, event.get("logprobs"))
+        yield text
+
+    def text(self, text: str) -> Iterator[Json]:
+        """A delta for the part that is open; where none is, one is opened."""
+        given = self._written.logprobs.show(text)
+        if not self._written.is_open:
+            yield from map(self._numbered, self._written.open())
+        text = self._written.add(text)
+        if text:
+            delta = {"type": "response.output_text.delta", **self._written.place, "delta": text, "logprobs": given}
+            yield self._numbered(delta)
+
+    def passed(self, item: Any) -> Iterator[Json]:
+        """The event, with what was shown in place of what upstream said."""
+        shown = self._written.follow(dict(item))
+        if shown is not None:
+            yield self._numbered(shown)
+
+    def end(self, verdict: Json | None, *, blocked: bool) -> Iterator[Json]:
+        """Closes what is open, and ends with the whole response."""
+        yield from map(self._numbered, self._written.close("incomplete" if blocked else "completed"))
+        if blocked or self._last is None:
+            response = {**self._response, "output": self._written.output, "usage": None, **_FILTERED}
+            event: Json = {"type": "response.incomplete"}
+        else:
+            output = self._written.shown(self._response.get("output"))
+            response, event = {**self._response, "output": output or self._written.output}, self._last
+        if isinstance(response.get("output_text"), str):
+            response["output_text"] = "".join(text_of(item.get("content")) for item in _messages(response))
+        if verdict is not None:
+            response[FIELD] = verdict
+        yield self._numbered({**event, "response": response})
+
+    def error(self, problem: Problem) -> Json:
+        """An `error` event."""
+        return self._numbered({"type": "error", "code": problem.code, "message": str(problem), "param": None})
+
+    def closing(self) -> bytes:
+        """Nothing: the last event says that it is the last."""
+        return b""
+
+    def _numbered(self, event: Json) -> Json:
+        number, self._number = self._number, self._number + 1
+        return {**event, "sequence_number": number}
+
+
+class _Written:
+    """What the caller has seen: the open part, and the text shown of every part."""
+
+    def __init__(self) -> None:
+        self.logprobs = Kept()
+        self.output: list[Json] = []
+        self._texts: dict[tuple[Any, Any], str] = {}
+        self._item: Json | None = None
+        self._index: Any = 0
+        self._next = 0
+        self._place: Json = {}
+        self._joined = False
+        self.is_open = False
+
+    @property
+    def place(self) -> Json:
+        """Where the open part is."""
+        return dict(self._place)
+
+    def add(self, text: str) -> str:
+        """Notes a text of the open part; returns it without the line break that only joins parts."""
+        if self._joined and text.startswith("\n"):
+            text = text[1:]
+        self._joined = False
+        key = self._key(self._place)
+        self._texts[key] = self._texts.get(key, "") + text
+        return text
+
+    def open(self) -> Iterator[Json]:
+        """An empty part, in a message of its own unless one is open."""
+        if self._item is None:
+            made = {"type": "message", "id": f"msg_guard_{self._next}", "role": "assistant", "status": "in_progress"}
+            item = {**made, "content": []}
+            yield self.follow({"type": "response.output_item.added", "output_index": self._next, "item": item}) or item
+        place = {"item_id": (self._item or {}).get("id"), "output_index": self._index, "content_index": 0}
+        part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
+        event = {"type": "response.content_part.added", **place, "part": part}
+        yield self.follow(event) or event
+
+    def close(self, status: str) -> Iterator[Json]:
+        """Completes the part and the message that are open; complete ones are left alone."""
+        if not self.is_open or self._item is None:
+            return
+        text = self._texts.get(self._key(self._place), "")
+        part = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+        yield {"type": "response.output_text.done", **self._place, "text": text, "logprobs": []}
+        yield {"type": "response.content_part.done", **self._place, "part": part}
+        item = {**self._item, "status": status, "content": [part]}
+        self.output.append(item)
+        yield {"type": "response.output_item.done", "output_index": self._place["output_index"], "item": item}
+        self.is_open, self._item = False, None
+
+    def follow(self, event: Json) -> Json | None:
+        """The event as the caller may see it."""
+        kind, part, item = event.get("type"), event.get("part"), event.get("item")
+        if kind == "response.output_text.annotation.added" and not self.logprobs.faithful:
+            return None  # its place in the text is another one now
+        if kind == "response.content_part.added" and is_text(part):
+            self._place = {key: event.get(key) for key in ("item_id", "output_index", "content_index")}
+            self._joined, self.is_open = bool(self._texts), True
+            self._texts[self._key(event)] = ""
+        elif kind == "response.output_text.done":
+            self.is_open = False
+            event["text"] = self._texts.get(self._key(event), "")
+            event["logprobs"] = event.get("logprobs", []) if self.logprobs.faithful else []
+        elif kind == "response.output_item.added" and isinstance(item, dict):
+            self._index = event.get("output_index", self._next)
+            self._next = max(self._next, self._index + 1) if isinstance(self._index, int) else self._next
+            self._item = item if item.get("type") == "message" else self._item
+        if is_text(part):
+            event["part"] = self._part(part, self._key(event))
+        if isinstance(item, dict):
+            event["item"] = self._shown_item(item, event.get("output_index"))
+            if kind == "response.output_item.done":
+                self.output.append(event["item"])
+                self._item = None if item.get("type") == "message" else self._item
+        return event
+
+    def shown(self, output: object) -> list[Any]:
+        """A whole output with what was shown in place of what upstream said."""
+        items = output if isinstance(output, list) else []
+        return [self._shown_item(item, index) if isinstance(item, dict) else item for index, item in enumerate(items)]
+
+    def _shown_item(self, item: Json, output_index: Any) -> Json:
+        if item.get("type") != "message" or not isinstance(item.get("content"), list):
+            return item
+        content = [
+            self._part(part, (output_index, index)) if is_text(part) else part
+            for index, part in enumerate(item["content"])
+        ]
+        return {**item, "content": content}
+
+    def _part(self, part: Any, key: tuple[Any, Any]) -> Json:
+        text = self._texts.get(key, "")
+        return (
+            {**part, "text": text}
+            if part["text"] == text
+            else {**part, "text": text, "annotations": [], "logprobs": []}
+        )
+
+    def _key(self, place: Json) -> tuple[Any, Any]:
+        return place.get("output_index"), place.get("content_index")
+
+
+def _messages(answer: Json) -> list[Json]:
+    output = answer.get("output")
+    if not isinstance(output, list):
+        raise ValueError("the response has no output")
+    return [item for item in output if isinstance(item, dict) and item.get("type") == "message"]
+
+
+def _acts(item: object) -> bool:
+    return isinstance(item, dict) and item.get("type") in BINDING
+
+
+def _without_output(event: Json) -> Json:
+    response = event.get("response")
+    return {**event, "response": {**response, "output": []}} if isinstance(response, dict) else event

@@ -1,0 +1,177 @@
+"""The guarded endpoint: one pool of connections, no redirects, no cookies of its own, nothing secret in an error."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from urllib.parse import urlsplit
+
+import anyio
+import httpx2
+
+from vista_guard.integrations.openai_api import Json
+from vista_guard.proxy.http import metrics
+from vista_guard.proxy.settings import ProxySettings
+
+logger = logging.getLogger("vista_guard.proxy")
+
+HOP_BY_HOP = frozenset(
+    {
+        "connection",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+OUR_PREFIX = "x-vista-guard-"
+"""Headers with it are the proxy's own: upstream neither sees nor sets them."""
+
+_NOT_SENT = HOP_BY_HOP | {"host", "content-length", "accept-encoding", "expect"}
+# Bodies leave decoded; `alt-svc` would send the client around the proxy; the server writes its own date and name.
+_NOT_RETURNED = HOP_BY_HOP | {"content-length", "content-encoding", "alt-svc", "date", "server"}
+_KEYS = frozenset({"authorization", "api-key", "x-api-key"})
+_CLOSING_SECONDS = 5.0
+_KEPT_SECONDS = 3.0
+"""Model servers on uvicorn close a connection that was idle for 5 s. A request that is just being sent would be lost with it."""
+
+Headers = list[tuple[str, str]]
+
+Ask = Callable[[Json], Awaitable[httpx2.Response]]
+"""Sends a body to upstream; the answer's body is unread."""
+
+
+class Problem(Exception):
+    """What the caller is told when there is no answer: an HTTP status, a code, and nothing about the inside."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+
+
+class Upstream:
+    """Asks the guarded endpoint. Belongs to one event loop; `aclose` at its end."""
+
+    def __init__(self, settings: ProxySettings) -> None:
+        self._settings = settings
+        self._base = base_url(settings.upstream)
+        self._client = httpx2.AsyncClient(
+            follow_redirects=False,
+            # One pool serves everybody: a cookie that one caller was given must not go out with another's request.
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=200, keepalive_expiry=_KEPT_SECONDS),
+            timeout=httpx2.Timeout(settings.request_timeout_s, connect=settings.connect_timeout_s),
+        )
+
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        query: str,
+        headers: Iterable[tuple[str, str]],
+        body: bytes,
+    ) -> httpx2.Response:
+        """The answer with its body unread; close it with `close`.
+
+        Args:
+            method: of the request.
+            path: below the base URL, quoted.
+            query: without the question mark.
+            headers: the caller's.
+            body: of the request.
+
+        Raises:
+            Problem: upstream cannot be reached, is too slow, or redirects.
+        """
+        url = f"{self._base}/{path}" + (f"?{query}" if query else "")
+        try:
+            request = self._client.build_request(method, url, headers=self._sent(headers), content=body or None)
+            response = await self._client.send(request, stream=True)
+        except (httpx2.HTTPError, httpx2.InvalidURL) as exc:
+            raise problem(exc) from None  # the cause carries the request, and with it the key
+        if response.has_redirect_location:
+            await close(response)
+            raise Problem(502, "upstream_redirect", "upstream redirects to another address, which is not followed")
+        return response
+
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        await self._client.aclose()
+
+    def _sent(self, headers: Iterable[tuple[str, str]]) -> Headers:
+        key = self._settings.upstream_key
+        dropped = _NOT_SENT | {self._settings.conversation_header} | (_KEYS if key else frozenset())
+        kept = passed_on(headers, dropped)
+        return [*kept, ("authorization", f"Bearer {key.get_secret_value()}")] if key else kept
+
+
+def base_url(upstream: str) -> str:
+    """Where routes start. A bare host is completed by `/v1`, as the API has it."""
+    url = upstream.rstrip("/")
+    return url if urlsplit(url).path else f"{url}/v1"
+
+
+def returned(response: httpx2.Response) -> Headers:
+    """Upstream's headers, as far as they go to the caller."""
+    return passed_on(response.headers.multi_items(), _NOT_RETURNED)
+
+
+def passed_on(headers: Iterable[tuple[str, str]], dropped: frozenset[str]) -> Headers:
+    """The headers without `dropped`, the proxy's own, and those that `Connection` names."""
+    items = [(name.lower(), value) for name, value in headers]
+    named = {part.strip().lower() for name, value in items if name == "connection" for part in value.split(",")}
+    return [
+        (name, value)
+        for name, value in items
+        if name not in dropped and name not in named and not name.startswith(OUR_PREFIX)
+    ]
+
+
+def is_stream(headers: Mapping[str, str]) -> bool:
+    """Whether a body comes as server-sent events."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower() == "text/event-stream"
+
+
+def problem(exc: Exception, *, inside_stream: bool = False) -> Problem:
+    """What a failed call tells the caller; the log learns the kind of failure, never a URL or a key."""
+    logger.warning("upstream failed: %s", type(exc).__name__)
+    if isinstance(exc, httpx2.TimeoutException):
+        metrics.upstream_error("timeout")
+        return Problem(504, "upstream_timeout", "upstream did not answer in time")
+    if isinstance(exc, httpx2.ConnectError | httpx2.InvalidURL | httpx2.UnsupportedProtocol):
+        metrics.upstream_error("connect")
+        return Problem(502, "upstream_unreachable", "upstream cannot be reached")
+    metrics.upstream_error("stream" if inside_stream else "connect")
+    return Problem(502, "upstream_broken", "upstream broke off its answer")
+
+
+async def close(response: httpx2.Response) -> None:
+    """Closes an answer, also in a task that is being cancelled: the endpoint must learn that nobody listens."""
+    with anyio.move_on_after(_CLOSING_SECONDS, shield=True):
+        await response.aclose()
+
+
+async def opened(ask: Ask, sent: Json, seconds: float) -> httpx2.Response:
+    """The beginning of an answer.
+
+    Raises:
+        Problem: upstream does not answer in time, or with an error.
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            response = await ask(sent)
+    except TimeoutError:
+        metrics.upstream_error("timeout")
+        raise Problem(504, "upstream_timeout", "upstream did not answer in time") from None
+    if not response.is_success:
+        metrics.upstream_error("status")
+        await close(response)
+        raise Problem(502, "upstream_status", f"upstream answered with status {response.status_code}")
+    return response

@@ -1,0 +1,310 @@
+"""A request on its way: read, sent to upstream, judged, delivered. Everything that is not judged passes through."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Coroutine, Mapping
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+from starlette.responses import Response
+
+from vista_guard.errors import InputError
+from vista_guard.integrations.openai_api import Json
+from vista_guard.proxy import verdict
+from vista_guard.proxy.access.identity import Conversations
+from vista_guard.proxy.again import judge_again
+from vista_guard.proxy.dialects.chat import Chat
+from vista_guard.proxy.dialects.protocol import FIELD, Dialect
+from vista_guard.proxy.dialects.responses import Responses
+from vista_guard.proxy.exchange import Exchange
+from vista_guard.proxy.http import metrics
+from vista_guard.proxy.http.paths import judged, read_path, unjudged_text
+from vista_guard.proxy.http.upstream import (
+    Ask,
+    Headers,
+    Problem,
+    Upstream,
+    close,
+    is_stream,
+    opened,
+    problem,
+    returned,
+)
+from vista_guard.proxy.streams import Judging, Relayed
+from vista_guard.stream.source import joined
+from vista_guard.types import Conversation, Role, Turn, TurnReport
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from vista_guard.guard import Guard
+    from vista_guard.proxy.settings import ProxySettings
+
+DIALECTS: Mapping[str, Dialect] = {"chat": Chat(), "responses": Responses()}
+
+_CLIENT_CLOSED = 499
+
+
+class Proxy:
+    """Answers for upstream. `upstream` belongs to the loop that serves."""
+
+    def __init__(self, guard: Guard, settings: ProxySettings, upstream: Upstream) -> None:
+        self._settings = settings
+        self._upstream = upstream
+        self._conversations = Conversations(guard, settings)
+
+    async def answer(self, request: Request) -> Response:
+        """The response to any request.
+
+        Raises:
+            Problem: there is none, and what the caller is told instead.
+            InputError: a request that cannot be read.
+        """
+        path = read_path(_raw_path(request))
+        api = judged(path) if request.method == "POST" else None
+        if api is None:
+            return await self._pass(request, path)
+        body = _read_json(await request.body())
+        asked = DIALECTS[api].read(body, self._settings.context_patterns)
+        if self._settings.off:
+            return await _unless_gone(request, self._unjudged(request, path, asked.sent))
+        tenant: str = getattr(request.state, "tenant", "default")
+        identity = await self._conversations.identify(tenant, request.headers, body, self._settings.conversation_header)
+        exchange = Exchange(DIALECTS[api], asked, identity, self._conversations, self._settings)
+        exchange.check_limits()
+        return await _unless_gone(request, self._exchange(request, path, exchange))
+
+    async def _exchange(self, request: Request, path: str, exchange: Exchange) -> Response:
+        asked = exchange.asked
+
+        async def ask(sent: Json) -> httpx2.Response:
+            return await self._ask(request, path, _write_json(sent))
+
+        response = await ask(asked.sent)
+        if is_stream(response.headers) and response.is_success and not asked.structured:
+            return Judging(exchange, response, ask)
+        if asked.structured and response.is_success:
+            return Relayed(response)
+        try:
+            body = await _whole(response, self._settings.request_timeout_s)
+        finally:
+            await close(response)
+        if not response.is_success:
+            return _failure(response, body)
+        return await self._judge(exchange, response, _answer(body), ask)
+
+    async def _judge(self, exchange: Exchange, response: httpx2.Response, answer: Json, ask: Ask) -> Response:
+        dialect, headers = exchange.dialect, returned(response)
+        try:
+            texts = dialect.texts(answer)
+        except ValueError:
+            raise Problem(502, "upstream_unreadable", "upstream's answer cannot be read") from None
+        reports = []
+        if len(texts) == 1 and texts[0].strip() and exchange.may_ask_again:
+            answer, report = await self._judge_again(exchange, answer, ask)
+            reports = [report]
+        else:
+            reports = [
+                await self._judge_text(exchange, answer, choice, text, alone=len(texts) == 1)
+                for choice, text in enumerate(texts)
+                if text.strip()
+            ]
+        if reports:
+            # Several choices are one answer: what is told of it is the worst.
+            worst = min(
+                reports, key=lambda report: (not report.blocked, report.score if report.score is not None else 1.0)
+            )
+            answer[FIELD] = verdict.field(worst, exchange.identity)
+            headers += verdict.headers(worst)
+        return _respond(
+            json.dumps(answer).encode(), response, [*headers, *verdict.conversation_header(exchange.identity)]
+        )
+
+    async def _judge_again(self, exchange: Exchange, answer: Json, ask: Ask) -> tuple[Json, TurnReport]:
+        """As `_judge_text`, of the only text of an answer that may be asked for again."""
+        dialect, seconds, started = exchange.dialect, self._settings.request_timeout_s, perf_counter()
+        waited = 0.0
+
+        async def ask_whole(sent: Json) -> Json:
+            nonlocal waited
+            asked = perf_counter()
+            judging.reschedule(None)  # upstream has its own time
+            try:
+                response = await opened(ask, sent, seconds)
+                try:
+                    return _answer(await _whole(response, seconds))
+                finally:
+                    await close(response)
+            finally:
+                waited += perf_counter() - asked
+                judging.reschedule(asyncio.get_running_loop().time() + seconds)
+
+        try:
+            async with asyncio.timeout(seconds) as judging:
+                answer, report = await judge_again(exchange, answer, ask_whole)
+        except TimeoutError:
+            raise Problem(504, "guard_timeout", "the guard did not judge the answer in time") from None
+        except InputError:
+            report = await self._judge_text(exchange, answer, 0, dialect.texts(answer)[0], alone=True)
+            return answer, report
+        metrics.observe_turn(report, perf_counter() - started - waited, "turn")
+        text = dialect.texts(answer)[0]
+        if text.strip() and (report.response != text or report.blocked):
+            dialect.deliver(answer, 0, report.response, blocked=report.blocked)
+        await exchange.delivered(report, dialect.response_id(answer))
+        return answer, report
+
+    async def _judge_text(self, exchange: Exchange, answer: Json, choice: int, text: str, *, alone: bool) -> TurnReport:
+        dialect, started = exchange.dialect, perf_counter()
+        # Which of several choices the caller takes is not known: none becomes knowledge before it comes back as history.
+        name = exchange.identity.stored if alone else None
+        documents = joined(exchange.asked.grounds(), dialect.documents(answer))
+        turn = Turn(role=Role.ASSISTANT, text=text, documents=documents)
+        past = exchange.asked.conversation(name)
+        conversation = past.model_copy(update={"turns": (*past.turns, turn)})
+        try:
+            async with asyncio.timeout(self._settings.request_timeout_s):
+                report = await _report(exchange.guard, conversation)
+        except TimeoutError:
+            raise Problem(504, "guard_timeout", "the guard did not judge the answer in time") from None
+        metrics.observe_turn(report, perf_counter() - started, "turn")
+        if report.response != text or report.blocked:
+            dialect.deliver(answer, choice, report.response, blocked=report.blocked)
+        await exchange.delivered(report, dialect.response_id(answer), alone=alone)
+        return report
+
+    async def _pass(self, request: Request, path: str) -> Response:
+        if unjudged_text(request.method, path):
+            raise Problem(
+                403,
+                "not_judged",
+                "this path gives out a model's words, and the guard judges only chat/completions and responses: use one of these",
+            )
+        return await _unless_gone(request, self._relay(request, path, await request.body()))
+
+    async def _relay(self, request: Request, path: str, body: bytes) -> Response:
+        return Relayed(await self._ask(request, path, body))
+
+    async def _unjudged(self, request: Request, path: str, sent: Json) -> Response:
+        """The proxy is switched off, and the answer says so. What is meant for the guard still goes no further."""
+        response = await self._ask(request, path, _write_json(sent))
+        return Relayed(response, [*returned(response), verdict.OFF])
+
+    async def _ask(self, request: Request, path: str, body: bytes) -> httpx2.Response:
+        return await self._upstream.ask(request.method, path, request.url.query, request.headers.items(), body)
+
+
+async def _report(guard: Guard, conversation: Conversation) -> TurnReport:
+    *past, turn = conversation.turns
+    try:
+        return await guard.acheck(conversation)
+    except InputError:
+        # The request was within limits, so it is the answer that is not. That is for the policy to decide, as in a stream,
+        # and no fault of the caller's.
+        before = conversation.model_copy(update={"turns": tuple(past)})
+        pieces = [piece async for piece in guard.gated(before, _once(turn.text), documents=turn.documents)]
+        report = pieces[-1]
+        if not isinstance(report, TurnReport):
+            raise AssertionError("a gated stream ends with its report") from None
+        return report
+
+
+async def _once(text: str) -> AsyncIterator[str]:
+    yield text
+
+
+async def _unless_gone(request: Request, work: Coroutine[Any, Any, Response]) -> Response:
+    """Awaits the work, or cancels it when the caller goes away."""
+    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_gone(request))
+    try:
+        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        return working.result() if working.done() else Response(status_code=_CLIENT_CLOSED)
+    finally:
+        for task in (working, leaving):
+            task.cancel()
+        await asyncio.gather(working, leaving, return_exceptions=True)
+
+
+async def _gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def _raw_path(request: Request) -> str:
+    raw: bytes | None = request.scope.get("raw_path")
+    return raw.decode("ascii", "replace") if raw else str(request.scope["path"])
+
+
+def _read_json(body: bytes) -> Json:
+    try:
+        content = json.loads(body, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        raise InputError("the request's body is not JSON; send the API's request as a JSON object") from None
+    if not isinstance(content, dict):
+        raise InputError("the request's body is not a JSON object")
+    if rb"\u" in body:
+        _refuse_half_characters(content)
+    return content
+
+
+def _refuse_half_characters(content: Json) -> None:
+    try:
+        json.dumps(content, ensure_ascii=False).encode()
+    except (UnicodeEncodeError, RecursionError):
+        raise InputError("the request's body holds half a surrogate pair; decode the text anew") from None
+
+
+def _write_json(content: Json) -> bytes:
+    # What was read is written anew, so that upstream reads the very request that was judged: a key that stands there twice
+    # means different things to different readers.
+    try:
+        return json.dumps(content, allow_nan=False).encode()
+    except (ValueError, RecursionError):
+        raise InputError("the request's body holds a number or a depth that JSON cannot hold") from None
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(name)
+
+
+def _answer(body: bytes) -> Json:
+    try:
+        content = json.loads(body)
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict):
+        raise Problem(502, "upstream_unreadable", "upstream's answer is not a JSON object")
+    return content
+
+
+async def _whole(response: httpx2.Response, seconds: float) -> bytes:
+    try:
+        async with asyncio.timeout(seconds):
+            return await response.aread()
+    except TimeoutError:
+        metrics.upstream_error("timeout")
+        raise Problem(504, "upstream_timeout", "upstream did not answer in time") from None
+    except httpx2.HTTPError as exc:
+        raise problem(exc) from None
+
+
+def _failure(response: httpx2.Response, body: bytes) -> Response:
+    """Upstream's own error; a gateway's page is not passed on, it tells about the inside."""
+    metrics.upstream_error("status")
+    try:
+        readable = isinstance(json.loads(body), dict)
+    except (ValueError, RecursionError):
+        readable = False
+    if not readable:
+        told = {"message": f"upstream answered with status {response.status_code}", "type": "upstream_error"}
+        body = json.dumps({"error": {**told, "param": None, "code": "upstream_status"}}).encode()
+    return _respond(body, response, returned(response))
+
+
+def _respond(body: bytes, response: httpx2.Response, headers: Headers) -> Response:
+    answer = Response(body, response.status_code, media_type="application/json")
+    answer.raw_headers += [(name.encode(), value.encode()) for name, value in headers if name != "content-type"]
+    return answer

@@ -1,0 +1,225 @@
+"""How the proxy is set up: arguments over environment over the table `proxy` of the settings file over defaults."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from ipaddress import ip_address, ip_network
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import (
+    BaseSettings,
+    InitSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+    YamlConfigSettingsSource,
+)
+
+from vista_guard.errors import ConfigError
+from vista_guard.settings.sources import config_file
+
+ANONYMOUS = "default"
+"""The tenant of everybody, where no keys are set."""
+
+TENANT = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+KEY_HASH = re.compile(r"sha256:[0-9a-f]{64}")
+
+Seconds = Annotated[float, Field(gt=0)]
+Count = Annotated[int, Field(gt=0)]
+
+
+class ProxySettings(BaseModel):
+    """All that can be configured of the proxy. Unknown names are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    upstream: str
+    """Base URL of the guarded endpoint, as its clients had it: `https://api.openai.com/v1`."""
+    gate: Literal["none", "sentence", "turn"] = "sentence"
+    """What of a stream is held back until it was judged."""
+    off: bool = False
+    """For emergencies: what upstream says passes unjudged. Keys, limits, timeouts and path rules still hold."""
+    host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 8080
+    """0 takes any free port."""
+    connect_timeout_s: Seconds = 10.0
+    request_timeout_s: Seconds = 600.0
+    """Longest that upstream may take for an answer that is not streamed, and the guard for a check."""
+    stream_idle_timeout_s: Seconds = 60.0
+    """Longest silence of upstream inside a stream."""
+    body_timeout_s: Seconds = 30.0
+    """Longest that a client may take to send its request."""
+    shutdown_timeout_s: Count = 60
+    """Longest that open streams are waited for when the server is stopped."""
+    max_body_bytes: Count = 20_000_000
+    """Larger requests get a 413."""
+    streams_per_client: Count = 256
+    """Requests of one client, streams above all, that one process answers at once; a further one gets a 429. A client is a
+    key, or an address where no keys are set."""
+    max_connections: Count = 2048
+    """Connections that one process has open at once; a further one gets a 503."""
+    upstream_key: SecretStr | None = None
+    """The key sent to upstream; the client's own `Authorization` when not given."""
+    keys: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
+    """Hashes of API keys by tenant, as `vista-guard serve --new-key TENANT` prints them. Without any, everybody may call."""
+    shared_documents: bool = False
+    """Whether several tenants also retrieve the documents that were added for none of them."""
+    open_metrics: bool = False
+    """Whether `/metrics` may be read without a key where keys are set."""
+    context_patterns: tuple[str, ...] = ("<context>(.*?)</context>", "<documents>(.*?)</documents>")
+    """Regular expressions with one group, `.` matching newlines too: what the group matches in a system or user message is a
+    document."""
+    conversation_header: str = "x-conversation-id"
+    """The request header that names the conversation."""
+    trusted_proxies: tuple[str, ...] = ()
+    """Addresses and networks whose `X-Forwarded-For` tells the client's address; nobody's when not given."""
+
+    @field_validator("upstream")
+    @classmethod
+    def _is_base_url(cls, value: str) -> str:
+        try:
+            parts = urlsplit(value)
+            _ = parts.port
+        except ValueError as exc:
+            raise ValueError(f"the upstream URL cannot be read: {exc}") from exc
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("the upstream URL must look like https://api.example.com/v1")
+        if parts.username or parts.password:
+            raise ValueError("the upstream URL holds a user name or password; set upstream_key instead")
+        if parts.query or parts.fragment:
+            raise ValueError("the upstream URL has a query or fragment; give the base URL only")
+        return value.rstrip("/")
+
+    @field_validator("keys")
+    @classmethod
+    def _are_hashes(cls, value: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
+        owners: dict[str, str] = {}
+        for tenant, hashes in value.items():
+            check_tenant(tenant)
+            if not hashes:
+                raise ValueError(f"tenant {tenant!r} has no key; remove it, or give it one")
+            for hashed in hashes:
+                if not KEY_HASH.fullmatch(hashed):  # what stands there may be the key itself: it is not shown
+                    raise ValueError(
+                        f"a key of tenant {tenant!r} is not a hash (sha256: and 64 hex digits); "
+                        f"make one with vista-guard serve --new-key {tenant}"
+                    )
+                if owners.setdefault(hashed, tenant) != tenant:
+                    raise ValueError(f"the tenants {owners[hashed]!r} and {tenant!r} have the same key; make another")
+        return value
+
+    @field_validator("context_patterns")
+    @classmethod
+    def _are_patterns(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for pattern in value:
+            try:
+                groups = re.compile(pattern).groups
+            except re.error as exc:
+                raise ValueError(f"{pattern!r} is not a regular expression: {exc}") from exc
+            if groups != 1:
+                raise ValueError(f"{pattern!r} has {groups} groups; put exactly one around the document's text")
+        return value
+
+    @field_validator("conversation_header")
+    @classmethod
+    def _is_header(cls, value: str) -> str:
+        if not re.fullmatch(r"[A-Za-z0-9-]+", value):
+            raise ValueError(f"{value!r} is not the name of a header")
+        return value.lower()
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _are_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for address in value:
+            try:
+                ip_network(address)
+            except ValueError as exc:
+                raise ValueError(f"{address!r} is not an address or a network: {exc}") from exc
+        return value
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine can connect."""
+        return is_loopback(self.host.strip("[]"))
+
+    @classmethod
+    def load(cls, **arguments: Any) -> ProxySettings:
+        """Reads every source: `VISTA_GUARD_PROXY__UPSTREAM=…` in the environment, `[proxy]` in the settings file.
+
+        Raises:
+            ConfigError: a file that cannot be read, an unknown name, or a value that makes no sense. No value of a key is shown.
+        """
+        try:
+            return _Loaded(**arguments)
+        except ValidationError as exc:
+            raise ConfigError(_problem(exc)) from None  # the cause would show what was given, keys included
+        except (OSError, ValueError) as exc:
+            file = config_file()
+            where = "environment" if file is None else f"environment or the settings file {file}"
+            raise ConfigError(f"the proxy's settings in the {where} cannot be read: {exc}") from exc
+
+
+class _Loaded(ProxySettings, BaseSettings):
+    model_config = SettingsConfigDict(
+        env_prefix="VISTA_GUARD_PROXY__",
+        env_nested_delimiter="__",
+        extra="forbid",
+        frozen=True,
+        hide_input_in_errors=True,
+    )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003  # signature given by pydantic-settings
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        file = config_file()
+        if file is None:
+            return init_settings, env_settings
+        reader = TomlConfigSettingsSource if file.suffix == ".toml" else YamlConfigSettingsSource
+        table = reader(settings_cls, file)().get("proxy") or {}
+        if not isinstance(table, dict):
+            raise ValueError(f"proxy is {type(table).__name__}; expected a table")
+        return init_settings, env_settings, InitSettingsSource(settings_cls, table)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether the name or address can only mean this machine."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def check_tenant(name: str) -> str:
+    """The name, when a tenant can have it.
+
+    Raises:
+        ValueError: it cannot.
+    """
+    if not TENANT.fullmatch(name):
+        raise ValueError(f"{name!r} cannot be a tenant's name: it takes 1 to 63 of a-z, 0-9, - and _, no - or _ first")
+    if name == ANONYMOUS:
+        raise ValueError(f"{name!r} cannot be a tenant's name: what was said before there were keys is kept under it")
+    return name
+
+
+def _problem(exc: ValidationError) -> str:
+    first = exc.errors()[0]
+    name = ".".join(("proxy", *map(str, first["loc"])))
+    if first["type"] == "extra_forbidden":
+        return f"there is no setting {name!r}; the proxy's settings are {', '.join(ProxySettings.model_fields)}"
+    if first["type"] == "missing":
+        return (
+            f"setting {name} is missing; give --upstream URL, set VISTA_GUARD_PROXY__UPSTREAM, or put it into [proxy]"
+        )
+    return f"setting {name}: {first['msg'].removeprefix('Value error, ')}"

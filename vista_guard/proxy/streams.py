@@ -1,0 +1,182 @@
+"""A stream on its way from upstream to the caller, through the gate."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
+from contextlib import aclosing
+from time import perf_counter
+from typing import TYPE_CHECKING, cast
+
+import httpx2
+from starlette.responses import StreamingResponse
+
+from vista_guard.errors import VistaGuardError
+from vista_guard.integrations.openai_api import Json
+from vista_guard.proxy import verdict
+from vista_guard.proxy.dialects.protocol import Ended, EventStream
+from vista_guard.proxy.exchange import Exchange
+from vista_guard.proxy.http import metrics
+from vista_guard.proxy.http.sse import events, frame
+from vista_guard.proxy.http.upstream import Ask, Problem, close, is_stream, opened, problem, returned
+from vista_guard.stream.gates import Again, Delta, Passed
+from vista_guard.stream.opening import Opening
+from vista_guard.types import TurnReport
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+
+logger = logging.getLogger("vista_guard.proxy")
+
+_END = object()
+
+
+class Relayed(StreamingResponse):
+    """Upstream's answer as it comes, unread."""
+
+    def __init__(self, response: httpx2.Response, headers: Iterable[tuple[str, str]] | None = None) -> None:
+        super().__init__(self._chunks(), response.status_code)
+        self._response = response
+        told = returned(response) if headers is None else headers
+        self.raw_headers = [(name.encode(), value.encode()) for name, value in told]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # A caller who goes away before the first byte leaves an iterator that never ran, and that closes nothing.
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            await close(self._response)
+
+    async def _chunks(self) -> AsyncIterator[bytes]:
+        async for chunk in self._response.aiter_bytes():
+            yield chunk
+
+
+class Judging(Relayed):
+    """Upstream's stream, of which nothing is shown before the gate released it."""
+
+    def __init__(self, exchange: Exchange, response: httpx2.Response, ask: Ask) -> None:
+        headers = [(name, value) for name, value in returned(response) if name != "content-type"]
+        told = verdict.conversation_header(exchange.identity)
+        super().__init__(response, [*headers, *told, ("content-type", "text/event-stream; charset=utf-8")])
+        self._exchange = exchange
+        self._ask = ask
+        self._stream = exchange.dialect.stream()
+        self._waited = 0.0
+
+    async def _chunks(self) -> AsyncIterator[bytes]:
+        try:
+            async with aclosing(self._events()) as shown:
+                async for event in shown:
+                    yield frame(event)
+        except Ended as ended:
+            metrics.upstream_error("stream")
+            yield frame(ended.event)
+        except Problem as exc:
+            yield frame(self._stream.error(exc))
+        except VistaGuardError as exc:
+            logger.error("a stream could not be judged: %s", exc)
+            yield frame(self._stream.error(Problem(503, "guard_unavailable", "the guard cannot judge this answer")))
+        else:
+            yield self._stream.closing()
+
+    async def _events(self) -> AsyncGenerator[Json, None]:
+        """What goes before the first text passes at once, unless all may be asked for again; without any text there is nothing
+        to judge."""
+        again = self._again if self._exchange.may_ask_again else None
+        async with aclosing(self._parts(self._response, self._stream)) as parts:
+            opening = Opening(parts, hold=again is not None)
+            async with aclosing(opening.passed()) as passing:
+                async for passed in passing:
+                    for event in self._written(passed):
+                        yield event
+            if opening.spoken:
+                async with aclosing(self._judged(opening.rest(), again if opening.hold else None)) as judged:
+                    async for event in judged:
+                        yield event
+                return
+        for event in self._stream.end(None, blocked=False):
+            yield event
+
+    async def _judged(self, parts: AsyncGenerator[Delta, None], again: Again | None) -> AsyncGenerator[Json, None]:
+        exchange, started = self._exchange, perf_counter()
+        waited = self._waited
+        gated = exchange.guard.gated(
+            exchange.asked.conversation(exchange.identity.stored),
+            parts,
+            gate=exchange.settings.gate,
+            documents=exchange.asked.grounds(),
+            again=again,
+        )
+        async with aclosing(gated):
+            async for item in gated:
+                if not isinstance(item, TurnReport):
+                    for event in self._written(item):
+                        yield event
+                    continue
+                spent = perf_counter() - started - (self._waited - waited)
+                metrics.observe_turn(item, max(spent, 0.0), exchange.settings.gate)
+                await exchange.delivered(item, self._stream.response_id)
+                field = verdict.field(item, exchange.identity)
+                for event in self._stream.end(field, blocked=item.blocked):
+                    yield event
+
+    def _written(self, item: str | Passed) -> Iterator[Json]:
+        return self._stream.text(item) if isinstance(item, str) else self._stream.passed(item.item)
+
+    async def _again(self, draft: str, note: str) -> AsyncGenerator[Delta, None]:
+        """Another answer of upstream's, which takes the stream's place once it speaks."""
+        exchange, asked = self._exchange, perf_counter()
+        seconds = exchange.settings.request_timeout_s
+        response = await opened(self._ask, exchange.asked_again(draft, note), seconds)
+        self._waited += perf_counter() - asked
+        following = exchange.dialect.stream(self._stream.usage)
+        async with aclosing(self._parts(response, following)) as parts:
+            async for part in parts:
+                if isinstance(part, str) and part.strip():
+                    self._stream = following
+                yield part
+        if following.finished:
+            self._stream = following
+
+    async def _parts(self, response: httpx2.Response, stream: EventStream) -> AsyncGenerator[Delta, None]:
+        """Upstream's text and what is not text."""
+        done = False
+        try:
+            if not is_stream(response.headers):
+                raise Problem(502, "upstream_unreadable", "upstream's answer is no stream")
+            async with aclosing(self._upstream_events(response)) as received:
+                async for event in received:
+                    if event is None:
+                        done = True
+                        break
+                    for part in stream.read(event):
+                        yield part
+            if not done and not stream.finished:
+                metrics.upstream_error("stream")
+                raise Problem(502, "upstream_broken", "upstream broke off its answer")
+        finally:
+            await close(response)
+
+    async def _upstream_events(self, response: httpx2.Response) -> AsyncGenerator[Json | None, None]:
+        settings = self._exchange.settings
+        received = events(response, most=settings.max_body_bytes)
+        try:
+            while True:
+                asked = perf_counter()
+                async with asyncio.timeout(settings.stream_idle_timeout_s):
+                    event = await anext(received, _END)
+                self._waited += perf_counter() - asked
+                if event is _END:
+                    return
+                yield cast("Json | None", event)
+        except TimeoutError:
+            metrics.upstream_error("timeout")
+            raise Problem(504, "upstream_timeout", "upstream fell silent in the middle of its answer") from None
+        except httpx2.HTTPError as exc:
+            raise problem(exc, inside_stream=True) from None
+        except (ValueError, RecursionError):
+            metrics.upstream_error("stream")
+            raise Problem(502, "upstream_unreadable", "upstream's stream cannot be read") from None

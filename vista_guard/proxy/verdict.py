@@ -1,0 +1,58 @@
+"""What a caller is told about a judged turn: headers and the `vista_guard` field. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from vista_guard.proxy.access.identity import Identity
+from vista_guard.types import Action, Finding, Outcome, TurnReport
+
+OFF = ("x-vista-guard-decision", "OFF")
+"""Told in place of a decision where the proxy is switched off. No report ever has it."""
+_DELIVERED = (Action.ALLOW, Action.FLAG)
+
+
+def headers(report: TurnReport) -> list[tuple[str, str]]:
+    """The decision, and the score when there is one."""
+    told = [("x-vista-guard-decision", report.decision.action.value)]
+    return told if report.score is None else [*told, ("x-vista-guard-score", f"{report.score:.4f}")]
+
+
+def conversation_header(identity: Identity) -> list[tuple[str, str]]:
+    """The conversation's name, when it has one that a header can hold."""
+    if identity.name is None or not identity.name.isascii():
+        return []
+    return [("x-vista-guard-conversation", identity.name)]
+
+
+def field(report: TurnReport, identity: Identity) -> dict[str, Any]:
+    """The verdict as JSON. Claims are named only when the whole turn was delivered: those of a withheld one say what it said,
+    and so does the decision's reason."""
+    counts = Counter(
+        outcome.label.value if isinstance(outcome, Finding) else "UNCHECKED" for outcome in report.outcomes
+    )
+    told = {
+        "decision": report.decision.action.value,
+        "score": report.score,
+        "conversation_id": identity.name,
+        "turn_index": report.turn_index,
+        "evidence_missing": report.evidence_missing,
+        "labels": dict(counts),
+        "judge": report.judge.model_dump(),
+        "policy": report.policy,
+    }
+    if report.decision.action not in _DELIVERED:
+        return told
+    return {**told, "reason": report.decision.reason, "claims": [_claim(outcome) for outcome in report.outcomes]}
+
+
+def _claim(outcome: Outcome) -> dict[str, Any]:
+    claim = outcome.claim.model_dump(mode="json")
+    if not isinstance(outcome, Finding):
+        return {**claim, "label": None, "confidence": None, "evidence": []}
+    evidence = [
+        {"source": piece.source.value, "title": piece.title, "quote": piece.quote, "score": piece.score}
+        for piece in outcome.evidence
+    ]
+    return {**claim, "label": outcome.label.value, "confidence": outcome.confidence, "evidence": evidence}

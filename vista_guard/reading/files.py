@@ -1,0 +1,180 @@
+"""Files as documents: finds them in a folder and reads text, Markdown, HTML and PDF. Pure reading, stores nothing."""
+
+from __future__ import annotations
+
+import codecs
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from vista_guard.errors import InputError
+from vista_guard.reading.formats import Read, declared_encoding, read_html, read_markdown, read_pdf
+from vista_guard.types import Document
+
+MAX_BYTES = 50_000_000
+"""Largest file that is read."""
+
+_READER = "1"
+"""Another number when the same file reads differently, so that unchanged files are read anew."""
+
+_MARKDOWN = (".md", ".markdown", ".mdown", ".mkd")
+_HTML = (".html", ".htm", ".xhtml")
+_CONTROLS = bytes([*range(1, 8), *range(14, 27)])
+_WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+@dataclass(frozen=True)
+class DocumentFile:
+    """A file that may become a document. `id` is its path below `folder`, in which it was found, with `/` on every system.
+
+    A file that was asked for itself has no folder, and its name for an id.
+    """
+
+    path: Path
+    id: str
+    folder: Path | None = None
+
+
+@dataclass(frozen=True)
+class SkippedFile:
+    """A file or folder that is left out, and why. `broken`: it should have been read, but could not be."""
+
+    path: Path
+    reason: str
+    broken: bool = False
+
+
+def find_files(place: Path) -> Iterator[DocumentFile | SkippedFile]:
+    """The files of a folder and of the folders in it, by name; a file given itself is named by its file name.
+
+    Links to files are followed, links to folders are not.
+
+    Raises:
+        InputError: there is no such file or folder.
+    """
+    if not place.exists():
+        raise InputError(f"{place} does not exist; give a file or a folder")
+    if not place.is_dir():
+        yield DocumentFile(place, _name(place.name))
+        return
+    yield from _walk(place, place)
+
+
+def load(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
+    """The bytes of a file.
+
+    Raises:
+        InputError: missing, unreadable, or too big.
+    """
+    try:
+        with path.open("rb") as file:
+            raw = file.read(max_bytes + 1)
+    except OSError as exc:
+        raise InputError(f"cannot be read: {exc.strerror}") from exc
+    if len(raw) > max_bytes:
+        raise InputError(f"has more than {max_bytes:,} bytes; split it, or raise --max-mb")
+    return raw
+
+
+def fingerprint(raw: bytes) -> str:
+    """Changes with the content and with how it is read (64 hex digits)."""
+    return sha256(_READER.encode() + raw).hexdigest()
+
+
+def read_document(file: DocumentFile, raw: bytes) -> Document | SkippedFile:
+    """The file's content as a document, titled by itself or else by its file name.
+
+    Its metadata has `format`, `path`, `folder` if it was found in one, `fingerprint`, and for a PDF `pages`: where in the text
+    each page starts. Paths are absolute.
+
+    Raises:
+        ConfigError: the library for this format is missing.
+        InputError: encrypted, damaged, or text in another encoding; the message completes "FILE ...".
+    """
+    form = _format(file.path, raw)
+    if form is None:
+        return SkippedFile(file.path, "a binary file, neither text, Markdown, HTML nor PDF")
+    read = _read(form, raw)
+    if not read.text.strip():
+        return SkippedFile(file.path, "empty")
+    metadata: dict[str, JsonValue] = {
+        "format": form,
+        "path": _text(str(file.path.parent.resolve() / file.path.name)),
+        "fingerprint": fingerprint(raw),
+    }
+    if file.folder is not None:
+        metadata["folder"] = _text(str(file.folder.resolve()))
+    if read.pages:
+        metadata["pages"] = list(read.pages)
+    title = _text(read.title or file.path.name)[:300]
+    return Document(id=file.id, text=read.text, title=title, metadata=metadata)
+
+
+def _walk(folder: Path, root: Path) -> Iterator[DocumentFile | SkippedFile]:
+    try:
+        children = sorted(folder.iterdir())
+    except OSError as exc:
+        yield SkippedFile(folder, f"cannot be listed: {exc.strerror}", broken=True)
+        return
+    for child in children:
+        if child.name.startswith("."):
+            yield SkippedFile(child, "hidden")
+        elif child.is_dir() and child.is_symlink():
+            yield SkippedFile(child, "a link to a folder")
+        elif child.is_dir():
+            yield from _walk(child, root)
+        elif child.is_file() or child.is_symlink():  # a link that leads nowhere is reported when it is read
+            yield DocumentFile(child, _name(child.relative_to(root).as_posix()), root)
+        else:
+            yield SkippedFile(child, "not a file")
+
+
+def _name(path: str) -> str:
+    """One name for one path on every system: macOS spells accents as characters of their own."""
+    return unicodedata.normalize("NFC", _text(path))
+
+
+def _text(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _format(path: Path, raw: bytes) -> str | None:
+    suffix, start = path.suffix.lower(), raw[:1024]
+    if suffix == ".pdf" or raw.startswith(b"%PDF-"):
+        return "pdf"
+    if not raw.startswith(_WIDE_MARKS) and (b"\x00" in raw or raw[:8192].translate(None, _CONTROLS) != raw[:8192]):
+        return None
+    if suffix in _HTML or start.lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith((b"<!doctype html", b"<html")):
+        return "html"
+    return "markdown" if suffix in _MARKDOWN else "text"
+
+
+def _read(form: str, raw: bytes) -> Read:
+    if form == "pdf":
+        return read_pdf(raw)
+    if form == "html":
+        return read_html(_decoded(raw, declared_encoding(raw)))
+    text = _decoded(raw, None).replace("\r\n", "\n").replace("\r", "\n")
+    return read_markdown(text) if form == "markdown" else Read(None, text)
+
+
+def _decoded(raw: bytes, declared: str | None) -> str:
+    if raw.startswith(_WIDE_MARKS):
+        return _strictly(raw, "utf-16")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as exc:
+        if declared is not None:
+            return _strictly(raw, declared)
+        raise InputError(f"is not UTF-8 at byte {exc.start} (0x{raw[exc.start]:02x}); save it as UTF-8") from exc
+
+
+def _strictly(raw: bytes, encoding: str) -> str:
+    try:
+        return raw.decode(encoding)
+    except (UnicodeDecodeError, LookupError) as exc:
+        raise InputError(f"says that it is {encoding}, but is not: {exc}; save it as UTF-8") from exc

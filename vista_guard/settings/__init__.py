@@ -1,0 +1,1 @@
+"""What a guard is made from: arguments over environment over a TOML or YAML file. Builds nothing."""

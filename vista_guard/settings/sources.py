@@ -1,0 +1,154 @@
+"""Settings: arguments over environment over a TOML or YAML file over defaults. Builds nothing.
+
+The file is `VISTA_GUARD_CONFIG`, else `vista-guard.toml`, `vista-guard.yaml` or `vista-guard.yml` in the working folder.
+Environment variables are `VISTA_GUARD_` and the field's name, with `__` between levels: `VISTA_GUARD_LIMITS__CLAIMS=100`.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+    YamlConfigSettingsSource,
+)
+
+from vista_guard.errors import ConfigError
+from vista_guard.settings.model import ModelOptions
+
+FILES = ("vista-guard.toml", "vista-guard.yaml", "vista-guard.yml")
+
+
+class Limits(BaseModel):
+    """Most that one guarded turn may bring. Beyond it the turn is not judged, and says so."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    turn_chars: int = Field(default=40_000, gt=0)
+    document_chars: int = Field(default=2_000_000, gt=0)
+    documents: int = Field(default=200, gt=0)
+    claims: int = Field(default=500, gt=0)
+    turns: int = Field(default=2_000, gt=0)
+    passages: int = Field(default=48, gt=0)
+    """Passages of the turn's documents that the judge sees: the most relevant, when there are more."""
+    knowledge: int = Field(default=64, gt=0)
+    """Known claims that the judge sees: the most relevant, when there are more."""
+    retrieved: int = Field(default=6, gt=0)
+    """Passages retrieved from the document store for a turn that brought none."""
+
+
+class CascadeOptions(BaseModel):
+    """How `cascade:FIRST,SECOND` works."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    threshold: float | None = Field(default=None, ge=0, le=1)
+    """Claims that the first judge is less sure of go to the second; the measured default when not given."""
+    decompose: Literal["first", "second"] = "first"
+    """Who takes turns apart."""
+    on_second_failure: Literal["unchecked", "keep_first"] = "unchecked"
+    """What becomes of a claim that the second judge could not judge: `keep_first` lets the first one's verdict stand."""
+
+
+class Settings(BaseSettings):
+    """All that can be configured. Unknown names are refused."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="VISTA_GUARD_",
+        env_nested_delimiter="__",
+        extra="forbid",
+        frozen=True,
+        nested_model_default_partial_update=True,
+    )
+
+    judge: str = "embedded"
+    """`embedded`, `openai:MODEL`, `openai:MODEL@URL`, `langchain:PROVIDER:MODEL`, `recorded:FILE`, `cascade:FIRST,SECOND` or
+    `ensemble:A,B,C`."""
+    model: ModelOptions = ModelOptions()
+    """How a model judge asks, and what it may spend."""
+    cascade: CascadeOptions = CascadeOptions()
+    judge_cache: Path | None = None
+    """A folder in which a model judge's answers are kept and found again; several processes may share it."""
+    judge_recording: Path | None = None
+    """A file to which everything the judge is asked and answers is written, for `recorded:FILE`."""
+    strict_reference: bool = False
+    """Do as the paper's reference implementation does, for comparisons: claims judged one after the other (`per_claim`), turns
+    without documents trusted (`ungrounded = "trust"`), no history in verify and categorize (`context = "none"`)."""
+    policy: str = "balanced"
+    policy_overrides: dict[str, Any] = Field(default_factory=dict)
+    """Fields of the policy to replace, for example `{"on_unchecked": "BLOCK"}` or `{"max_false_alarm_rate": 0.02}`."""
+    risk_table: Path | None = None
+    """What `vista-guard calibrate` wrote: `max_false_alarm_rate` takes thresholds from it. The embedded judge brings one."""
+    persona: Path | None = None
+    store: Literal["chroma", "memory"] = "chroma"
+    data_dir: Path | None = None
+    """Folder of the stores; the user's data folder when not given."""
+    chroma_url: str | None = None
+    """A Chroma server, `http://host:port`, in place of the folder."""
+    reports: str | None = None
+    """Where reports are kept: `sqlite`, for a file in the data folder, or an SQLAlchemy URL. Not kept when not given."""
+    retrieve: bool = True
+    """Whether a turn without documents is verified against what the document store finds."""
+    context: Literal["none", "full"] = "none"
+    """`full` lets verify and categorize see the history too (VISTA+ctx, §7)."""
+    ungrounded: Literal["judge", "trust"] = "judge"
+    """`trust`, as the reference implementation: a turn without documents is not judged, and its claims become knowledge."""
+    proxy: dict[str, Any] = Field(default_factory=dict)
+    """What `vista-guard serve` reads: see `docs/deployment.md`."""
+    telemetry: bool = False
+    """Whether Chroma may send its own usage data. LangChain traces only where `LANGSMITH_TRACING` is set."""
+    limits: Limits = Limits()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        file = config_file()
+        if file is None:
+            return init_settings, env_settings
+        reader = TomlConfigSettingsSource if file.suffix == ".toml" else YamlConfigSettingsSource
+        return init_settings, env_settings, reader(settings_cls, file)
+
+    @classmethod
+    def load(cls, **arguments: Any) -> Self:
+        """Reads every source.
+
+        Raises:
+            ConfigError: a file that cannot be read, an unknown name, or a value that makes no sense; names all three.
+        """
+        try:
+            return cls(**arguments)
+        except ValidationError as exc:
+            first = exc.errors()[0]
+            name = ".".join(str(part) for part in first["loc"])
+            if first["type"] == "extra_forbidden":
+                known = ", ".join(cls.model_fields)
+                raise ConfigError(f"there is no setting {name!r}; the settings are {known}") from exc
+            raise ConfigError(f"setting {name} is {first['input']!r}: {first['msg']}") from exc
+        except (OSError, ValueError) as exc:
+            raise ConfigError(f"the settings file {config_file()} cannot be read: {exc}") from exc
+
+
+def config_file() -> Path | None:
+    """The settings file, if there is one.
+
+    Raises:
+        ConfigError: `VISTA_GUARD_CONFIG` names no file.
+    """
+    named = os.environ.get("VISTA_GUARD_CONFIG")
+    if named:
+        if not Path(named).is_file():
+            raise ConfigError(f"VISTA_GUARD_CONFIG names {named}, which is not a file")
+        return Path(named)
+    return next((Path(name) for name in FILES if Path(name).is_file()), None)

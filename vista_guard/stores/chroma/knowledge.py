@@ -1,0 +1,153 @@
+"""Knowledge in Chroma: one folder, or one server for several processes. `docs/design/stores.md` tells why it looks so."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from chromadb.api.client import Client
+from chromadb.api.models.Collection import Collection
+
+from vista_guard.protocols import Embedder
+from vista_guard.stores.chroma.client import ChromaConnection, chroma_client
+from vista_guard.stores.chroma.entries import claim_passages, digest, nearest, persona_passages
+from vista_guard.types import Claim, Passage, Persona, SourceKind
+
+__all__ = ["ChromaKnowledge", "chroma_client"]
+
+BUCKETS = 16
+
+_PERSONAS = "vista_guard.personas"
+_NO_VECTOR: Sequence[float] = [0.0]
+"""Entries are fetched by conversation and ranked in process, so Chroma's own index would be memory for nothing; and vectors
+kept from an earlier version of the model would rank wrongly."""
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One stored entry. A delivered turn is a row of its own (`claim` is None), so that a turn without claims is known."""
+
+    id: str
+    text: str
+    metadata: Mapping[str, Any]
+
+
+class ChromaKnowledge:
+    """A `KnowledgeStore` in Chroma. What it answers is always read from Chroma, so processes see each other's writes.
+
+    Conversations are spread over `buckets` collections by a hash of their id, and ids are stored as that hash only. The
+    number belongs to the location: it is fixed when the first conversation is stored. Closing the store closes `client`.
+    """
+
+    def __init__(self, client: Client, embedder: Embedder, *, buckets: int = BUCKETS) -> None:
+        self._chroma = ChromaConnection(client)
+        self._embedder = embedder
+        self._buckets = buckets
+        # A persona's key is a fingerprint of its facts: what was read once stays true.
+        self._personas: dict[str, tuple[Passage, ...]] = {}
+
+    async def seed(self, persona: Persona) -> None:
+        """See `KnowledgeStore.seed`."""
+        if persona.key not in self._personas:
+            facts = persona_passages(persona)
+            rows = [_Row(fact.source_id, fact.text, {"persona": persona.key, "name": fact.title}) for fact in facts]
+            await self._chroma.run(f"store the persona {persona.name!r}", lambda: self._add(self._shelf(), rows))
+            self._personas[persona.key] = facts
+
+    async def recall(
+        self, conversation_id: str, *, persona: Persona | None, query: str, limit: int, exclude_turn: str | None = None
+    ) -> Sequence[Passage]:
+        """See `KnowledgeStore.recall`."""
+        facts = await self._facts(persona) if persona else ()
+        rows = await self._chroma.run("recall a conversation", lambda: self._rows(conversation_id))
+        claims = [_claim(row) for row in rows if _is_claim(row) and row.metadata["turn"] != exclude_turn]
+        return await asyncio.to_thread(nearest, self._embedder, query, [*facts, *claims], limit)
+
+    async def remember(self, conversation_id: str, turn_key: str, claims: Sequence[Claim]) -> None:
+        """See `KnowledgeStore.remember`. The first call for a turn counts."""
+        await self._chroma.run(
+            "remember a turn", lambda: self._remember(conversation_id, turn_key, claim_passages(turn_key, claims))
+        )
+
+    async def delivered(self, conversation_id: str) -> frozenset[str]:
+        """See `KnowledgeStore.delivered`."""
+        rows = await self._chroma.run("read the delivered turns", lambda: self._rows(conversation_id))
+        return frozenset(row.metadata["turn"] for row in rows if not _is_claim(row))
+
+    async def forget(self, conversation_id: str) -> int:
+        """See `KnowledgeStore.forget`."""
+        return await self._chroma.run("forget a conversation", lambda: self._forget(conversation_id))
+
+    async def aclose(self) -> None:
+        """Closes the client that was passed in."""
+        await self._chroma.aclose()
+
+    async def _facts(self, persona: Persona) -> tuple[Passage, ...]:
+        if persona.key not in self._personas:
+            stored = await self._chroma.run(
+                f"recall the persona {persona.name!r}", lambda: self._shelf().get(where={"persona": persona.key})["ids"]
+            )
+            facts = persona_passages(persona)
+            if not facts or len(stored) < len(facts):  # not seeded, or only just being seeded by another process
+                return ()
+            self._personas[persona.key] = facts
+        return self._personas[persona.key]
+
+    def _remember(self, conversation_id: str, turn_key: str, claims: Sequence[Passage]) -> None:
+        positions = {row.metadata["turn"]: row.metadata["position"] for row in self._rows(conversation_id)}
+        if turn_key in positions:
+            return
+        position = max(positions.values(), default=-1) + 1
+        owner = digest(conversation_id)
+        mark = {"conversation": owner, "turn": turn_key, "position": position, "number": -1}
+        rows = [_Row(f"{owner}:{turn_key}", "", mark)]
+        for number, claim in enumerate(claims):
+            metadata = {**mark, "number": number, "source_id": claim.source_id}
+            rows.append(_Row(f"{owner}:{turn_key}:{number}", claim.text, metadata))
+        # One call is one transaction: a turn is known with its claims or not at all.
+        self._add(self._bucket(conversation_id), rows)
+
+    def _rows(self, conversation_id: str) -> list[_Row]:
+        """What is stored of the conversation, oldest first."""
+        found = self._bucket(conversation_id).get(
+            where={"conversation": digest(conversation_id)}, include=["documents", "metadatas"]
+        )
+        texts, metadatas = found["documents"] or [], found["metadatas"] or []
+        rows = [_Row(*parts) for parts in zip(found["ids"], texts, metadatas, strict=True)]
+        return sorted(rows, key=lambda row: tuple(row.metadata[key] for key in ("position", "turn", "number")))
+
+    def _forget(self, conversation_id: str) -> int:
+        claims = sum(map(_is_claim, self._rows(conversation_id)))
+        self._bucket(conversation_id).delete(where={"conversation": digest(conversation_id)})
+        return claims
+
+    def _add(self, collection: Collection, rows: Sequence[_Row]) -> None:
+        # `add` keeps a row that is there already, so that whoever writes the same turn twice changes nothing.
+        for batch in self._chroma.batches(rows):
+            collection.add(
+                ids=[row.id for row in batch],
+                embeddings=[_NO_VECTOR for _ in batch],
+                documents=[row.text for row in batch],
+                metadatas=[dict(row.metadata) for row in batch],
+            )
+
+    def _shelf(self) -> Collection:
+        """The personas' collection, which also knows how many buckets this location has."""
+        shelf = self._chroma.collection(_PERSONAS, {"buckets": self._buckets})
+        self._chroma.expect(shelf, "buckets", self._buckets, "Pass that number as buckets, or use another location")
+        return shelf
+
+    def _bucket(self, conversation_id: str) -> Collection:
+        self._shelf()
+        number = int(digest(conversation_id)[:8], 16) % self._buckets
+        return self._chroma.collection(f"vista_guard.knowledge.{number:03}", {"buckets": self._buckets})
+
+
+def _is_claim(row: _Row) -> bool:
+    return bool(row.metadata["number"] >= 0)
+
+
+def _claim(row: _Row) -> Passage:
+    return Passage(source=SourceKind.KNOWLEDGE, source_id=row.metadata["source_id"], text=row.text)

@@ -1,0 +1,1 @@
+"""A turn that comes in pieces: gates, and what waits behind them."""

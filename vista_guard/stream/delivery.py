@@ -1,0 +1,116 @@
+"""What goes out: text that was let through and the host's objects, in the order in which they came."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping
+
+from vista_guard.stream.source import Passed, Source
+from vista_guard.types import Outcome, Span
+
+_MOST_WAITING = 256
+"""Pieces that may wait for a slow reader before upstream has to wait too."""
+
+MOST_HELD = 10_000
+"""Objects that may be held back before the first text goes out."""
+
+
+class Delivery:
+    """Keeps what was said, and what was dropped.
+
+    Args:
+        source: where the text comes from.
+        most: characters of it that may wait to be let through before upstream has to wait.
+        hold: holds everything back until the first text goes out: until then another draft may take this one's place.
+    """
+
+    def __init__(self, source: Source, most: int, *, hold: bool = False) -> None:
+        self.said = ""
+        self.holding = hold
+        self.upto = 0
+        """Place in the source's text up to which it went out or was dropped."""
+        self.dropped: list[Span] = []
+        self._source = source
+        self._most = most
+        self._gap: str | None = None
+        self._outbox: asyncio.Queue[str | Passed | Outcome | None] = asyncio.Queue()
+
+    async def pieces(self) -> AsyncIterator[str | Passed | Outcome]:
+        """Everything, until `end`."""
+        while (piece := await self._outbox.get()) is not None:
+            yield piece
+            self._outbox.task_done()
+            self._source.go_on()
+
+    async def taken(self) -> None:
+        """Waits until the reader, having taken all that was let through, asks for more: then it is on its way."""
+        await self._outbox.join()
+
+    def end(self) -> None:
+        """Nothing more comes."""
+        self._outbox.put_nowait(None)
+
+    def start_again(self, source: Source, *, hold: bool) -> None:
+        """Another draft takes the place of the one that was held."""
+        self._source, self.upto, self.holding = source, 0, hold
+
+    def commit(self) -> None:
+        """Nothing is held back any more: from now on it is this draft."""
+        self.holding = False
+        self.pass_on()
+
+    def pass_on(self) -> bool:
+        """Lets through the objects that have no unreleased text before them; says whether enough is waiting for now."""
+        waiting = self._source.passed
+        if self._source.bound or len(waiting) > MOST_HELD:
+            self.holding = False
+        while not self.holding and waiting and waiting[0][0] <= self.upto:
+            self._outbox.put_nowait(waiting.popleft()[1])
+        return len(self._source.text) - self.upto >= self._most or self._outbox.qsize() > _MOST_WAITING
+
+    def release(self, end: int, marks: Mapping[int, str] | None = None) -> None:
+        """Lets the text up to `end` through, with `marks` put in at their places."""
+        self.commit()
+        text, marks = self._source.text, marks or {}
+        opening = end - len(text[self.upto : end].lstrip())
+        said = self._between(text[self.upto : opening])
+        self.upto, self._gap = opening, None
+        stops = {end, *marks, *(place for place, _ in self._source.passed if place < end)}
+        for stop in sorted({max(stop, opening) for stop in stops}):
+            self.say(said + text[self.upto : stop] + marks.get(stop, ""))
+            said, self.upto = "", stop
+            self.pass_on()
+        self._source.go_on()
+
+    def note(self, outcomes: Iterable[Outcome]) -> None:
+        """Puts what became of claims before the text that says them."""
+        for outcome in outcomes:
+            self._outbox.put_nowait(outcome)
+
+    def drop(self, end: int) -> None:
+        """Leaves the text up to `end` out, with the white space before it."""
+        self.commit()
+        text = self._source.text[self.upto : end]
+        self._gap = max(self._gap or "", text[: len(text) - len(text.lstrip())], key=_width)
+        self.dropped.append(Span(start=self.upto, end=end))
+        self.upto = end
+        self.pass_on()
+        self._source.go_on()
+
+    def say(self, text: str) -> None:
+        """Says something, whether or not it is in the source's text."""
+        if text:
+            if self.holding:
+                self.commit()
+            self.said += text
+            self._outbox.put_nowait(text)
+
+    def _between(self, space: str) -> str:
+        """The white space before a sentence. After a sentence that was dropped, the wider of the two."""
+        if self._gap is None:
+            return space
+        return max(self._gap, space, key=_width) if self.said else ""
+
+
+def _width(space: str) -> tuple[int, int]:
+    return space.count("\n"), len(space)

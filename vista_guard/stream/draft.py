@@ -1,0 +1,185 @@
+"""A turn of which only the beginning is known, taken through the stages of the graph."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from vista_guard.errors import InputError
+from vista_guard.stream.memo import Memo
+from vista_guard.stream.source import joined
+from vista_guard.turn import stages
+from vista_guard.turn.limits import check_limits
+from vista_guard.turn.stages import StageName
+from vista_guard.turn.work import Parts, Work, silent
+from vista_guard.types import Action, Conversation, Document, Outcome, RepairMode, Role, Span, Turn, TurnReport
+
+_JUDGING: tuple[StageName, ...] = ("decompose", "verify", "categorize")
+
+
+class Judging:
+    """Judges one draft of a turn, as often as there is more of it.
+
+    Args:
+        parts: the guard's collaborators.
+        before: what was said before the turn.
+        documents: of the turn, or what finds them.
+        earlier: the draft that this one takes the place of.
+        found: documents that were found for it.
+        on_outcome: is told of each claim once.
+    """
+
+    def __init__(
+        self,
+        parts: Parts,
+        before: Conversation,
+        documents: Sequence[Document] | Callable[[Conversation], Sequence[Document]],
+        *,
+        earlier: Work | None = None,
+        found: tuple[Document, ...] = (),
+        on_outcome: Callable[[Outcome], None] | None = None,
+    ) -> None:
+        self.parts = parts
+        self._before = before
+        self._given = documents
+        self._found = found
+        self._documents: tuple[Document, ...] = () if callable(documents) else tuple(documents)
+        self._find = documents if callable(documents) else None
+        self._memo = Memo(parts.judge)
+        self._asking = replace(parts, judge=self._memo)
+        self._on_outcome = on_outcome
+        self._told: set[Span | str] = set()
+        self._prepared = False
+        self._fixed: Work | None = None
+        self._spent = earlier or Work(conversation=before)
+
+    def draft(self, text: str) -> Conversation:
+        """The conversation that ends with the turn, as far as it is known."""
+        turn = Turn(role=Role.ASSISTANT, text=text, documents=joined(self._documents, self._found))
+        return self._before.model_copy(update={"turns": (*self._before.turns, turn)})
+
+    def learn(self, found: Sequence[Document]) -> bool:
+        """Takes in documents that were found while the turn is being said; whether any was new."""
+        known = len(self._found)
+        self._found = joined(self._found, found)
+        if len(self._found) == known:
+            return False
+        self._memo.renew()
+        self._prepared, self._fixed = False, None
+        return True
+
+    @property
+    def may_regenerate(self) -> bool:
+        """Whether the policy would have the agent asked again."""
+        policy = self.parts.policy
+        return policy.repair is RepairMode.REGENERATE and len(self._spent.attempts) < policy.max_attempts
+
+    async def rejected(self, decided: Work) -> Work:
+        """The draft as one of the attempts before the next."""
+        return await stages.STAGES["repair"](decided.with_(can_regenerate=True), self.parts, silent)
+
+    def anew(self, rejected: Work) -> Judging:
+        """For the next draft. What was found for this one is still evidence."""
+        earlier = self.accounted(rejected).with_(attempts=rejected.attempts)
+        return Judging(
+            self.parts, self._before, self._given, earlier=earlier, found=self._found, on_outcome=self._on_outcome
+        )
+
+    def tell(self, outcomes: Sequence[Outcome]) -> None:
+        """Of the claims in text that is about to go out."""
+        for outcome in outcomes:
+            place = outcome.claim.span or outcome.claim.text
+            if self._on_outcome is not None and place not in self._told:
+                self._told.add(place)
+                self._on_outcome(outcome)
+
+    def warn(self, text: str) -> None:
+        """Says something about the turn in its report."""
+        self._spent = self._spent.with_(warnings=(*self._spent.warnings, text))
+
+    def accounted(self, work: Work) -> Work:
+        """The work with all that was spent and said of the turn by now."""
+        spent = self._spent
+        return work.with_(
+            attempts=spent.attempts, usage=spent.usage, warnings=spent.warnings, timings=dict(spent.timings)
+        )
+
+    async def find_documents(self, text: str) -> None:
+        """Asks for the turn's documents, once, off the event loop: it may well read from a network."""
+        if self._find is not None:
+            self._documents = tuple(await asyncio.to_thread(self._find, self.draft(text)))
+            self._find = None
+            check_limits(self.draft(text), self.parts.limits)
+
+    async def prepare(self) -> None:
+        """Gathers what can be gathered before the turn is known: its documents, its history, its knowledge."""
+        self._prepared = True
+        await self.find_documents("")
+        work = await self.stage("gather", self._begun(""))
+        if work.evidence is not None and self._is_all(work):
+            self._fixed = work
+
+    async def judged(self, text: str, *, complete: bool) -> Work:
+        """The outcomes of the turn as far as it is known."""
+        if not self._prepared and not complete:
+            await self.prepare()
+        work = self._begun(text)
+        if complete:
+            self._memo.complete()
+        if self._fixed is None or complete:
+            work = await self.stage("gather", work)
+        else:
+            work = self._with_fixed(work, self._fixed)
+        for name in _JUDGING:
+            work = await self.stage(name, work)
+        return work
+
+    async def whole(self, text: str) -> Work:
+        """The whole turn, judged and decided. One without a word, such as one that only calls a tool, nobody is asked about."""
+        work = await self.judged(text, complete=True) if text else self._begun("")
+        return await self.stage("decide", work)
+
+    async def mended(self, decided: Work) -> Work:
+        """The turn as it is delivered."""
+        return await self.stage("repair", decided) if decided.decided.action is Action.REPAIR else decided
+
+    async def stored(self, work: Work) -> TurnReport:
+        """The report on a turn that was delivered; knows and keeps what `Guard.acheck` would."""
+        if not work.turn.text:
+            return (await stages.STAGES["report"](work, replace(self.parts, sinks=()), silent)).finished
+        return await self.reported(await self.stage("remember", work))
+
+    async def reported(self, work: Work) -> TurnReport:
+        """The report, written."""
+        return (await self.stage("report", work)).finished
+
+    async def nothing_said(self) -> TurnReport:
+        """The report on a turn without a word. Nothing is stored."""
+        return await self.stored(await self.whole(""))
+
+    async def stage(self, name: StageName, work: Work) -> Work:
+        """Runs one stage. What it took is added to what the turn took so far."""
+        # Earlier turns are judged while evidence is gathered; what is known of this one's claims is not for them.
+        parts = self._asking if name in _JUDGING else self.parts
+        self._spent = await stages.run(name, work, parts, silent)
+        return self._spent
+
+    def _begun(self, text: str) -> Work:
+        return self.accounted(Work(conversation=self.draft(text)))
+
+    def _with_fixed(self, work: Work, fixed: Work) -> Work:
+        try:
+            check_limits(work.conversation, self.parts.limits)
+        except InputError as exc:
+            return work.unjudged(str(exc))
+        return work.with_(evidence=fixed.evidence)
+
+    def _is_all(self, work: Work) -> bool:
+        """Whether no other text of the turn would bring other evidence: nothing had to be left out, or looked for."""
+        evidence, limits = work.evidence, self.parts.limits
+        if evidence is None or len(evidence.knowledge) >= limits.knowledge:
+            return False
+        if work.turn.documents:
+            return len(evidence.documents) < limits.passages
+        return self.parts.documents is None or self.parts.ungrounded == "trust"

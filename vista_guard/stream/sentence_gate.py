@@ -1,0 +1,290 @@
+"""The sentence gate: each sentence goes out the moment its claims passed, while the next ones stream in."""
+
+from __future__ import annotations
+
+import re
+
+from vista_guard.stream.again import Again, NoAnswer, ask_again, broke_off
+from vista_guard.stream.cuts import Sentences
+from vista_guard.stream.delivery import Delivery
+from vista_guard.stream.draft import Judging
+from vista_guard.stream.source import Source
+from vista_guard.turn.decide import decide
+from vista_guard.turn.repair import refuse, why
+from vista_guard.turn.work import Work, silent
+from vista_guard.types import Action, Decision, Outcome, RepairMode, Span, TurnReport
+
+_UNREADABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+class SentenceGate:
+    """Judges what came since it last looked, lets through what passed, and ends with the report."""
+
+    def __init__(self, judging: Judging, source: Source, delivery: Delivery, again: Again | None = None) -> None:
+        self._policy = judging.parts.policy
+        self._out = delivery
+        self._again = again
+        self._rejected: tuple[Work, int] | None = None
+        """The draft that this one takes the place of, and the end of the sentence that did not pass."""
+        self._begin(judging, source)
+
+    def _begin(self, judging: Judging, source: Source) -> None:
+        self._judging = judging
+        self._source = source
+        self._sentences = Sentences(judging.parts.limits.turn_chars)
+        self._judged = 0
+        self._ahead: tuple[int, Work | None] = (0, None)
+        self._notes: dict[str, str] = {}
+        """Annotated claims, in the order of their marks, with what is said of each."""
+
+    async def run(self) -> TurnReport:
+        """The report. What goes out is in the delivery, which ends when this does."""
+        try:
+            await self._judging.prepare()
+            while True:
+                report = await self._step()
+                if report is not None:
+                    return report
+        finally:
+            self._out.end()
+
+    async def aclose(self) -> None:
+        """Closes upstream."""
+        await self._source.aclose()
+
+    async def _step(self) -> TurnReport | None:
+        self._learn()
+        source, complete = self._source, self._source.complete
+        text = source.text
+        self._sentences.grow(text, complete=complete)
+        waiting = self._ready(text)
+        if complete and (not waiting or waiting[-1] == len(text)):
+            return await self._finish(text, waiting)
+        if waiting:
+            work = await self._judge(text, waiting)
+            return await self._let_through(work, [end for end in waiting if end <= self._judged])
+        if source.error is not None:
+            return await self._fail(source.error)
+        if not await self._look_ahead(text):
+            await source.news()
+        return None
+
+    async def _fail(self, error: BaseException) -> TurnReport:
+        """Upstream failed. Of an answer that it was asked for again nobody has to know."""
+        if self._rejected is None or self._out.said:
+            self._out.commit()
+            raise error
+        decided, end = self._rejected
+        self._judging.warn(broke_off(error))
+        decided = self._judging.accounted(decided).with_(attempts=decided.attempts)
+        return await self._withhold(decided, decided, end)
+
+    def _learn(self) -> bool:
+        """Takes in what was found since it last looked; a verdict that did not know of it does not count."""
+        new = self._judging.learn(self._source.take_found())
+        if new:
+            self._ahead = (0, None)
+        return new
+
+    async def _look_ahead(self, text: str) -> bool:
+        """Judges a sentence that most likely ended, while the word that makes it sure is on its way."""
+        end = self._sentences.likely(text)
+        if end is None or end == self._ahead[0] or self._source.ended:
+            return False
+        self._ahead = (end, await self._judging.judged(text[:end], complete=False))
+        return True
+
+    def _ready(self, text: str) -> list[int]:
+        """Ends of the sentences to judge next. What no judge can read is left for later, alone."""
+        waiting = [end for end in self._sentences.ends if end > self._judged]
+        bad = _UNREADABLE.search(text, self._judged)
+        limit = min(self._judging.parts.limits.turn_chars, bad.start() if bad else len(text))
+        return [end for end in waiting if end <= limit] or waiting[:1]
+
+    async def _judge(self, text: str, ends: list[int]) -> Work:
+        """The first of the sentences, when it was judged ahead, else all of them at once."""
+        end, work = self._ahead
+        if work is None or end not in ends:
+            end, work = ends[-1], await self._judging.judged(text[: ends[-1]], complete=False)
+        while self._learn():
+            work = await self._judging.judged(text[:end], complete=False)
+        self._judged = end
+        return work
+
+    async def _let_through(self, work: Work, ends: list[int]) -> TurnReport | None:
+        """Releases sentence by sentence; the report, when one of them may not be. None too when another draft was begun."""
+        for end in ends:
+            decided = await decide(work.with_(outcomes=self._concerning(work, end)), self._judging.parts, silent)
+            if decided.decided.action is Action.REPAIR and self._may_ask_again():
+                if await self._ask_again(decided, end):
+                    return None
+                work, decided = self._judging.accounted(work), self._judging.accounted(decided)
+            if decided.decided.action is Action.REPAIR and self._mend(decided, end):
+                continue
+            if decided.decided.action in (Action.REPAIR, Action.BLOCK):
+                return await self._withhold(decided, work, end)
+            self._out.note(decided.outcomes)
+            self._out.release(end)
+        return None
+
+    def _may_ask_again(self) -> bool:
+        nothing_out = not self._out.said and not self._out.dropped and not self._source.bound
+        return self._again is not None and nothing_out and self._judging.may_regenerate
+
+    async def _ask_again(self, decided: Work, end: int) -> bool:
+        """Begins the next draft, if there is one."""
+        if self._again is None:
+            raise AssertionError("another draft is asked for, and nobody can be asked")
+        attempt = await self._judging.rejected(decided)
+        try:
+            deltas = await ask_again(self._again, self._source.text[:end], attempt)
+        except NoAnswer as exc:
+            self._again = None
+            self._judging.warn(str(exc))
+            return False
+        before, self._rejected = self._source, (decided, end)
+        self._begin(self._judging.anew(attempt), Source(deltas))
+        await before.aclose()
+        self._out.start_again(self._source, hold=self._judging.may_regenerate)
+        self._source.start(self._out.pass_on)
+        await self._judging.prepare()
+        return True
+
+    def _concerning(self, work: Work, end: int) -> tuple[Outcome, ...]:
+        """What the policy is asked about: all that is said up to `end` but what was dropped.
+
+        A claim without a place may stand in any sentence, so each has to wait for it.
+        """
+        unit = Span(start=self._out.upto, end=end)
+        return tuple(
+            outcome
+            for outcome in work.outcomes
+            if (span := outcome.claim.span) is None
+            or (span.start < end and (_overlap(span, unit) or not self._is_dropped(span)))
+        )
+
+    def _mend(self, work: Work, end: int) -> bool:
+        """Drops or marks the sentence, and says whether that could be done."""
+        mode = self._mode()
+        failed = [outcome for outcome in work.outcomes if outcome.claim.id in work.decided.claim_ids]
+        if mode is RepairMode.ANNOTATE and failed:
+            self._out.note(work.outcomes)
+            self._out.release(end, self._marks(failed, end))
+            return True
+        unit = Span(start=self._out.upto, end=end)
+        spans = [outcome.claim.span for outcome in failed]
+        # What is out, or may be, cannot be dropped any more.
+        inside = [span is not None and span.start >= self._first_open(unit) for span in spans]
+        if mode is not RepairMode.REDACT or not failed or not all(inside):
+            return False
+        self._out.drop(end)
+        return True
+
+    def _first_open(self, unit: Span) -> int:
+        """Where the unit begins, or the dropped sentences just before it."""
+        start = unit.start
+        for span in reversed(self._out.dropped):
+            start = span.start if span.end == start else start
+        return start
+
+    def _mode(self) -> RepairMode:
+        mode = self._policy.repair
+        return self._policy.fallback if mode is RepairMode.REGENERATE else mode
+
+    def _marks(self, failed: list[Outcome], end: int) -> dict[int, str]:
+        marks: dict[int, str] = {}
+        placed = [
+            (outcome.claim.span.end, outcome)
+            for outcome in failed
+            if outcome.claim.span and self._out.upto < outcome.claim.span.end <= end
+        ]
+        for place, outcome in sorted(placed, key=lambda pair: pair[0]):
+            marks[place] = marks.get(place, "") + self._mark(outcome)
+        return marks
+
+    def _mark(self, outcome: Outcome) -> str:
+        self._notes[outcome.claim.text] = f"{outcome.claim.text}: {why(outcome)}."
+        return f" [{len(self._notes)}]"
+
+    async def _finish(self, text: str, ends: list[int]) -> TurnReport | None:
+        if not text:
+            self._out.commit()
+            return await self._judging.nothing_said()
+        source = self._source
+        work = await self._judging.judged(text, complete=True)
+        self._judged = len(text)
+        withheld = await self._let_through(work, ends)
+        if withheld is not None or self._source is not source:
+            return withheld
+        work = await self._judging.stage("decide", self._judging.accounted(work))
+        action = work.decided.action
+        if action is Action.BLOCK:
+            return await self._withhold(work, work, len(text))
+        if action is Action.REPAIR or self._out.dropped or self._notes:
+            mended = self._mended(work)
+            if mended is None:
+                return await self._withhold(work, work, len(text))
+            work = mended
+        self._out.pass_on()
+        await self._out.taken()  # a process that is killed now must not have stored what nobody read
+        work = await self._judging.stage("remember", work.with_(response=self._out.said))
+        return await self._judging.reported(work)
+
+    def _mended(self, work: Work) -> Work | None:
+        """The turn as it was mended on its way; None when that left something that may not be there."""
+        failed = [outcome for outcome in work.outcomes if outcome.claim.id in work.decided.claim_ids]
+        repairing = work.decided.action is Action.REPAIR
+        if self._mode() is RepairMode.ANNOTATE:
+            if repairing:
+                for outcome in failed:
+                    if outcome.claim.text not in self._notes:
+                        self._out.say(self._mark(outcome))
+            notes = "\n".join(f"[{number}] {note}" for number, note in enumerate(self._notes.values(), 1))
+            self._out.say(f"\n\n{notes}")
+            return work.with_(repair=RepairMode.ANNOTATE, decision=_repaired(work.decided))
+        kept = tuple(claim for claim in work.claims if claim.span and not self._is_dropped(claim.span))
+        left = repairing and any(
+            outcome.claim.span is None or not self._is_dropped(outcome.claim.span) for outcome in failed
+        )
+        if left or not kept or not self._out.said.strip():
+            return None
+        count = len(self._out.dropped)
+        reason = f"{count} sentence{'s' * (count != 1)} dropped: {work.decided.reason}"
+        return work.with_(
+            kept=kept,
+            repair=RepairMode.REDACT,
+            decision=_repaired(work.decided).model_copy(update={"reason": reason}),
+        )
+
+    async def _withhold(self, decided: Work, work: Work, end: int) -> TurnReport:
+        """Ends the turn with the policy's message. The sentences before stand: they were read, and had passed."""
+        self._out.commit()
+        await self._source.aclose()
+        if decided.decided.action is Action.REPAIR:
+            decided = refuse(decided, self._policy.message)
+        said_until = self._out.upto if self._out.said else 0
+        message = self._policy.message
+        self._out.say(f"\n\n{message}" if self._out.said else message)
+        kept = tuple(
+            claim
+            for claim in work.claims
+            if claim.span and claim.span.end <= said_until and not self._is_dropped(claim.span)
+        )
+        outcomes = tuple(one for one in work.outcomes if one.claim.span is None or one.claim.span.start < end)
+        work = decided.with_(outcomes=outcomes, response=self._out.said, kept=kept)
+        # What was read becomes knowledge, although the turn as a whole is withheld.
+        passed = Decision(action=Action.FLAG, reason="sentences before the withheld one")
+        await self._out.taken()
+        remembered = await self._judging.stage("remember", work.with_(decision=passed))
+        return await self._judging.reported(remembered.with_(decision=decided.decided))
+
+    def _is_dropped(self, span: Span) -> bool:
+        return any(_overlap(span, gone) for gone in self._out.dropped)
+
+
+def _repaired(decision: Decision) -> Decision:
+    return decision.model_copy(update={"action": Action.REPAIR})
+
+
+def _overlap(a: Span, b: Span) -> bool:
+    return a.start < b.end and b.start < a.end

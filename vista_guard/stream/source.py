@@ -1,0 +1,122 @@
+"""What comes from upstream: read ahead by a task of its own, up to a bound."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from vista_guard.reading.chat_json import distinct
+from vista_guard.types import Document
+
+
+@dataclass(frozen=True)
+class Passed:
+    """A host's object that is no text of the turn (a tool call, reasoning, usage): it goes through, in its place.
+
+    A `binding` one, such as a tool call, does something: an answer that holds one is not asked for again.
+    """
+
+    item: Any
+    binding: bool = False
+
+
+@dataclass(frozen=True)
+class Found:
+    """Documents that were found while the turn is being said, such as a file search's: evidence, and nothing to show."""
+
+    documents: tuple[Document, ...]
+
+
+Delta = str | Passed | Found
+"""What an answer that is being streamed is made of."""
+
+
+def joined(first: Sequence[Document], more: Sequence[Document]) -> tuple[Document, ...]:
+    """Both, each document once; one that shares its id with another text gets a numbered id."""
+    return distinct((*first, *more)) if more else tuple(first)
+
+
+class Source:
+    """The text so far, the objects between it with the place where each came, and the documents that were found."""
+
+    def __init__(self, deltas: AsyncIterator[Delta]) -> None:
+        self.text = ""
+        self.passed: deque[tuple[int, Passed]] = deque()
+        self.bound = False
+        """Whether something binding came."""
+        self.error: BaseException | None = None
+        self.ended = False
+        self._deltas = deltas
+        self._found: tuple[Document, ...] = ()
+        self._news = asyncio.Event()
+        self._room = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether upstream came to its own end."""
+        return self.ended and self.error is None
+
+    def start(self, heard: Callable[[], bool]) -> None:
+        """Begins to read. `heard` is called after each piece and says whether that is enough for now."""
+        self._task = asyncio.create_task(self._read(heard), name="vista-guard stream: upstream")
+
+    def take_found(self) -> tuple[Document, ...]:
+        """What was found since the last call."""
+        found, self._found = self._found, ()
+        return found
+
+    def go_on(self) -> None:
+        """There may be room for more."""
+        self._room.set()
+
+    async def news(self) -> None:
+        """Waits until something came since the last call."""
+        await self._news.wait()
+        self._news.clear()
+
+    async def aclose(self) -> None:
+        """Stops reading and closes upstream."""
+        if self._task is None:
+            await close(self._deltas)
+        elif not self._task.done():
+            self._task.cancel()
+            await asyncio.wait((self._task,))
+
+    async def _read(self, heard: Callable[[], bool]) -> None:
+        try:
+            async for delta in self._deltas:
+                self._take(delta)
+                self._news.set()
+                while heard():
+                    self._room.clear()
+                    await self._room.wait()
+        except BaseException as exc:
+            self.error = exc
+            if isinstance(exc, asyncio.CancelledError):
+                raise
+        finally:
+            self.ended = True
+            self._news.set()
+            await close(self._deltas)
+
+    def _take(self, delta: Delta) -> None:
+        if isinstance(delta, Passed):
+            self.passed.append((len(self.text), delta))
+            self.bound = self.bound or delta.binding
+        elif isinstance(delta, Found):
+            self._found += delta.documents
+        else:
+            self.text += delta
+
+
+async def close(deltas: AsyncIterator[Delta]) -> None:
+    """Closes an upstream that can be closed. What it says to that changes nothing any more."""
+    aclose = getattr(deltas, "aclose", None)
+    if aclose is not None:
+        with suppress(Exception):
+            await aclose()

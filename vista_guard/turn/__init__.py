@@ -1,0 +1,1 @@
+"""One assistant turn on its way, stage by stage. Knows neither LangGraph nor streams."""

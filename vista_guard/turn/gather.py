@@ -1,0 +1,20 @@
+"""Stage 1: collects what the claims of the turn may be held against."""
+
+from __future__ import annotations
+
+from vista_guard.errors import InputError, JudgeError, StoreError
+from vista_guard.turn.evidence import collect
+from vista_guard.turn.history import established
+from vista_guard.turn.limits import check_limits
+from vista_guard.turn.work import Emit, Parts, Work
+
+
+async def gather(work: Work, parts: Parts, emit: Emit) -> Work:
+    """Documents (chunked), else what the document store finds; knowledge; with context = full, the history."""
+    try:
+        check_limits(work.conversation, parts.limits)
+        # First the past: what it establishes is stored, and recalled with the rest.
+        earlier = await established(work, parts)
+        return work.with_(evidence=await collect(work, parts, earlier))
+    except (InputError, JudgeError, StoreError) as exc:
+        return work.unjudged(str(exc))

@@ -1,0 +1,79 @@
+"""Earlier assistant turns that the knowledge does not know of: neither believed blindly nor flagged, but judged once.
+
+A conversation can arrive with a past: a file, a request that carries its history, a process that was restarted. Its
+earlier turns are taken through the same stages, against their own documents; what they verified becomes knowledge.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+from vista_guard.judges.contract import categorize, decompose, judge_turn, verify
+from vista_guard.policy.scoring import REMEMBERED
+from vista_guard.turn.evidence import collect
+from vista_guard.turn.limits import check_limits
+from vista_guard.turn.work import Parts, Work
+from vista_guard.types import Check, Claim, Conversation, Finding, Label, Passage, Role, SourceKind
+
+
+async def established(work: Work, parts: Parts) -> tuple[Passage, ...]:
+    """Catches up on earlier turns. Anonymous conversations get their claims back; others have them stored.
+
+    Raises:
+        JudgeError, StoreError: an earlier turn could not be judged, or not be stored.
+    """
+    if not work.catch_up or parts.ungrounded == "trust":
+        return ()
+    earlier = [index for index, turn in enumerate(work.history) if turn.role is Role.ASSISTANT]
+    if not earlier:
+        return ()
+    if work.conversation.id is None:
+        return await _anonymous(work.conversation, earlier, parts)
+    known = await parts.knowledge.delivered(work.conversation.id)
+    for index in earlier:
+        key = work.conversation.turn_key(index)
+        if key not in known:
+            claims = await _worth_remembering(work.conversation.up_to(index), (), parts)
+            await parts.knowledge.remember(work.conversation.id, key, claims)
+    return ()
+
+
+async def _anonymous(conversation: Conversation, earlier: list[int], parts: Parts) -> tuple[Passage, ...]:
+    passages: tuple[Passage, ...] = ()
+    for index in earlier:
+        past = conversation.up_to(index)
+        key = past_key(past)
+        claims = parts.past.get(key)
+        if claims is None:
+            claims = await _worth_remembering(past, passages, parts)
+            parts.past.put(key, claims)
+        passages += tuple(
+            Passage(source=SourceKind.KNOWLEDGE, source_id=f"{past.turn_key()}:{claim.id}", text=claim.text)
+            for claim in claims
+        )
+    return passages
+
+
+def past_key(past: Conversation) -> str:
+    """By which an anonymous conversation up to its last turn is recognised in `Parts.past`."""
+    return sha256(past.model_dump_json().encode("utf-8", "surrogatepass")).hexdigest()
+
+
+async def _worth_remembering(past: Conversation, knowledge: tuple[Passage, ...], parts: Parts) -> tuple[Claim, ...]:
+    """Claims of the past's last turn that its own evidence verified, and those that need no evidence."""
+    check_limits(past, parts.limits)
+    work = Work(conversation=past, catch_up=False)
+    evidence = await collect(work, parts)
+    evidence = evidence.model_copy(update={"knowledge": evidence.knowledge + knowledge})
+    turn = past.turns[-1]
+    answers = None if turn.claims is not None else await judge_turn(parts.judge, turn, work.history, evidence)
+    if answers is None:
+        claims = turn.claims if turn.claims is not None else await decompose(parts.judge, turn, work.history)
+        answers = tuple(await verify(parts.judge, claims, evidence))
+    checks = [answer for answer in answers if isinstance(answer, Check)]
+    unsupported = [check for check in checks if not check.supported]
+    labels = {check.claim.id: Label.VERIFIED for check in checks if check.supported}
+    for finding in await categorize(parts.judge, unsupported, evidence):
+        if isinstance(finding, Finding):
+            labels[finding.claim.id] = finding.label
+    return tuple(answer.claim for answer in answers if labels.get(answer.claim.id) in REMEMBERED)

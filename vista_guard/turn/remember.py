@@ -1,0 +1,40 @@
+"""Stage 7: what was delivered becomes knowledge (VISTA §3, steps 4 and 5). Nothing else does."""
+
+from __future__ import annotations
+
+import logging
+
+from vista_guard.errors import StoreError
+from vista_guard.policy.scoring import REMEMBERED
+from vista_guard.turn.work import Emit, Parts, Work
+from vista_guard.types import Action, Claim, Conversation, Finding, Role, Turn
+
+logger = logging.getLogger("vista_guard")
+
+
+async def remember(work: Work, parts: Parts, emit: Emit) -> Work:
+    """Stores VERIFIED and OUT_OF_SCOPE claims of the delivered text under the delivered text's key."""
+    claims = _established(work, parts)
+    if work.conversation.id is None:
+        return work.with_(remembered=claims)
+    said = Turn(role=Role.ASSISTANT, text=work.response or "")
+    key = Conversation(turns=(*work.history, said)).turn_key()
+    try:
+        await parts.knowledge.remember(work.conversation.id, key, claims)
+    except StoreError as exc:
+        # The verdict stands: a full disk must not withhold a good turn, but it must be seen.
+        logger.error("knowledge of conversation %s was not stored: %s", work.conversation.id, exc)
+        return work.with_(warnings=(*work.warnings, f"knowledge was not stored: {exc}"))
+    return work.with_(remembered=claims)
+
+
+def _established(work: Work, parts: Parts) -> tuple[Claim, ...]:
+    if work.decided.action is Action.BLOCK:
+        return ()
+    if parts.ungrounded == "trust" and not work.turn.documents and not work.outcomes:
+        return work.claims
+    safe = {
+        outcome.claim.id for outcome in work.outcomes if isinstance(outcome, Finding) and outcome.label in REMEMBERED
+    }
+    delivered = work.claims if work.kept is None else work.kept
+    return tuple(claim for claim in delivered if claim.id in safe)

@@ -1,0 +1,112 @@
+"""Stage 6: mends a turn: asks the agent again, drops or annotates what failed, else refuses."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib.resources import files
+from string import Template
+
+from vista_guard.reading.sentences import sentence_spans
+from vista_guard.turn.work import Emit, Parts, Work
+from vista_guard.types import Action, Attempt, Claim, Decision, Finding, Label, Outcome, RepairMode, Span
+
+EARLIER = Attempt(
+    outcomes=(),
+    decision=Decision(action=Action.REPAIR, reason="an earlier draft of this turn did not hold up"),
+    repair=RepairMode.REGENERATE,
+)
+"""A draft that was rejected before the run was interrupted. What it said is kept nowhere."""
+
+
+async def repair(work: Work, parts: Parts, emit: Emit) -> Work:
+    """One repair. With `Work.repair` set to REGENERATE the graph goes back to the agent."""
+    mode = parts.policy.repair
+    if mode is RepairMode.REGENERATE:
+        if work.can_regenerate and len(work.attempts) < parts.policy.max_attempts:
+            return _again(work)
+        mode = parts.policy.fallback
+    mended = {RepairMode.REDACT: redact, RepairMode.ANNOTATE: annotate}.get(mode, refuse)(work, parts.policy.message)
+    emit({"event": "decision", "decision": mended.decided.model_dump(mode="json")})
+    return mended
+
+
+def _again(work: Work) -> Work:
+    attempt = Attempt(outcomes=work.outcomes, decision=work.decided, repair=RepairMode.REGENERATE)
+    return work.with_(repair=RepairMode.REGENERATE, attempts=(*work.attempts, attempt))
+
+
+def feedback(work: Work) -> str:
+    """What the agent is told about its draft when it is asked again."""
+    failed = "\n".join(f"- {outcome.claim.text} ({why(outcome)})" for outcome in _failed(work))
+    return _prompt("regenerate").substitute(claims=failed).strip()
+
+
+def redact(work: Work, message: str) -> Work:
+    """Drops the sentences whose claims failed. Refuses when nothing would be left, or a claim cannot be placed."""
+    spans = [outcome.claim.span for outcome in _failed(work)]
+    if not spans or None in spans:
+        return refuse(work, message)
+    text = work.turn.text
+    dropped = [sentence for sentence in sentence_spans(text) if any(_overlap(sentence, span) for span in spans if span)]
+    rest = _without(text, dropped)
+    kept = tuple(
+        claim for claim in work.claims if claim.span and not any(_overlap(claim.span, span) for span in dropped)
+    )
+    if not kept or not rest:
+        return refuse(work, message)
+    reason = f"{len(dropped)} sentence{'s' * (len(dropped) != 1)} dropped: {work.decided.reason}"
+    return work.with_(
+        response=rest, kept=kept, repair=RepairMode.REDACT, decision=work.decided.model_copy(update={"reason": reason})
+    )
+
+
+def annotate(work: Work, message: str) -> Work:
+    """Leaves the text as it is and marks each failed claim with a footnote."""
+    text, notes = work.turn.text, []
+    failed = sorted(_failed(work), key=lambda outcome: _end(outcome.claim, len(text)))
+    for number in range(len(failed), 0, -1):
+        end = _end(failed[number - 1].claim, len(text))
+        text = f"{text[:end]} [{number}]{text[end:]}"
+    for number, outcome in enumerate(failed, 1):
+        notes.append(f"[{number}] {outcome.claim.text}: {why(outcome)}.")
+    return work.with_(response=text + "\n\n" + "\n".join(notes), repair=RepairMode.ANNOTATE)
+
+
+def refuse(work: Work, message: str) -> Work:
+    """Withholds the turn."""
+    decision = Decision(
+        action=Action.BLOCK, reason=f"could not be repaired: {work.decided.reason}", claim_ids=work.decided.claim_ids
+    )
+    return work.with_(response=message, decision=decision, repair=RepairMode.REFUSE)
+
+
+def _failed(work: Work) -> list[Outcome]:
+    return [outcome for outcome in work.outcomes if outcome.claim.id in work.decided.claim_ids]
+
+
+def why(outcome: Outcome) -> str:
+    """What a reader is told of a claim that failed."""
+    if not isinstance(outcome, Finding):
+        return "could not be checked"
+    if outcome.label is Label.CONTRADICTED and outcome.evidence:
+        return f"contradicted by: “{outcome.evidence[0].quote}”"
+    return "not supported by the sources"
+
+
+def _overlap(a: Span, b: Span) -> bool:
+    return a.start < b.end and b.start < a.end
+
+
+def _end(claim: Claim, length: int) -> int:
+    return claim.span.end if claim.span else length
+
+
+def _without(text: str, dropped: list[Span]) -> str:
+    for span in sorted(dropped, key=lambda span: span.start, reverse=True):
+        text = text[: span.start].rstrip(" ") + " " * (span.start > 0) + text[span.end :].lstrip(" ")
+    return text.strip()
+
+
+@lru_cache(maxsize=4)
+def _prompt(name: str) -> Template:
+    return Template(files("vista_guard.turn").joinpath("prompts", f"{name}.txt").read_text(encoding="utf-8"))

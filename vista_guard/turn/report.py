@@ -1,0 +1,56 @@
+"""Last stage: writes down everything about the turn."""
+
+from __future__ import annotations
+
+import logging
+
+from vista_guard.errors import StoreError
+from vista_guard.policy.scoring import vista_score
+from vista_guard.turn.limits import writable
+from vista_guard.turn.work import Emit, Parts, Work
+from vista_guard.types import Action, Decision, RepairMode, Timings, TurnReport
+
+logger = logging.getLogger("vista_guard")
+
+
+async def report(work: Work, parts: Parts, emit: Emit) -> Work:
+    """Builds the report and hands it to the sinks."""
+    finished = TurnReport(
+        conversation_id=work.conversation.id,
+        turn_index=work.index,
+        response=writable(work.response or ""),
+        outcomes=work.outcomes,
+        decision=_whole_decision(work),
+        score=vista_score(work.outcomes),
+        evidence_missing=work.evidence_missing,
+        attempts=work.attempts,
+        remembered=work.remembered,
+        judge=parts.judge.info,
+        policy=parts.policy.name,
+        timings=Timings(**work.timings, total=sum(work.timings.values())),
+        usage=work.usage,
+        warnings=work.warnings,
+    )
+    finished = await _write(finished, parts)
+    emit({"event": "report", "report": finished.model_dump(mode="json")})
+    return work.with_(report=finished)
+
+
+def _whole_decision(work: Work) -> Decision:
+    decision = work.decided
+    regenerated = any(attempt.repair is RepairMode.REGENERATE for attempt in work.attempts)
+    if not regenerated or decision.action not in (Action.ALLOW, Action.FLAG):
+        return decision
+    reason = f"regenerated because {work.attempts[0].decision.reason}; of the new draft: {decision.reason}"
+    return Decision(action=Action.REPAIR, reason=reason, claim_ids=decision.claim_ids)
+
+
+async def _write(finished: TurnReport, parts: Parts) -> TurnReport:
+    warnings: list[str] = []
+    for sink in parts.sinks:
+        try:
+            await sink.write(finished)
+        except StoreError as exc:
+            logger.error("the report of turn %s was not stored: %s", finished.turn_index, exc)
+            warnings.append(f"the report was not stored: {exc}")
+    return finished.model_copy(update={"warnings": (*finished.warnings, *warnings)}) if warnings else finished

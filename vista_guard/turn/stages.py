@@ -1,0 +1,56 @@
+"""The stages of a turn, and the one place that runs them: for the graph and for streams alike."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from time import perf_counter
+from typing import Literal
+
+from vista_guard.judges import metering
+from vista_guard.turn.categorize import categorize
+from vista_guard.turn.decide import decide
+from vista_guard.turn.decompose import decompose
+from vista_guard.turn.gather import gather
+from vista_guard.turn.remember import remember
+from vista_guard.turn.repair import repair
+from vista_guard.turn.report import report
+from vista_guard.turn.verify import verify
+from vista_guard.turn.work import Emit, Parts, Work
+
+Stage = Callable[[Work, Parts, Emit], Awaitable[Work]]
+
+StageName = Literal["gather", "decompose", "verify", "categorize", "decide", "repair", "remember", "report"]
+
+STAGES: Mapping[StageName, Stage] = {
+    "gather": gather,
+    "decompose": decompose,
+    "verify": verify,
+    "categorize": categorize,
+    "decide": decide,
+    "repair": repair,
+    "remember": remember,
+    "report": report,
+}
+
+
+async def run(name: StageName, work: Work, parts: Parts, emit: Emit) -> Work:
+    """Takes a turn through one stage.
+
+    What the stage used and warned of is in the work that comes back, and the milliseconds that it took are added to its
+    timing. A stage that fails says so in the work (`Unchecked` outcomes, a warning); what it raises instead is a bug, or
+    something that the caller must see, such as a limit that the request is over.
+
+    Args:
+        name: of the stage.
+        work: the turn so far.
+        parts: the guard's collaborators.
+        emit: takes the stage's events.
+    """
+    started = perf_counter()
+    with metering.measured(work.usage) as meter:
+        work = await STAGES[name](work, parts, emit)
+    if name == "report":  # It is written by then, with what the stages before it used.
+        return work
+    milliseconds = work.timings.get(name, 0.0) + (perf_counter() - started) * 1000
+    warnings = tuple(dict.fromkeys((*work.warnings, *meter.warnings)))
+    return work.with_(usage=meter.usage, warnings=warnings, timings={**work.timings, name: milliseconds})

@@ -1,0 +1,163 @@
+"""What the stages pass on, and what they work with."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from typing import Any, Literal
+
+from vista_guard.protocols import DocumentStore, Judge, KnowledgeStore, Policy, Sink
+from vista_guard.settings.sources import Limits
+from vista_guard.turn.limits import writable
+from vista_guard.types import (
+    Attempt,
+    Check,
+    Claim,
+    Conversation,
+    Decision,
+    EvidenceSet,
+    Outcome,
+    Persona,
+    RepairMode,
+    Turn,
+    TurnReport,
+    Unchecked,
+    Usage,
+)
+
+Emit = Callable[[Mapping[str, Any]], None]
+"""Takes an event for `stream_mode="custom"`: JSON types only."""
+
+
+def silent(event: Mapping[str, Any]) -> None:
+    """Where events go when nobody listens."""
+
+
+class PastClaims:
+    """Claims that anonymous conversations' earlier turns established, by fingerprint. Bounded; the oldest go first.
+
+    A chat that sends its whole history with each request would otherwise have all of it judged again each time.
+    """
+
+    def __init__(self, size: int = 2048) -> None:
+        self._size = size
+        self._claims: OrderedDict[str, tuple[Claim, ...]] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: str) -> tuple[Claim, ...] | None:
+        """The claims, when they are still known."""
+        with self._lock:
+            return self._claims.get(key)
+
+    def put(self, key: str, claims: tuple[Claim, ...]) -> None:
+        """Keeps the claims."""
+        with self._lock:
+            self._claims[key] = claims
+            while len(self._claims) > self._size:
+                self._claims.popitem(last=False)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The collaborators of a guard, passed to every stage."""
+
+    judge: Judge
+    policy: Policy
+    knowledge: KnowledgeStore
+    documents: DocumentStore | None = None
+    persona: Persona | None = None
+    sinks: Sequence[Sink] = ()
+    limits: Limits = field(default_factory=Limits)
+    context: Literal["none", "full"] = "none"
+    ungrounded: Literal["judge", "trust"] = "judge"
+    past: PastClaims = field(default_factory=PastClaims)
+
+    def trusts(self, turn: Turn) -> bool:
+        """Whether the turn is believed without being judged, as the reference implementation does."""
+        return self.ungrounded == "trust" and not turn.documents
+
+
+@dataclass(frozen=True, repr=False)
+class Work:
+    """One turn on its way. Lives in a channel that is never checkpointed, so that no draft outlives its judgement.
+
+    `conversation` ends with the draft. `reply` is the host's own object that the draft was read from.
+    """
+
+    conversation: Conversation
+    request: Any = None
+    reply: Any = None
+    call: Any = None
+    """How the agent is asked: an `AgentCall`, where it differs from run to run."""
+    spoke: bool = True
+    can_regenerate: bool = False
+    catch_up: bool = True
+    evidence: EvidenceSet | None = None
+    """None until it was gathered, and when it could not be."""
+    claims: tuple[Claim, ...] = ()
+    answers: tuple[Check | Unchecked, ...] | None = None
+    """Verdicts that came together with the claims, from a judge that does both at once; None when verify must ask."""
+    checks: tuple[Check, ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
+    decision: Decision | None = None
+    response: str | None = None
+    kept: tuple[Claim, ...] | None = None
+    """Claims that a repair left in the delivered text; all of them when None."""
+    repair: RepairMode | None = None
+    attempts: tuple[Attempt, ...] = ()
+    remembered: tuple[Claim, ...] = ()
+    warnings: tuple[str, ...] = ()
+    timings: Mapping[str, float] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
+    report: TurnReport | None = None
+
+    @property
+    def turn(self) -> Turn:
+        """The draft."""
+        return self.conversation.turns[-1]
+
+    @property
+    def history(self) -> tuple[Turn, ...]:
+        """What was said before the draft."""
+        return self.conversation.turns[:-1]
+
+    @property
+    def evidence_missing(self) -> bool:
+        """Whether there was nothing to verify against. Evidence that could not be gathered is an error, not missing."""
+        return self.evidence is not None and self.evidence.missing
+
+    @property
+    def index(self) -> int:
+        """The draft's place in the conversation."""
+        return len(self.conversation.turns) - 1
+
+    @property
+    def decided(self) -> Decision:
+        """The decision, once there is one."""
+        if self.decision is None:
+            raise AssertionError("the decision is read before the decide stage")
+        return self.decision
+
+    @property
+    def finished(self) -> TurnReport:
+        """The report, once there is one."""
+        if self.report is None:
+            raise AssertionError("the report is read before the report stage")
+        return self.report
+
+    def with_(self, **changes: Any) -> Work:
+        """A copy with fields replaced."""
+        return replace(self, **changes)
+
+    def unjudged(self, error: str, raw: str | None = None) -> Work:
+        """The whole turn as one unchecked claim: it failed before its claims were known."""
+        whole = Claim(id=f"t{self.index}.c0", text=writable(self.turn.text))
+        return self.with_(
+            outcomes=(*self.outcomes, Unchecked(claim=whole, error=error, raw=raw)), claims=(), answers=None, checks=()
+        )
+
+    def __repr__(self) -> str:
+        # State is shown by debuggers and tracers; a draft that may be withheld must not be.
+        return f"Work(turn={self.index}, claims={len(self.claims)}, decision={self.decision and self.decision.action})"
