@@ -1,6 +1,7 @@
 """Factuality guardrails for conversational agents.
 
-Names are loaded when they are first used, so that importing the package costs next to nothing.
+All that users and authors of judges, stores, policies, sinks and integrations need is here. Names are loaded when they are first
+used, so that importing the package costs next to nothing.
 """
 
 from __future__ import annotations
@@ -9,74 +10,137 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from vista_guard.errors import Blocked, ConfigError, InputError, JudgeError, StoreError, VistaGuardError
+    from vista_guard.errors import (
+        Blocked,
+        BudgetError,
+        ConfigError,
+        InputError,
+        JudgeError,
+        StoreError,
+        VistaGuardError,
+    )
     from vista_guard.guard import Guard, Session
+    from vista_guard.judges.metering import meter
     from vista_guard.policy.presets import LabelPolicy, Rule
     from vista_guard.policy.scoring import macro_score, micro_score, vista_score
+    from vista_guard.protocols import (
+        DocumentStore,
+        Embedder,
+        Judge,
+        KnowledgeStore,
+        Policy,
+        ReportStore,
+        Sink,
+        TurnJudge,
+        Verifier,
+    )
+    from vista_guard.reading.chat_json import to_conversation, to_document
+    from vista_guard.reading.persona import read_persona
     from vista_guard.settings.sources import Limits, Settings
+    from vista_guard.stream.gates import Again, Delta, Found, Gate, Passed
     from vista_guard.types import (
         Action,
+        Attempt,
+        Check,
         Claim,
         Conversation,
         Decision,
         Document,
         Evidence,
+        EvidenceSet,
         Finding,
+        JudgeInfo,
         Label,
+        Outcome,
+        Passage,
         Persona,
         RepairMode,
         Role,
+        SourceKind,
         Span,
         Turn,
         TurnReport,
         Unchecked,
+        Usage,
     )
 
 _HOMES = {
-    "errors": ("Blocked", "ConfigError", "InputError", "JudgeError", "StoreError", "VistaGuardError"),
-    "guard": ("Guard", "Session"),
-    "policy.presets": ("LabelPolicy", "Rule"),
-    "policy.scoring": ("macro_score", "micro_score", "vista_score"),
-    "settings.sources": ("Limits", "Settings"),
+    "errors": "Blocked BudgetError ConfigError InputError JudgeError StoreError VistaGuardError",
+    "guard": "Guard Session",
+    "judges.metering": "meter",
+    "policy.presets": "LabelPolicy Rule",
+    "policy.scoring": "macro_score micro_score vista_score",
+    "protocols": "DocumentStore Embedder Judge KnowledgeStore Policy ReportStore Sink TurnJudge Verifier",
+    "reading.chat_json": "to_conversation to_document",
+    "reading.persona": "read_persona",
+    "settings.sources": "Limits Settings",
+    "stream.gates": "Again Delta Found Gate Passed",
     "types": (
-        "Action", "Claim", "Conversation", "Decision", "Document", "Evidence", "Finding", "Label",
-        "Persona", "RepairMode", "Role", "Span", "Turn", "TurnReport", "Unchecked",
+        "Action Attempt Check Claim Conversation Decision Document Evidence EvidenceSet Finding JudgeInfo Label Outcome "
+        "Passage Persona RepairMode Role SourceKind Span Turn TurnReport Unchecked Usage"
     ),
-}  # fmt: skip
-_HOME = {name: module for module, names in _HOMES.items() for name in names}
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Action",
+    "Again",
+    "Attempt",
     "Blocked",
+    "BudgetError",
+    "Check",
     "Claim",
     "ConfigError",
     "Conversation",
     "Decision",
+    "Delta",
     "Document",
+    "DocumentStore",
+    "Embedder",
     "Evidence",
+    "EvidenceSet",
     "Finding",
+    "Found",
+    "Gate",
     "Guard",
     "InputError",
+    "Judge",
     "JudgeError",
+    "JudgeInfo",
+    "KnowledgeStore",
     "Label",
     "LabelPolicy",
     "Limits",
+    "Outcome",
+    "Passage",
+    "Passed",
     "Persona",
+    "Policy",
     "RepairMode",
+    "ReportStore",
     "Role",
     "Rule",
     "Session",
     "Settings",
+    "Sink",
+    "SourceKind",
     "Span",
     "StoreError",
     "Turn",
+    "TurnJudge",
     "TurnReport",
     "Unchecked",
+    "Usage",
+    "Verifier",
     "VistaGuardError",
     "macro_score",
+    "meter",
     "micro_score",
+    "read_persona",
+    "to_conversation",
+    "to_document",
     "vista_score",
 ]
 

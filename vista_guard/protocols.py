@@ -35,6 +35,21 @@ class Judge(Protocol):
     """Decomposes, verifies and categorises.
 
     Raise `JudgeError` for what fails as a whole; answer `Unchecked` for one claim that could not be judged.
+
+        class Literal:
+            info = JudgeInfo(name="literal", version="1")
+
+            async def decompose(self, turn, history):
+                return [Claim(id="c1", text=turn.text)]
+
+            async def verify(self, claims, evidence):
+                known = " ".join(passage.text for passage in evidence.documents)
+                return [Check(claim=claim, supported=claim.text in known, confidence=1.0) for claim in claims]
+
+            async def categorize(self, checks, evidence):
+                return [Finding(claim=c.claim, label=Label.LACKING_EVIDENCE, confidence=1.0, reason="not said") for c in checks]
+
+        guard = Guard(Literal(), "strict")
     """
 
     @property
@@ -61,6 +76,31 @@ class TurnJudge(Judge, Protocol):
         """Verdicts on the turn's claims, in the order in which the turn makes them; an empty sequence when it makes none.
 
         None when this judge, as it is configured, wants to be asked stage by stage.
+        """
+        ...
+
+
+class Verifier(Protocol):
+    """How far a piece of evidence carries a claim. Any cross-encoder can take the place of the embedded judge's own.
+
+    class Lexical:
+        name = "lexical"
+
+        def probabilities(self, pairs):
+            return np.array([[0.9, 0.0, 0.1] if claim in evidence else [0.1, 0.0, 0.9] for evidence, claim in pairs])
+
+    judge = EmbeddedJudge.load(OnnxEmbedder(), verifier=Lexical())
+    """
+
+    @property
+    def name(self) -> str:
+        """Part of the judge's version in every report."""
+        ...
+
+    def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        """P(supported), P(contradicted) and P(not enough) of each (evidence, claim): shape (pairs, 3), rows sum to 1.
+
+        Called in worker threads, several at once; `JudgeError` for what fails.
         """
         ...
 

@@ -9,7 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from vista_guard.inference.onnx import shared_encoder
-from vista_guard.stores.chroma.entries import storable
+from vista_guard.stores.entries import storable
 
 if TYPE_CHECKING:
     import numpy as np

@@ -20,7 +20,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 from tenacity import retry, retry_if_exception, stop_after_delay, wait_random_exponential
 
 from vista_guard.errors import ConfigError, StoreError
-from vista_guard.stores.chroma.entries import digest, storable
+from vista_guard.stores.entries import digest, storable
 from vista_guard.types import TurnReport
 
 T = TypeVar("T")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
 
@@ -12,16 +12,19 @@ from vista_guard.evaluation.datasets.detect import PATIENCE, LogFormat, detect, 
 from vista_guard.evaluation.datasets.source import BrokenEntry, LoggedConversation, Value, count, values
 from vista_guard.types import Conversation
 
-__all__ = ["BrokenEntry", "LogFormat", "LoggedConversation", "count", "detect", "read_log"]
+__all__ = ["BrokenEntry", "LogFormat", "LoggedConversation", "Parse", "Value", "count", "detect", "read_log"]
 
-PARSERS = {
+Parse = Callable[[Value], LoggedConversation]
+"""Makes a conversation of one value of a log."""
+
+PARSERS: Mapping[LogFormat, Parse] = {
     LogFormat.REFERENCE: reference.parse,
     LogFormat.OPENAI: openai_messages.parse,
     LogFormat.SHAREGPT: sharegpt.parse,
 }
 
 
-def read_log(path: Path, log_format: LogFormat | None = None) -> Iterator[LoggedConversation | BrokenEntry]:
+def read_log(path: Path, log_format: LogFormat | Parse | None = None) -> Iterator[LoggedConversation | BrokenEntry]:
     """Conversations in the file's order, and in their place what could not be read.
 
     Every conversation has an id, and no two the same: one without is named after its line, and one that repeats an
@@ -29,7 +32,8 @@ def read_log(path: Path, log_format: LogFormat | None = None) -> Iterator[Logged
 
     Args:
         path: a JSON list or JSON lines, plain or gzipped. Lines are streamed.
-        log_format: the format; detected when not given.
+        log_format: the format, or a function that makes a conversation of each value; detected when not given. The function
+            raises `InputError` for a value that it cannot read, which is then answered with a `BrokenEntry`.
 
     Raises:
         InputError: the file as a whole cannot be read, or its format is not known.
@@ -38,13 +42,14 @@ def read_log(path: Path, log_format: LogFormat | None = None) -> Iterator[Logged
     if log_format is None:
         head = list(_head(found))
         log_format, found = recognise(path, head), chain(head, found)
+    parse = log_format if callable(log_format) else PARSERS[log_format]
     taken: set[str] = set()
     for value in found:
         if isinstance(value, BrokenEntry):
             yield value
             continue
         try:
-            entry = PARSERS[log_format](value)
+            entry = parse(value)
             _check_texts(entry.conversation)
         except InputError as exc:
             yield BrokenEntry(f"{path} {value.place}", str(exc))

@@ -12,7 +12,8 @@ from vista_guard.errors import JudgeError
 from vista_guard.guard import Guard
 from vista_guard.inference.onnx import WEIGHTS, Encoder
 from vista_guard.judges.embedded import EmbeddedJudge
-from vista_guard.judges.embedded.calibration import CONTRADICTED, SUPPORTED, Calibration, ClaimTypeHead
+from vista_guard.judges.embedded.calibration import Calibration, ClaimTypeHead
+from vista_guard.judges.embedded.verifier import ShippedVerifier
 from vista_guard.protocols import KnowledgeStore
 from vista_guard.stores.embeddings import OnnxEmbedder
 from vista_guard.stores.memory.knowledge import MemoryKnowledge
@@ -91,9 +92,8 @@ class Product:
 
     def __init__(self, folder: Path = WEIGHTS, verifier: str = "verifier.onnx") -> None:
         self.limits = Calibration.load(folder)
-        self.verifier = Encoder.load(
-            verifier.removesuffix(".onnx"), max_length=self.limits.max_length, folder=folder.resolve()
-        )
+        name, most = verifier.removesuffix(".onnx"), self.limits.max_length
+        self.verifier = ShippedVerifier(Encoder.load(name, max_length=most, folder=folder.resolve()), self.limits)
         self.embedder = OnnxEmbedder()
         eager = replace(self.limits, contradicted=0.0)
         judge = EmbeddedJudge(self.verifier, self.embedder, ClaimTypeHead.load(folder), eager)
@@ -112,9 +112,8 @@ class Product:
         rows = np.zeros((len(pairs), 3), np.float32)
         for start in progress(range(0, len(order), BLOCK), f"{task}, blocks of {BLOCK} pairs"):
             block = order[start : start + BLOCK]
-            rows[block] = self.limits.probabilities(self.verifier.run([pairs[index] for index in block]))
-        yes, no = self.limits.labels.index(SUPPORTED), self.limits.labels.index(CONTRADICTED)
-        return rows[:, [yes, no, 3 - yes - no]]
+            rows[block] = self.verifier.probabilities([pairs[index] for index in block])
+        return rows
 
     async def claims(self, turn: Turn, history: Sequence[Turn]) -> list[str]:
         """Texts of the turn's claims; none for a language that the judge does not read."""

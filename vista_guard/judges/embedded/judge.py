@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vista_guard.errors import JudgeError
-from vista_guard.inference.onnx import WEIGHTS, Encoder, shared_encoder
+from vista_guard.inference.onnx import WEIGHTS
 from vista_guard.judges.embedded.calibration import (
     ABSTENTION,
-    CONTRADICTED,
     FACTUAL,
     OPINION,
-    SUPPORTED,
     Calibration,
     ClaimTypeHead,
 )
@@ -24,7 +22,8 @@ from vista_guard.judges.embedded.english.language import foreign
 from vista_guard.judges.embedded.english.segment import plain
 from vista_guard.judges.embedded.english.stance import plain_figure
 from vista_guard.judges.embedded.relevance import COUNTER_COSINE, Piece, choose, pool, same_statement
-from vista_guard.protocols import Embedder
+from vista_guard.judges.embedded.verifier import CONTRADICTED, SUPPORTED, ShippedVerifier
+from vista_guard.protocols import Embedder, Verifier
 from vista_guard.types import (
     Check,
     Claim,
@@ -52,29 +51,33 @@ MAX_EVIDENCE = 3
 class EmbeddedJudge:
     """Implements `Judge`. The work runs in a worker thread: the event loop stays free."""
 
-    def __init__(self, verifier: Encoder, embedder: Embedder, head: ClaimTypeHead, calibration: Calibration) -> None:
+    def __init__(self, verifier: Verifier, embedder: Embedder, head: ClaimTypeHead, calibration: Calibration) -> None:
         self._verifier = verifier
         self._embedder = embedder
         self._head = head
         self._calibration = calibration
 
     @classmethod
-    def load(cls, embedder: Embedder, folder: Path = WEIGHTS) -> EmbeddedJudge:
-        """The shipped judge. The verifier is shared by all judges of the process.
+    def load(cls, embedder: Embedder, folder: Path = WEIGHTS, *, verifier: Verifier | None = None) -> EmbeddedJudge:
+        """The shipped judge, or the shipped judge with another verifier, which is held to the same thresholds.
+
+        Args:
+            embedder: finds the evidence that a claim is held against.
+            folder: where the weights are.
+            verifier: in place of the shipped one, which is shared by all judges of the process.
 
         Raises:
             ConfigError: a weights file is missing or damaged.
         """
         calibration = Calibration.load(folder)
-        if folder == WEIGHTS:
-            verifier = shared_encoder("verifier", calibration.max_length)
-        else:
-            verifier = Encoder.load("verifier", max_length=calibration.max_length, folder=folder)
+        verifier = verifier or ShippedVerifier.load(calibration, folder)
         return cls(verifier, embedder, ClaimTypeHead.load(folder), calibration)
 
     @property
     def info(self) -> JudgeInfo:
-        return JudgeInfo(name="embedded", version=self._calibration.version)
+        version = self._calibration.version
+        own = isinstance(self._verifier, ShippedVerifier)
+        return JudgeInfo(name="embedded", version=version if own else f"{version}+{self._verifier.name}")
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
         """Claims with ids `t{turn index}.c{n}` and spans.
@@ -108,14 +111,12 @@ class EmbeddedJudge:
         texts = [plain(claim.text) for claim in claims]
         chosen = choose(texts, pool(evidence), self._embedder)
         pairs = [(piece.text, text) for text, pieces in zip(texts, chosen, strict=True) for piece in pieces]
-        rows = iter(self._calibration.probabilities(self._verifier.run(pairs)) if pairs else ())
+        rows = iter(self._verifier.probabilities(pairs) if pairs else ())
         judged = [[(piece, next(rows)) for piece in pieces] for pieces in chosen]
         return [self._check(claim, pieces) for claim, pieces in zip(claims, judged, strict=True)]
 
     def _check(self, claim: Claim, judged: Sequence[tuple[Piece, NDArray[np.float32]]]) -> Check:
-        labels = self._calibration.labels
-        yes, no = labels.index(SUPPORTED), labels.index(CONTRADICTED)
-        support = [(piece, _support(piece, claim, float(row[yes]))) for piece, row in judged if piece.supports]
+        support = [(piece, _support(piece, claim, float(row[SUPPORTED]))) for piece, row in judged if piece.supports]
         best = max((score for _, score in support), default=0.0)
         needed = (
             max(self._calibration.supported, SUBJECTIVE_SUPPORT)
@@ -126,9 +127,9 @@ class EmbeddedJudge:
             found = [(piece, score) for piece, score in support if score >= needed]
             return Check(claim=claim, supported=True, confidence=best, evidence=_quotes(found))
         against = [
-            (piece, float(row[no]))
+            (piece, float(row[CONTRADICTED]))
             for piece, row in judged
-            if piece.refutes and row[no] >= self._calibration.contradicted
+            if piece.refutes and row[CONTRADICTED] >= self._calibration.contradicted
         ]
         counter_evidence = _quotes(self._concerning(against, claim))
         return Check(claim=claim, supported=False, confidence=1.0 - best, counter_evidence=counter_evidence)

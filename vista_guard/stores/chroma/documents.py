@@ -18,8 +18,8 @@ from vista_guard.errors import StoreError
 from vista_guard.protocols import Embedder
 from vista_guard.reading.passages import passages
 from vista_guard.stores.chroma.client import ChromaConnection
-from vista_guard.stores.chroma.entries import digest, storable
 from vista_guard.stores.chroma.listed import ListedDocument
+from vista_guard.stores.entries import digest, storable
 from vista_guard.stores.locations import DOCUMENTS
 from vista_guard.types import Document, Passage, SourceKind, Span
 

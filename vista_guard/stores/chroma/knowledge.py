@@ -12,7 +12,7 @@ from chromadb.api.models.Collection import Collection
 
 from vista_guard.protocols import Embedder
 from vista_guard.stores.chroma.client import ChromaConnection, chroma_client
-from vista_guard.stores.chroma.entries import claim_passages, digest, nearest, persona_passages
+from vista_guard.stores.entries import claim_passages, digest, nearest, persona_passages
 from vista_guard.types import Claim, Passage, Persona, SourceKind
 
 __all__ = ["ChromaKnowledge", "chroma_client"]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from threading import Lock
 
 from vista_guard.protocols import Embedder
-from vista_guard.stores.chroma.entries import claim_passages, nearest, persona_passages
+from vista_guard.stores.entries import claim_passages, nearest, persona_passages
 from vista_guard.types import Claim, Passage, Persona
 
 
