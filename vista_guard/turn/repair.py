@@ -7,6 +7,7 @@ from importlib.resources import files
 from string import Template
 
 from vista_guard.reading.sentences import sentence_spans
+from vista_guard.turn.redaction import without
 from vista_guard.turn.work import Emit, Parts, Work
 from vista_guard.types import Action, Attempt, Claim, Decision, Finding, Label, Outcome, RepairMode, Span
 
@@ -48,7 +49,7 @@ def redact(work: Work, message: str) -> Work:
         return refuse(work, message)
     text = work.turn.text
     dropped = [sentence for sentence in sentence_spans(text) if any(_overlap(sentence, span) for span in spans if span)]
-    rest = _without(text, dropped)
+    rest = without(text, dropped)
     kept = tuple(
         claim for claim in work.claims if claim.span and not any(_overlap(claim.span, span) for span in dropped)
     )
@@ -99,12 +100,6 @@ def _overlap(a: Span, b: Span) -> bool:
 
 def _end(claim: Claim, length: int) -> int:
     return claim.span.end if claim.span else length
-
-
-def _without(text: str, dropped: list[Span]) -> str:
-    for span in sorted(dropped, key=lambda span: span.start, reverse=True):
-        text = text[: span.start].rstrip(" ") + " " * (span.start > 0) + text[span.end :].lstrip(" ")
-    return text.strip()
 
 
 @lru_cache(maxsize=4)

@@ -166,7 +166,8 @@ class EmbeddedJudge:
             # Rounded: what else was in the batch shows in the last digits, and one turn has one report on every way in.
             types = types | {FACTUAL: round(1.0 - types[ABSTENTION], 6), OPINION: 0.0}
         if not cues.may_abstain(text):
-            types = types | {ABSTENTION: 0.0}
+            # What the head gave to abstention goes to fact: else such a claim would lack evidence with a confidence of 0.
+            types = {FACTUAL: round(1.0 - types[OPINION], 6), OPINION: types[OPINION], ABSTENTION: 0.0}
         if types[ABSTENTION] >= limits.abstention:
             reason = "It refuses, or says that its speaker does not know."
             return Finding(claim=check.claim, label=Label.ABSTENTION, confidence=types[ABSTENTION], reason=reason)
