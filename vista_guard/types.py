@@ -71,6 +71,10 @@ class Span(_Frozen):
             raise ValueError(f"span ends at {self.end}, before its start {self.start}")
         return self
 
+    def overlaps(self, other: Span) -> bool:
+        """Whether they share a character."""
+        return self.start < other.end and other.start < self.end
+
 
 class Document(_Frozen):
     """A reference text that a turn may lean on."""

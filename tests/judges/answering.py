@@ -58,7 +58,7 @@ class Answering:
     labels: Mapping[str, tuple[Label, float] | Exception]
     info: JudgeInfo = field(default_factory=lambda: JudgeInfo(name="answering", version="1"))
     claims_per_call: int | None = None
-    exhausted: str | None = None
+    why_exhausted: str | None = None
     wait: float = 0.0
     warning: str | None = None
     decomposed: list[str] = field(default_factory=list)

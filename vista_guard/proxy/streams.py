@@ -88,7 +88,7 @@ class Judging(Relayed):
         again = self._again if self._exchange.may_ask_again else None
         async with aclosing(self._parts(self._response, self._stream)) as parts:
             opening = Opening(parts, hold=again is not None)
-            async with aclosing(opening.passed()) as passing:
+            async with aclosing(opening.before_text()) as passing:
                 async for passed in passing:
                     for event in self._written(passed):
                         yield event

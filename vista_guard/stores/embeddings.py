@@ -44,7 +44,7 @@ class OnnxEmbedder:
         import numpy as np
 
         wanted = {_key(text): text for text in texts}
-        vectors = self._cached(wanted)
+        vectors = self._from_cache(wanted)
         missing = [key for key in wanted if key not in vectors]
         if missing:
             rows = shared_encoder("embedder", MAX_TOKENS).run([storable(wanted[key][:_MAX_CHARS]) for key in missing])
@@ -53,7 +53,7 @@ class OnnxEmbedder:
             vectors |= fresh
         return np.stack([vectors[_key(text)] for text in texts]) if texts else np.empty((0, DIMENSION), np.float32)
 
-    def _cached(self, keys: dict[bytes, str]) -> dict[bytes, NDArray[np.float32]]:
+    def _from_cache(self, keys: dict[bytes, str]) -> dict[bytes, NDArray[np.float32]]:
         with self._lock:
             found = {key: self._vectors[key] for key in keys if key in self._vectors}
             for key in found:

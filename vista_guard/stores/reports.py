@@ -95,7 +95,7 @@ class SqlReports:
 
     async def _run(self, operation: str, work: Callable[[sql.Connection], T]) -> T:
         def attempt() -> T:
-            with self._translated(operation):
+            with self._translating_errors(operation):
                 self._prepare()
                 with self._engine.begin() as connection:
                     return work(connection)
@@ -115,7 +115,7 @@ class SqlReports:
             self._ready = True
 
     @contextmanager
-    def _translated(self, operation: str) -> Iterator[None]:
+    def _translating_errors(self, operation: str) -> Iterator[None]:
         try:
             yield
         except (SQLAlchemyError, sqlite3.Error) as exc:
@@ -193,13 +193,13 @@ def _options(url: sql.URL) -> dict[str, Any]:
     return {"connect_args": {"timeout": BUSY_S}}
 
 
-def _locked(exc: BaseException) -> bool:
+def _is_locked(exc: BaseException) -> bool:
     return isinstance(exc, sqlite3.OperationalError) and "locked" in str(exc)
 
 
 # Two connections that turn a new file to WAL at once: SQLite fails one at once, whatever its timeout, lest both wait for ever.
 @retry(
-    retry=retry_if_exception(_locked),
+    retry=retry_if_exception(_is_locked),
     stop=stop_after_delay(BUSY_S),
     wait=wait_random_exponential(multiplier=0.01, max=0.5),
     reraise=True,

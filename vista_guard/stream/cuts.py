@@ -121,7 +121,7 @@ class Sentences:
                 continue
             if not rest:
                 break
-            if ended or reach < len(window) or _settled(window, run, place):
+            if ended or reach < len(window) or _is_settled(window, run, place):
                 return self.last + place
             return None
         return self.last + len(block) if ended else None
@@ -189,7 +189,7 @@ def _after_closers(window: str, place: int) -> int:
     return match.end() if match else place
 
 
-def _settled(window: str, run: re.Match[str], place: int) -> bool:
+def _is_settled(window: str, run: re.Match[str], place: int) -> bool:
     rest = window[place:]
     if _HALF_NOTE.fullmatch(rest) or not _WORD.search(rest):
         return False

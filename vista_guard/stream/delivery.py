@@ -42,7 +42,7 @@ class Delivery:
             self._outbox.task_done()
             self._source.go_on()
 
-    async def taken(self) -> None:
+    async def wait_until_taken(self) -> None:
         """Waits until the reader, having taken all that was let through, asks for more: then it is on its way."""
         await self._outbox.join()
 

@@ -18,7 +18,7 @@ from vista_guard.types import Action, Conversation, Document, Outcome, RepairMod
 _JUDGING: tuple[StageName, ...] = ("decompose", "verify", "categorize")
 
 
-class Judging:
+class Draft:
     """Judges one draft of a turn, as often as there is more of it.
 
     Args:
@@ -54,7 +54,7 @@ class Judging:
         self._fixed: Work | None = None
         self._spent = earlier or Work(conversation=before)
 
-    def draft(self, text: str) -> Conversation:
+    def conversation(self, text: str) -> Conversation:
         """The conversation that ends with the turn, as far as it is known."""
         turn = Turn(role=Role.ASSISTANT, text=text, documents=joined(self._documents, self._found))
         return self._before.model_copy(update={"turns": (*self._before.turns, turn)})
@@ -75,14 +75,14 @@ class Judging:
         policy = self.parts.policy
         return policy.repair is RepairMode.REGENERATE and len(self._spent.attempts) < policy.max_attempts
 
-    async def rejected(self, decided: Work) -> Work:
+    async def as_attempt(self, decided: Work) -> Work:
         """The draft as one of the attempts before the next."""
         return await stages.STAGES["repair"](decided.with_(can_regenerate=True), self.parts, silent)
 
-    def anew(self, rejected: Work) -> Judging:
+    def next_draft(self, rejected: Work) -> Draft:
         """For the next draft. What was found for this one is still evidence."""
-        earlier = self.accounted(rejected).with_(attempts=rejected.attempts)
-        return Judging(
+        earlier = self.with_spent(rejected).with_(attempts=rejected.attempts)
+        return Draft(
             self.parts, self._before, self._given, earlier=earlier, found=self._found, on_outcome=self._on_outcome
         )
 
@@ -98,7 +98,7 @@ class Judging:
         """Says something about the turn in its report."""
         self._spent = self._spent.with_(warnings=(*self._spent.warnings, text))
 
-    def accounted(self, work: Work) -> Work:
+    def with_spent(self, work: Work) -> Work:
         """The work with all that was spent and said of the turn by now."""
         spent = self._spent
         return work.with_(
@@ -108,19 +108,19 @@ class Judging:
     async def find_documents(self, text: str) -> None:
         """Asks for the turn's documents, once, off the event loop: it may well read from a network."""
         if self._find is not None:
-            self._documents = tuple(await asyncio.to_thread(self._find, self.draft(text)))
+            self._documents = tuple(await asyncio.to_thread(self._find, self.conversation(text)))
             self._find = None
-            check_limits(self.draft(text), self.parts.limits)
+            check_limits(self.conversation(text), self.parts.limits)
 
     async def prepare(self) -> None:
         """Gathers what can be gathered before the turn is known: its documents, its history, its knowledge."""
         self._prepared = True
         await self.find_documents("")
-        work = await self.stage("gather", self._begun(""))
+        work = await self.run_stage("gather", self._begun(""))
         if work.evidence is not None and self._is_all(work):
             self._fixed = work
 
-    async def judged(self, text: str, *, complete: bool) -> Work:
+    async def judge_so_far(self, text: str, *, complete: bool) -> Work:
         """The outcomes of the turn as far as it is known."""
         if not self._prepared and not complete:
             await self.prepare()
@@ -128,37 +128,37 @@ class Judging:
         if complete:
             self._memo.complete()
         if self._fixed is None or complete:
-            work = await self.stage("gather", work)
+            work = await self.run_stage("gather", work)
         else:
             work = self._with_fixed(work, self._fixed)
         for name in _JUDGING:
-            work = await self.stage(name, work)
+            work = await self.run_stage(name, work)
         return work
 
     async def whole(self, text: str) -> Work:
         """The whole turn, judged and decided. One without a word, such as one that only calls a tool, nobody is asked about."""
-        work = await self.judged(text, complete=True) if text else self._begun("")
-        return await self.stage("decide", work)
+        work = await self.judge_so_far(text, complete=True) if text else self._begun("")
+        return await self.run_stage("decide", work)
 
-    async def mended(self, decided: Work) -> Work:
+    async def repair(self, decided: Work) -> Work:
         """The turn as it is delivered."""
-        return await self.stage("repair", decided) if decided.decided.action is Action.REPAIR else decided
+        return await self.run_stage("repair", decided) if decided.decided.action is Action.REPAIR else decided
 
-    async def stored(self, work: Work) -> TurnReport:
+    async def store(self, work: Work) -> TurnReport:
         """The report on a turn that was delivered; knows and keeps what `Guard.acheck` would."""
         if not work.turn.text:
             return (await stages.STAGES["report"](work, replace(self.parts, sinks=()), silent)).finished
-        return await self.reported(await self.stage("remember", work))
+        return await self.write_report(await self.run_stage("remember", work))
 
-    async def reported(self, work: Work) -> TurnReport:
+    async def write_report(self, work: Work) -> TurnReport:
         """The report, written."""
-        return (await self.stage("report", work)).finished
+        return (await self.run_stage("report", work)).finished
 
     async def nothing_said(self) -> TurnReport:
         """The report on a turn without a word. Nothing is stored."""
-        return await self.stored(await self.whole(""))
+        return await self.store(await self.whole(""))
 
-    async def stage(self, name: StageName, work: Work) -> Work:
+    async def run_stage(self, name: StageName, work: Work) -> Work:
         """Runs one stage. What it took is added to what the turn took so far."""
         # Earlier turns are judged while evidence is gathered; what is known of this one's claims is not for them.
         parts = self._asking if name in _JUDGING else self.parts
@@ -166,7 +166,7 @@ class Judging:
         return self._spent
 
     def _begun(self, text: str) -> Work:
-        return self.accounted(Work(conversation=self.draft(text)))
+        return self.with_spent(Work(conversation=self.conversation(text)))
 
     def _with_fixed(self, work: Work, fixed: Work) -> Work:
         try:
@@ -182,4 +182,4 @@ class Judging:
             return False
         if work.turn.documents:
             return len(evidence.documents) < limits.passages
-        return self.parts.documents is None or self.parts.ungrounded == "trust"
+        return self.parts.documents is None or self.parts.trusts_ungrounded

@@ -15,7 +15,7 @@ from vista_guard.errors import ConfigError
 from vista_guard.protocols import Policy
 from vista_guard.stream.again import Again, regenerates, withholds
 from vista_guard.stream.delivery import Delivery
-from vista_guard.stream.draft import Judging
+from vista_guard.stream.draft import Draft
 from vista_guard.stream.sentence_gate import SentenceGate
 from vista_guard.stream.source import Delta, Found, Passed, Source, close
 from vista_guard.stream.turn_gate import whole
@@ -69,15 +69,15 @@ async def gated(
         InputError: the conversation is over a limit; with `turn`, the turn itself is.
         Exception: what upstream raised, as it was, after the sentences that were complete by then.
     """
-    run = {"none": _observed, "sentence": _by_sentence, "turn": whole}.get(gate)
+    run = {"none": _watch, "sentence": _by_sentence, "turn": whole}.get(gate)
     try:
         if run is None:
             raise ConfigError(f"gate is {gate!r}; choose none, sentence or turn")
         check_gate(gate, parts.policy)
-        judging = Judging(parts, conversation, documents, on_outcome=on_outcome)
-        check_limits(judging.draft(""), parts.limits)
+        draft = Draft(parts, conversation, documents, on_outcome=on_outcome)
+        check_limits(draft.conversation(""), parts.limits)
         asking = again if again is not None and regenerates(parts.policy) else None
-        async with aclosing(run(judging, deltas, asking)) as pieces:
+        async with aclosing(run(draft, deltas, asking)) as pieces:
             async for piece in pieces:
                 yield piece
     finally:
@@ -98,17 +98,17 @@ def check_gate(gate: str | None, policy: Policy, name: str = "gate") -> None:
 
 
 async def _by_sentence(
-    judging: Judging, deltas: AsyncIterator[Delta], again: Again | None
+    draft: Draft, deltas: AsyncIterator[Delta], again: Again | None
 ) -> AsyncGenerator[Streamed, None]:
     source = Source(deltas)
-    delivery = Delivery(source, judging.parts.limits.turn_chars, hold=again is not None)
+    delivery = Delivery(source, draft.parts.limits.turn_chars, hold=again is not None)
     source.start(delivery.pass_on)
-    gate = SentenceGate(judging, source, delivery, again)
+    gate = SentenceGate(draft, source, delivery, again)
     keeper = asyncio.create_task(gate.run(), name="vista-guard stream: gate")
     try:
         async for piece in delivery.pieces():
             if isinstance(piece, (Finding, Unchecked)):
-                judging.tell((piece,))
+                draft.tell((piece,))
             else:
                 yield piece
         yield await keeper
@@ -121,24 +121,24 @@ async def _by_sentence(
             keeper.exception()  # looked at: who leaves early does not hear of it
 
 
-async def _observed(
-    judging: Judging,
+async def _watch(
+    draft: Draft,
     deltas: AsyncIterator[Delta],
     again: Again | None,  # a policy that would ask again is none that only looks on
 ) -> AsyncGenerator[Streamed, None]:
     text = ""
     async for delta in deltas:
         if isinstance(delta, Found):
-            judging.learn(delta.documents)
+            draft.learn(delta.documents)
             continue
         if isinstance(delta, str):
             text += delta
         if delta != "":
             yield delta
-    await judging.find_documents(text)
-    work = await judging.whole(text)
-    judging.tell(work.outcomes)
-    yield await judging.stored(work.with_(response=text))
+    await draft.find_documents(text)
+    work = await draft.whole(text)
+    draft.tell(work.outcomes)
+    yield await draft.store(work.with_(response=text))
 
 
 __all__ = ["Again", "Delta", "Documents", "Found", "Gate", "Passed", "Streamed", "check_gate", "gated", "regenerates"]

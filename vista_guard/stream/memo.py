@@ -63,14 +63,14 @@ class Memo:
         if evidence is not self._evidence and evidence != self._evidence:
             self._gathered += 1
         self._evidence = evidence
-        known = [self._checked(claim) for claim in claims]
+        known = [self._known_check(claim) for claim in claims]
         new = [claim for claim, answer in zip(claims, known, strict=True) if answer is None]
         fresh = iter(await contract.verify(self._judge, new, evidence))
         return [self._keep_check(next(fresh)) if answer is None else answer for answer in known]
 
     async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
         """Asks about the checks that are new."""
-        known = [self._labelled(check) for check in checks]
+        known = [self._known_finding(check) for check in checks]
         new = [check for check, answer in zip(checks, known, strict=True) if answer is None]
         fresh = zip(new, await contract.categorize(self._judge, new, evidence), strict=True)
         return [self._keep_finding(*next(fresh)) if answer is None else answer for answer in known]
@@ -84,7 +84,7 @@ class Memo:
         self._findings[check.claim.text] = (check, answer)
         return answer
 
-    def _checked(self, claim: Claim) -> Check | Unchecked | None:
+    def _known_check(self, claim: Claim) -> Check | Unchecked | None:
         gathered, answer = self._checks.get(claim.text, (_NEVER, None))
         if answer is None or (self._complete and gathered != self._gathered):
             return None
@@ -92,7 +92,7 @@ class Memo:
             return answer.model_copy(update={"claim": claim})
         return _of(answer, claim)
 
-    def _labelled(self, check: Check) -> Finding | Unchecked | None:
+    def _known_finding(self, check: Check) -> Finding | Unchecked | None:
         known, answer = self._findings.get(check.claim.text, (None, None))
         if known is None or answer is None or _of(known, check.claim) != check:
             return None

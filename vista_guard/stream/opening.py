@@ -24,7 +24,7 @@ class Opening:
         """Whether another answer may still take this one's place."""
         self._begun: list[Delta] = []
 
-    async def passed(self) -> AsyncGenerator[str | Passed, None]:
+    async def before_text(self) -> AsyncGenerator[str | Passed, None]:
         """What may go out before the first word; all of it, when there is none."""
         async for delta in self._deltas:
             self._begun.append(delta)

@@ -7,7 +7,7 @@ import re
 from vista_guard.stream.again import Again, NoAnswer, ask_again, broke_off
 from vista_guard.stream.cuts import Sentences
 from vista_guard.stream.delivery import Delivery
-from vista_guard.stream.draft import Judging
+from vista_guard.stream.draft import Draft
 from vista_guard.stream.source import Source
 from vista_guard.turn.decide import decide
 from vista_guard.turn.repair import refuse, why
@@ -20,18 +20,18 @@ _UNREADABLE = re.compile("[\x00\ud800-\udfff]")
 class SentenceGate:
     """Judges what came since it last looked, lets through what passed, and ends with the report."""
 
-    def __init__(self, judging: Judging, source: Source, delivery: Delivery, again: Again | None = None) -> None:
-        self._policy = judging.parts.policy
+    def __init__(self, draft: Draft, source: Source, delivery: Delivery, again: Again | None = None) -> None:
+        self._policy = draft.parts.policy
         self._out = delivery
         self._again = again
         self._rejected: tuple[Work, int] | None = None
         """The draft that this one takes the place of, and the end of the sentence that did not pass."""
-        self._begin(judging, source)
+        self._begin(draft, source)
 
-    def _begin(self, judging: Judging, source: Source) -> None:
-        self._judging = judging
+    def _begin(self, draft: Draft, source: Source) -> None:
+        self._draft = draft
         self._source = source
-        self._sentences = Sentences(judging.parts.limits.turn_chars)
+        self._sentences = Sentences(draft.parts.limits.turn_chars)
         self._judged = 0
         self._ahead: tuple[int, Work | None] = (0, None)
         self._notes: dict[str, str] = {}
@@ -40,7 +40,7 @@ class SentenceGate:
     async def run(self) -> TurnReport:
         """The report. What goes out is in the delivery, which ends when this does."""
         try:
-            await self._judging.prepare()
+            await self._draft.prepare()
             while True:
                 report = await self._step()
                 if report is not None:
@@ -75,13 +75,13 @@ class SentenceGate:
             self._out.commit()
             raise error
         decided, end = self._rejected
-        self._judging.warn(broke_off(error))
-        decided = self._judging.accounted(decided).with_(attempts=decided.attempts)
+        self._draft.warn(broke_off(error))
+        decided = self._draft.with_spent(decided).with_(attempts=decided.attempts)
         return await self._withhold(decided, decided, end)
 
     def _learn(self) -> bool:
         """Takes in what was found since it last looked; a verdict that did not know of it does not count."""
-        new = self._judging.learn(self._source.take_found())
+        new = self._draft.learn(self._source.take_found())
         if new:
             self._ahead = (0, None)
         return new
@@ -91,34 +91,34 @@ class SentenceGate:
         end = self._sentences.likely(text)
         if end is None or end == self._ahead[0] or self._source.ended:
             return False
-        self._ahead = (end, await self._judging.judged(text[:end], complete=False))
+        self._ahead = (end, await self._draft.judge_so_far(text[:end], complete=False))
         return True
 
     def _ready(self, text: str) -> list[int]:
         """Ends of the sentences to judge next. What no judge can read is left for later, alone."""
         waiting = [end for end in self._sentences.ends if end > self._judged]
         bad = _UNREADABLE.search(text, self._judged)
-        limit = min(self._judging.parts.limits.turn_chars, bad.start() if bad else len(text))
+        limit = min(self._draft.parts.limits.turn_chars, bad.start() if bad else len(text))
         return [end for end in waiting if end <= limit] or waiting[:1]
 
     async def _judge(self, text: str, ends: list[int]) -> Work:
         """The first of the sentences, when it was judged ahead, else all of them at once."""
         end, work = self._ahead
         if work is None or end not in ends:
-            end, work = ends[-1], await self._judging.judged(text[: ends[-1]], complete=False)
+            end, work = ends[-1], await self._draft.judge_so_far(text[: ends[-1]], complete=False)
         while self._learn():
-            work = await self._judging.judged(text[:end], complete=False)
+            work = await self._draft.judge_so_far(text[:end], complete=False)
         self._judged = end
         return work
 
     async def _let_through(self, work: Work, ends: list[int]) -> TurnReport | None:
         """Releases sentence by sentence; the report, when one of them may not be. None too when another draft was begun."""
         for end in ends:
-            decided = await decide(work.with_(outcomes=self._concerning(work, end)), self._judging.parts, silent)
+            decided = await decide(work.with_(outcomes=self._outcomes_until(work, end)), self._draft.parts, silent)
             if decided.decided.action is Action.REPAIR and self._may_ask_again():
                 if await self._ask_again(decided, end):
                     return None
-                work, decided = self._judging.accounted(work), self._judging.accounted(decided)
+                work, decided = self._draft.with_spent(work), self._draft.with_spent(decided)
             if decided.decided.action is Action.REPAIR and self._mend(decided, end):
                 continue
             if decided.decided.action in (Action.REPAIR, Action.BLOCK):
@@ -129,28 +129,28 @@ class SentenceGate:
 
     def _may_ask_again(self) -> bool:
         nothing_out = not self._out.said and not self._out.dropped and not self._source.bound
-        return self._again is not None and nothing_out and self._judging.may_regenerate
+        return self._again is not None and nothing_out and self._draft.may_regenerate
 
     async def _ask_again(self, decided: Work, end: int) -> bool:
         """Begins the next draft, if there is one."""
         if self._again is None:
             raise AssertionError("another draft is asked for, and nobody can be asked")
-        attempt = await self._judging.rejected(decided)
+        attempt = await self._draft.as_attempt(decided)
         try:
             deltas = await ask_again(self._again, self._source.text[:end], attempt)
         except NoAnswer as exc:
             self._again = None
-            self._judging.warn(str(exc))
+            self._draft.warn(str(exc))
             return False
         before, self._rejected = self._source, (decided, end)
-        self._begin(self._judging.anew(attempt), Source(deltas))
+        self._begin(self._draft.next_draft(attempt), Source(deltas))
         await before.aclose()
-        self._out.start_again(self._source, hold=self._judging.may_regenerate)
+        self._out.start_again(self._source, hold=self._draft.may_regenerate)
         self._source.start(self._out.pass_on)
-        await self._judging.prepare()
+        await self._draft.prepare()
         return True
 
-    def _concerning(self, work: Work, end: int) -> tuple[Outcome, ...]:
+    def _outcomes_until(self, work: Work, end: int) -> tuple[Outcome, ...]:
         """What the policy is asked about: all that is said up to `end` but what was dropped.
 
         A claim without a place may stand in any sentence, so each has to wait for it.
@@ -160,7 +160,7 @@ class SentenceGate:
             outcome
             for outcome in work.outcomes
             if (span := outcome.claim.span) is None
-            or (span.start < end and (_overlap(span, unit) or not self._is_dropped(span)))
+            or (span.start < end and (span.overlaps(unit) or not self._is_dropped(span)))
         )
 
     def _mend(self, work: Work, end: int) -> bool:
@@ -209,28 +209,28 @@ class SentenceGate:
     async def _finish(self, text: str, ends: list[int]) -> TurnReport | None:
         if not text:
             self._out.commit()
-            return await self._judging.nothing_said()
+            return await self._draft.nothing_said()
         source = self._source
-        work = await self._judging.judged(text, complete=True)
+        work = await self._draft.judge_so_far(text, complete=True)
         self._judged = len(text)
         withheld = await self._let_through(work, ends)
         if withheld is not None or self._source is not source:
             return withheld
-        work = await self._judging.stage("decide", self._judging.accounted(work))
+        work = await self._draft.run_stage("decide", self._draft.with_spent(work))
         action = work.decided.action
         if action is Action.BLOCK:
             return await self._withhold(work, work, len(text))
         if action is Action.REPAIR or self._out.dropped or self._notes:
-            mended = self._mended(work)
+            mended = self._mended_so_far(work)
             if mended is None:
                 return await self._withhold(work, work, len(text))
             work = mended
         self._out.pass_on()
-        await self._out.taken()  # a process that is killed now must not have stored what nobody read
-        work = await self._judging.stage("remember", work.with_(response=self._out.said))
-        return await self._judging.reported(work)
+        await self._out.wait_until_taken()  # a process that is killed now must not have stored what nobody read
+        work = await self._draft.run_stage("remember", work.with_(response=self._out.said))
+        return await self._draft.write_report(work)
 
-    def _mended(self, work: Work) -> Work | None:
+    def _mended_so_far(self, work: Work) -> Work | None:
         """The turn as it was mended on its way; None when that left something that may not be there."""
         failed = [outcome for outcome in work.outcomes if outcome.claim.id in work.decided.claim_ids]
         repairing = work.decided.action is Action.REPAIR
@@ -241,7 +241,7 @@ class SentenceGate:
                         self._out.say(self._mark(outcome))
             notes = "\n".join(f"[{number}] {note}" for number, note in enumerate(self._notes.values(), 1))
             self._out.say(f"\n\n{notes}")
-            return work.with_(repair=RepairMode.ANNOTATE, decision=_repaired(work.decided))
+            return work.with_(repair=RepairMode.ANNOTATE, decision=_repair_decision(work.decided))
         kept = tuple(claim for claim in work.claims if claim.span and not self._is_dropped(claim.span))
         left = repairing and any(
             outcome.claim.span is None or not self._is_dropped(outcome.claim.span) for outcome in failed
@@ -253,7 +253,7 @@ class SentenceGate:
         return work.with_(
             kept=kept,
             repair=RepairMode.REDACT,
-            decision=_repaired(work.decided).model_copy(update={"reason": reason}),
+            decision=_repair_decision(work.decided).model_copy(update={"reason": reason}),
         )
 
     async def _withhold(self, decided: Work, work: Work, end: int) -> TurnReport:
@@ -274,17 +274,13 @@ class SentenceGate:
         work = decided.with_(outcomes=outcomes, response=self._out.said, kept=kept)
         # What was read becomes knowledge, although the turn as a whole is withheld.
         passed = Decision(action=Action.FLAG, reason="sentences before the withheld one")
-        await self._out.taken()
-        remembered = await self._judging.stage("remember", work.with_(decision=passed))
-        return await self._judging.reported(remembered.with_(decision=decided.decided))
+        await self._out.wait_until_taken()
+        remembered = await self._draft.run_stage("remember", work.with_(decision=passed))
+        return await self._draft.write_report(remembered.with_(decision=decided.decided))
 
     def _is_dropped(self, span: Span) -> bool:
-        return any(_overlap(span, gone) for gone in self._out.dropped)
+        return any(span.overlaps(gone) for gone in self._out.dropped)
 
 
-def _repaired(decision: Decision) -> Decision:
+def _repair_decision(decision: Decision) -> Decision:
     return decision.model_copy(update={"action": Action.REPAIR})
-
-
-def _overlap(a: Span, b: Span) -> bool:
-    return a.start < b.end and b.start < a.end

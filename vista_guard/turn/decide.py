@@ -8,14 +8,10 @@ from vista_guard.types import Action, Decision
 
 async def decide(work: Work, parts: Parts, emit: Emit) -> Work:
     """What is delivered follows from the decision: the draft, or the policy's message."""
-    if _trusted(work, parts):
+    if work.is_believed(parts):
         decision = Decision(action=Action.ALLOW, reason="the turn has no documents and ungrounded turns are trusted")
     else:
         decision = parts.policy(work.outcomes, evidence_missing=work.evidence_missing)
     emit({"event": "decision", "decision": decision.model_dump(mode="json")})
     response = parts.policy.message if decision.action is Action.BLOCK else work.turn.text
     return work.with_(decision=decision, response=response)
-
-
-def _trusted(work: Work, parts: Parts) -> bool:
-    return parts.ungrounded == "trust" and not work.turn.documents and not work.outcomes

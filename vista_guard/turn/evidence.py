@@ -32,7 +32,7 @@ async def _documents(work: Work, parts: Parts) -> tuple[Passage, ...]:
     if turn.documents:
         chunks = [passage for document in turn.documents for passage in passages(document)]
         return tuple(nearest_passages(turn.text, chunks, limits.passages))
-    if parts.documents is None or parts.ungrounded == "trust":
+    if parts.documents is None or parts.trusts_ungrounded:
         return ()
     return tuple(await parts.documents.search(_question(work), limits.retrieved))
 

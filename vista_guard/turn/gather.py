@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vista_guard.errors import InputError, JudgeError, StoreError
 from vista_guard.turn.evidence import collect
-from vista_guard.turn.history import established
+from vista_guard.turn.history import catch_up
 from vista_guard.turn.limits import check_limits
 from vista_guard.turn.work import Emit, Parts, Work
 
@@ -14,7 +14,7 @@ async def gather(work: Work, parts: Parts, emit: Emit) -> Work:
     try:
         check_limits(work.conversation, parts.limits)
         # First the past: what it establishes is stored, and recalled with the rest.
-        earlier = await established(work, parts)
+        earlier = await catch_up(work, parts)
         return work.with_(evidence=await collect(work, parts, earlier))
     except (InputError, JudgeError, StoreError) as exc:
         return work.unjudged(str(exc))

@@ -16,13 +16,13 @@ from vista_guard.turn.work import Parts, Work
 from vista_guard.types import Check, Claim, Conversation, Finding, Label, Passage, Role, SourceKind
 
 
-async def established(work: Work, parts: Parts) -> tuple[Passage, ...]:
+async def catch_up(work: Work, parts: Parts) -> tuple[Passage, ...]:
     """Catches up on earlier turns. Anonymous conversations get their claims back; others have them stored.
 
     Raises:
         JudgeError, StoreError: an earlier turn could not be judged, or not be stored.
     """
-    if not work.catch_up or parts.ungrounded == "trust":
+    if not work.catch_up or parts.trusts_ungrounded:
         return ()
     earlier = [index for index, turn in enumerate(work.history) if turn.role is Role.ASSISTANT]
     if not earlier:

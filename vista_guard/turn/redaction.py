@@ -35,7 +35,8 @@ def without(text: str, dropped: Sequence[Span]) -> str:
 def _lines(text: str, dropped: Sequence[Span]) -> Iterator[_Line]:
     start = 0
     for line in text.split("\n"):
-        inside = [span for span in dropped if span.start < start + len(line) and start < span.end]
+        whole = Span(start=start, end=start + len(line))
+        inside = [span for span in dropped if span.overlaps(whole)]
         rest = _cut(line, [(max(span.start - start, 0), span.end - start) for span in inside])
         yield _Line(rest, dropped=bool(inside) and _SHELL.fullmatch(rest) is not None)
         start += len(line) + 1

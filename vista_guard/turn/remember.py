@@ -14,7 +14,7 @@ logger = logging.getLogger("vista_guard")
 
 async def remember(work: Work, parts: Parts, emit: Emit) -> Work:
     """Stores VERIFIED and OUT_OF_SCOPE claims of the delivered text under the delivered text's key."""
-    claims = _established(work, parts)
+    claims = _claims_to_keep(work, parts)
     if work.conversation.id is None:
         return work.with_(remembered=claims)
     said = Turn(role=Role.ASSISTANT, text=work.response or "")
@@ -28,10 +28,10 @@ async def remember(work: Work, parts: Parts, emit: Emit) -> Work:
     return work.with_(remembered=claims)
 
 
-def _established(work: Work, parts: Parts) -> tuple[Claim, ...]:
+def _claims_to_keep(work: Work, parts: Parts) -> tuple[Claim, ...]:
     if work.decided.action is Action.BLOCK:
         return ()
-    if parts.ungrounded == "trust" and not work.turn.documents and not work.outcomes:
+    if work.is_believed(parts):
         return work.claims
     safe = {
         outcome.claim.id for outcome in work.outcomes if isinstance(outcome, Finding) and outcome.label in REMEMBERED

@@ -9,7 +9,7 @@ from string import Template
 from vista_guard.reading.sentences import sentence_spans
 from vista_guard.turn.redaction import without
 from vista_guard.turn.work import Emit, Parts, Work
-from vista_guard.types import Action, Attempt, Claim, Decision, Finding, Label, Outcome, RepairMode, Span
+from vista_guard.types import Action, Attempt, Claim, Decision, Finding, Label, Outcome, RepairMode
 
 EARLIER = Attempt(
     outcomes=(),
@@ -38,20 +38,20 @@ def _again(work: Work) -> Work:
 
 def feedback(work: Work) -> str:
     """What the agent is told about its draft when it is asked again."""
-    failed = "\n".join(f"- {outcome.claim.text} ({why(outcome)})" for outcome in _failed(work))
+    failed = "\n".join(f"- {outcome.claim.text} ({why(outcome)})" for outcome in _failed_outcomes(work))
     return _prompt("regenerate").substitute(claims=failed).strip()
 
 
 def redact(work: Work, message: str) -> Work:
     """Drops the sentences whose claims failed. Refuses when nothing would be left, or a claim cannot be placed."""
-    spans = [outcome.claim.span for outcome in _failed(work)]
+    spans = [outcome.claim.span for outcome in _failed_outcomes(work)]
     if not spans or None in spans:
         return refuse(work, message)
     text = work.turn.text
-    dropped = [sentence for sentence in sentence_spans(text) if any(_overlap(sentence, span) for span in spans if span)]
+    dropped = [sentence for sentence in sentence_spans(text) if any(sentence.overlaps(span) for span in spans if span)]
     rest = without(text, dropped)
     kept = tuple(
-        claim for claim in work.claims if claim.span and not any(_overlap(claim.span, span) for span in dropped)
+        claim for claim in work.claims if claim.span and not any(claim.span.overlaps(span) for span in dropped)
     )
     if not kept or not rest:
         return refuse(work, message)
@@ -64,7 +64,7 @@ def redact(work: Work, message: str) -> Work:
 def annotate(work: Work, message: str) -> Work:
     """Leaves the text as it is and marks each failed claim with a footnote."""
     text, notes = work.turn.text, []
-    failed = sorted(_failed(work), key=lambda outcome: _end(outcome.claim, len(text)))
+    failed = sorted(_failed_outcomes(work), key=lambda outcome: _end(outcome.claim, len(text)))
     for number in range(len(failed), 0, -1):
         end = _end(failed[number - 1].claim, len(text))
         text = f"{text[:end]} [{number}]{text[end:]}"
@@ -81,7 +81,7 @@ def refuse(work: Work, message: str) -> Work:
     return work.with_(response=message, decision=decision, repair=RepairMode.REFUSE)
 
 
-def _failed(work: Work) -> list[Outcome]:
+def _failed_outcomes(work: Work) -> list[Outcome]:
     return [outcome for outcome in work.outcomes if outcome.claim.id in work.decided.claim_ids]
 
 
@@ -92,10 +92,6 @@ def why(outcome: Outcome) -> str:
     if outcome.label is Label.CONTRADICTED and outcome.evidence:
         return f"contradicted by: “{outcome.evidence[0].quote}”"
     return "not supported by the sources"
-
-
-def _overlap(a: Span, b: Span) -> bool:
-    return a.start < b.end and b.start < a.end
 
 
 def _end(claim: Claim, length: int) -> int:

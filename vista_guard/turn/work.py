@@ -74,9 +74,14 @@ class Parts:
     ungrounded: Literal["judge", "trust"] = "judge"
     past: PastClaims = field(default_factory=PastClaims)
 
+    @property
+    def trusts_ungrounded(self) -> bool:
+        """Whether turns without documents are believed without being judged, as the reference implementation does."""
+        return self.ungrounded == "trust"
+
     def trusts(self, turn: Turn) -> bool:
-        """Whether the turn is believed without being judged, as the reference implementation does."""
-        return self.ungrounded == "trust" and not turn.documents
+        """Whether this turn is."""
+        return self.trusts_ungrounded and not turn.documents
 
 
 @dataclass(frozen=True, repr=False)
@@ -146,6 +151,10 @@ class Work:
         if self.report is None:
             raise AssertionError("the report is read before the report stage")
         return self.report
+
+    def is_believed(self, parts: Parts) -> bool:
+        """Whether the turn counts as it is: nobody judges it, and nothing failed on the way."""
+        return parts.trusts(self.turn) and not self.outcomes
 
     def with_(self, **changes: Any) -> Work:
         """A copy with fields replaced."""

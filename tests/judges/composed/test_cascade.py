@@ -84,7 +84,7 @@ async def test_what_the_second_judge_cannot_judge_is_unchecked_with_a_warning(ho
 
 async def test_the_first_judgement_is_kept_when_that_is_asked_for_and_the_report_warns() -> None:
     dear = Answering({"It is old.": (Label.CONTRADICTED, 0.8)}, info=JudgeInfo(name="large", version="2"))
-    dear.exhausted = "the budget is spent"
+    dear.why_exhausted = "the budget is spent"
     judge = CascadeJudge(first(), dear, threshold=0.7, trust=confidence, on_second_failure="keep_first")
     with measured() as meter:
         answers = await judge.verify([RED, OLD], HALL)
@@ -95,8 +95,8 @@ async def test_the_first_judgement_is_kept_when_that_is_asked_for_and_the_report
     assert meter.warnings == (
         "large could not judge 1 of 2 claims passed on to it, which keep what the first judge found: no answer",
     )
-    assert judge.exhausted is None
-    assert CascadeJudge(first(), dear).exhausted == "the budget is spent"
+    assert judge.why_exhausted is None
+    assert CascadeJudge(first(), dear).why_exhausted == "the budget is spent"
 
 
 async def test_what_the_first_judge_cannot_judge_goes_on() -> None:

@@ -140,10 +140,10 @@ async def test_whole_turns_are_judged_by_all_when_the_first_judges_turns() -> No
 async def test_names_budgets_and_closing_are_passed_through() -> None:
     several = judges(V, V)
     several[1].info = JudgeInfo(name="a", version="2")
-    several[1].exhausted = "the budget is spent"
+    several[1].why_exhausted = "the budget is spent"
     ensemble = EnsembleJudge(several)
     assert ensemble.info == JudgeInfo(name="ensemble:a,a", version="a 1; a 2")
-    assert ensemble.exhausted == "the budget is spent"
+    assert ensemble.why_exhausted == "the budget is spent"
     assert await outcome(ensemble) == (V, 1.0, "a 1, a 2")
     await ensemble.aclose()
     assert [judge.closed for judge in several] == [1, 1]

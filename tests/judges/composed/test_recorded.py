@@ -177,10 +177,10 @@ async def test_damage_is_named_by_its_line(file: Path) -> None:
 
 
 async def test_a_recording_is_never_written_over(file: Path, tmp_path: Path) -> None:
-    inner = Answering(LABELS, exhausted="the budget is spent")
+    inner = Answering(LABELS, why_exhausted="the budget is spent")
     judge = RecordedJudge.record(inner, file)
-    assert judge.exhausted == "the budget is spent"
-    assert RecordedJudge.replay(file).exhausted is None
+    assert judge.why_exhausted == "the budget is spent"
+    assert RecordedJudge.replay(file).why_exhausted is None
     with pytest.raises(RecordingError, match=r"calls\.jsonl exists already; replay it, delete it"):
         RecordedJudge.record(inner, file)
     with pytest.raises(RecordingError, match=r"cannot be written: .* Name a file that can be"):

@@ -142,7 +142,7 @@ class _Run:
         reports = self.guard.areplay(conversation, done=done, turns=wanted)
         async with aclosing(reports):
             async for report in reports:
-                if report.unchecked and self._exhausted():
+                if report.unchecked and self._is_exhausted():
                     return
                 self.file.append(report)
                 self.tally.add(report, labels)
@@ -151,9 +151,9 @@ class _Run:
                     return
         await self.guard.aforget(str(conversation.id))  # Else the knowledge of a long log fills the memory.
 
-    def _exhausted(self) -> bool:
+    def _is_exhausted(self) -> bool:
         """Whether the judge will answer nothing more in this run. A turn that it therefore left is no result."""
-        reason = getattr(self.guard.parts.judge, "exhausted", None)
+        reason = getattr(self.guard.parts.judge, "why_exhausted", None)
         if reason is None:
             return False
         self.exhausted = reason

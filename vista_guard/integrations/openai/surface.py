@@ -67,7 +67,7 @@ class Surface:
         """The gate's stream of one answer. No report when it says nothing: tool calls and blanks are no turn."""
         opening = Opening(parts, hold=again is not None)
         try:
-            async for passed in opening.passed():
+            async for passed in opening.before_text():
                 yield passed
             if opening.spoken:
                 async for item in self._judged(asked, opening.rest(), again if opening.hold else None):

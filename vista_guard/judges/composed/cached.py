@@ -68,9 +68,9 @@ class CachedJudge:
         return self._judge.info
 
     @property
-    def exhausted(self) -> str | None:
-        """See `ChatModel.exhausted`."""
-        return calls.exhausted(self._judge)
+    def why_exhausted(self) -> str | None:
+        """See `ChatModel.why_exhausted`."""
+        return calls.why_exhausted(self._judge)
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
         """See `Judge.decompose`."""
@@ -128,10 +128,10 @@ class CachedJudge:
 
         if getattr(self._judge, "claims_per_call", None) == 1:
             # Each answer is kept as soon as it is there: a process that is killed loses only what was in flight.
-            each = [self._answers([key], _or_unchecked(ask, asked), form, _judged) for key in asked]
+            each = [self._answers([key], _or_unchecked(ask, asked), form, _was_judged) for key in asked]
             found = {key: answer for part in await calls.together(each) for key, answer in part.items()}
         else:
-            found = await self._answers(list(asked), ask, form, _judged)
+            found = await self._answers(list(asked), ask, form, _was_judged)
         return [_of(found[key], claim) for key, claim in zip(keys, claims, strict=True)]
 
     def _key(self, method: str, *inputs: Any) -> str:
@@ -163,7 +163,7 @@ class CachedJudge:
         except BaseException as exc:
             self._release(mine, exc if isinstance(exc, Exception) else _AbandonedError())
             raise
-        again = [key for key, answer in others.items() if not await _settled(answer)]
+        again = [key for key, answer in others.items() if not await _is_settled(answer)]
         found.update({key: answer.result() for key, answer in others.items() if key not in again})
         if again:  # whoever asked was cancelled, and nobody else will
             found.update(await self._answers(again, ask, form, worth_keeping))
@@ -190,7 +190,7 @@ def _on_its_way() -> Future[Any]:
     return answer
 
 
-async def _settled(answer: Future[Any]) -> bool:
+async def _is_settled(answer: Future[Any]) -> bool:
     try:
         await asyncio.wrap_future(answer)
     except _AbandonedError:
@@ -227,7 +227,7 @@ def _of(answer: Answer | Unchecked, claim: Claim) -> Answer | Unchecked:
     return answer.model_copy(update=update)
 
 
-def _judged(answer: Check | Finding | Unchecked) -> bool:
+def _was_judged(answer: Check | Finding | Unchecked) -> bool:
     # An unsupported claim that was categorised as VERIFIED is a mistake, and the graph takes it for one.
     return isinstance(answer, Check) or (isinstance(answer, Finding) and answer.label is not Label.VERIFIED)
 

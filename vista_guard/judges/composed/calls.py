@@ -35,9 +35,9 @@ def names(judges: Sequence[Judge]) -> list[str]:
     return [info.name if twice.count(info.name) == 1 else f"{info.name} {info.version}" for info in infos]
 
 
-def exhausted(*judges: Judge) -> str | None:
+def why_exhausted(*judges: Judge) -> str | None:
     """Why one of the judges makes no further call in this run; None while all do."""
-    return next((why for judge in judges if (why := getattr(judge, "exhausted", None)) is not None), None)
+    return next((why for judge in judges if (why := getattr(judge, "why_exhausted", None)) is not None), None)
 
 
 async def aclose(*judges: Judge) -> None:
@@ -61,10 +61,12 @@ async def label(judge: Judge, answers: Sequence[Check | Unchecked], evidence: Ev
     asked = [one for one in checks if one.finding is None]
     found = iter(await contract.categorize(judge, asked, evidence))
     labels = iter([one.finding or next(found) for one in checks])
-    return [_labelled(one, next(labels)) if isinstance(one, Check) and not one.supported else one for one in answers]
+    return [
+        _with_finding(one, next(labels)) if isinstance(one, Check) and not one.supported else one for one in answers
+    ]
 
 
-def _labelled(check: Check, finding: Finding | Unchecked) -> Check | Unchecked:
+def _with_finding(check: Check, finding: Finding | Unchecked) -> Check | Unchecked:
     return finding if isinstance(finding, Unchecked) else check.model_copy(update={"finding": finding})
 
 

@@ -70,9 +70,9 @@ class CascadeJudge:
         )
 
     @property
-    def exhausted(self) -> str | None:
-        """See `ChatModel.exhausted`. A second judge whose budget is spent does not stop a cascade that goes on without it."""
-        return calls.exhausted(self._first) if self._keeps_first else calls.exhausted(self._first, self._second)
+    def why_exhausted(self) -> str | None:
+        """See `ChatModel.why_exhausted`. A second judge whose budget is spent does not stop a cascade that goes on without it."""
+        return calls.why_exhausted(self._first) if self._keeps_first else calls.why_exhausted(self._first, self._second)
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
         """See `Judge.decompose`."""
@@ -114,9 +114,9 @@ class CascadeJudge:
             meter().warn(
                 f"{second} could not judge {len(failed)} of {len(again)} claims passed on to it, which {what}: {failed[0].error}"
             )
-        return [self._settled(answer, again.get(answer.claim.id, answer)) for answer in judged]
+        return [self._final_answer(answer, again.get(answer.claim.id, answer)) for answer in judged]
 
-    def _settled(self, first: Check | Unchecked, last: Check | Unchecked) -> Check | Unchecked:
+    def _final_answer(self, first: Check | Unchecked, last: Check | Unchecked) -> Check | Unchecked:
         return first if self._keeps_first and isinstance(last, Unchecked) else last
 
 

@@ -46,9 +46,9 @@ class EnsembleJudge:
         )
 
     @property
-    def exhausted(self) -> str | None:
-        """See `ChatModel.exhausted`: of any of the judges."""
-        return calls.exhausted(*self._judges)
+    def why_exhausted(self) -> str | None:
+        """See `ChatModel.why_exhausted`: of any of the judges."""
+        return calls.why_exhausted(*self._judges)
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
         """See `Judge.decompose`. The first judge's."""
@@ -57,7 +57,7 @@ class EnsembleJudge:
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
         """See `Judge.verify`. Unsupported checks have their `finding`, for who says what is known only here."""
         answers = await calls.together(contract.verify(judge, claims, evidence) for judge in self._judges)
-        return await self._agreed(claims, answers, evidence)
+        return await self._agreed_checks(claims, answers, evidence)
 
     async def judge_turn(
         self, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet
@@ -68,7 +68,7 @@ class EnsembleJudge:
             return None
         claims = [answer.claim for answer in first]
         others = await calls.together(contract.verify(judge, claims, evidence) for judge in self._judges[1:])
-        return await self._agreed(claims, [list(first), *others], evidence)
+        return await self._agreed_checks(claims, [list(first), *others], evidence)
 
     async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
         """See `Judge.categorize`. `verify` came to it already; a check from elsewhere is put to all judges."""
@@ -81,7 +81,7 @@ class EnsembleJudge:
         """Closes all judges."""
         await calls.aclose(*self._judges)
 
-    async def _agreed(
+    async def _agreed_checks(
         self, claims: Sequence[Claim], answers: Sequence[Sequence[Check | Unchecked]], evidence: EvidenceSet
     ) -> list[Check | Unchecked]:
         names = calls.names(self._judges)
@@ -95,7 +95,7 @@ class EnsembleJudge:
                 f"{name}: {one.error}" for name, one in zip(names, column, strict=True) if isinstance(one, Unchecked)
             ]
             quorum = 2 * len(vote) >= len(names)
-            agreed.append(self._check(claim, vote) if quorum else _unchecked(claim, len(vote), len(names), errors))
+            agreed.append(self._check(claim, vote) if quorum else _as_unchecked(claim, len(vote), len(names), errors))
         return await self._labels(agreed, votes, evidence)
 
     def _check(self, claim: Claim, votes: _Votes) -> Check:
@@ -136,16 +136,16 @@ class EnsembleJudge:
             said = {
                 name: one[answer.claim.id] for name, one in zip(names, given, strict=True) if answer.claim.id in one
             }
-            found.append(self._labelled(answer, said) if wanted and isinstance(answer, Check) else answer)
+            found.append(self._with_label(answer, said) if wanted and isinstance(answer, Check) else answer)
         return found
 
-    def _labelled(self, check: Check, said: dict[str, Check | Unchecked]) -> Check | Unchecked:
+    def _with_label(self, check: Check, said: dict[str, Check | Unchecked]) -> Check | Unchecked:
         findings = {
             name: one.finding for name, one in said.items() if isinstance(one, Check) and one.finding is not None
         }
         if not findings or 2 * len(findings) < len(said):
             errors = [f"{name}: {one.error}" for name, one in said.items() if isinstance(one, Unchecked)]
-            return _unchecked(check.claim, len(findings), len(said), errors)
+            return _as_unchecked(check.claim, len(findings), len(said), errors)
         votes = Counter(finding.label for finding in findings.values())
         label = max(SEVERITY, key=lambda one: votes[one])
         agreeing = {name: finding for name, finding in findings.items() if finding.label is label}
@@ -165,7 +165,7 @@ def _supports(votes: _Votes, name: str) -> bool:
     return name not in votes or votes[name].supported
 
 
-def _unchecked(claim: Claim, answered: int, asked: int, errors: Sequence[str]) -> Unchecked:
+def _as_unchecked(claim: Claim, answered: int, asked: int, errors: Sequence[str]) -> Unchecked:
     return Unchecked(claim=claim, error=f"only {answered} of {asked} judges answered; {'; '.join(errors)}")
 
 

@@ -100,9 +100,9 @@ class RecordedJudge:
         return self._info
 
     @property
-    def exhausted(self) -> str | None:
-        """See `ChatModel.exhausted`. None in a replay."""
-        return self._calls.exhausted
+    def why_exhausted(self) -> str | None:
+        """See `ChatModel.why_exhausted`. None in a replay."""
+        return self._calls.why_exhausted
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
         """See `Judge.decompose`."""
@@ -114,13 +114,13 @@ class RecordedJudge:
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
         """See `Judge.verify`."""
         answers: Sequence[Check | Unchecked] = await self._calls.ask(
-            "verify", (tuple(claims), evidence), _listed(claims), lambda judge: judge.verify(claims, evidence)
+            "verify", (tuple(claims), evidence), _id_list(claims), lambda judge: judge.verify(claims, evidence)
         )
         return answers
 
     async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
         """See `Judge.categorize`."""
-        about = _listed([check.claim for check in checks])
+        about = _id_list([check.claim for check in checks])
         answers: Sequence[Finding | Unchecked] = await self._calls.ask(
             "categorize", (tuple(checks), evidence), about, lambda judge: judge.categorize(checks, evidence)
         )
@@ -161,8 +161,8 @@ class _Recorder:
             raise RecordingError(f"the recording {file} cannot be written: {exc}. Name a file that can be") from exc
 
     @property
-    def exhausted(self) -> str | None:
-        return calls.exhausted(self._judge)
+    def why_exhausted(self) -> str | None:
+        return calls.why_exhausted(self._judge)
 
     async def ask(self, method: Method, inputs: Any, about: str, question: Callable[[Judge], Awaitable[Any]]) -> Any:
         call = _Call(method=method, inputs=calls.fingerprint(method, *inputs), about=_excerpt(about))
@@ -172,7 +172,7 @@ class _Recorder:
                 answer = await contract.answer(question(self._judge))
             except JudgeError as exc:
                 error = exc
-        answers = None if error else _ANSWERS[method].dump_python(_ordered(answer), mode="json")
+        answers = None if error else _ANSWERS[method].dump_python(_as_tuple(answer), mode="json")
         done = {"answer": answers, "failure": error and _failure(error), "usage": told.spent, "warnings": told.warnings}
         self._write(call.model_copy(update=done))
         if error is not None:
@@ -193,7 +193,7 @@ class _Recorder:
 
 
 class _Replay:
-    exhausted = None
+    why_exhausted = None
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -219,7 +219,7 @@ class _Replay:
         for warning in call.warnings:
             meter().warn(warning)
         if call.failure is not None:
-            raise _raised(call.failure)
+            raise _error_of(call.failure)
         return call.answer
 
     async def aclose(self) -> None:
@@ -269,17 +269,17 @@ def _failure(error: JudgeError) -> _Failure:
     return _Failure(error=kind.__name__, message=str(error), raw=getattr(error, "raw", None))
 
 
-def _raised(failure: _Failure) -> JudgeError:
+def _error_of(failure: _Failure) -> JudgeError:
     if failure.error == "UnreadableError":
         return UnreadableError(failure.message, failure.raw or "")
     return _ERRORS.get(failure.error, JudgeError)(failure.message)
 
 
-def _ordered(answer: Sequence[T] | None) -> tuple[T, ...] | None:
+def _as_tuple(answer: Sequence[T] | None) -> tuple[T, ...] | None:
     return None if answer is None else tuple(answer)
 
 
-def _listed(claims: Sequence[Claim]) -> str:
+def _id_list(claims: Sequence[Claim]) -> str:
     return "; ".join(f"{claim.id} {claim.text}" for claim in claims)
 
 

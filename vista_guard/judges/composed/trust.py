@@ -62,12 +62,12 @@ def signals(check: Check) -> dict[str, float]:
         found[f"sure {label}"] = math.log(sure / (1.0 - sure))
         found[f"speaker {label}"] = float(_SPEAKER.search(check.claim.text) is not None)
     if label is Label.VERIFIED:
-        found["quoted"] = _quoted(check)
+        found["quoted"] = _quoted_share(check)
         found["known"] = float(bool(check.evidence) and check.evidence[0].source is not SourceKind.DOCUMENT)
     return found
 
 
-def _quoted(check: Check) -> float:
+def _quoted_share(check: Check) -> float:
     """Share of the claim's words that its evidence has, in [0, 1]."""
     said = _stems(check.claim.text)
     shown = _stems(" ".join(f"{one.quote} {one.title or ''}" for one in check.evidence))

@@ -131,10 +131,10 @@ class EmbeddedJudge:
             for piece, row in judged
             if piece.refutes and row[CONTRADICTED] >= self._calibration.contradicted
         ]
-        counter_evidence = _quotes(self._concerning(against, claim))
+        counter_evidence = _quotes(self._on_topic(against, claim))
         return Check(claim=claim, supported=False, confidence=1.0 - best, counter_evidence=counter_evidence)
 
-    def _concerning(self, against: Sequence[tuple[Piece, float]], claim: Claim) -> list[tuple[Piece, float]]:
+    def _on_topic(self, against: Sequence[tuple[Piece, float]], claim: Claim) -> list[tuple[Piece, float]]:
         """Those that speak of what the claim speaks of. A document speaks of nobody's tastes."""
         if _about_itself(claim):
             against = [(piece, score) for piece, score in against if piece.origin.source is not SourceKind.DOCUMENT]

@@ -76,9 +76,9 @@ class ModelJudge:
         return 1 if self._options.strategy == "per_claim" else None
 
     @property
-    def exhausted(self) -> str | None:
+    def why_exhausted(self) -> str | None:
         """Why this judge makes no further call: the budget of the run is spent."""
-        return self._model.exhausted
+        return self._model.why_exhausted
 
     async def aclose(self) -> None:
         """Closes the connections that were opened for this judge."""
@@ -125,7 +125,7 @@ class ModelJudge:
             for number, one in enumerate(said.claims, 1)
         ]
         return [
-            _judged(claim, parsing.Category(one.label, one.reason, one.evidence), evidence)
+            _labelled_check(claim, parsing.Category(one.label, one.reason, one.evidence), evidence)
             for claim, one in zip(claims, said.claims, strict=True)
         ]
 
@@ -133,7 +133,7 @@ class ModelJudge:
         """With `per_claim` one call a claim, all at once; else one call for all, whose answer holds the labels too."""
         evidence = self._seen(evidence)
         if self._options.strategy == "per_claim":
-            return await _at_once(self._verified(claim, evidence) for claim in claims)
+            return await _at_once(self._verify_claim(claim, evidence) for claim in claims)
         batches = [claims[start : start + CLAIMS_PER_CALL] for start in range(0, len(claims), CLAIMS_PER_CALL)]
         answers = await _at_once(self._judged_together(batch, evidence) for batch in batches)
         return [answer for batch in answers for answer in batch]
@@ -141,7 +141,7 @@ class ModelJudge:
     async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
         """One call for each check whose label did not come with its verdict, all at once."""
         evidence = self._seen(evidence)
-        return await _at_once(self._categorized(check, evidence) for check in checks)
+        return await _at_once(self._categorize_check(check, evidence) for check in checks)
 
     def _seen(self, evidence: EvidenceSet) -> EvidenceSet:
         """What this judge may lean on: without accumulated claims in the ablation; the persona stays (VISTA, ablations)."""
@@ -150,7 +150,7 @@ class ModelJudge:
         persona = tuple(known for known in evidence.knowledge if known.source is SourceKind.PERSONA)
         return evidence.model_copy(update={"knowledge": persona})
 
-    async def _verified(self, claim: Claim, evidence: EvidenceSet) -> Check | Unchecked:
+    async def _verify_claim(self, claim: Claim, evidence: EvidenceSet) -> Check | Unchecked:
         if evidence.missing:
             return Check(claim=claim, supported=False, confidence=1.0)
         try:
@@ -161,13 +161,13 @@ class ModelJudge:
                 lambda text: parsing.read_verdict(text, [claim.text, *_texts(evidence)]),
             )
         except JudgeError as exc:
-            return _unchecked(claim, exc)
+            return _as_unchecked(claim, exc)
         found = quoted(verdict.quote, evidence)
         if verdict.supported:
             return Check(claim=claim, supported=True, confidence=1.0, evidence=found)
         return Check(claim=claim, supported=False, confidence=1.0, counter_evidence=found)
 
-    async def _categorized(self, check: Check, evidence: EvidenceSet) -> Finding | Unchecked:
+    async def _categorize_check(self, check: Check, evidence: EvidenceSet) -> Finding | Unchecked:
         claim = check.claim
         if check.finding is not None:
             return check.finding
@@ -179,7 +179,7 @@ class ModelJudge:
                 lambda text: parsing.read_category(text, [claim.text, *_texts(evidence)]),
             )
         except JudgeError as exc:
-            return _unchecked(claim, exc)
+            return _as_unchecked(claim, exc)
         return _finding(claim, said, evidence)
 
     async def _judged_together(self, claims: Sequence[Claim], evidence: EvidenceSet) -> list[Check | Unchecked]:
@@ -190,10 +190,10 @@ class ModelJudge:
             try:
                 said, raw = await self._asked_together([claims[index] for index in left], evidence)
             except JudgeError as exc:
-                answers |= {index: _unchecked(claims[index], exc) for index in left}
+                answers |= {index: _as_unchecked(claims[index], exc) for index in left}
                 break
             found = {index: one for index, one in zip(left, said, strict=True) if one is not None}
-            answers |= {index: _judged(claims[index], one, evidence) for index, one in found.items()}
+            answers |= {index: _labelled_check(claims[index], one, evidence) for index, one in found.items()}
             left = [index for index in left if index not in answers]
             if not left:
                 break
@@ -277,7 +277,7 @@ class ModelJudge:
         return read(reply.text)
 
 
-def _judged(claim: Claim, said: parsing.Category, evidence: EvidenceSet) -> Check | Unchecked:
+def _labelled_check(claim: Claim, said: parsing.Category, evidence: EvidenceSet) -> Check | Unchecked:
     """A verdict and its label, from an answer that held both."""
     if said.label is not Label.VERIFIED:
         return Check(claim=claim, supported=False, confidence=1.0, finding=_finding(claim, said, evidence))
@@ -292,7 +292,7 @@ def _finding(claim: Claim, said: parsing.Category, evidence: EvidenceSet) -> Fin
     return Finding(claim=claim, label=said.label, confidence=1.0, evidence=found, reason=reason)
 
 
-def _unchecked(claim: Claim, exc: JudgeError) -> Unchecked:
+def _as_unchecked(claim: Claim, exc: JudgeError) -> Unchecked:
     raw = exc.raw[:RAW_CHARS] if isinstance(exc, UnreadableError) else None
     return Unchecked(claim=claim, error=str(exc), raw=raw)
 

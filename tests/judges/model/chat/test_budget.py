@@ -39,8 +39,8 @@ def test_a_run_and_a_turn_stop_at_their_bounds(limits: dict[str, Any], spent: Us
     run, turn = budget(run=limits), budget(turn=limits)
     run.add(spent)
     turn.add(spent)
-    assert run.exhausted == (why and f"the run's {why.format('run')}")
-    assert turn.exhausted is None  # a turn's budget ends the turn only
+    assert run.why_exhausted == (why and f"the run's {why.format('run')}")
+    assert turn.why_exhausted is None  # a turn's budget ends the turn only
     if why is None:
         run.check(Usage())
         turn.check(spent)

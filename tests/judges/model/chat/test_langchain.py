@@ -127,7 +127,7 @@ async def test_a_budget_and_a_breaker_bound_any_model() -> None:
     await chat.complete(REQUEST)
     with pytest.raises(BudgetError):
         await chat.complete(REQUEST)
-    assert chat.exhausted is not None
+    assert chat.why_exhausted is not None
 
     model = Failing(errors=[ServiceError(500, "Out of memory")] * 9)
     chat = LangChainChat(model, options=ModelOptions.model_validate({"max_retries": 0, "breaker": {"failures": 1}}))

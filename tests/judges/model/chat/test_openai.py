@@ -242,11 +242,11 @@ async def test_a_call_that_is_given_up_leaves_its_place(endpoint: Endpoint, make
 
 async def test_a_run_stops_at_its_calls_exactly(endpoint: Endpoint, make: Make) -> None:
     chat = make(budget={"run": {"calls": 3}})
-    assert chat.exhausted is None
+    assert chat.why_exhausted is None
     replies = await asyncio.gather(*(chat.complete(REQUEST) for _ in range(6)), return_exceptions=True)
     assert [type(reply) for reply in replies].count(BudgetError) == 3
     assert len(endpoint.received) == 3
-    assert chat.exhausted == "the run's budget of 3 calls is spent (3 made); raise budget.run.calls to go on"
+    assert chat.why_exhausted == "the run's budget of 3 calls is spent (3 made); raise budget.run.calls to go on"
 
 
 async def test_a_turn_stops_at_its_tokens_and_the_next_one_goes_on(endpoint: Endpoint, make: Make) -> None:
@@ -258,7 +258,7 @@ async def test_a_turn_stops_at_its_tokens_and_the_next_one_goes_on(endpoint: End
             with pytest.raises(BudgetError, match=r"the turn's budget of 20 tokens is spent \(30 used\)"):
                 await chat.complete(REQUEST)
     assert len(endpoint.received) == 4
-    assert chat.exhausted is None
+    assert chat.why_exhausted is None
 
 
 def test_a_budget_of_money_needs_a_price(endpoint: Endpoint) -> None:

@@ -47,7 +47,7 @@ def clauses(text: str, start: int, end: int) -> Iterator[Clause]:
             continue
         whole = text[part.start : part.end]
         for left, right in _independent(whole):
-            yield from _coordinated(whole, left, right, part.start)
+            yield from _cut_coordination(whole, left, right, part.start)
 
 
 def _independent(sentence: str) -> Iterator[tuple[int, int]]:
@@ -113,7 +113,7 @@ def _is_bare_predicate(words: Sequence[str]) -> bool:
     )
 
 
-def _coordinated(sentence: str, left: int, right: int, offset: int) -> Iterator[Clause]:
+def _cut_coordination(sentence: str, left: int, right: int, offset: int) -> Iterator[Clause]:
     """Cuts "X was a and was b" into "X was a" and "X was b" when X is short and clear; "X did a, did b and did c" too."""
     words = words_of(sentence[left:right])
     verb = verb_index(words)

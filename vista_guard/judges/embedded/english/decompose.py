@@ -55,7 +55,7 @@ def decompose(turn: Turn, history: Sequence[Turn]) -> tuple[Claim, ...]:
     before = clean(plain(history[-1].text[-_MAX_BEFORE:])) if history else ""
     question = open_question(before) if before and history[-1].role is Role.USER else ""
     found: dict[str, Span] = {}
-    for said, start, end in _resolved(text, question, topic_of_turn(before)):
+    for said, start, end in _resolved_statements(text, question, topic_of_turn(before)):
         says = re.search(r"[^\W_]", said) and not _LIST_MARK.fullmatch(said)
         named = _finish(name_speakers(said, speaker, listener)) if says else ""
         if named:
@@ -64,7 +64,7 @@ def decompose(turn: Turn, history: Sequence[Turn]) -> tuple[Claim, ...]:
     return tuple(Claim(id=f"t{len(history)}.c{number}", text=claim, span=span) for number, (claim, span) in pairs)
 
 
-def _resolved(text: str, question: str, topic: Topic) -> Iterator[tuple[str, int, int]]:
+def _resolved_statements(text: str, question: str, topic: Topic) -> Iterator[tuple[str, int, int]]:
     """The statements of a turn; each tells what a pronoun that opens the next can mean."""
     for sentence in sentences(text):
         topics = []
@@ -143,10 +143,10 @@ def _claims_of(said: str) -> Iterator[str]:
             yield supposed
         return
     if not (EXCLAMATION.match(said) or SMALL_TALK.fullmatch(said) or ELLIPTIC.fullmatch(said.rstrip(".! "))):
-        yield from _unframed(said)
+        yield from _without_frames(said)
 
 
-def _unframed(said: str) -> Iterator[str]:
+def _without_frames(said: str) -> Iterator[str]:
     """The fact behind "I know that ..."; both the fact and the remark for what takes it for granted."""
     frame = KNOWN.match(said)
     # "I know some about mills, like how ..." has no fact of its own behind "know".
@@ -174,7 +174,7 @@ def _with_subject(said: str, after: int) -> Iterator[str]:
     if lower.startswith("dunno"):
         lower = f"don't know{lower[5:]}"
     verb = "am " if lower.startswith(("not", "unable", "glad")) else "have " if lower.startswith("no ") else ""
-    yield from _unframed(f"I {verb}{lower}")
+    yield from _without_frames(f"I {verb}{lower}")
     if rest:
         yield from _claims_of(rest)
 

@@ -23,9 +23,9 @@ class Budget:
         return self._spent
 
     @property
-    def exhausted(self) -> str | None:
+    def why_exhausted(self) -> str | None:
         """Why the run may make no further call, and what to do; None while it may."""
-        return _over("run", self._limits.run, self._spent)
+        return _why_over("run", self._limits.run, self._spent)
 
     def add(self, spent: Usage) -> None:
         """Counts what was used."""
@@ -38,12 +38,12 @@ class Budget:
         Raises:
             BudgetError: the run's or the turn's budget is spent; says which and how to raise it.
         """
-        why = self.exhausted or _over("turn", self._limits.turn, turn)
+        why = self.why_exhausted or _why_over("turn", self._limits.turn, turn)
         if why is not None:
             raise BudgetError(why)
 
 
-def _over(whose: str, limits: Spend, spent: Usage) -> str | None:
+def _why_over(whose: str, limits: Spend, spent: Usage) -> str | None:
     tokens = spent.input_tokens + spent.output_tokens
     if limits.calls is not None and spent.calls >= limits.calls:
         return _spent(whose, "calls", f"{limits.calls} calls", f"{spent.calls} made")

@@ -44,14 +44,14 @@ class Fault:
     param: str = ""
 
     @property
-    def passing(self) -> bool:
+    def is_passing(self) -> bool:
         """Whether another try may do better."""
         return self.kind in ("connection", "timeout") or (
             self.status is not None and (self.status in (408, 409, 429) or self.status >= 500)
         )
 
     @property
-    def filtered(self) -> bool:
+    def is_filtered(self) -> bool:
         """Whether a content filter refused the prompt."""
         return self.status == 400 and (self.code == "content_filter" or "content management policy" in self.message)
 
@@ -130,7 +130,7 @@ def to_error(fault: Fault, endpoint: str, model: str, *, key: str, timeout_s: fl
         return JudgeError(f"{said}; this account may not use {model} there: {key}")
     if fault.status == 404:
         return JudgeError(f"{said}; check the model's name, {model}, and the URL, which ends in /v1 at most endpoints")
-    if fault.passing:
+    if fault.is_passing:
         return EndpointError(f"{said}; it failed after all retries, so try again later")
     if fault.status is not None:
         return JudgeError(f"{said}; the endpoint does not take this request, so see what it says it takes")

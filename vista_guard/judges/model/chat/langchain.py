@@ -111,9 +111,9 @@ class LangChainChat:
         }
 
     @property
-    def exhausted(self) -> str | None:
+    def why_exhausted(self) -> str | None:
         """Why no further call will be made in this run; None while calls are made."""
-        return self._line.budget.exhausted
+        return self._line.budget.why_exhausted
 
     def __repr__(self) -> str:
         return f"LangChainChat({self.name!r})"
@@ -146,7 +146,7 @@ class LangChainChat:
             answer = _read(await self._invoke(structured or self._model, request))
         except Exception as exc:  # each integration has errors of its own: read_fault tells them apart
             fault = read_fault(exc, self._secrets)
-            if fault.filtered or type(exc).__name__ == "ContentFilterFinishReasonError":
+            if fault.is_filtered or type(exc).__name__ == "ContentFilterFinishReasonError":
                 return Answer(Reply("", "refusal"))
             if type(exc).__name__ == "LengthFinishReasonError":
                 return Answer(Reply("", "length"))
@@ -173,7 +173,7 @@ class LangChainChat:
         retrying = AsyncRetrying(
             stop=stop_after_attempt(1 if retries_itself else 1 + self._options.max_retries),
             wait=_pause,
-            retry=retry_if_exception(lambda exc: read_fault(exc).passing),
+            retry=retry_if_exception(lambda exc: read_fault(exc).is_passing),
             reraise=True,
         )
         messages = [(message.role, sendable(message.content)) for message in request.messages]

@@ -99,9 +99,9 @@ class OpenAIChat:
         }
 
     @property
-    def exhausted(self) -> str | None:
+    def why_exhausted(self) -> str | None:
         """Why no further call will be made in this run; None while calls are made."""
-        return self._line.budget.exhausted
+        return self._line.budget.why_exhausted
 
     def __repr__(self) -> str:
         return f"OpenAIChat({self.name!r})"
@@ -155,7 +155,7 @@ class OpenAIChat:
                 completion = await self._create(request, sent)
             except _client_errors() as exc:
                 fault = read_fault(exc, self._secrets)
-                if fault.filtered:
+                if fault.is_filtered:
                     return Answer(Reply("", "refusal"))
                 blamed = fault.blames(sent)
                 if blamed is None or (blamed == self._options.structured_output):

@@ -48,7 +48,7 @@ class ChatModel(Protocol):
         ...
 
     @property
-    def exhausted(self) -> str | None:
+    def why_exhausted(self) -> str | None:
         """Why no further call will be made in this run: its budget is spent. None while calls are made."""
         ...
 

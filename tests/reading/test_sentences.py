@@ -1,0 +1,43 @@
+"""Sentence boundaries on text that the library behind them was not made for."""
+
+from __future__ import annotations
+
+import pytest
+import sentencex
+
+from vista_guard.reading.sentences import sentence_spans
+
+
+class PanicException(BaseException):
+    """What a Rust library raises when it breaks down: named so, and no Exception."""
+
+
+def sentences(text: str) -> list[str]:
+    return [text[span.start : span.end] for span in sentence_spans(text)]
+
+
+@pytest.mark.parametrize("space", ["\x85", "\u2028", "\xa0", "\u3000", "\x1f", "\v"])
+def test_odd_white_space_breaks_nothing(space: str) -> None:
+    assert sentences(f"0{space}") == ["0"]
+    assert sentences(f"It opened.{space}It closed.") == ["It opened.", "It closed."]
+
+
+def test_half_a_character_keeps_its_place() -> None:
+    assert sentences("A \ud800 opened. It closed.") == ["A \ud800 opened.", "It closed."]
+
+
+def test_a_line_on_which_the_splitter_panics_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def panic(*_: object) -> None:
+        raise PanicException("end byte index 2 is not a char boundary")
+
+    monkeypatch.setattr(sentencex, "get_sentence_boundaries", panic)
+    assert sentences("It opened. It closed.") == ["It opened. It closed."]
+
+
+def test_an_interrupt_is_no_panic(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sentencex, "get_sentence_boundaries", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        sentence_spans("It opened.")
