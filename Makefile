@@ -1,7 +1,7 @@
 # make demo    set up, and watch a conversation being guarded       make test    set up, and run the tests
 # make check   format, lint, types, layers                          make bench   speed and memory, measured
 # make docs    write the pages that come from the code              make bench-peers   model judges, next to four others
-#                                                                   make bench-load    the proxy under load, about a quarter of an hour
+# make picture draw the README's picture from the demo              make bench-load    the proxy under load, about a quarter of an hour
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 BASE := $(VENV)/.base
 DEV := $(VENV)/.dev
 
-.PHONY: demo test check format bench bench-load bench-peers docs clean
+.PHONY: demo test check format bench bench-load bench-peers docs picture clean
 
 demo: $(BASE)
 	$(BIN)/vista-guard demo
@@ -47,7 +47,10 @@ bench-peers: $(DEV) $(PEERS:%=.venv-peers/%/.made)
 	touch $@
 
 docs: $(DEV)
-	$(BIN)/python -m vista_guard.cli.reference
+	$(BIN)/python -m tools.pages
+
+picture: $(DEV)
+	$(BIN)/python -m tools.picture
 
 $(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit("vista-guard needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'

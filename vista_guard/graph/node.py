@@ -1,4 +1,4 @@
-"""A node with a sync and an async door."""
+"""A node of a LangGraph with a sync and an async door."""
 
 from __future__ import annotations
 

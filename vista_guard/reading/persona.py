@@ -1,4 +1,4 @@
-"""Personas in files."""
+"""A persona from a file: its name and its facts."""
 
 from __future__ import annotations
 

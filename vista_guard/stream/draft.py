@@ -1,4 +1,4 @@
-"""A turn of which only the beginning is known, taken through the stages of the graph."""
+"""A turn of which only the beginning is known, taken through the stages."""
 
 from __future__ import annotations
 

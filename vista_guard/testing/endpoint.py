@@ -1,4 +1,4 @@
-"""What the scripted endpoint, as it is set up, refuses."""
+"""What the scripted endpoint refuses: wrong keys, unknown models, prompts too long, formats it is set up without."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the stages pass on, and what they work with."""
+"""`Work`, the turn that the stages hand on, and `Parts`, what they work with."""
 
 from __future__ import annotations
 

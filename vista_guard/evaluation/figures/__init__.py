@@ -1,1 +1,1 @@
-"""What people look at: tables."""
+"""A replay's figures as people read them: tables."""

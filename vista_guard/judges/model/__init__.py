@@ -1,4 +1,4 @@
-"""The model judge: any chat model decides, in one or two calls a turn."""
+"""The model judge: any chat model judges, in as few calls a turn as its strategy allows."""
 
 from vista_guard.judges.model.chat.langchain import LangChainChat
 from vista_guard.judges.model.chat.openai import OpenAIChat

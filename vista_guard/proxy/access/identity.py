@@ -2,7 +2,7 @@
 
 A name is looked for in this order: the header of the settings, `metadata.conversation_id`, `conversation`, the chain of
 `previous_response_id`. Without any the conversation is anonymous: the guard recognises its earlier turns by a fingerprint
-of all that was said up to them (`graph/history.py`), and judges once what it doesn't know, an edited history above all.
+of all that was said up to them (`turn/history.py`), and judges once what it doesn't know, an edited history above all.
 """
 
 from __future__ import annotations

@@ -1,18 +1,12 @@
-"""Writes what the documentation says of the command line and of reports from the code, so that it cannot go stale.
-
-`python -m vista_guard.cli.reference` writes; with `--check` it only tells, by exit code 1, that the files are old.
-"""
+"""The page on the command line: the help of every command, as Markdown."""
 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 WIDTH = 80
-DOCS = Path("docs")
 
 INTRODUCTION = """\
 # Command line
@@ -31,14 +25,7 @@ Results go to stdout; progress and errors go to stderr. Exit codes:
 """
 
 
-def pages() -> dict[Path, str]:
-    """Each generated file and what belongs into it."""
-    from vista_guard.cli.schema import report_schema
-
-    return {DOCS / "cli.md": cli_page(), DOCS / "report.schema.json": report_schema()}
-
-
-def cli_page() -> str:
+def commands_page() -> str:
     """Help of every command, as Markdown."""
     from vista_guard.cli import app
 
@@ -71,17 +58,3 @@ def _columns(width: int) -> Iterator[None]:
         os.environ.pop("COLUMNS")
         if before is not None:
             os.environ["COLUMNS"] = before
-
-
-def main() -> None:
-    """Writes or checks the pages of the folder it is called in."""
-    old = {path: text for path, text in pages().items() if not path.exists() or path.read_text("utf-8") != text}
-    if "--check" in sys.argv[1:]:
-        sys.exit(f"{', '.join(map(str, old))} is old; run: make docs" if old else 0)
-    for path, text in old.items():
-        path.write_text(text, encoding="utf-8")
-        print(f"wrote {path}")
-
-
-if __name__ == "__main__":
-    main()

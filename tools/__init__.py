@@ -1,0 +1,1 @@
+"""What writes the parts of the documentation that come from the code."""

@@ -1,0 +1,65 @@
+"""The map of the package: its folder tree, one line a room, from the first lines of the docstrings."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+START, END = "<!-- rooms: written by `make docs` -->", "<!-- /rooms -->"
+
+
+def with_rooms(page: str, root: Path) -> str:
+    """The page with the map of the package below `root` between its two markers.
+
+    Raises:
+        ValueError: the page does not have the two markers, once each and in this order.
+    """
+    before, start, rest = page.partition(START)
+    _, end, after = rest.partition(END)
+    if not start or not end or START in rest or END in before + after:
+        raise ValueError(f"the page of the architecture needs {START} and then {END}, once each")
+    return f"{before}{START}\n```text\n{tree(root)}\n```\n{END}{after}"
+
+
+def tree(root: Path) -> str:
+    """The folders of `vista_guard` and the modules at its top, highest layer first, each with its line."""
+    package = root / "vista_guard"
+    rows = [("vista_guard/", first_line(package / "__init__.py")), *_rows(package, layers(root))]
+    width = max(len(name) for name, _ in rows) + 2
+    return "\n".join(f"{name:{width}}{line}" for name, line in rows)
+
+
+def layers(root: Path) -> list[str]:
+    """Names of the rooms as the contract of the layers lists them: the first imports the others, never the other way."""
+    contracts = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
+    lines = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
+    return [name.strip().removeprefix("vista_guard.") for line in lines for name in line.split("|")]
+
+
+def first_line(module: Path) -> str:
+    """The first line of the module's docstring, empty where it has none."""
+    said = ast.get_docstring(ast.parse(module.read_text("utf-8"))) or ""
+    return said.split("\n", 1)[0]
+
+
+def _rows(package: Path, order: list[str]) -> Iterator[tuple[str, str]]:
+    known = {name: place for place, name in enumerate(order)}
+    rooms = [module for module in package.glob("*.py") if not module.name.startswith("__")]
+    for path in sorted([*rooms, *_folders(package)], key=lambda path: (known.get(path.stem, len(order)), path.stem)):
+        yield from _row(path, 1)
+
+
+def _row(path: Path, depth: int) -> Iterator[tuple[str, str]]:
+    indent = "  " * depth
+    if path.suffix:
+        yield f"{indent}{path.name}", first_line(path)
+        return
+    yield f"{indent}{path.name}/", first_line(path / "__init__.py")
+    for inner in _folders(path):
+        yield from _row(inner, depth + 1)
+
+
+def _folders(folder: Path) -> list[Path]:
+    return sorted(module.parent for module in folder.glob("*/__init__.py"))
