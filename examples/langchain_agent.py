@@ -1,6 +1,6 @@
 """A LangChain agent that does not say what its tools did not tell it. Runs offline: the chat model is a script.
 
-pip install 'vista-guard[langchain]'
+pip install -e '.[langchain]'
 """
 
 from collections.abc import Sequence

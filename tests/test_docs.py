@@ -72,3 +72,13 @@ def test_the_picture_is_what_the_demo_shows() -> None:
 @pytest.mark.parametrize(("page", "target"), LINKS, ids=[f"{page}->{target}" for page, target in LINKS])
 def test_what_a_page_links_to_is_there(page: Path, target: str) -> None:
     assert (ROOT / page.parent / target).exists()
+
+
+@pytest.mark.parametrize("page", ["guarding", "policies", "watching"])
+def test_the_examples_of_a_page_run(page: str) -> None:
+    examples = re.findall(r"```python\n(.*?)```", (ROOT / f"docs/{page}.md").read_text("utf-8"), re.DOTALL)
+    assert examples
+    for example in examples:
+        names: dict[str, object] = {}
+        exec(compile(example, f"{page}.md", "exec"), names)
+        names["guard"].close()  # type: ignore[attr-defined]  # the example's guard
