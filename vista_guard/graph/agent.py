@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import Context, copy_context
 from dataclasses import dataclass, replace
@@ -19,12 +19,13 @@ from langgraph.errors import ParentCommand
 from langgraph.types import Command
 
 from vista_guard._aio import loop
+from vista_guard.graph.documents import FindDocuments
 from vista_guard.graph.hosts import Draft, read_reply, replace_text, with_feedback
 from vista_guard.graph.machine import Leave
 from vista_guard.graph.node import Node
 from vista_guard.turn.repair import EARLIER, feedback
 from vista_guard.turn.work import Work
-from vista_guard.types import Conversation, Document, RepairMode, Role, Turn
+from vista_guard.types import RepairMode, Role, Turn
 
 _STREAM = "__pregel_stream"
 """LangGraph's key by which a graph inside a graph streams to the outer one."""
@@ -33,9 +34,6 @@ _DURABILITY = "__pregel_durability"
 """LangGraph's key for when a graph inside a graph writes checkpoints: with `exit` only when it is interrupted or fails."""
 
 AnyRunnable = Runnable[Any, Any]
-
-FindDocuments = Callable[[Conversation], Sequence[Document]]
-"""Gives the documents of a draft from the conversation that ends with it."""
 
 
 @dataclass(frozen=True)

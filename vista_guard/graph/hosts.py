@@ -22,12 +22,12 @@ from langchain_core.messages import (
 )
 
 from vista_guard.errors import InputError
-from vista_guard.reading.chat_json import to_conversation, to_document
+from vista_guard.graph.documents import read_document, read_documents
+from vista_guard.reading.chat_json import to_conversation
 from vista_guard.types import Conversation, Document, Role, Turn
 
 QUESTION_KEYS = ("input", "question", "query")
 ANSWER_KEYS = ("answer", "output", "response", "result", "text")
-DOCUMENT_KEYS = ("documents", "context", "source_documents")
 HISTORY_KEYS = ("chat_history", "history")
 
 
@@ -212,28 +212,6 @@ def _artifact_documents(message: Any) -> list[Document]:
     ):
         return []
     return [read_document(item) for item in message.artifact if isinstance(item, LangChainDocument)]
-
-
-def read_documents(mapping: Mapping[str, Any]) -> tuple[Document, ...]:
-    """The documents that a request or an answer brings under one of the keys for them."""
-    for key in DOCUMENT_KEYS:
-        value = mapping.get(key)
-        if isinstance(value, str) and value.strip():
-            return (to_document(value),)
-        if isinstance(value, Sequence) and not isinstance(value, str) and value:
-            return tuple(read_document(item) for item in value)
-    return ()
-
-
-def read_document(item: object) -> Document:
-    """A document from LangChain's, or from a text or mapping."""
-    if not isinstance(item, LangChainDocument):
-        return to_document(item)
-    metadata = {
-        str(key): value for key, value in item.metadata.items() if isinstance(value, str | int | float | bool | None)
-    }
-    named: dict[str, Any] = {"text": item.page_content, "metadata": metadata}
-    return to_document({**named, "id": item.id} if item.id else named)
 
 
 def _role(message: Any) -> str:

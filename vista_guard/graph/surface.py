@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypedDict, get_args
 
 from vista_guard.errors import Blocked, ConfigError
-from vista_guard.graph.agent import FindDocuments, delivered
+from vista_guard.graph.agent import delivered
+from vista_guard.graph.documents import FindDocuments
 from vista_guard.stream.gates import Gate, Streamed
 from vista_guard.stream.source import Passed
 from vista_guard.turn.work import Work

@@ -15,10 +15,9 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 
 from vista_guard._aio.pumps import Bridged, in_task, in_thread
 from vista_guard.errors import InputError
+from vista_guard.graph.documents import read_document, read_documents
 from vista_guard.graph.hosts import (
     ANSWER_KEYS,
-    read_document,
-    read_documents,
     read_reply,
     read_request,
     replace_text,

@@ -17,7 +17,8 @@ from langgraph.channels import UntrackedValue
 from langgraph.runtime import Runtime
 
 from vista_guard.errors import Blocked, ConfigError
-from vista_guard.graph.agent import FindDocuments, call_function, speaker_node
+from vista_guard.graph.agent import call_function, speaker_node
+from vista_guard.graph.documents import FindDocuments
 from vista_guard.graph.machine import build_graph
 from vista_guard.graph.surface import OnReport, Surface
 from vista_guard.stream.gates import Gate, check_gate

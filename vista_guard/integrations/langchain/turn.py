@@ -13,7 +13,8 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 
 from vista_guard.errors import InputError
-from vista_guard.graph.agent import AgentCall, FindDocuments, call_function
+from vista_guard.graph.agent import AgentCall, call_function
+from vista_guard.graph.documents import FindDocuments
 from vista_guard.graph.hosts import read_reply, read_request
 from vista_guard.graph.wrap import thread_of
 from vista_guard.turn.repair import EARLIER

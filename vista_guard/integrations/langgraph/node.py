@@ -12,7 +12,8 @@ from langgraph.config import get_stream_writer
 
 from vista_guard._aio.pumps import Bridged, in_task
 from vista_guard.errors import ConfigError
-from vista_guard.graph.agent import FindDocuments, call_function, silent_context, speaker_node
+from vista_guard.graph.agent import call_function, silent_context, speaker_node
+from vista_guard.graph.documents import FindDocuments
 from vista_guard.graph.machine import build_graph
 from vista_guard.graph.node import Node
 from vista_guard.graph.surface import OnReport, Surface

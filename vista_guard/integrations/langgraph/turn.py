@@ -19,7 +19,8 @@ from pydantic import BaseModel
 
 from vista_guard.errors import InputError
 from vista_guard.graph.agent import AgentCall, call_function, call_runnable, in_place, is_async
-from vista_guard.graph.hosts import ANSWER_KEYS, DOCUMENT_KEYS, read_reply, read_request, replace_text
+from vista_guard.graph.documents import DOCUMENT_KEYS
+from vista_guard.graph.hosts import ANSWER_KEYS, read_reply, read_request, replace_text
 from vista_guard.graph.wrap import thread_of
 from vista_guard.integrations.model_words import in_thread
 from vista_guard.turn.work import Work

@@ -14,7 +14,8 @@ from langchain_core.messages import AIMessageChunk, BaseMessage
 from langgraph.constants import TAG_NOSTREAM
 
 from vista_guard.errors import InputError
-from vista_guard.graph.hosts import read_document, without_text
+from vista_guard.graph.documents import read_document
+from vista_guard.graph.hosts import without_text
 from vista_guard.integrations.model_words import Listener
 from vista_guard.stream.source import Delta, Found, Passed
 from vista_guard.types import Document, TurnReport
