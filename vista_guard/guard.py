@@ -14,6 +14,8 @@ from vista_guard.protocols import DocumentStore, Judge, KnowledgeStore, Policy, 
 from vista_guard.types import Conversation, Document, Outcome, Persona, Role, Turn, TurnReport
 
 if TYPE_CHECKING:
+    from langgraph.types import Checkpointer
+
     from vista_guard.graph.agent import AnyRunnable
     from vista_guard.graph.machine import AnyGraph
     from vista_guard.graph.surface import WrapOptions
@@ -216,7 +218,8 @@ class Guard:
                 function, sync or async, yields its answer in pieces, and documents among them.
             gate: how much of a stream waits for its judgement (see `gated`): `sentence` by default for generator functions
                 and for `stream` and `astream` of a Runnable; a graph's streams always wait for the whole turn.
-            documents: finds the documents of a draft, where the agent's answer does not bring them. With the gate `sentence`
+            documents: what every draft may lean on, where the agent's answer does not bring it: a Document, a text, a list of
+                them, or a function that finds them from the conversation that ends with the draft. With the gate `sentence`
                 it is asked before a word of the draft is known.
             on_report: is told of every report.
             on_block: `replace` delivers the policy's message in place of a withheld turn; `raise` raises `Blocked`.
@@ -225,22 +228,24 @@ class Guard:
         may `interrupt()` for a human where LangGraph runs it, and goes on from there.
 
         Raises:
-            ConfigError: the agent is something else, or the gate cannot hold what the policy withholds.
+            ConfigError: the agent or `documents` is something else, or the gate cannot hold what the policy withholds.
+            TypeError: an option that does not exist.
         """
-        from vista_guard.graph.surface import Surface
+        from vista_guard.graph.surface import build_surface, known_options
         from vista_guard.graph.wrap import wrap
 
-        return wrap(agent, self.parts, Surface(**options))
+        return wrap(agent, self.parts, build_surface(**known_options("wrap", options)))
 
-    def graph(self, agent: Any, *, checkpointer: Any = None, **options: Unpack[WrapOptions]) -> AnyGraph:
+    def graph(self, agent: object, *, checkpointer: Checkpointer = None, **options: Unpack[WrapOptions]) -> AnyGraph:
         """The compiled LangGraph with the agent as one of its nodes: to embed, to stream, to draw.
 
         Its state has `messages`; `stream_mode="custom"` yields each finding as it is judged; `report` is in its result.
         """
-        from vista_guard.graph.surface import Surface
+        from vista_guard.graph.surface import build_surface, known_options
         from vista_guard.graph.wrap import graph
 
-        return graph(agent, self.parts, Surface(**options), checkpointer=checkpointer)
+        surface = build_surface(**known_options("graph", options, "checkpointer"))
+        return graph(agent, self.parts, surface, checkpointer=checkpointer)
 
     def session(self, conversation_id: str | None = None) -> Session:
         """A conversation that is built turn by turn."""

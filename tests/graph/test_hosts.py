@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from langchain_core.prompt_values import ChatPromptValue
 
 from vista_guard import Document, InputError, Role, Turn
-from vista_guard.graph.hosts import Draft, read_reply, read_request, replace_text, with_feedback
+from vista_guard.graph.hosts import ReplyDraft, read_reply, read_request, replace_text, with_feedback
 
 USER = Turn(role=Role.USER, text="When?")
 SYSTEM = Turn(role=Role.SYSTEM, text="Be brief.")
@@ -44,14 +44,14 @@ CALL = AIMessage("", tool_calls=[{"name": "search", "args": {}, "id": "call-1"}]
 @pytest.mark.parametrize(
     ("reply", "draft"),
     [
-        ("In 1925.", Draft("In 1925.")),
-        (AIMessage("In 1925."), Draft("In 1925.")),
-        (AIMessage([{"type": "text", "text": "In 1925."}]), Draft("In 1925.")),
-        ({"role": "assistant", "content": "In 1925.", "documents": [NOTES.model_dump()]}, Draft("In 1925.", (NOTES,))),
-        ({"answer": "In 1925.", "context": [FOUND]}, Draft("In 1925.", (NOTES,))),
+        ("In 1925.", ReplyDraft("In 1925.")),
+        (AIMessage("In 1925."), ReplyDraft("In 1925.")),
+        (AIMessage([{"type": "text", "text": "In 1925."}]), ReplyDraft("In 1925.")),
+        ({"role": "assistant", "content": "In 1925.", "documents": [NOTES.model_dump()]}, ReplyDraft("In 1925.", (NOTES,))),
+        ({"answer": "In 1925.", "context": [FOUND]}, ReplyDraft("In 1925.", (NOTES,))),
         (
             {"messages": [*ASKED["messages"], CALL, ToolMessage(NOTES.text, tool_call_id="call-1"), AIMessage("In 1925.")]},
-            Draft("In 1925.", (Document(id="tool:call-1", text="It opened in 1925.", title="search"),)),
+            ReplyDraft("In 1925.", (Document(id="tool:call-1", text="It opened in 1925.", title="search"),)),
         ),
         (
             {
@@ -62,14 +62,14 @@ CALL = AIMessage("", tool_calls=[{"name": "search", "args": {}, "id": "call-1"}]
                     AIMessage("In 1925."),
                 ]
             },
-            Draft("In 1925.", (NOTES,)),
+            ReplyDraft("In 1925.", (NOTES,)),
         ),
-        ({"messages": [*ASKED["messages"], CALL]}, Draft(None)),
-        (AIMessage(""), Draft(None)),
-        (Turn(role=Role.ASSISTANT, text="In 1925.", documents=(NOTES,)), Draft("In 1925.", (NOTES,))),
+        ({"messages": [*ASKED["messages"], CALL]}, ReplyDraft(None)),
+        (AIMessage(""), ReplyDraft(None)),
+        (Turn(role=Role.ASSISTANT, text="In 1925.", documents=(NOTES,)), ReplyDraft("In 1925.", (NOTES,))),
     ],
 )  # fmt: skip
-def test_replies(reply: Any, draft: Draft) -> None:
+def test_replies(reply: Any, draft: ReplyDraft) -> None:
     found = read_reply(ASKED, reply)
     assert (found.text, [d.model_dump() for d in found.documents]) == (
         draft.text,

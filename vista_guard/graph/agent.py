@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import Context, copy_context
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any, cast
+from typing import Any, Concatenate, Generic, ParamSpec, TypeGuard, TypeVar, cast, overload
 
-from langchain_core.callbacks import BaseCallbackManager
+from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager, Callbacks
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import set_config_context
 from langchain_core.tracers._streaming import _StreamingCallbackHandler
@@ -19,12 +19,13 @@ from langgraph.errors import ParentCommand
 from langgraph.types import Command
 
 from vista_guard._aio import loop
-from vista_guard.graph.hosts import Draft, read_reply, replace_text, with_feedback
-from vista_guard.graph.machine import Leave
+from vista_guard.graph.documents import FindDocuments
+from vista_guard.graph.hosts import HostState, ReplyDraft, read_reply, replace_text, with_feedback
+from vista_guard.graph.machine import MakeUpdate
 from vista_guard.graph.node import Node
 from vista_guard.turn.repair import EARLIER, feedback
 from vista_guard.turn.work import Work
-from vista_guard.types import Conversation, Document, RepairMode, Role, Turn
+from vista_guard.types import RepairMode, Role, Turn
 
 _STREAM = "__pregel_stream"
 """LangGraph's key by which a graph inside a graph streams to the outer one."""
@@ -34,40 +35,65 @@ _DURABILITY = "__pregel_durability"
 
 AnyRunnable = Runnable[Any, Any]
 
-FindDocuments = Callable[[Conversation], Sequence[Document]]
-"""Gives the documents of a draft from the conversation that ends with it."""
+AsyncFunction = Callable[..., Coroutine[object, object, object]]
+
+Request = TypeVar("Request", contravariant=True)
+Reply = TypeVar("Reply", covariant=True)
+Result = TypeVar("Result")
+Further = ParamSpec("Further")
 
 
 @dataclass(frozen=True)
-class AgentCall:
+class AgentCall(Generic[Request, Reply]):
     """An agent with a sync and an async door."""
 
-    sync: Callable[[Any, RunnableConfig], Any]
-    asynchronous: Callable[[Any, RunnableConfig], Awaitable[Any]]
+    sync: Callable[[Request, RunnableConfig], Reply]
+    asynchronous: Callable[[Request, RunnableConfig], Awaitable[Reply]]
 
 
-def call_function(function: Callable[..., Any], *args: Any, **kwargs: Any) -> AgentCall:
+HostCall = AgentCall[object, object]
+"""An agent that is asked and answers with objects of the host, which only `graph.hosts` looks into."""
+
+
+@overload
+def call_function(
+    function: Callable[Concatenate[Request, Further], Coroutine[Any, Any, Reply]],
+    *args: Further.args,
+    **kwargs: Further.kwargs,
+) -> AgentCall[Request, Reply]: ...
+
+
+@overload
+def call_function(
+    function: Callable[Concatenate[Request, Further], Reply], *args: Further.args, **kwargs: Further.kwargs
+) -> AgentCall[Request, Reply]: ...
+
+
+def call_function(
+    function: Callable[Concatenate[Request, Further], object], *args: Further.args, **kwargs: Further.kwargs
+) -> AgentCall[Request, object]:
     """A plain or async callable; further arguments are passed on."""
     if is_async(function):
+        call = function  # as narrowed; a closure would forget
 
-        async def ask(request: Any, config: RunnableConfig) -> Any:
-            return await _await_quietly(config, lambda: function(request, *args, **kwargs))
+        async def ask(request: Request, config: RunnableConfig) -> object:
+            return await _await_quietly(config, lambda: call(request, *args, **kwargs))
 
         return AgentCall(sync=lambda request, config: loop.run(ask(request, config)), asynchronous=ask)
 
-    def ask_here(request: Any, config: RunnableConfig) -> Any:
+    def ask_here(request: Request, config: RunnableConfig) -> object:
         return _run_quietly(config, lambda: function(request, *args, **kwargs))
 
-    async def ask_in_thread(request: Any, config: RunnableConfig) -> Any:
+    async def ask_in_thread(request: Request, config: RunnableConfig) -> object:
         return await asyncio.to_thread(ask_here, request, config)
 
     return AgentCall(sync=ask_here, asynchronous=ask_in_thread)
 
 
-def call_runnable(runnable: Runnable[Any, Any], **kwargs: Any) -> AgentCall:
+def call_runnable(runnable: Runnable[Request, Reply], **kwargs: Any) -> AgentCall[Request, Reply]:
     """A LangChain Runnable or compiled LangGraph."""
 
-    async def ask(request: Any, config: RunnableConfig) -> Any:
+    async def ask(request: Request, config: RunnableConfig) -> Reply:
         return await _await_quietly(config, lambda: runnable.ainvoke(request, **kwargs))
 
     return AgentCall(
@@ -75,14 +101,14 @@ def call_runnable(runnable: Runnable[Any, Any], **kwargs: Any) -> AgentCall:
     )
 
 
-def in_place(call: AgentCall, host: RunnableConfig) -> AgentCall:
+def call_in_run_of(host: RunnableConfig, call: AgentCall[Request, Reply]) -> AgentCall[Request, Reply]:
     """The agent asked as if the caller asked it: an `interrupt()` in it is that of the LangGraph node which called it.
 
     Otherwise it would belong to the guard's machine, which keeps no checkpoints, and the answer to it would be lost.
     """
 
     def placed(config: RunnableConfig) -> RunnableConfig:
-        return cast(RunnableConfig, {**config, "configurable": host.get("configurable") or {}})
+        return {**config, "configurable": host.get("configurable") or {}}
 
     return AgentCall(
         sync=lambda request, config: call.sync(request, placed(config)),
@@ -93,23 +119,23 @@ def in_place(call: AgentCall, host: RunnableConfig) -> AgentCall:
 def silent_context(config: RunnableConfig) -> Context:
     """A context in which nothing that runs is shown by the host."""
     # A copy: LangChain takes the settings out of its own again on leaving it.
-    with set_config_context(unstreamed(config)) as context:
+    with set_config_context(silent_config(config)) as context:
         return context.run(copy_context)
 
 
-def _run_quietly(config: RunnableConfig, call: Callable[[], Any]) -> Any:
+def _run_quietly(config: RunnableConfig, call: Callable[[], Result]) -> Result:
     # LangChain merges what it is passed with the settings of the surrounding run, so it is these that must be silent.
-    with set_config_context(unstreamed(config)) as context, _handing_over():
+    with set_config_context(silent_config(config)) as context, _handing_over_to_host():
         return context.run(call)
 
 
-async def _await_quietly(config: RunnableConfig, call: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-    with set_config_context(unstreamed(config)) as context, _handing_over():
+async def _await_quietly(config: RunnableConfig, call: Callable[[], Coroutine[object, object, Result]]) -> Result:
+    with set_config_context(silent_config(config)) as context, _handing_over_to_host():
         return await asyncio.create_task(call(), context=context)
 
 
 @contextmanager
-def _handing_over() -> Iterator[None]:
+def _handing_over_to_host() -> Iterator[None]:
     """An agent that hands over to its parent's other nodes means the host's: the guard around it has none."""
     try:
         yield
@@ -117,66 +143,72 @@ def _handing_over() -> Iterator[None]:
         raise ParentCommand(replace(exc.args[0], graph=Command.PARENT)) from None
 
 
-def is_async(function: Callable[..., Any]) -> bool:
+def is_async(function: Callable[..., object]) -> TypeGuard[AsyncFunction]:
     """Whether calling it gives an awaitable."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
 
 
 def agent_node(
-    enter: Callable[[Mapping[str, Any], RunnableConfig], Work],
-    leave: Leave,
+    make_work: Callable[[HostState, RunnableConfig], Work],
+    make_update: MakeUpdate,
     find_documents: FindDocuments | None = None,
-) -> Node:
-    """The node: `enter` makes work of the host's state, `leave` the host's update where there is nothing to judge."""
+) -> Node[HostState, dict[str, object]]:
+    """The node: makes work of the host's state, and the host's update where there is nothing to judge."""
 
-    def begin(state: Mapping[str, Any], config: RunnableConfig) -> tuple[Work, Any]:
+    def begin(state: HostState, config: RunnableConfig) -> tuple[Work, object]:
         current = cast("Work | None", state.get("guard"))
         if current is not None and current.repair is RepairMode.REGENERATE:
             return current, with_feedback(current.request, current.turn.text, feedback(current))
         # An agent that was interrupted when it tried again is asked anew: no checkpoint has the draft, only that there was one.
-        work = enter(state, config)
-        work = work.with_(attempts=work.attempts or (EARLIER,) * (state.get("guard_attempts") or 0))
-        return work, work.request
+        work = make_work(state, config)
+        rejected = cast("int | None", state.get("guard_attempts")) or 0
+        return work.with_(attempts=work.attempts or (EARLIER,) * rejected), work.request
 
-    def finish(work: Work, asked: Any, reply: Any, started: float) -> dict[str, Any]:
+    def finish(work: Work, asked: object, reply: object, started: float) -> dict[str, object]:
         spent = {**work.timings, "agent": work.timings.get("agent", 0.0) + (perf_counter() - started) * 1000}
         work = _with_draft(work, reply, read_reply(asked, reply), find_documents).with_(timings=spent)
-        return {"guard": work, **({} if work.spoke else leave(work))}
+        return {"guard": work, **({} if work.spoke else make_update(work))}
 
-    def node(state: Mapping[str, Any], config: RunnableConfig) -> dict[str, Any]:
+    def node(state: HostState, config: RunnableConfig) -> dict[str, object]:
         started = perf_counter()
         work, asked = begin(state, config)
-        return finish(work, asked, work.call.sync(asked, config), started)
+        return finish(work, asked, _call_of(work).sync(asked, config), started)
 
-    async def anode(state: Mapping[str, Any], config: RunnableConfig) -> dict[str, Any]:
+    async def anode(state: HostState, config: RunnableConfig) -> dict[str, object]:
         started = perf_counter()
         work, asked = begin(state, config)
-        return finish(work, asked, await work.call.asynchronous(asked, config), started)
+        return finish(work, asked, await _call_of(work).asynchronous(asked, config), started)
 
     return Node("agent", node, anode)
 
 
-def speaker_node(find_documents: FindDocuments | None) -> Node:
+def speaker_node(find_documents: FindDocuments | None) -> Node[HostState, dict[str, object]]:
     """The node for an agent that may answer the note on its draft by something that is no turn, such as a tool call.
 
     Its reply is a mapping whose `messages` are empty then.
     """
     node = agent_node(lambda state, _: cast(Work, state["guard"]), lambda _: {}, find_documents)
 
-    def speaking(update: dict[str, Any]) -> dict[str, Any]:
-        work: Work = update["guard"]
-        return update if work.reply.get("messages", True) else {"guard": work.with_(spoke=False)}
+    def with_spoke(update: dict[str, object]) -> dict[str, object]:
+        work = cast(Work, update["guard"])
+        silent = isinstance(work.reply, Mapping) and not work.reply.get("messages", True)
+        return {"guard": work.with_(spoke=False)} if silent else update
 
-    def ask(state: Any, config: RunnableConfig) -> dict[str, Any]:
-        return speaking(node.invoke(state, config))
+    def ask(state: HostState, config: RunnableConfig) -> dict[str, object]:
+        return with_spoke(node.invoke(state, config))
 
-    async def aask(state: Any, config: RunnableConfig) -> dict[str, Any]:
-        return speaking(await node.ainvoke(state, config))
+    async def aask(state: HostState, config: RunnableConfig) -> dict[str, object]:
+        return with_spoke(await node.ainvoke(state, config))
 
     return Node("agent", ask, aask)
 
 
-def _with_draft(work: Work, reply: Any, draft: Draft, find_documents: FindDocuments | None) -> Work:
+def _call_of(work: Work) -> HostCall:
+    """How the agent of this turn is asked."""
+    return cast(HostCall, work.call)
+
+
+def _with_draft(work: Work, reply: object, draft: ReplyDraft, find_documents: FindDocuments | None) -> Work:
     again = work.repair is RepairMode.REGENERATE
     if draft.text is None and not again:
         return work.with_(reply=reply, spoke=False)
@@ -199,14 +231,14 @@ def _with_draft(work: Work, reply: Any, draft: Draft, find_documents: FindDocume
     )
 
 
-def delivered(work: Work) -> Any:
+def delivered_reply(work: Work) -> object:
     """The host's object with what is delivered in place of the draft."""
     if not work.spoke or work.response == work.turn.text:
         return work.reply
     return replace_text(work.reply, work.response or "")
 
 
-def unstreamed(config: RunnableConfig) -> RunnableConfig:
+def silent_config(config: RunnableConfig) -> RunnableConfig:
     """The run's settings without what would show the agent's words as they are made: they have not been judged.
 
     Tracers stay. Whatever streams goes: token handlers of `stream_mode="messages"` and `astream_events`, and the channel by
@@ -214,14 +246,17 @@ def unstreamed(config: RunnableConfig) -> RunnableConfig:
     """
     configurable = {key: value for key, value in (config.get("configurable") or {}).items() if key != _STREAM}
     configurable[_DURABILITY] = "exit"
-    silent = {**config, "configurable": configurable, "callbacks": _without_streams(config.get("callbacks"))}
-    return cast(RunnableConfig, silent)
+    return {**config, "configurable": configurable, "callbacks": _without_streams(config.get("callbacks"))}
 
 
-def _without_streams(callbacks: Any) -> Any:
-    if isinstance(callbacks, BaseCallbackManager):
-        manager = callbacks.copy()
-        manager.handlers = _without_streams(manager.handlers)
-        manager.inheritable_handlers = _without_streams(manager.inheritable_handlers)
-        return manager
-    return [handler for handler in callbacks or [] if not isinstance(handler, _StreamingCallbackHandler)]
+def _without_streams(callbacks: Callbacks) -> Callbacks:
+    if not isinstance(callbacks, BaseCallbackManager):
+        return _unstreaming(callbacks or [])
+    manager = callbacks.copy()
+    manager.handlers = _unstreaming(manager.handlers)
+    manager.inheritable_handlers = _unstreaming(manager.inheritable_handlers)
+    return manager
+
+
+def _unstreaming(handlers: list[BaseCallbackHandler]) -> list[BaseCallbackHandler]:
+    return [handler for handler in handlers if not isinstance(handler, _StreamingCallbackHandler)]

@@ -7,9 +7,9 @@ A request is a text, a list of messages (LangChain's or chat JSON), or a mapping
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import cast, overload
 
 from langchain_core.documents import Document as LangChainDocument
 from langchain_core.messages import (
@@ -17,29 +17,35 @@ from langchain_core.messages import (
     AIMessageChunk,
     BaseMessage,
     HumanMessage,
+    MessageLikeRepresentation,
     ToolMessage,
     convert_to_openai_messages,
 )
+from langchain_core.prompt_values import PromptValue
+from langchain_core.runnables import RunnableConfig
 
 from vista_guard.errors import InputError
-from vista_guard.reading.chat_json import to_conversation, to_document
+from vista_guard.graph.documents import read_document, read_documents
+from vista_guard.reading.chat_json import to_conversation
 from vista_guard.types import Conversation, Document, Role, Turn
 
 QUESTION_KEYS = ("input", "question", "query")
 ANSWER_KEYS = ("answer", "output", "response", "result", "text")
-DOCUMENT_KEYS = ("documents", "context", "source_documents")
 HISTORY_KEYS = ("chat_history", "history")
+
+HostState = Mapping[str, object]
+"""A state, request, reply or update of the host, by its keys."""
 
 
 @dataclass(frozen=True)
-class Draft:
+class ReplyDraft:
     """What the agent said, and the documents that came with it. `text` is None when it said nothing to a user."""
 
     text: str | None
     documents: tuple[Document, ...] = ()
 
 
-def read_request(request: Any) -> Conversation:
+def read_request(request: object) -> Conversation:
     """What was said so far, anonymous.
 
     Raises:
@@ -51,7 +57,7 @@ def read_request(request: Any) -> Conversation:
         return request
     if isinstance(request, BaseMessage):
         return _conversation([request])
-    if hasattr(request, "to_messages"):
+    if isinstance(request, PromptValue):
         return _conversation(request.to_messages())
     if isinstance(request, Mapping):
         return _read_mapping(request)
@@ -62,7 +68,7 @@ def read_request(request: Any) -> Conversation:
     )
 
 
-def read_reply(request: Any, reply: Any) -> Draft:
+def read_reply(request: object, reply: object) -> ReplyDraft:
     """The draft in the agent's answer, with the documents of the answer and those that came with the request.
 
     Raises:
@@ -70,25 +76,27 @@ def read_reply(request: Any, reply: Any) -> Draft:
     """
     draft = _read_reply(request, reply)
     known = {document.id for document in draft.documents}
-    return Draft(draft.text, (*draft.documents, *(found for found in _asked_with(request) if found.id not in known)))
+    return ReplyDraft(
+        draft.text, (*draft.documents, *(found for found in _documents_asked_with(request) if found.id not in known))
+    )
 
 
-def _asked_with(request: Any) -> tuple[Document, ...]:
+def _documents_asked_with(request: object) -> tuple[Document, ...]:
     """Documents that came with the request: under a key of its own, with the user's message, or from tools that ran since."""
     if isinstance(request, Mapping):
-        return (*read_documents(request), *_asked_with(request.get("messages") or ()))
+        return (*read_documents(request), *_documents_asked_with(request.get("messages") or ()))
     if isinstance(request, Sequence) and not isinstance(request, str) and request:
         return _conversation([*request, AIMessage("-")]).turns[-1].documents
     return ()
 
 
-def _read_reply(request: Any, reply: Any) -> Draft:
+def _read_reply(request: object, reply: object) -> ReplyDraft:
     if isinstance(reply, str):
-        return Draft(reply)
+        return ReplyDraft(reply)
     if isinstance(reply, Turn):
-        return Draft(reply.text, reply.documents)
+        return ReplyDraft(reply.text, reply.documents)
     if isinstance(reply, BaseMessage):
-        return _last_turn([reply])
+        return _draft_at_end([reply])
     if isinstance(reply, Mapping):
         return _read_reply_mapping(request, reply)
     raise InputError(
@@ -97,35 +105,50 @@ def _read_reply(request: Any, reply: Any) -> Draft:
     )
 
 
-def replace_text(reply: Any, text: str) -> Any:
+@overload
+def replace_text(reply: BaseMessage, text: str) -> AIMessage: ...
+
+
+@overload
+def replace_text(reply: HostState, text: str) -> dict[str, object]: ...
+
+
+@overload
+def replace_text(reply: object, text: str) -> object: ...
+
+
+def replace_text(reply: object, text: str) -> object:
     """The same kind of object with `text` in place of the draft. Messages keep their id and lose what else held the draft."""
-    if isinstance(reply, str):
-        return text
     if isinstance(reply, Turn):
         return Turn(role=reply.role, text=text, documents=reply.documents)
     if isinstance(reply, BaseMessage):
         return AIMessage(content=text, id=reply.id, name=reply.name)
+    return _replace_in_mapping(reply, text) if isinstance(reply, Mapping) else text
+
+
+def _replace_in_mapping(reply: HostState, text: str) -> dict[str, object]:
     if "messages" in reply:
-        messages = list(reply["messages"])
-        place = _last_said(messages)
+        messages = _items(reply["messages"])
+        place = _place_of_draft(messages)
         if place is not None:
             messages[place] = replace_text(messages[place], text)
         return {**reply, "messages": messages}
-    key = "content" if "content" in reply else _present(reply, ANSWER_KEYS)
-    if isinstance(reply[key], BaseMessage):
-        return {**reply, key: replace_text(reply[key], text)}
+    key = "content" if "content" in reply else _first_key(reply, ANSWER_KEYS)
+    draft = reply[key]
+    if not isinstance(draft, str):
+        return {**reply, key: replace_text(draft, text)}
     # A raw answer beside the cleaned one holds the draft too.
-    return {name: text if isinstance(value, str) and reply[key] in value else value for name, value in reply.items()}
+    return {name: text if isinstance(value, str) and draft in value else value for name, value in reply.items()}
 
 
 def without_text(chunk: AIMessageChunk) -> AIMessageChunk | None:
     """What a chunk brings beside its text: tool calls, reasoning, usage. None when that is nothing."""
-    parts: Any = "" if isinstance(chunk.content, str) else [part for part in chunk.content if not _is_text(part)]
+    parts = "" if isinstance(chunk.content, str) else [part for part in chunk.content if not _is_text(part)]
     rest = chunk.model_copy(update={"content": parts, "chunk_position": None})
     return rest if parts or rest.tool_call_chunks or rest.additional_kwargs or rest.usage_metadata else None
 
 
-def with_feedback(request: Any, draft: str, note: str) -> Any:
+def with_feedback(request: object, draft: str, note: str) -> object:
     """The request again, with the withheld draft and a note on it."""
     if isinstance(request, str):
         return f"{request}\n\n{note}"
@@ -134,77 +157,93 @@ def with_feedback(request: Any, draft: str, note: str) -> Any:
         return request.model_copy(update={"turns": (*request.turns, *turns)})
     if isinstance(request, Mapping):
         if "messages" in request:
-            return {**request, "messages": with_feedback(list(request["messages"]), draft, note)}
-        key = _present(request, QUESTION_KEYS)
+            return {**request, "messages": with_feedback(_items(request["messages"]), draft, note)}
+        key = _first_key(request, QUESTION_KEYS)
         return {**request, key: f"{request[key]}\n\n{note}"}
-    messages = list(request.to_messages() if hasattr(request, "to_messages") else request)
+    messages = _items(request.to_messages() if isinstance(request, PromptValue) else request)
     if any(isinstance(message, Mapping) for message in messages):
         return [*messages, {"role": "assistant", "content": draft}, {"role": "user", "content": note}]
     return [*messages, AIMessage(content=draft), HumanMessage(content=note)]
 
 
-def _read_mapping(request: Mapping[str, Any]) -> Conversation:
+def thread_id_of(config: RunnableConfig) -> str | None:
+    """The conversation's name in a run."""
+    thread = (config.get("configurable") or {}).get("thread_id")
+    return str(thread) if thread not in (None, "") else None
+
+
+def _read_mapping(request: HostState) -> Conversation:
     if "messages" in request:
-        return _conversation(request["messages"])
-    key = next((key for key in QUESTION_KEYS if isinstance(request.get(key), str)), None)
-    if key is None:
+        return _conversation(_items(request["messages"]))
+    question = next((said for key in QUESTION_KEYS if isinstance(said := request.get(key), str)), None)
+    if question is None:
         keys = ", ".join(QUESTION_KEYS)
         raise InputError(
             f"the agent was called with the keys {sorted(map(str, request))}; vista-guard reads messages, {keys}"
         )
     past = next((request[name] for name in HISTORY_KEYS if request.get(name)), ())
-    return _conversation([*past, HumanMessage(content=request[key])])
+    return _conversation([*_items(past), HumanMessage(content=question)])
 
 
-def _read_reply_mapping(request: Any, reply: Mapping[str, Any]) -> Draft:
+def _read_reply_mapping(request: object, reply: HostState) -> ReplyDraft:
     documents = read_documents(reply)
     if "messages" in reply:
-        new = _new_messages(request, reply["messages"])
-        draft = _last_turn(new)
-        return Draft(draft.text, (*draft.documents, *documents))
+        draft = _draft_at_end(_new_messages(_items(reply["messages"])))
+        return ReplyDraft(draft.text, (*draft.documents, *documents))
     if "role" in reply or "content" in reply:
-        return _last_turn([reply])
-    inner = reply[_present(reply, ANSWER_KEYS)]
-    return Draft(_read_reply(request, inner).text, documents)
+        return _draft_at_end([reply])
+    inner = reply[_first_key(reply, ANSWER_KEYS)]
+    return ReplyDraft(_read_reply(request, inner).text, documents)
 
 
-def _new_messages(request: Any, messages: Sequence[Any]) -> list[Any]:
+def _new_messages(messages: Sequence[object]) -> Sequence[object]:
     """What this run of the agent added: all after the last user message."""
     for place in range(len(messages) - 1, -1, -1):
         if _role(messages[place]) in ("user", "human"):
-            return list(messages[place + 1 :])
-    return list(messages)
+            return messages[place + 1 :]
+    return messages
 
 
-def _last_turn(messages: Sequence[Any]) -> Draft:
+def _draft_at_end(messages: Sequence[object]) -> ReplyDraft:
     turns = _conversation(messages).turns
     if not turns or turns[-1].role is not Role.ASSISTANT or not turns[-1].text.strip():
-        return Draft(None)
-    return Draft(turns[-1].text, turns[-1].documents)
+        return ReplyDraft(None)
+    return ReplyDraft(turns[-1].text, turns[-1].documents)
 
 
-def _last_said(messages: Sequence[Any]) -> int | None:
+def _place_of_draft(messages: Sequence[object]) -> int | None:
     """Place of the assistant message that carries the draft."""
     for place in range(len(messages) - 1, -1, -1):
-        if _role(messages[place]) in ("assistant", "ai") and _last_turn([messages[place]]).text is not None:
+        if _role(messages[place]) in ("assistant", "ai") and _draft_at_end([messages[place]]).text is not None:
             return place
     return None
 
 
-def _conversation(messages: Sequence[Any]) -> Conversation:
+def _conversation(messages: Iterable[object]) -> Conversation:
     return to_conversation([_chat_json(message) for message in messages])
 
 
-def _chat_json(message: Any) -> Mapping[str, Any]:
+def _items(messages: object) -> list[object]:
+    """The messages, listed.
+
+    Raises:
+        InputError: they are nothing that can be listed.
+    """
+    if not isinstance(messages, Iterable):
+        raise InputError(f"the messages are {type(messages).__name__}; give a list of messages")
+    return list(messages)
+
+
+def _chat_json(message: object) -> HostState:
     if isinstance(message, Mapping) and "role" in message:
         return message
-    converted = convert_to_openai_messages([message])[0]
+    converted: HostState = convert_to_openai_messages([cast(MessageLikeRepresentation, message)])[0]
     found = _artifact_documents(message)
     # A retriever tool's artifact is what its text was printed from: the documents themselves, with their titles.
     return {**converted, "content": "", "documents": found} if found else converted
 
 
-def _artifact_documents(message: Any) -> list[Document]:
+def _artifact_documents(message: object) -> list[Document]:
     if (
         not isinstance(message, ToolMessage)
         or not isinstance(message.artifact, Sequence)
@@ -214,29 +253,7 @@ def _artifact_documents(message: Any) -> list[Document]:
     return [read_document(item) for item in message.artifact if isinstance(item, LangChainDocument)]
 
 
-def read_documents(mapping: Mapping[str, Any]) -> tuple[Document, ...]:
-    """The documents that a request or an answer brings under one of the keys for them."""
-    for key in DOCUMENT_KEYS:
-        value = mapping.get(key)
-        if isinstance(value, str) and value.strip():
-            return (to_document(value),)
-        if isinstance(value, Sequence) and not isinstance(value, str) and value:
-            return tuple(read_document(item) for item in value)
-    return ()
-
-
-def read_document(item: object) -> Document:
-    """A document from LangChain's, or from a text or mapping."""
-    if not isinstance(item, LangChainDocument):
-        return to_document(item)
-    metadata = {
-        str(key): value for key, value in item.metadata.items() if isinstance(value, str | int | float | bool | None)
-    }
-    named: dict[str, Any] = {"text": item.page_content, "metadata": metadata}
-    return to_document({**named, "id": item.id} if item.id else named)
-
-
-def _role(message: Any) -> str:
+def _role(message: object) -> str:
     return str(message.get("role", "")) if isinstance(message, Mapping) else str(getattr(message, "type", ""))
 
 
@@ -244,7 +261,7 @@ def _is_text(part: object) -> bool:
     return isinstance(part, str) or (isinstance(part, Mapping) and part.get("type") == "text")
 
 
-def _present(mapping: Mapping[str, Any], keys: Sequence[str]) -> str:
+def _first_key(mapping: HostState, keys: Sequence[str]) -> str:
     found = next((key for key in keys if key in mapping), None)
     if found is None:
         raise InputError(

@@ -10,6 +10,7 @@ from langgraph.channels import EphemeralValue, UntrackedValue
 from langgraph.config import get_stream_writer
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Checkpointer
 
 from vista_guard._aio import loop
 from vista_guard.graph.node import Node
@@ -17,10 +18,10 @@ from vista_guard.turn import stages
 from vista_guard.turn.work import Emit, Parts, Work
 from vista_guard.types import Action, RepairMode
 
-Leave = Callable[[Work], Mapping[str, Any]]
+MakeUpdate = Callable[[Work], Mapping[str, object]]
 """Makes the host's state update from finished work."""
 
-OWN = frozenset({"guard", "guard_attempts"})
+GUARD_CHANNELS = frozenset({"guard", "guard_attempts"})
 """Channels that no host sees."""
 
 
@@ -40,10 +41,10 @@ AnyGraph = CompiledStateGraph[Any, Any, Any, Any]
 def build_graph(
     parts: Parts,
     *,
-    agent: Node | None = None,
-    leave: Leave | None = None,
+    agent: Node[GuardState, dict[str, object]] | None = None,
+    make_update: MakeUpdate | None = None,
     schema: type[Any] = GuardState,
-    checkpointer: Any = None,
+    checkpointer: Checkpointer = None,
     name: str = "vista_guard",
 ) -> AnyGraph:
     """The compiled state machine.
@@ -51,17 +52,17 @@ def build_graph(
     Args:
         parts: the guard's collaborators.
         agent: node that puts a `Work` with the agent's draft into the state; without it the graph starts at gather.
-        leave: the host's own state update, made from the finished work.
+        make_update: the host's own state update, made from the finished work.
         schema: the host's state with the channels of `GuardState`.
         checkpointer: the host's checkpointer.
         name: how the graph is called in traces and as a sub-graph.
     """
     builder = StateGraph(schema)
     for stage in stages.STAGES:
-        builder.add_node(stage, _node(stage, parts, leave if stage == "report" else None))
+        builder.add_node(stage, _node(stage, parts, make_update if stage == "report" else None))
     if agent is not None:
         builder.add_node("agent", agent)
-        builder.add_conditional_edges("agent", _after_agent, {"gather": "gather", "end": END})
+        builder.add_conditional_edges("agent", _next_after_agent, {"gather": "gather", "end": END})
     builder.add_edge(START, "agent" if agent is not None else "gather")
     for before, after in (
         ("gather", "decompose"),
@@ -70,44 +71,44 @@ def build_graph(
         ("categorize", "decide"),
     ):
         builder.add_edge(before, after)
-    builder.add_conditional_edges("decide", _after_decide, {"repair": "repair", "remember": "remember"})
+    builder.add_conditional_edges("decide", _next_after_decide, {"repair": "repair", "remember": "remember"})
     after_repair = ["remember", "agent"] if agent is not None else ["remember"]
-    builder.add_conditional_edges("repair", _after_repair, after_repair)
+    builder.add_conditional_edges("repair", _next_after_repair, after_repair)
     builder.add_edge("remember", "report")
     builder.add_edge("report", END)
     compiled: AnyGraph = builder.compile(checkpointer=checkpointer, name=name)
     # What a stream of values or updates shows is the host's state only: never the turn that is still being judged.
-    compiled.stream_channels = [key for key in compiled.stream_channels_list if key not in OWN] or "guard"
+    compiled.stream_channels = [key for key in compiled.stream_channels_list if key not in GUARD_CHANNELS] or "guard"
     return compiled
 
 
-def _after_agent(state: GuardState) -> str:
+def _next_after_agent(state: GuardState) -> str:
     # An agent that only called a tool, or said nothing, made no claim: there is no turn to judge.
     return "gather" if state["guard"].spoke else "end"
 
 
-def _after_decide(state: GuardState) -> str:
+def _next_after_decide(state: GuardState) -> str:
     return "repair" if state["guard"].decided.action is Action.REPAIR else "remember"
 
 
-def _after_repair(state: GuardState) -> str:
+def _next_after_repair(state: GuardState) -> str:
     return "agent" if state["guard"].repair is RepairMode.REGENERATE else "remember"
 
 
-def _node(name: stages.StageName, parts: Parts, leave: Leave | None) -> Node:
+def _node(name: stages.StageName, parts: Parts, make_update: MakeUpdate | None) -> Node[GuardState, dict[str, object]]:
     """A stage as a node with a sync and an async door."""
 
-    async def step(state: GuardState, emit: Emit) -> Any:
+    async def step(state: GuardState, emit: Emit) -> dict[str, object]:
         work = await stages.run(name, state["guard"], parts, emit)
         if name == "report":
-            return {"guard": work, **(leave(work) if leave else {})}
-        update: dict[str, Any] = {"guard": work}
+            return {"guard": work, **(make_update(work) if make_update else {})}
+        update: dict[str, object] = {"guard": work}
         return {**update, "guard_attempts": len(work.attempts)} if name == "repair" else update
 
-    def node(state: GuardState, config: RunnableConfig) -> Any:
+    def node(state: GuardState, config: RunnableConfig) -> dict[str, object]:
         return loop.run(step(state, get_stream_writer()))
 
-    async def anode(state: GuardState, config: RunnableConfig) -> Any:
+    async def anode(state: GuardState, config: RunnableConfig) -> dict[str, object]:
         return await step(state, get_stream_writer())
 
     return Node(name, node, anode)

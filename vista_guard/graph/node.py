@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, TypeVar
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
+State = TypeVar("State", contravariant=True)
+Update = TypeVar("Update", covariant=True)
 
-class Node(Runnable[Any, Any]):
+
+class Node(Runnable[State, Update]):
     """Calls one of two functions with the state and the run's settings.
 
     LangGraph takes a function as a sync or as an async node, not as both, and `RunnableLambda`, which is both, inspects
@@ -18,17 +21,17 @@ class Node(Runnable[Any, Any]):
     def __init__(
         self,
         name: str,
-        sync: Callable[[Any, RunnableConfig], Any],
-        asynchronous: Callable[[Any, RunnableConfig], Coroutine[Any, Any, Any]],
+        sync: Callable[[State, RunnableConfig], Update],
+        asynchronous: Callable[[State, RunnableConfig], Coroutine[Any, Any, Update]],
     ) -> None:
         self.name = name
         self._sync = sync
         self._asynchronous = asynchronous
 
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+    def invoke(self, input: State, config: RunnableConfig | None = None, **kwargs: object) -> Update:
         """The state update."""
         return self._sync(input, config or {})
 
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+    async def ainvoke(self, input: State, config: RunnableConfig | None = None, **kwargs: object) -> Update:
         """The state update."""
         return await self._asynchronous(input, config or {})

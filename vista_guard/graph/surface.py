@@ -5,40 +5,42 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict, get_args
+from typing import Literal, TypedDict, get_args
 
 from vista_guard.errors import Blocked, ConfigError
-from vista_guard.graph.agent import FindDocuments, delivered
+from vista_guard.graph.agent import delivered_reply, is_async
+from vista_guard.graph.documents import FindDocuments, GivenDocuments, find_documents_of
 from vista_guard.stream.gates import Gate, Streamed
 from vista_guard.stream.source import Passed
 from vista_guard.turn.work import Work
 from vista_guard.types import TurnReport
 
 OnReport = Callable[[TurnReport], object]
+OnBlock = Literal["replace", "raise"]
 
 
 class WrapOptions(TypedDict, total=False):
     """Keyword arguments of `Guard.wrap` and `Guard.graph`; see there."""
 
     gate: Gate | None
-    documents: FindDocuments | None
+    documents: GivenDocuments | FindDocuments | None
     on_report: OnReport | None
-    on_block: Literal["replace", "raise"]
+    on_block: OnBlock
 
 
 @dataclass(frozen=True)
-class Surface:
-    """The options of `Guard.wrap`, `Guard.graph` and the integrations; see there."""
+class HostSurface:
+    """The options of `Guard.wrap`, `Guard.graph` and the integrations, as they were understood; see there."""
 
     gate: Gate | None = None
-    documents: FindDocuments | None = None
+    find_documents: FindDocuments | None = None
     on_report: OnReport | None = None
-    on_block: Literal["replace", "raise"] = "replace"
+    on_block: OnBlock = "replace"
 
     def __post_init__(self) -> None:
         if self.gate is not None and self.gate not in get_args(Gate):
             raise ConfigError(f"gate is {self.gate!r}; choose none, sentence or turn")
-        if self.on_block not in ("replace", "raise"):
+        if self.on_block not in get_args(OnBlock):
             raise ConfigError(f"on_block is {self.on_block!r}; choose replace or raise")
 
     def tell(self, report: TurnReport) -> None:
@@ -52,7 +54,7 @@ class Surface:
         if report.blocked and self.on_block == "raise":
             raise Blocked(report)
 
-    def deliver(self, work: Work) -> Any:
+    def deliver(self, work: Work) -> object:
         """The host's object with what is delivered.
 
         Raises:
@@ -60,26 +62,64 @@ class Surface:
         """
         if work.report is not None:
             self.tell(work.report)
-        return delivered(work)
+        return delivered_reply(work)
 
-    async def told(self, stream: AsyncGenerator[Streamed, None], message: str) -> AsyncGenerator[str | Passed, None]:
+    async def without_report(
+        self, stream: AsyncGenerator[Streamed, None], message: str
+    ) -> AsyncGenerator[str | Passed, None]:
         """A gated stream without its report, which is told. With `on_block` raise the policy's message is not in it.
 
         Raises:
             Blocked: the turn was withheld and `on_block` is raise.
         """
-        async with aclosing(self.shown(stream, message)) as items:
+        async with aclosing(self.shown_stream(stream, message)) as items:
             async for item in items:
                 if not isinstance(item, TurnReport):
                     yield item
                 elif item.response:  # A turn without a word is none.
                     self.tell(item)
 
-    async def shown(self, stream: AsyncGenerator[Streamed, None], message: str) -> AsyncGenerator[Streamed, None]:
+    async def shown_stream(
+        self, stream: AsyncGenerator[Streamed, None], message: str
+    ) -> AsyncGenerator[Streamed, None]:
         """A gated stream, with `on_block` raise without the policy's message: the exception stands for it."""
         async with aclosing(without_message(stream, message) if self.on_block == "raise" else stream) as items:
             async for item in items:
                 yield item
+
+
+def build_surface(
+    *,
+    gate: Gate | None = None,
+    documents: GivenDocuments | FindDocuments | None = None,
+    on_report: OnReport | None = None,
+    on_block: OnBlock = "replace",
+) -> HostSurface:
+    """The surface that these options ask for.
+
+    Raises:
+        ConfigError: a gate or `on_block` that does not exist, or documents that are none.
+    """
+    find_documents = find_documents_of(documents)
+    if find_documents is not None and is_async(find_documents):
+        raise ConfigError(
+            "documents is an async function, and its answer would not be awaited here; give a function that returns the documents"
+        )
+    return HostSurface(gate, find_documents, on_report, on_block)
+
+
+def known_options(door: str, options: WrapOptions, *further: str) -> WrapOptions:
+    """The options, when all are known. `further` are those that the door takes beside them.
+
+    Raises:
+        TypeError: one that is not.
+    """
+    known = WrapOptions.__annotations__
+    unknown = sorted(options.keys() - known.keys())
+    if unknown:
+        names = ", ".join(map(repr, unknown))
+        raise TypeError(f"{door}() got an unknown option {names}; options are {', '.join((*known, *further))}")
+    return options
 
 
 async def without_message(stream: AsyncGenerator[Streamed, None], message: str) -> AsyncGenerator[Streamed, None]:

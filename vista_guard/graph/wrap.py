@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing, closing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, cast, get_type_hints
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, RemoveMessage
@@ -12,23 +12,29 @@ from langchain_core.runnables.config import ensure_config
 from langgraph.channels import EphemeralValue, UntrackedValue
 from langgraph.graph.message import add_messages
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Checkpointer
 from typing_extensions import TypedDict
 
-from vista_guard._aio.pumps import Bridged, in_task, in_thread
 from vista_guard.errors import ConfigError
 from vista_guard.graph.agent import (
     AgentCall,
+    HostCall,
     agent_node,
     call_function,
+    call_in_run_of,
     call_runnable,
-    in_place,
     is_async,
-    silent_context,
 )
-from vista_guard.graph.hosts import read_request
-from vista_guard.graph.machine import OWN, AnyGraph, build_graph
-from vista_guard.graph.surface import Surface
-from vista_guard.graph.wrap_stream import GatedStream, guarded_generator, named_conversation, named_like, streams
+from vista_guard.graph.hosts import HostState, read_request, thread_id_of
+from vista_guard.graph.machine import GUARD_CHANNELS, AnyGraph, GuardState, build_graph
+from vista_guard.graph.runnable import GuardedRunnable, begun_turn
+from vista_guard.graph.surface import HostSurface
+from vista_guard.graph.wrap_stream import (
+    GatedStream,
+    guarded_generator,
+    is_generator_function,
+    named_like,
+)
 from vista_guard.stream.gates import check_gate
 from vista_guard.turn.work import Parts, Work
 from vista_guard.types import TurnReport
@@ -38,14 +44,22 @@ class GuardedMessages(TypedDict, total=False):
     """State of `guard.graph(agent)` when the agent brings none of its own."""
 
     messages: Annotated[list[AnyMessage], add_messages]
-    documents: Annotated[Sequence[Any], EphemeralValue]
+    documents: Annotated[Sequence[object], EphemeralValue]
     """Documents of the turn that is asked for; those of an earlier turn must not linger in the state."""
     report: Annotated[TurnReport, UntrackedValue]
     guard: Annotated[Work, UntrackedValue]
     guard_attempts: Annotated[int, EphemeralValue]
 
 
-def wrap(agent: Any, parts: Parts, surface: Surface) -> Any:
+@dataclass(frozen=True)
+class MessageAgent:
+    """An agent that is asked with a state: how to ask it, and the schema of the state that it needs."""
+
+    call: HostCall
+    schema: type[Any]
+
+
+def wrap(agent: object, parts: Parts, surface: HostSurface) -> object:
     """A callable for a callable, a Runnable for a Runnable, a compiled graph for a compiled graph.
 
     Raises:
@@ -54,7 +68,7 @@ def wrap(agent: Any, parts: Parts, surface: Surface) -> Any:
     if isinstance(agent, CompiledStateGraph):
         return graph(agent, parts, surface)
     check_gate(surface.gate, parts.policy)
-    if streams(agent):
+    if is_generator_function(agent):
         return guarded_generator(agent, GatedStream(parts, surface))
     if not isinstance(agent, Runnable) and not callable(agent):
         raise ConfigError(
@@ -62,7 +76,7 @@ def wrap(agent: Any, parts: Parts, surface: Surface) -> Any:
         )
     machine = build_graph(
         parts,
-        agent=agent_node(lambda state, config: cast(Work, state["guard"]), lambda work: {}, surface.documents),
+        agent=agent_node(lambda state, config: cast(Work, state["guard"]), lambda work: {}, surface.find_documents),
         checkpointer=False,
     )
     if isinstance(agent, Runnable):
@@ -70,7 +84,7 @@ def wrap(agent: Any, parts: Parts, surface: Surface) -> Any:
     return _guarded_function(agent, machine, surface)
 
 
-def graph(agent: Any, parts: Parts, surface: Surface, *, checkpointer: Any = None) -> AnyGraph:
+def graph(agent: object, parts: Parts, surface: HostSurface, *, checkpointer: Checkpointer = None) -> AnyGraph:
     """The compiled state machine around the agent, with the host's own state and `messages` in it.
 
     The agent's checkpointer, when it has one, is taken over: inside, the agent runs without, so that no checkpoint ever
@@ -84,167 +98,103 @@ def graph(agent: Any, parts: Parts, surface: Surface, *, checkpointer: Any = Non
             f"gate is {surface.gate!r}, and which of a graph's model calls speaks to the user is not known: a graph is guarded "
             "by the turn. Guard the node that speaks by guard_node, or use VistaGuardMiddleware, for streams by the sentence"
         )
-    call, schema = _message_agent(agent)
-    keys = set(get_type_hints(schema))
+    asked = _message_agent(agent)
+    keys = set(get_type_hints(asked.schema))
 
-    def enter(state: Mapping[str, Any], config: RunnableConfig) -> Work:
-        request = {key: value for key, value in state.items() if key not in OWN | {"report"}}
-        conversation = read_request(request).model_copy(update={"id": thread_of(config)})
-        return Work(conversation=conversation, request=request, call=call)
+    def make_work(state: HostState, config: RunnableConfig) -> Work:
+        request = {key: value for key, value in state.items() if key not in GUARD_CHANNELS | {"report"}}
+        conversation = read_request(request).model_copy(update={"id": thread_id_of(config)})
+        return Work(conversation=conversation, request=request, call=asked.call)
 
-    def leave(work: Work) -> dict[str, Any]:
+    def make_update(work: Work) -> dict[str, object]:
         update = _state_update(work, surface.deliver(work), keys)
         return update if work.report is None else {**update, "report": work.report}
 
-    own = getattr(agent, "checkpointer", None) if isinstance(agent, CompiledStateGraph) else None
+    own = agent.checkpointer if isinstance(agent, CompiledStateGraph) else None
     return build_graph(
         parts,
-        agent=agent_node(enter, leave, surface.documents),
-        leave=leave,
-        schema=schema,
+        agent=agent_node(make_work, make_update, surface.find_documents),
+        make_update=make_update,
+        schema=asked.schema,
         checkpointer=checkpointer if checkpointer is not None else own,
     )
 
 
-class GuardedRunnable(Runnable[Any, Any]):
-    """A Runnable whose answers went through the guard. With the gate `turn` its stream yields the delivered answer, whole."""
-
-    def __init__(self, agent: Runnable[Any, Any], machine: AnyGraph, stream: GatedStream) -> None:
-        self._agent, self._machine, self._stream, self._surface = agent, machine, stream, stream.surface
-
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """As the agent's own; `configurable.thread_id` names the conversation."""
-        run = ensure_config(config)
-        return self._surface.deliver(self._machine.invoke(self._start(input, run, kwargs), run)["guard"])
-
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """As the agent's own; `configurable.thread_id` names the conversation."""
-        run = ensure_config(config)
-        state = await self._machine.ainvoke(self._start(input, run, kwargs), run)
-        return self._surface.deliver(state["guard"])
-
-    def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
-        """Chunks of the agent's own kind, each let out once it was judged."""
-
-        def chunks(inputs: Iterator[Any], run_manager: Any, config: RunnableConfig) -> Iterator[Any]:
-            if self._stream.gate == "turn":
-                yield self.invoke(next(inputs), config, **kwargs)
-                return
-
-            def ask(asked: Any) -> AsyncGenerator[Any, None]:
-                context = silent_context(config)
-                return in_thread(lambda: self._agent.stream(asked, **kwargs), context)
-
-            request = next(inputs)
-            with closing(
-                Bridged(self._stream.run(request, named_conversation(request, thread_of(config)), ask))
-            ) as pieces:
-                yield from pieces
-
-        yield from self._transform_stream_with_config(iter([input]), chunks, config, run_type="chain")
-
-    async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
-        """As `stream`."""
-
-        async def inputs() -> AsyncIterator[Any]:
-            yield input
-
-        async def chunks(inputs: AsyncIterator[Any], run_manager: Any, config: RunnableConfig) -> AsyncIterator[Any]:
-            if self._stream.gate == "turn":
-                yield await self.ainvoke(await anext(inputs), config, **kwargs)
-                return
-
-            def ask(asked: Any) -> AsyncGenerator[Any, None]:
-                context = silent_context(config)
-                return in_task(lambda: self._agent.astream(asked, **kwargs), context)
-
-            request = await anext(inputs)
-            async with aclosing(
-                self._stream.run(request, named_conversation(request, thread_of(config)), ask)
-            ) as pieces:
-                async for piece in pieces:
-                    yield piece
-
-        async for chunk in self._atransform_stream_with_config(inputs(), chunks, config, run_type="chain"):
-            yield chunk
-
-    def _start(self, request: Any, config: RunnableConfig, kwargs: Mapping[str, Any]) -> dict[str, Work]:
-        return _start(request, in_place(call_runnable(self._agent, **kwargs), config), thread_of(config))
-
-
-def _guarded_function(agent: Callable[..., Any], machine: AnyGraph, surface: Surface) -> Callable[..., Any]:
-    def start(request: Any, conversation_id: str | None, args: Any, kwargs: Any) -> dict[str, Work]:
-        return _start(request, in_place(call_function(agent, *args, **kwargs), ensure_config()), conversation_id)
+def _guarded_function(agent: Callable[..., object], machine: AnyGraph, surface: HostSurface) -> Callable[..., object]:
+    def begun(request: object, conversation_id: str | None, call: HostCall) -> GuardState:
+        return begun_turn(request, call_in_run_of(ensure_config(), call), conversation_id)
 
     if is_async(agent):
 
-        async def aguarded(request: Any, *args: Any, conversation_id: str | None = None, **kwargs: Any) -> Any:
-            state = await machine.ainvoke(start(request, conversation_id, args, kwargs))
+        async def aguarded(
+            request: object, *args: object, conversation_id: str | None = None, **kwargs: object
+        ) -> object:
+            state = await machine.ainvoke(begun(request, conversation_id, call_function(agent, *args, **kwargs)))
             return surface.deliver(state["guard"])
 
         return named_like(agent, aguarded)
 
-    def guarded(request: Any, *args: Any, conversation_id: str | None = None, **kwargs: Any) -> Any:
-        return surface.deliver(machine.invoke(start(request, conversation_id, args, kwargs))["guard"])
+    def guarded(request: object, *args: object, conversation_id: str | None = None, **kwargs: object) -> object:
+        state = machine.invoke(begun(request, conversation_id, call_function(agent, *args, **kwargs)))
+        return surface.deliver(state["guard"])
 
     return named_like(agent, guarded)
 
 
-def _start(request: Any, call: AgentCall, conversation_id: str | None) -> dict[str, Work]:
-    return {"guard": Work(conversation=named_conversation(request, conversation_id), request=request, call=call)}
-
-
-def _message_agent(agent: Any) -> tuple[AgentCall, type[Any]]:
-    """How to ask the agent, and the state it needs."""
+def _message_agent(agent: object) -> MessageAgent:
     if isinstance(agent, CompiledStateGraph):
         inner = agent.copy(update={"checkpointer": None})
         hints = get_type_hints(agent.builder.state_schema, include_extras=True)
         extra = get_type_hints(GuardedMessages, include_extras=True)
         schema = TypedDict("GuardedState", {**extra, **hints}, total=False)  # type: ignore[misc]  # made from the agent's own
-        return call_runnable(inner), schema
+        return MessageAgent(call_runnable(inner), schema)
     if isinstance(agent, Runnable):
-        return _on_messages(call_runnable(agent)), GuardedMessages
+        return MessageAgent(_asked_with_messages(call_runnable(agent)), GuardedMessages)
     if callable(agent):
-        return _on_messages(call_function(agent)), GuardedMessages
+        return MessageAgent(_asked_with_messages(call_function(agent)), GuardedMessages)
     raise ConfigError(
         f"the agent is {type(agent).__name__}; give a callable, a LangChain Runnable or a compiled LangGraph"
     )
 
 
-def _on_messages(call: AgentCall) -> AgentCall:
+def _asked_with_messages(call: HostCall) -> HostCall:
     """A callable or Runnable takes the list of messages, and its answer is one more."""
 
-    async def ask(request: Mapping[str, Any], config: RunnableConfig) -> Any:
-        return await call.asynchronous(request["messages"], config)
+    def messages(request: object) -> object:
+        return cast(HostState, request)["messages"]
 
-    return AgentCall(sync=lambda request, config: call.sync(request["messages"], config), asynchronous=ask)
+    async def ask(request: object, config: RunnableConfig) -> object:
+        return await call.asynchronous(messages(request), config)
+
+    return AgentCall(sync=lambda request, config: call.sync(messages(request), config), asynchronous=ask)
 
 
-def _state_update(work: Work, reply: Any, keys: set[str]) -> dict[str, Any]:
+def _state_update(work: Work, reply: object, keys: set[str]) -> dict[str, object]:
+    """The host's state update that makes the delivered reply of its state."""
     if isinstance(reply, BaseMessage):
         return {"messages": [reply]}
     if not isinstance(reply, Mapping) or "messages" not in reply:
         return {"messages": [AIMessage(content=work.response or "")]} if work.spoke else {}
-    before = {message.id: message for message in work.request.get("messages", ()) if isinstance(message, BaseMessage)}
-    after = {message.id for message in reply["messages"]}
-    new = [message for message in _answer(reply["messages"]) if before.get(message.id) != message]
-    removed = [RemoveMessage(id=identity) for identity in before if identity and identity not in after]
-    changed = {key for key in keys & reply.keys() if work.request.get(key) is not reply[key]}
+    request = cast(HostState, work.request)
+    asked = cast("Sequence[object]", request.get("messages", ()))
+    changed = {key for key in keys & reply.keys() if request.get(key) is not reply[key]}
     # Any other part of the agent's state may repeat a draft that was withheld or mended: only messages go through then.
     replaced = work.spoke and work.response != work.turn.text
     others = {} if replaced else {key: reply[key] for key in changed - {"messages"}}
-    return {**others, "messages": [*removed, *new]}
+    return {**others, "messages": _message_update(asked, reply["messages"])}
 
 
-def _answer(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
-    """What follows the last human message: a regenerated run has the withheld draft and the note on it before that."""
+def _message_update(asked: Sequence[object], replied: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """What turns the messages that the agent was asked with into those that it replied with."""
+    before = {message.id: message for message in asked if isinstance(message, BaseMessage)}
+    after = {message.id for message in replied}
+    new = [message for message in _after_last_human(replied) if before.get(message.id) != message]
+    return [*(RemoveMessage(id=identity) for identity in before if identity and identity not in after), *new]
+
+
+def _after_last_human(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
+    """The answer: a regenerated run has the withheld draft and the note on it before the last human message."""
     for place in range(len(messages) - 1, -1, -1):
         if messages[place].type == "human":
             return messages[place + 1 :]
     return messages
-
-
-def thread_of(config: RunnableConfig) -> str | None:
-    """The conversation's name in a run."""
-    thread = (config.get("configurable") or {}).get("thread_id")
-    return str(thread) if thread not in (None, "") else None

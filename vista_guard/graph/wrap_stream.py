@@ -4,35 +4,41 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, closing
 from contextvars import copy_context
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeGuard, TypeVar, cast
 
 from langchain_core.documents import Document as LangChainDocument
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 
 from vista_guard._aio.pumps import Bridged, in_task, in_thread
 from vista_guard.errors import InputError
+from vista_guard.graph.documents import read_document, read_documents
 from vista_guard.graph.hosts import (
     ANSWER_KEYS,
-    read_document,
-    read_documents,
+    HostState,
     read_reply,
     read_request,
     replace_text,
     with_feedback,
     without_text,
 )
-from vista_guard.graph.surface import Surface
+from vista_guard.graph.surface import HostSurface
 from vista_guard.stream.gates import Gate, Passed, gated
-from vista_guard.stream.source import Found
+from vista_guard.stream.source import Delta, Found
 from vista_guard.turn.work import Parts
 from vista_guard.types import Conversation, Document
 
-Ask = Callable[[Any], AsyncGenerator[Any, None]]
+Ask = Callable[[object], AsyncGenerator[object, None]]
 """Asks the agent and gives the chunks of its answer."""
+
+
+Generated = Iterator[object] | AsyncIterator[object]
+"""What calling a generator function gives."""
+
+Function = TypeVar("Function", bound=Callable[..., object])
 
 
 @dataclass(frozen=True)
@@ -40,44 +46,43 @@ class GatedStream:
     """An agent's streams behind the gate."""
 
     parts: Parts
-    surface: Surface
+    surface: HostSurface
 
     @property
     def gate(self) -> Gate:
         """Streams are let out by the sentence unless somebody says otherwise."""
         return self.surface.gate or "sentence"
 
-    async def run(self, request: Any, conversation: Conversation, ask: Ask) -> AsyncGenerator[Any, None]:
+    async def run(self, request: object, conversation: Conversation, ask: Ask) -> AsyncGenerator[object, None]:
         """The chunks that may be shown.
 
         Raises:
-            InputError: the agent's chunks are of a kind that is not listed at `Spoken`.
+            InputError: the agent's chunks are of a kind that is not listed at `AnswerChunks`.
             Blocked: the turn was withheld, and `on_block` is raise; the policy's message is not among the chunks then.
         """
-        spoken = Spoken()
+        answer = AnswerChunks()
         brought = read_reply(request, "-").documents
-        find = self.surface.documents
+        find = self.surface.find_documents
 
         def documents(draft: Conversation) -> tuple[Document, ...]:
             return (*brought, *(find(draft) if find else ()))
 
-        def again(draft: str, note: str) -> AsyncGenerator[str | Passed | Found, None]:
-            return spoken.deltas(ask(with_feedback(request, draft, note)))
+        def again(draft: str, note: str) -> AsyncGenerator[Delta, None]:
+            return answer.deltas(ask(with_feedback(request, draft, note)))
 
-        stream = gated(
-            self.parts, conversation, spoken.deltas(ask(request)), gate=self.gate, documents=documents, again=again
-        )
-        async with aclosing(self.surface.told(stream, self.parts.policy.message)) as items:
+        deltas = answer.deltas(ask(request))
+        stream = gated(self.parts, conversation, deltas, gate=self.gate, documents=documents, again=again)
+        async with aclosing(self.surface.without_report(stream, self.parts.policy.message)) as items:
             async for item in items:
                 if isinstance(item, Passed):
                     yield item.item
-                elif (chunk := spoken.chunk(item)) is not None:
+                elif (chunk := answer.chunk_saying(item)) is not None:
                     yield chunk
-        if (whole := spoken.ended()) is not None:
+        if (whole := answer.whole()) is not None:
             yield whole
 
 
-class Spoken:
+class AnswerChunks:
     """A stream's chunks, apart into text and all else, and text that was released back in chunks of the same kind.
 
     Read are texts, message chunks, messages, documents, and mappings with `answer`, `output`, `response`, `result` or `text`
@@ -85,19 +90,19 @@ class Spoken:
     """
 
     def __init__(self) -> None:
-        self._like: Any = ""
+        self._like: object = ""
         self._key: str | None = None
-        self._whole: Any = None
+        self._whole: object = None
         self._said = self._released = ""
 
-    async def deltas(self, chunks: AsyncGenerator[Any, None]) -> AsyncGenerator[str | Passed | Found, None]:
+    async def deltas(self, chunks: AsyncGenerator[object, None]) -> AsyncGenerator[Delta, None]:
         """What the gate reads."""
         async with aclosing(chunks):
             async for chunk in chunks:
-                for delta in self._read(chunk):
+                for delta in self._deltas_of(chunk):
                     yield delta
 
-    def chunk(self, text: str) -> Any:
+    def chunk_saying(self, text: str) -> object:
         """A chunk that says this; None when the agent's answer came as a whole, and so goes out."""
         if self._whole is not None:
             self._released += text
@@ -105,35 +110,36 @@ class Spoken:
         said = AIMessageChunk(content=text, id=self._like.id) if isinstance(self._like, AIMessageChunk) else text
         return said if self._key is None else {self._key: said}
 
-    def ended(self) -> Any:
+    def whole(self) -> object:
         """The whole answer, with what was released of it; None when it came in pieces."""
         if self._whole is None or self._released == self._said:
             return self._whole
         return replace_text(self._whole, self._released)
 
-    def _read(self, chunk: Any) -> Iterator[str | Passed | Found]:
+    def _deltas_of(self, chunk: object) -> Iterator[Delta]:
         if isinstance(chunk, str | BaseMessage):
-            yield from self._said_in(chunk, None, None)
+            yield from self._deltas_said(chunk, None, None)
         elif isinstance(chunk, Document | LangChainDocument):
             yield Found((chunk if isinstance(chunk, Document) else read_document(chunk),))
         elif isinstance(chunk, Mapping) and "messages" not in chunk and "content" not in chunk:
-            yield from self._read_mapping(chunk)
+            yield from self._deltas_of_mapping(chunk)
         else:
             raise InputError(
                 f"the agent streamed {type(chunk).__name__}; vista-guard reads texts, message chunks, documents, and mappings "
                 f"with one of {', '.join(ANSWER_KEYS)}. Use gate='turn' for an agent that streams something else"
             )
 
-    def _read_mapping(self, chunk: Mapping[str, Any]) -> Iterator[str | Passed | Found]:
+    def _deltas_of_mapping(self, chunk: HostState) -> Iterator[Delta]:
         if documents := read_documents(chunk):
             yield Found(documents)
-        key = next((key for key in ANSWER_KEYS if isinstance(chunk.get(key), str | BaseMessage)), None)
-        if key is None:
-            yield Passed(chunk)
-        else:
-            yield from self._said_in(chunk[key], key, chunk if len(chunk) > 1 else None)
+        for key in ANSWER_KEYS:
+            said = chunk.get(key)
+            if isinstance(said, str | BaseMessage):
+                yield from self._deltas_said(said, key, chunk if len(chunk) > 1 else None)
+                return
+        yield Passed(chunk)
 
-    def _said_in(self, said: str | BaseMessage, key: str | None, whole: Any) -> Iterator[str | Passed | Found]:
+    def _deltas_said(self, said: str | BaseMessage, key: str | None, whole: object) -> Iterator[Delta]:
         """What one chunk says. `whole` is the chunk where it is an answer by itself, and no piece of one."""
         if isinstance(said, AIMessage) and not isinstance(said, AIMessageChunk):
             whole = whole or (said if key is None else {key: said})
@@ -149,35 +155,52 @@ class Spoken:
             yield text
 
 
-def streams(agent: Any) -> bool:
+def is_generator_function(agent: object) -> TypeGuard[Callable[..., Generated]]:
     """Whether it is a generator function, sync or async."""
-    call = getattr(agent, "__call__", None)  # noqa: B004
-    return any(
-        check(function)
-        for check in (inspect.isgeneratorfunction, inspect.isasyncgenfunction)
-        for function in (agent, call)
-    )
+    return is_async_generator_function(agent) or _is_it_or_its_call(inspect.isgeneratorfunction, agent)
 
 
-def guarded_generator(agent: Callable[..., Any], stream: GatedStream) -> Any:
+def is_async_generator_function(agent: object) -> TypeGuard[Callable[..., AsyncIterator[object]]]:
+    """Whether it is an async generator function."""
+    return _is_it_or_its_call(inspect.isasyncgenfunction, agent)
+
+
+def _is_it_or_its_call(is_one: Callable[[object], bool], agent: object) -> bool:
+    return is_one(agent) or is_one(getattr(agent, "__call__", None))  # noqa: B004
+
+
+def guarded_generator(agent: Callable[..., Generated], stream: GatedStream) -> Callable[..., Generated]:
     """A generator function for a generator function, an async one for an async one."""
-    asynchronous = inspect.isasyncgenfunction(agent) or inspect.isasyncgenfunction(getattr(agent, "__call__", None))  # noqa: B004
-    if asynchronous:
+    if is_async_generator_function(agent):
+        return _guarded_async_generator(agent, stream)
+    return _guarded_sync_generator(cast("Callable[..., Iterator[object]]", agent), stream)
 
-        async def astreamed(request: Any, *args: Any, conversation_id: str | None = None, **kwargs: Any) -> Any:
-            def ask(asked: Any) -> AsyncGenerator[Any, None]:
-                return in_task(lambda: agent(asked, *args, **kwargs), copy_context())
 
-            async with aclosing(stream.run(request, named_conversation(request, conversation_id), ask)) as chunks:
-                async for chunk in chunks:
-                    yield chunk
+def _guarded_async_generator(
+    agent: Callable[..., AsyncIterator[object]], stream: GatedStream
+) -> Callable[..., AsyncGenerator[object, None]]:
+    async def astreamed(
+        request: object, *args: object, conversation_id: str | None = None, **kwargs: object
+    ) -> AsyncGenerator[object, None]:
+        def ask(asked: object) -> AsyncGenerator[object, None]:
+            return in_task(lambda: agent(asked, *args, **kwargs), copy_context())
 
-        return named_like(agent, astreamed)
+        async with aclosing(stream.run(request, named_conversation(request, conversation_id), ask)) as chunks:
+            async for chunk in chunks:
+                yield chunk
 
-    def streamed(request: Any, *args: Any, conversation_id: str | None = None, **kwargs: Any) -> Any:
+    return named_like(agent, astreamed)
+
+
+def _guarded_sync_generator(
+    agent: Callable[..., Iterator[object]], stream: GatedStream
+) -> Callable[..., Iterator[object]]:
+    def streamed(
+        request: object, *args: object, conversation_id: str | None = None, **kwargs: object
+    ) -> Iterator[object]:
         context = copy_context()
 
-        def ask(asked: Any) -> AsyncGenerator[Any, None]:
+        def ask(asked: object) -> AsyncGenerator[object, None]:
             return in_thread(lambda: agent(asked, *args, **kwargs), context.copy())
 
         with closing(Bridged(stream.run(request, named_conversation(request, conversation_id), ask))) as chunks:
@@ -186,15 +209,24 @@ def guarded_generator(agent: Callable[..., Any], stream: GatedStream) -> Any:
     return named_like(agent, streamed)
 
 
-def named_conversation(request: Any, conversation_id: str | None) -> Conversation:
+def named_conversation(request: object, conversation_id: str | None) -> Conversation:
     """What was said so far, under this id."""
     return read_request(request).model_copy(update={"id": conversation_id} if conversation_id else {})
 
 
-def named_like(agent: Callable[..., Any], guarded: Callable[..., Any]) -> Callable[..., Any]:
+def named_like(agent: Callable[..., object], guarded: Function) -> Function:
     """The function under the agent's name."""
     # An instance with __call__ has no name of its own to pass on.
-    return functools.wraps(agent)(guarded) if hasattr(agent, "__name__") else guarded
+    if hasattr(agent, "__name__"):
+        functools.update_wrapper(guarded, agent)
+    return guarded
 
 
-__all__ = ["GatedStream", "Spoken", "guarded_generator", "named_conversation", "named_like", "streams"]
+__all__ = [
+    "AnswerChunks",
+    "GatedStream",
+    "guarded_generator",
+    "is_generator_function",
+    "named_conversation",
+    "named_like",
+]

@@ -9,28 +9,40 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import Context, copy_context
+from enum import Enum, auto
 from threading import Thread
-from typing import Any
+from typing import TypeVar, cast
+from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
 from langchain_core.language_models import BaseChatModel
 from langchain_core.language_models.chat_models import agenerate_from_stream, generate_from_stream
-from langchain_core.messages import AIMessage
-from langchain_core.outputs import ChatGenerationChunk, ChatResult
+from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.outputs import ChatGenerationChunk, ChatResult, GenerationChunk
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import set_config_context
 from langchain_core.tracers._streaming import _StreamingCallbackHandler
+from pydantic import SkipValidation
 
 from vista_guard.errors import InputError
-from vista_guard.graph.agent import unstreamed
+from vista_guard.graph.agent import silent_config
 from vista_guard.graph.hosts import without_text
 from vista_guard.stream.gates import Passed
 
 TAG = "vista_guard:gated"
 """On the run of the model whose words are gated: other middleware may run models of its own inside the call."""
 
-_END: Any = object()
-_AGAIN: Any = object()
+Result = TypeVar("Result")
+
+
+class Signal(Enum):
+    """What a model call says without words."""
+
+    END = auto()
+    """It is over."""
+    AGAIN = auto()
+    """It begins once more."""
+
 
 _TWICE = (
     "other middleware called the model again, or changed its answer, when words of it had been streamed. Put that middleware "
@@ -38,27 +50,27 @@ _TWICE = (
 )
 
 
-def marked(model: BaseChatModel) -> BaseChatModel:
+def marked_model(model: BaseChatModel) -> BaseChatModel:
     """The model, its runs marked. `with_config(tags=…)` would lose the mark where tools are bound."""
     return model.model_copy(update={"tags": [*(model.tags or []), TAG]})
 
 
-class Listener(BaseCallbackHandler, _StreamingCallbackHandler[Any]):
+class Listener(BaseCallbackHandler, _StreamingCallbackHandler[object]):
     """Makes models stream, since somebody listens, and does not listen to chains."""
 
     run_inline = True
     raise_error = True
 
-    def tap_output_aiter(self, run_id: Any, output: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    def tap_output_aiter(self, run_id: UUID, output: AsyncIterator[object]) -> AsyncIterator[object]:
         """Chains are not listened to."""
         return output
 
-    def tap_output_iter(self, run_id: Any, output: Iterator[Any]) -> Iterator[Any]:
+    def tap_output_iter(self, run_id: UUID, output: Iterator[object]) -> Iterator[object]:
         """Chains are not listened to."""
         return output
 
 
-class Words(Listener):
+class HeardWords(Listener):
     """Hears one model call's words and passes them to the gate's event loop, from whatever thread they come.
 
     Attributes:
@@ -70,7 +82,7 @@ class Words(Listener):
         self.said = ""
         self.answer: AIMessage | None = None
         self._closed = False
-        self._runs: set[Any] = set()
+        self._runs: set[UUID] = set()
         self._id: str | None = None
 
     @property
@@ -78,20 +90,18 @@ class Words(Listener):
         """The id of the message that is being made."""
         return self._id or (self.answer.id if self.answer else None)
 
-    async def heard(self, ask: Callable[[], Awaitable[AIMessage | None]]) -> AsyncGenerator[str | Passed, None]:
+    async def deltas(self, ask: Callable[[], Awaitable[AIMessage | None]]) -> AsyncGenerator[str | Passed, None]:
         """Makes the model call and yields what it says: texts, and chunks of what is not text.
 
         Raises:
             InputError: other middleware called the model again, or changed its answer, when words of it were out.
         """
-        self._loop, self._queue = asyncio.get_running_loop(), asyncio.Queue[Any]()
+        self._loop, self._queue = asyncio.get_running_loop(), asyncio.Queue[AIMessageChunk | Signal]()
         asked = asyncio.ensure_future(ask())
-        asked.add_done_callback(lambda _: self._queue.put_nowait(_END))
+        asked.add_done_callback(lambda _: self._queue.put_nowait(Signal.END))
         try:
-            while (item := await self._queue.get()) is not _END:
-                if isinstance(item, InputError):
-                    raise item
-                for delta in self._deltas(item):
+            while (item := await self._queue.get()) is not Signal.END:
+                for delta in self._deltas_of(item):
                     yield delta
             self.answer = await asked
             if rest := self._rest():
@@ -101,27 +111,34 @@ class Words(Listener):
             self._closed = True
             asked.cancel()
 
-    def on_chat_model_start(self, *args: Any, run_id: Any, tags: list[str] | None = None, **kwargs: Any) -> None:
+    def on_chat_model_start(self, *args: object, run_id: UUID, tags: list[str] | None = None, **kwargs: object) -> None:
         """A run begins; ours when it bears the mark."""
         if TAG not in (tags or ()):
             return
         if self._runs:
-            self._put(_AGAIN)
+            self._put(Signal.AGAIN)
         self._runs.add(run_id)
 
-    def on_llm_new_token(self, token: Any, *, chunk: Any = None, run_id: Any, **kwargs: Any) -> None:
+    def on_llm_new_token(
+        self,
+        token: object,
+        *,
+        chunk: GenerationChunk | ChatGenerationChunk | None = None,
+        run_id: UUID,
+        **kwargs: object,
+    ) -> None:
         """A chunk of ours goes to the gate. When that is closed, the model is to stop."""
         if self._closed:
             raise InputError("the gate is closed: nobody waits for the rest of this answer")
-        if run_id in self._runs and chunk is not None:
-            self._put(chunk.message)
+        if run_id in self._runs and isinstance(chunk, ChatGenerationChunk):
+            self._put(cast(AIMessageChunk, chunk.message))
 
-    def _put(self, item: Any) -> None:
+    def _put(self, item: AIMessageChunk | Signal) -> None:
         with suppress(RuntimeError):  # The gate's loop may be gone: the turn was cancelled.
             self._loop.call_soon_threadsafe(self._queue.put_nowait, item)
 
-    def _deltas(self, item: Any) -> Iterator[str | Passed]:
-        if item is _AGAIN:
+    def _deltas_of(self, item: AIMessageChunk | Signal) -> Iterator[str | Passed]:
+        if isinstance(item, Signal):
             if self.said:
                 raise InputError(_TWICE)
             self._id = None
@@ -150,9 +167,9 @@ def shows_words(config: RunnableConfig) -> bool:
     return any(isinstance(handler, _StreamingCallbackHandler) for handler in handlers)
 
 
-def listening(config: RunnableConfig, words: Listener) -> Context:
+def listening_context(config: RunnableConfig, words: Listener) -> Context:
     """A quiet context in which `words` hears the models."""
-    silent = unstreamed(config)
+    silent = silent_config(config)
     callbacks = silent.get("callbacks")
     if isinstance(callbacks, BaseCallbackManager):
         callbacks.add_handler(words)
@@ -167,9 +184,9 @@ def _context(config: RunnableConfig) -> Context:
         return context.run(copy_context)
 
 
-def in_thread(context: Context, call: Callable[[], Any]) -> Awaitable[Any]:
+def run_in_thread(context: Context, call: Callable[[], Result]) -> Awaitable[Result]:
     """Runs a blocking model call in a thread of its own, so that no pool's size bounds how many can stream at once."""
-    done: Future[Any] = Future()
+    done: Future[Result] = Future()
 
     def work() -> None:
         try:
@@ -184,11 +201,15 @@ def in_thread(context: Context, call: Callable[[], Any]) -> Awaitable[Any]:
     return asyncio.wrap_future(done)
 
 
+ReleasedChunks = Iterator[AIMessageChunk] | AsyncIterator[AIMessageChunk]
+"""Chunks that may be shown, for the sync or the async door."""
+
+
 class Released(BaseChatModel):
     """Stands for the model in the host's streams: says what the gate released."""
 
-    chunks: Any
-    """Async iterator, or iterator, of message chunks."""
+    chunks: SkipValidation[ReleasedChunks]
+    """What it says, for the door by which it is asked."""
     cache: bool = False
     """Never: to LangChain's global cache all turns look alike, and it would show one conversation's words in another."""
 
@@ -196,16 +217,16 @@ class Released(BaseChatModel):
     def _llm_type(self) -> str:
         return "vista-guard"
 
-    def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
+    def _generate(self, *args: object, **kwargs: object) -> ChatResult:
         return generate_from_stream(self._stream())
 
-    async def _agenerate(self, *args: Any, **kwargs: Any) -> ChatResult:
+    async def _agenerate(self, *args: object, **kwargs: object) -> ChatResult:
         return await agenerate_from_stream(self._astream())
 
-    def _stream(self, *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
-        for message in self.chunks:
+    def _stream(self, *args: object, **kwargs: object) -> Iterator[ChatGenerationChunk]:
+        for message in cast("Iterator[AIMessageChunk]", self.chunks):
             yield ChatGenerationChunk(message=message)
 
-    async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
-        async for message in self.chunks:
+    async def _astream(self, *args: object, **kwargs: object) -> AsyncIterator[ChatGenerationChunk]:
+        async for message in cast("AsyncIterator[AIMessageChunk]", self.chunks):
             yield ChatGenerationChunk(message=message)

@@ -92,9 +92,9 @@ class Work:
     """
 
     conversation: Conversation
-    request: Any = None
-    reply: Any = None
-    call: Any = None
+    request: object = None
+    reply: object = None
+    call: object = None
     """How the agent is asked: an `AgentCall`, where it differs from run to run."""
     spoke: bool = True
     can_regenerate: bool = False

@@ -9,7 +9,7 @@ the checkpoint first.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, cast
 
 from langchain_core.messages import AIMessage
 from langchain_core.runnables.config import ensure_config
@@ -17,19 +17,21 @@ from langgraph.channels import UntrackedValue
 from langgraph.runtime import Runtime
 
 from vista_guard.errors import Blocked, ConfigError
-from vista_guard.graph.agent import FindDocuments, call_function, speaker_node
+from vista_guard.graph.agent import call_function, speaker_node
+from vista_guard.graph.documents import FindDocuments, GivenDocuments
+from vista_guard.graph.hosts import HostState
 from vista_guard.graph.machine import build_graph
-from vista_guard.graph.surface import OnReport, Surface
+from vista_guard.graph.surface import OnBlock, OnReport, build_surface
 from vista_guard.stream.gates import Gate, check_gate
 from vista_guard.turn.work import Work
 from vista_guard.types import Action
 
 try:
-    from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, hook_config
+    from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse, hook_config
     from langchain.agents.middleware.types import PrivateStateAttr
 
     from vista_guard.integrations.langchain.stream import GatedCall, can_stream
-    from vista_guard.integrations.langchain.turn import MARK, AsyncHandler, Handler, ModelTurn
+    from vista_guard.integrations.langchain.turn import MARK, AsyncHandler, Handler, ModelTurn, Response
 except ImportError as exc:
     raise ConfigError(
         f"the LangChain middleware needs langchain 1.x ({exc}): pip install 'vista-guard[langchain]'"
@@ -65,13 +67,15 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
             whole: those that nobody streams, with a structured response, or of a model that is no plain chat model. Middleware
             that calls the model again, or changes its answer, goes before this one. `none` lets everything through and reports
             afterwards; it needs a policy that only flags.
-        documents: finds further documents for a draft, from the conversation that ends with it.
+        documents: further documents of every draft (a Document, a text, a list of them), or a function that finds them from the
+            conversation that ends with the draft.
         on_report: is told of every report.
         on_block: `replace` delivers the policy's message in place of a withheld answer; `raise` raises `Blocked`, whose text
             does not quote the draft, as LangGraph writes it into the checkpoint.
 
     Raises:
-        ConfigError: a gate or `on_block` that does not exist, or a gate that cannot hold what the policy withholds.
+        ConfigError: a gate or `on_block` that does not exist, a gate that cannot hold what the policy withholds, or `documents`
+            that are none.
     """
 
     state_schema = GuardedAgentState
@@ -81,58 +85,63 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
         guard: Guard,
         *,
         gate: Gate = "turn",
-        documents: FindDocuments | None = None,
+        documents: GivenDocuments | FindDocuments | None = None,
         on_report: OnReport | None = None,
-        on_block: Literal["replace", "raise"] = "replace",
+        on_block: OnBlock = "replace",
     ) -> None:
         super().__init__()
         self.tools = []
-        self._surface = Surface(gate=gate, documents=documents, on_report=on_report, on_block=on_block)
+        self._surface = build_surface(gate=gate, documents=documents, on_report=on_report, on_block=on_block)
         check_gate(gate, guard.parts.policy)
         self._gate, self._parts = gate, guard.parts
-        self._machine = build_graph(guard.parts, agent=speaker_node(documents), checkpointer=False)
+        self._machine = build_graph(guard.parts, agent=speaker_node(self._surface.find_documents), checkpointer=False)
 
-    def wrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> Any:
+    def wrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> Response:
         """Asks the model, out of every stream's sight, and judges its answer."""
         turn = ModelTurn(request, ensure_config())
         if self._gate == "sentence" and can_stream(request, turn.config):
-            call = self._gated(turn, self._surface.documents)
+            call = self._gated_call(turn)
             call.run(handler)
-            return self._after_stream(turn, call)
+            return self._response_of(turn, call)
         if self._gate == "none":
             turn.response = handler(request)
 
         def judge(work: Work) -> Work:
             for mode, chunk in self._machine.stream({"guard": work}, stream_mode=["custom", "values"]):
-                work = turn.listen(mode, chunk) or work
+                work = turn.heard_work(mode, chunk) or work
             return work
 
-        return self._deliver(turn, call_function(judge).sync(turn.start(turn.call(handler)), turn.config))
+        return self._deliver(turn, call_function(judge).sync(turn.work(turn.call(handler)), turn.config))
 
-    async def awrap_model_call(self, request: ModelRequest[Any], handler: AsyncHandler) -> Any:
+    async def awrap_model_call(self, request: ModelRequest[Any], handler: AsyncHandler) -> Response:
         """As `wrap_model_call`."""
         turn = ModelTurn(request, ensure_config())
         if self._gate == "sentence" and can_stream(request, turn.config):
-            call = self._gated(turn, self._surface.documents)
+            call = self._gated_call(turn)
             await call.arun(handler)
-            return self._after_stream(turn, call)
+            return self._response_of(turn, call)
         if self._gate == "none":
             turn.response = await handler(request)
 
         async def judge(work: Work) -> Work:
             async for mode, chunk in self._machine.astream({"guard": work}, stream_mode=["custom", "values"]):
-                work = turn.listen(mode, chunk) or work
+                work = turn.heard_work(mode, chunk) or work
             return work
 
-        work = await call_function(judge).asynchronous(turn.start(turn.acall(handler)), turn.config)
+        work = await call_function(judge).asynchronous(turn.work(turn.acall(handler)), turn.config)
         return self._deliver(turn, work)
 
-    def _gated(self, turn: ModelTurn, documents: FindDocuments | None) -> GatedCall:
+    def _gated_call(self, turn: ModelTurn) -> GatedCall:
         return GatedCall(
-            self._parts, self._surface, turn.conversation, turn.documents(documents), turn.request, turn.config
+            self._parts,
+            self._surface,
+            turn.conversation,
+            turn.document_finder(self._surface.find_documents),
+            turn.request,
+            turn.config,
         )
 
-    def _after_stream(self, turn: ModelTurn, call: GatedCall) -> Any:
+    def _response_of(self, turn: ModelTurn, call: GatedCall) -> ModelResponse:
         report = call.report
         if report is not None:
             turn.request.runtime.stream_writer({"event": "report", "report": report.model_dump(mode="json")})
@@ -154,10 +163,10 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
         """As `after_model`."""
         return self.after_model(state, runtime)
 
-    def _deliver(self, turn: ModelTurn, work: Work) -> Any:
+    def _deliver(self, turn: ModelTurn, work: Work) -> Response:
         if not work.spoke:
-            return turn.passed(len(work.attempts))
-        return turn.answered(self._surface.deliver(work), work)
+            return turn.response_as_it_is(len(work.attempts))
+        return turn.response_with(cast(HostState, self._surface.deliver(work)), work)
 
 
 __all__ = ["VistaGuardMiddleware"]

@@ -20,9 +20,16 @@ from langchain_core.runnables import RunnableConfig
 from vista_guard._aio.pumps import Bridged
 from vista_guard.graph.agent import silent_context
 from vista_guard.graph.hosts import replace_text
-from vista_guard.graph.surface import Surface
+from vista_guard.graph.surface import HostSurface
 from vista_guard.integrations.langchain.turn import MARK, AsyncHandler, Handler
-from vista_guard.integrations.model_words import Released, Words, in_thread, listening, marked, shows_words
+from vista_guard.integrations.model_words import (
+    HeardWords,
+    Released,
+    listening_context,
+    marked_model,
+    run_in_thread,
+    shows_words,
+)
 from vista_guard.stream.gates import Documents, Passed, gated
 from vista_guard.turn.work import Parts
 from vista_guard.types import Conversation, TurnReport
@@ -47,7 +54,7 @@ class GatedCall:
     def __init__(
         self,
         parts: Parts,
-        surface: Surface,
+        surface: HostSurface,
         conversation: Conversation,
         documents: Documents,
         request: ModelRequest[Any],
@@ -55,17 +62,17 @@ class GatedCall:
     ) -> None:
         self._parts, self._surface, self._config = parts, surface, config
         self._conversation, self._documents = conversation, documents
-        self._request = request.override(model=marked(request.model))
-        self._words = Words()
-        self._answered: ModelResponse[Any] | None = None
+        self._request = request.override(model=marked_model(request.model))
+        self._words = HeardWords()
+        self._answered: ModelResponse | None = None
         self._said: TurnReport | None = None
 
     def run(self, handler: Handler) -> None:
         """Streams into the host what passes. The model runs in a thread, the gate on the background loop."""
 
         async def ask() -> AIMessage | None:
-            context = listening(self._config, self._words)
-            return self._keep(await in_thread(context, lambda: handler(self._request)))
+            context = listening_context(self._config, self._words)
+            return self._take_answer(await run_in_thread(context, lambda: handler(self._request)))
 
         pieces, silent = Bridged(self._chunks(ask)), silent_context(self._config)
 
@@ -81,12 +88,12 @@ class GatedCall:
     async def arun(self, handler: AsyncHandler) -> None:
         """As `run`, in the caller's own event loop."""
 
-        async def answer() -> ModelResponse[Any]:
+        async def answer() -> ModelResponse:
             return await handler(self._request)
 
         async def ask() -> AIMessage | None:
-            context = listening(self._config, self._words)
-            return self._keep(await asyncio.create_task(answer(), context=context))
+            context = listening_context(self._config, self._words)
+            return self._take_answer(await asyncio.create_task(answer(), context=context))
 
         async def chunks() -> AsyncGenerator[AIMessageChunk, None]:
             silent = silent_context(self._config)
@@ -101,7 +108,7 @@ class GatedCall:
         return self._said if self._words.said else None
 
     @property
-    def response(self) -> ModelResponse[Any]:
+    def response(self) -> ModelResponse:
         report, answered = self.report, self._answered
         if answered is not None and (report is None or report.response == self._words.said):
             return answered
@@ -119,8 +126,8 @@ class GatedCall:
 
     async def _chunks(self, ask: Callable[[], Awaitable[AIMessage | None]]) -> AsyncGenerator[AIMessageChunk, None]:
         words = self._words
-        stream = gated(self._parts, self._conversation, words.heard(ask), gate="sentence", documents=self._documents)
-        async with aclosing(self._surface.shown(stream, self._parts.policy.message)) as pieces:
+        stream = gated(self._parts, self._conversation, words.deltas(ask), gate="sentence", documents=self._documents)
+        async with aclosing(self._surface.shown_stream(stream, self._parts.policy.message)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, TurnReport):
                     self._said = piece
@@ -130,7 +137,7 @@ class GatedCall:
                     yield AIMessageChunk(content=piece, id=words.message_id)
         yield AIMessageChunk(content="", id=words.message_id, chunk_position="last")
 
-    def _keep(self, response: ModelResponse[Any]) -> AIMessage | None:
+    def _take_answer(self, response: ModelResponse) -> AIMessage | None:
         self._answered = response
         return next((message for message in reversed(response.result) if isinstance(message, AIMessage)), None)
 

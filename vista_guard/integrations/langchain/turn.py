@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, cast
 
 from langchain.agents.middleware import ModelRequest, ModelResponse
 from langchain.agents.middleware.types import ExtendedModelResponse
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 
 from vista_guard.errors import InputError
-from vista_guard.graph.agent import AgentCall, FindDocuments, call_function
-from vista_guard.graph.hosts import read_reply, read_request
-from vista_guard.graph.wrap import thread_of
+from vista_guard.graph.agent import AgentCall, call_function
+from vista_guard.graph.documents import FindDocuments
+from vista_guard.graph.hosts import HostState, read_reply, read_request, thread_id_of
 from vista_guard.turn.repair import EARLIER
 from vista_guard.turn.work import Work
 from vista_guard.types import Conversation
@@ -23,8 +23,14 @@ from vista_guard.types import Conversation
 MARK = "vista_guard"
 """Key in `response_metadata` of an answer that was replaced: the decision's action."""
 
-Handler = Callable[[ModelRequest[Any]], ModelResponse[Any]]
-AsyncHandler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+Handler = Callable[[ModelRequest[Any]], ModelResponse]
+AsyncHandler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse]]
+
+Response = ModelResponse | ExtendedModelResponse
+"""What middleware may answer the agent with."""
+
+ModelCall = AgentCall[HostState, HostState]
+"""The model behind other middleware: asked with the agent's state, it answers with `messages`, none where it is no turn."""
 
 
 class ModelTurn:
@@ -32,7 +38,7 @@ class ModelTurn:
 
     def __init__(self, request: ModelRequest[Any], config: RunnableConfig) -> None:
         self.request, self.config = request, config
-        self.response: ModelResponse[Any] | None = None
+        self.response: ModelResponse | None = None
         # Other middleware may have shortened request.messages for the model; the evidence is in the state.
         messages = request.state["messages"]
         humans = [place for place, message in enumerate(messages) if message.type == "human"]
@@ -42,14 +48,14 @@ class ModelTurn:
     @property
     def conversation(self) -> Conversation:
         """What was said before the turn."""
-        return read_request(self._before).model_copy(update={"id": thread_of(self.config)})
+        return read_request(self._before).model_copy(update={"id": thread_id_of(self.config)})
 
-    def documents(self, find: FindDocuments | None) -> FindDocuments:
+    def document_finder(self, find: FindDocuments | None) -> FindDocuments:
         """The turn's evidence, before a word of it is known."""
         brought = read_reply(self.request.state, {"messages": [*self._so_far, AIMessage("-")]}).documents
         return lambda conversation: (*brought, *(find(conversation) if find else ()))
 
-    def start(self, call: AgentCall) -> Work:
+    def work(self, call: ModelCall) -> Work:
         """The turn at its beginning."""
         rejected = cast(int, self.request.state.get("vista_guard_attempts", 0))
         return Work(
@@ -59,56 +65,65 @@ class ModelTurn:
             attempts=(EARLIER,) * rejected,
         )
 
-    def call(self, handler: Handler) -> AgentCall:
+    def call(self, handler: Handler) -> ModelCall:
         """The model behind the other middleware, as an agent."""
 
-        def ask(asked: Mapping[str, Any]) -> Any:
+        def ask(asked: HostState) -> HostState:
             if self.response is None or asked["messages"] is not self.request.messages:
-                self.response = handler(self.request.override(messages=asked["messages"]))
+                self.response = handler(self._request_with(asked))
             return self._reply(self.response)
 
         quiet = call_function(ask)
         return AgentCall(sync=lambda asked, _: quiet.sync(asked, self.config), asynchronous=quiet.asynchronous)
 
-    def acall(self, handler: AsyncHandler) -> AgentCall:
+    def acall(self, handler: AsyncHandler) -> ModelCall:
         """As `call`."""
 
-        async def ask(asked: Mapping[str, Any]) -> Any:
+        async def ask(asked: HostState) -> HostState:
             if self.response is None or asked["messages"] is not self.request.messages:
-                self.response = await handler(self.request.override(messages=asked["messages"]))
+                self.response = await handler(self._request_with(asked))
             return self._reply(self.response)
 
         quiet = call_function(ask)
         return AgentCall(sync=quiet.sync, asynchronous=lambda asked, _: quiet.asynchronous(asked, self.config))
 
-    def listen(self, mode: str, chunk: Any) -> Work | None:
+    def heard_work(self, mode: str, chunk: object) -> Work | None:
         """Passes an event on to the host's stream; gives back where the turn is."""
         if mode == "custom":
             self.request.runtime.stream_writer(chunk)
             return None
         return cast(Work, chunk)
 
-    def passed(self, attempts: int) -> Any:
+    def response_as_it_is(self, attempts: int) -> Response:
         """The response as it is; drafts that were rejected on the way to it count against the turn's attempts."""
         if not attempts:
-            return self.response
+            return self._answered
         command: Command[Any] = Command(update={"vista_guard_attempts": attempts})
-        return ExtendedModelResponse(cast("ModelResponse[Any]", self.response), command)
+        return ExtendedModelResponse(self._answered, command)
 
-    def answered(self, reply: Mapping[str, Any], work: Work) -> ModelResponse[Any]:
+    def response_with(self, reply: HostState, work: Work) -> ModelResponse:
         """The response with what is delivered."""
-        response = cast("ModelResponse[Any]", self.response)
-        result = reply["messages"][len(self._so_far) :]
+        response = self._answered
+        result = cast("list[BaseMessage]", reply["messages"])[len(self._so_far) :]
         if work.response != work.turn.text:
             marked = {"response_metadata": {MARK: work.finished.decision.action.value}}
-            result = [message.model_copy(update=marked) if _answers(message) else message for message in result]
+            result = [message.model_copy(update=marked) if _is_answer(message) else message for message in result]
         return replace(response, result=result)
 
-    def _reply(self, response: ModelResponse[Any]) -> dict[str, Any]:
+    @property
+    def _answered(self) -> ModelResponse:
+        if self.response is None:
+            raise AssertionError("the response is read before the model was asked")
+        return self.response
+
+    def _request_with(self, asked: HostState) -> ModelRequest[Any]:
+        return self.request.override(messages=cast("list[AnyMessage]", asked["messages"]))
+
+    def _reply(self, response: ModelResponse) -> HostState:
         calls = any(isinstance(message, AIMessage) and message.tool_calls for message in response.result)
         if calls or response.structured_response is not None:
             return {"messages": []}
-        answers = [message for message in response.result if _answers(message)]
+        answers = [message for message in response.result if _is_answer(message)]
         if len(answers) > 1:
             raise InputError(
                 f"the model call gave {len(answers)} answers; vista-guard judges one. Put the middleware that made them "
@@ -117,5 +132,5 @@ class ModelTurn:
         return {"messages": [*self._so_far, *answers]} if answers else {"messages": []}
 
 
-def _answers(message: BaseMessage) -> bool:
+def _is_answer(message: BaseMessage) -> bool:
     return isinstance(message, AIMessage) and not message.tool_calls

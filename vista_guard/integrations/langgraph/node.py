@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, closing
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, cast
 
 from langchain_core.messages import AIMessageChunk
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -12,13 +12,14 @@ from langgraph.config import get_stream_writer
 
 from vista_guard._aio.pumps import Bridged, in_task
 from vista_guard.errors import ConfigError
-from vista_guard.graph.agent import FindDocuments, call_function, silent_context, speaker_node
+from vista_guard.graph.agent import AnyRunnable, call_function, silent_context, speaker_node
+from vista_guard.graph.documents import FindDocuments, GivenDocuments
 from vista_guard.graph.machine import build_graph
 from vista_guard.graph.node import Node
-from vista_guard.graph.surface import OnReport, Surface
+from vista_guard.graph.surface import HostSurface, OnBlock, OnReport, build_surface
 from vista_guard.integrations.langgraph.turn import HostNode, NodeTurn
-from vista_guard.integrations.langgraph.words import Call, Calls
-from vista_guard.integrations.model_words import Released, listening, shows_words
+from vista_guard.integrations.langgraph.words import HeardCall, HeardCalls
+from vista_guard.integrations.model_words import Released, listening_context, shows_words
 from vista_guard.stream.gates import Gate, Passed, Streamed, check_gate, gated
 from vista_guard.turn.work import Work
 from vista_guard.types import Conversation, Document, TurnReport
@@ -29,13 +30,13 @@ if TYPE_CHECKING:
 
 def guard_node(
     guard: Guard,
-    node: Callable[..., Any] | Runnable[Any, Any],
+    node: Callable[..., object] | AnyRunnable,
     *,
     gate: Gate = "turn",
-    documents: FindDocuments | None = None,
+    documents: GivenDocuments | FindDocuments | None = None,
     on_report: OnReport | None = None,
-    on_block: Literal["replace", "raise"] = "replace",
-) -> Runnable[Any, Any]:
+    on_block: OnBlock = "replace",
+) -> AnyRunnable:
     """The node that speaks to the user, guarded: `builder.add_node("answer", guard_node(guard, answer))`.
 
     Args:
@@ -46,9 +47,9 @@ def guard_node(
         gate: `turn` shows words when all that the node says was judged. `sentence` lets streams of messages have each sentence
             as soon as it was judged, of every model call in the node: tag models that do not speak to the user `nostream`. What
             is withheld in a stream is not asked for again. `none` lets everything through and reports afterwards.
-        documents: finds further documents, from the conversation that ends with the draft. Those in the state and in the update
-            (`documents`, `context`, `source_documents`, tool messages), and with the gate `sentence` those that a retriever
-            finds in the node, are known.
+        documents: further documents of every draft (a Document, a text, a list of them), or a function that finds them from the
+            conversation that ends with the draft. Those in the state and in the update (`documents`, `context`,
+            `source_documents`, tool messages), and with the gate `sentence` those that a retriever finds in the node, are known.
         on_report: is told of every report.
         on_block: `replace` puts the policy's message in place of a withheld draft; `raise` raises `Blocked`.
 
@@ -57,75 +58,75 @@ def guard_node(
 
     Raises:
         ConfigError: a gate or `on_block` that does not exist, a gate that cannot hold what the policy withholds, or a node that
-            cannot be called.
+            cannot be called, or `documents` that are none.
     """
-    surface = Surface(gate=gate, documents=documents, on_report=on_report, on_block=on_block)
+    surface = build_surface(gate=gate, documents=documents, on_report=on_report, on_block=on_block)
     check_gate(gate, guard.parts.policy)
     if not callable(node) and not isinstance(node, Runnable):
         raise ConfigError(f"the node is {type(node).__name__}; give a function of the state, or a Runnable")
-    guarded = _Guarded(guard, HostNode(node), surface)
+    guarded = _GuardedNode(guard, HostNode(node), surface)
     return Node(getattr(node, "__name__", None) or getattr(node, "name", None) or "guarded", guarded.run, guarded.arun)
 
 
-class _Guarded:
+class _GuardedNode:
     """The two doors of a guarded node."""
 
-    def __init__(self, guard: Guard, node: HostNode, surface: Surface) -> None:
+    def __init__(self, guard: Guard, node: HostNode, surface: HostSurface) -> None:
         self._parts, self._node, self._surface = guard.parts, node, surface
-        self._machine = build_graph(guard.parts, agent=speaker_node(surface.documents), checkpointer=False)
+        self._machine = build_graph(guard.parts, agent=speaker_node(surface.find_documents), checkpointer=False)
 
-    def run(self, state: Any, config: RunnableConfig) -> Any:
-        turn, calls = NodeTurn(self._node, state, config), Calls()
+    def run(self, state: object, config: RunnableConfig) -> object:
+        turn, calls = NodeTurn(self._node, state, config), HeardCalls()
         if self._surface.gate == "sentence" and shows_words(config):
-            with closing(Bridged(calls.begun(self._running(turn, calls, asynchronous=False)))) as begun:
+            with closing(Bridged(calls.begun_by(self._runner(turn, calls, asynchronous=False)))) as begun:
                 for call in begun:
                     Released(chunks=Bridged(self._chunks(turn, call))).invoke([])
-            self._after_stream(turn, calls)
+            self._take_streamed_reports(turn, calls)
         elif self._surface.gate == "none":
-            turn.answered(self._node(state))
+            turn.take_update(self._node(state))
 
         def judge(work: Work) -> Work:
             for mode, chunk in self._machine.stream({"guard": work}, stream_mode=["custom", "values"]):
-                work = _listen(mode, chunk) or work
+                work = _heard_work(mode, chunk) or work
             return work
 
-        return turn.update if turn.judged else self._deliver(turn, call_function(judge).sync(turn.begun(), config))
+        return turn.update if turn.is_judged else self._deliver(turn, call_function(judge).sync(turn.work(), config))
 
-    async def arun(self, state: Any, config: RunnableConfig) -> Any:
-        turn, calls = NodeTurn(self._node, state, config), Calls()
+    async def arun(self, state: object, config: RunnableConfig) -> object:
+        turn, calls = NodeTurn(self._node, state, config), HeardCalls()
         if self._surface.gate == "sentence" and shows_words(config):
-            async with aclosing(calls.begun(self._running(turn, calls, asynchronous=True))) as begun:
+            async with aclosing(calls.begun_by(self._runner(turn, calls, asynchronous=True))) as begun:
                 async for call in begun:
                     await Released(chunks=self._chunks(turn, call)).ainvoke([])
-            self._after_stream(turn, calls)
+            self._take_streamed_reports(turn, calls)
         elif self._surface.gate == "none":
-            turn.answered(await self._node.acall(state))
+            turn.take_update(await self._node.acall(state))
 
         async def judge(work: Work) -> Work:
             async for mode, chunk in self._machine.astream({"guard": work}, stream_mode=["custom", "values"]):
-                work = _listen(mode, chunk) or work
+                work = _heard_work(mode, chunk) or work
             return work
 
-        if turn.judged:
+        if turn.is_judged:
             return turn.update
-        return self._deliver(turn, await call_function(judge).asynchronous(turn.begun(), config))
+        return self._deliver(turn, await call_function(judge).asynchronous(turn.work(), config))
 
-    def _running(self, turn: NodeTurn, calls: Calls, *, asynchronous: bool) -> Callable[[], Awaitable[Any]]:
-        context = listening(turn.config, calls)
+    def _runner(self, turn: NodeTurn, calls: HeardCalls, *, asynchronous: bool) -> Callable[[], Awaitable[object]]:
+        context = listening_context(turn.config, calls)
         return lambda: self._node.start(turn.state, context, asynchronous=asynchronous)
 
-    async def _chunks(self, turn: NodeTurn, call: Call) -> AsyncGenerator[AIMessageChunk, None]:
+    async def _chunks(self, turn: NodeTurn, call: HeardCall) -> AsyncGenerator[AIMessageChunk, None]:
         """What is shown of one model call."""
 
         def documents(draft: Conversation) -> tuple[Document, ...]:
-            found = self._surface.documents(draft) if self._surface.documents else ()
+            found = self._surface.find_documents(draft) if self._surface.find_documents else ()
             return (*turn.documents, *call.before, *found)
 
-        def judged() -> AsyncGenerator[Streamed, None]:
+        def shown() -> AsyncGenerator[Streamed, None]:
             stream = gated(self._parts, turn.conversation, call.deltas(), gate="sentence", documents=documents)
-            return self._surface.shown(stream, self._parts.policy.message)
+            return self._surface.shown_stream(stream, self._parts.policy.message)
 
-        pieces = in_task(judged, silent_context(turn.config))
+        pieces = in_task(shown, silent_context(turn.config))
         async with aclosing(pieces):
             async for piece in pieces:
                 if isinstance(piece, TurnReport):
@@ -136,9 +137,9 @@ class _Guarded:
                     yield AIMessageChunk(content=piece, id=call.message_id)
         yield AIMessageChunk(content="", id=call.message_id, chunk_position="last")
 
-    def _after_stream(self, turn: NodeTurn, calls: Calls) -> None:
+    def _take_streamed_reports(self, turn: NodeTurn, calls: HeardCalls) -> None:
         """Tells the reports, and takes the one on what the node answered; an answer that nobody heard is still to be judged."""
-        turn.answered(calls.update)
+        turn.take_update(calls.update)
         for call in calls.spoken:
             if call.report is not None:
                 get_stream_writer()({"event": "report", "report": call.report.model_dump(mode="json")})
@@ -146,14 +147,14 @@ class _Guarded:
                 if call.said == turn.said:
                     turn.deliver(call.report)
 
-    def _deliver(self, turn: NodeTurn, work: Work) -> Any:
+    def _deliver(self, turn: NodeTurn, work: Work) -> object:
         if work.report is not None:
             self._surface.tell(work.report)
             turn.deliver(work.report)
         return turn.update
 
 
-def _listen(mode: str, chunk: Any) -> Work | None:
+def _heard_work(mode: str, chunk: object) -> Work | None:
     """Passes an event on to the host's stream; gives back where the turn is."""
     if mode == "custom":
         get_stream_writer()(chunk)

@@ -7,9 +7,9 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import Context
 from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from typing import cast
 
-from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
+from langchain_core.messages import AIMessage, BaseMessage, MessageLikeRepresentation, convert_to_messages
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import ensure_config
 from langgraph.config import get_store, get_stream_writer
@@ -18,17 +18,26 @@ from langgraph.types import Command
 from pydantic import BaseModel
 
 from vista_guard.errors import InputError
-from vista_guard.graph.agent import AgentCall, call_function, call_runnable, in_place, is_async
-from vista_guard.graph.hosts import ANSWER_KEYS, DOCUMENT_KEYS, read_reply, read_request, replace_text
-from vista_guard.graph.wrap import thread_of
-from vista_guard.integrations.model_words import in_thread
+from vista_guard.graph.agent import (
+    AgentCall,
+    AnyRunnable,
+    AsyncFunction,
+    HostCall,
+    call_function,
+    call_in_run_of,
+    call_runnable,
+    is_async,
+)
+from vista_guard.graph.documents import DOCUMENT_KEYS
+from vista_guard.graph.hosts import ANSWER_KEYS, HostState, read_reply, read_request, replace_text, thread_id_of
+from vista_guard.integrations.model_words import run_in_thread
 from vista_guard.turn.work import Work
 from vista_guard.types import Conversation, Document, TurnReport
 
 MARK = "vista_guard"
 """Key in `response_metadata` of a message that was replaced: the decision's action."""
 
-_PROVIDED: Mapping[str, Callable[[], Any]] = {
+_PROVIDED: Mapping[str, Callable[[], object]] = {
     "config": ensure_config,
     "runtime": get_runtime,
     "writer": get_stream_writer,
@@ -39,37 +48,38 @@ _PROVIDED: Mapping[str, Callable[[], Any]] = {
 class HostNode:
     """A function or Runnable that the host would have given to its graph."""
 
-    def __init__(self, node: Any) -> None:
-        self._runnable = node if isinstance(node, Runnable) else None
-        self._function: Any = _with_what_it_names(node) if self._runnable is None else None
-        self.call: AgentCall = call_runnable(node) if self._function is None else call_function(self._function)
+    def __init__(self, node: Callable[..., object] | AnyRunnable) -> None:
+        self._node = node if isinstance(node, Runnable) else _function_of_state(node)
+        self.call: HostCall = (
+            call_runnable(self._node) if isinstance(self._node, Runnable) else call_function(self._node)
+        )
 
-    def __call__(self, state: Any) -> Any:
+    def __call__(self, state: object) -> object:
         """The update, from a node that the host's streams hear."""
-        if self._runnable is not None:
-            return self._runnable.invoke(state)
-        if is_async(self._function):
+        if isinstance(self._node, Runnable):
+            return self._node.invoke(state)
+        if is_async(self._node):
             return self.call.sync(state, ensure_config())
-        return self._function(state)
+        return self._node(state)
 
-    async def acall(self, state: Any) -> Any:
+    async def acall(self, state: object) -> object:
         """As calling it."""
-        if self._runnable is not None:
-            return await self._runnable.ainvoke(state)
-        if is_async(self._function):
-            return await self._function(state)
-        return await asyncio.to_thread(self._function, state)
+        if isinstance(self._node, Runnable):
+            return await self._node.ainvoke(state)
+        if is_async(self._node):
+            return await self._node(state)
+        return await asyncio.to_thread(self._node, state)
 
-    def start(self, state: Any, context: Context, *, asynchronous: bool) -> Awaitable[Any]:
+    def start(self, state: object, context: Context, *, asynchronous: bool) -> Awaitable[object]:
         """Begins to run in the given context, in a thread of its own unless it is async."""
-        runnable, function = self._runnable, self._function
-        if runnable is not None and asynchronous:
-            return asyncio.create_task(runnable.ainvoke(state), context=context)
-        if runnable is not None:
-            return in_thread(context, lambda: runnable.invoke(state))
-        if is_async(function):
-            return asyncio.create_task(function(state), context=context)
-        return in_thread(context, lambda: function(state))
+        node = self._node
+        if isinstance(node, Runnable):
+            if asynchronous:
+                return asyncio.create_task(node.ainvoke(state), context=context)
+            return run_in_thread(context, lambda: node.invoke(state))
+        if is_async(node):
+            return asyncio.create_task(node(state), context=context)
+        return run_in_thread(context, lambda: node(state))
 
 
 class NodeTurn:
@@ -80,72 +90,72 @@ class NodeTurn:
         documents: what the state brings as evidence.
         update: what the node answers the graph with.
         said: the draft; None when it says nothing to the user.
-        judged: whether `update` holds only what was judged.
+        is_judged: whether `update` holds only what was judged.
     """
 
-    def __init__(self, node: HostNode, state: Any, config: RunnableConfig) -> None:
+    def __init__(self, node: HostNode, state: object, config: RunnableConfig) -> None:
         self.state, self.config = state, config
-        self.update: Any = None
+        self.update: object = None
         self.said: str | None = None
-        self.judged = False
-        self._node, self._fresh = node, False
-        self._values: Mapping[str, Any] = {}
+        self.is_judged = False
+        self._node, self._has_answered = node, False
+        self._values: HostState = {}
         self._messages: list[BaseMessage] = []
-        self._request = _mapping(state)
-        messages = convert_to_messages(self._request.get("messages") or [])
+        self._request = _mapping_of(state)
+        messages = convert_to_messages(_message_list(self._request.get("messages")))
         humans = [place for place, message in enumerate(messages) if message.type == "human"]
         start = humans[-1] + 1 if humans else 0
         before, self._so_far = messages[:start], messages[start:]
         request = {**self._request, "messages": before} if "messages" in self._request else self._request
-        self.conversation: Conversation = read_request(request).model_copy(update={"id": thread_of(config)})
+        self.conversation: Conversation = read_request(request).model_copy(update={"id": thread_id_of(config)})
         placeholder = {"messages": [*self._so_far, AIMessage("-")]}
         self.documents: tuple[Document, ...] = read_reply(self._request, placeholder).documents
 
-    def begun(self) -> Work:
+    def work(self) -> Work:
         """The turn at its beginning. A node that has answered already is not asked before that is judged."""
-        call = in_place(self._node.call, self.config)
+        call = call_in_run_of(self.config, self._node.call)
 
-        def asked(request: Any) -> Any:
-            return self.state if request is self._request else _like(self.state, request)
+        def asked(request: object) -> object:
+            return self.state if request is self._request else _state_like(self.state, cast(HostState, request))
 
-        def ask(request: Any, config: RunnableConfig) -> Any:
-            if not self._fresh:
-                self.answered(call.sync(asked(request), config))
+        def ask(request: object, config: RunnableConfig) -> object:
+            if not self._has_answered:
+                self.take_update(call.sync(asked(request), config))
             return self._reply()
 
-        async def aask(request: Any, config: RunnableConfig) -> Any:
-            if not self._fresh:
-                self.answered(await call.asynchronous(asked(request), config))
+        async def aask(request: object, config: RunnableConfig) -> object:
+            if not self._has_answered:
+                self.take_update(await call.asynchronous(asked(request), config))
             return self._reply()
 
         return Work(conversation=self.conversation, request=self._request, call=AgentCall(ask, aask))
 
-    def answered(self, update: Any) -> None:
+    def take_update(self, update: object) -> None:
         """Takes the node's update."""
-        self.update, self._fresh = update, True
-        self._values = _values(update)
-        self._messages = convert_to_messages(_listed(self._values.get("messages")))
+        self.update, self._has_answered = update, True
+        self._values = _values_of(update)
+        self._messages = convert_to_messages(_message_list(self._values.get("messages")))
         self.said = read_reply(self._request, self._reply()).text
-        self._fresh = True
+        self._has_answered = True
 
     def deliver(self, report: TurnReport) -> None:
         """Puts what is delivered in place of the draft."""
-        self.judged = True
+        self.is_judged = True
         if self.said is None or report.response == self.said:
             return
         kept = {key: value for key, value in self._values.items() if key in DOCUMENT_KEYS or _is_plain(value)}
         if "messages" in self._values:
             place = max(place for place, message in enumerate(self._messages) if _speaks(message))
-            kept["messages"] = [*self._messages]
-            kept["messages"][place] = _replaced(self._messages[place], report)
+            said = _with_response(self._messages[place], report)
+            kept["messages"] = [*self._messages[:place], said, *self._messages[place + 1 :]]
         else:
             answer = {key: value for key, value in self._values.items() if key in ANSWER_KEYS}
             kept |= replace_text(answer, report.response)
         self.update = replace(self.update, update=kept) if isinstance(self.update, Command) else kept
 
-    def _reply(self) -> Mapping[str, Any]:
+    def _reply(self) -> HostState:
         """The update as the guard reads an agent's answer."""
-        self._fresh = False
+        self._has_answered = False
         documents = {key: self._values[key] for key in DOCUMENT_KEYS if key in self._values}
         if any(_speaks(message) for message in self._messages):
             said = [message for message in self._messages if message.type != "remove"]
@@ -155,20 +165,20 @@ class NodeTurn:
         return {"messages": []}
 
 
-def _with_what_it_names(node: Callable[..., Any]) -> Callable[[Any], Any]:
+def _function_of_state(node: Callable[..., object]) -> Callable[[object], object]:
     """The node as a function of the state alone."""
     named = [name for name in _PROVIDED if name in inspect.signature(node).parameters]
 
-    async def acall(state: Any) -> Any:
-        return await node(state, **{name: _PROVIDED[name]() for name in named})
+    async def acall(state: object) -> object:
+        return await cast(AsyncFunction, node)(state, **{name: _PROVIDED[name]() for name in named})
 
-    def call(state: Any) -> Any:
+    def call(state: object) -> object:
         return node(state, **{name: _PROVIDED[name]() for name in named})
 
     return acall if is_async(node) else call
 
 
-def _mapping(state: Any) -> Mapping[str, Any]:
+def _mapping_of(state: object) -> HostState:
     if isinstance(state, Mapping):
         return state
     if isinstance(state, BaseModel):
@@ -182,7 +192,7 @@ def _mapping(state: Any) -> Mapping[str, Any]:
     )
 
 
-def _like(state: Any, request: Mapping[str, Any]) -> Any:
+def _state_like(state: object, request: HostState) -> object:
     """The request as the host's kind of state."""
     if isinstance(state, BaseModel):
         return state.model_copy(update=dict(request))
@@ -191,7 +201,7 @@ def _like(state: Any, request: Mapping[str, Any]) -> Any:
     return request if isinstance(state, Mapping) else request["messages"]
 
 
-def _values(update: Any) -> Mapping[str, Any]:
+def _values_of(update: object) -> HostState:
     """The keys that an update sets."""
     values = update.update if isinstance(update, Command) else update
     if values is None:
@@ -199,7 +209,7 @@ def _values(update: Any) -> Mapping[str, Any]:
     if isinstance(values, Mapping):
         return values
     if isinstance(values, BaseModel) or is_dataclass(values):
-        return _mapping(values)
+        return _mapping_of(values)
     if isinstance(update, Command) and isinstance(values, Sequence):
         return dict(values)
     raise InputError(
@@ -208,21 +218,20 @@ def _values(update: Any) -> Mapping[str, Any]:
     )
 
 
-def _listed(messages: Any) -> list[Any]:
+def _message_list(messages: object) -> list[MessageLikeRepresentation]:
     if messages is None:
         return []
-    return list(messages) if isinstance(messages, list | tuple) else [messages]
+    return list(messages) if isinstance(messages, list | tuple) else [cast(MessageLikeRepresentation, messages)]
 
 
 def _speaks(message: BaseMessage) -> bool:
     return isinstance(message, AIMessage) and bool(str(message.text).strip())
 
 
-def _replaced(message: BaseMessage, report: TurnReport) -> AIMessage:
+def _with_response(message: BaseMessage, report: TurnReport) -> AIMessage:
     calls = {} if report.blocked or not isinstance(message, AIMessage) else {"tool_calls": message.tool_calls}
     marked = {"response_metadata": {MARK: report.decision.action.value}, **calls}
-    said: AIMessage = replace_text(message, report.response).model_copy(update=marked)
-    return said
+    return replace_text(message, report.response).model_copy(update=marked)
 
 
 def _is_plain(value: object) -> bool:
