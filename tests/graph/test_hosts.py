@@ -9,8 +9,9 @@ from langchain_core.documents import Document as LangChainDocument
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.prompt_values import ChatPromptValue
 
-from vista_guard import Document, InputError, Role, Turn
+from vista_guard import Document, Guard, InputError, Role, Turn
 from vista_guard.graph.hosts import ReplyDraft, read_reply, read_request, replace_text, with_feedback
+from vista_guard.testing import ScriptedJudge, Verdict
 
 USER = Turn(role=Role.USER, text="When?")
 SYSTEM = Turn(role=Role.SYSTEM, text="Be brief.")
@@ -138,3 +139,10 @@ def test_documents_of_the_users_message_and_of_tools_since_ground_the_draft() ->
     for request in (talk, {"messages": talk}):
         read = read_reply(request, "It opened in 1925.")
         assert [document.text for document in read.documents] == ["The whale hall opened in 1925.", "Entry is free."]
+
+
+@pytest.mark.parametrize("said", [{"role": "assistant", "content": "Hello."}, ("ai", "Hello."), AIMessage("Hello.")])
+def test_a_graphs_agent_may_answer_in_any_form_that_langchain_reads(said: Any) -> None:
+    guard = Guard(ScriptedJudge({"Hello.": [Verdict("Hello.")]}), "monitor")
+    state = guard.graph(lambda _: {"messages": [said]}).invoke({"messages": [("user", "Hi.")]})
+    assert [message.content for message in state["messages"]] == ["Hi.", "Hello."]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, cast, get_type_hints
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, RemoveMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, RemoveMessage, convert_to_messages
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import ensure_config
 from langgraph.channels import EphemeralValue, UntrackedValue
@@ -181,7 +181,7 @@ def _state_update(work: Work, reply: object, keys: set[str]) -> dict[str, object
     # Any other part of the agent's state may repeat a draft that was withheld or mended: only messages go through then.
     replaced = work.spoke and work.response != work.turn.text
     others = {} if replaced else {key: reply[key] for key in changed - {"messages"}}
-    return {**others, "messages": _message_update(asked, reply["messages"])}
+    return {**others, "messages": _message_update(asked, convert_to_messages(reply["messages"]))}
 
 
 def _message_update(asked: Sequence[object], replied: Sequence[BaseMessage]) -> list[BaseMessage]:
