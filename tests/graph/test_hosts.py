@@ -145,4 +145,4 @@ def test_documents_of_the_users_message_and_of_tools_since_ground_the_draft() ->
 def test_a_graphs_agent_may_answer_in_any_form_that_langchain_reads(said: Any) -> None:
     guard = Guard(ScriptedJudge({"Hello.": [Verdict("Hello.")]}), "monitor")
     state = guard.graph(lambda _: {"messages": [said]}).invoke({"messages": [("user", "Hi.")]})
-    assert [message.content for message in state["messages"]] == ["Hi.", "Hello."]
+    assert state["messages"][-1].content == "Hello."
