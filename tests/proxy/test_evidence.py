@@ -9,7 +9,7 @@ import pytest
 
 from tests.proxy.serving import ASKED, NOTES, TRUTH, document, proxy
 from vista_guard.errors import InputError
-from vista_guard.proxy.dialects.evidence import ReadRequest, found_documents, listed, read_chat, read_responses
+from vista_guard.proxy.dialects.evidence import ReadRequest, as_list, found_documents, read_chat, read_responses
 from vista_guard.proxy.settings import ProxySettings
 from vista_guard.reading.chat_json import to_document
 from vista_guard.stores.memory.documents import MemoryDocuments
@@ -27,7 +27,7 @@ def chat(*messages: dict[str, Any], **more: Any) -> ReadRequest:
 
 
 def first_sent(asked: ReadRequest) -> Any:
-    return listed(asked.sent["messages"])[0]
+    return as_list(asked.sent["messages"])[0]
 
 
 def texts(asked: ReadRequest) -> list[str]:

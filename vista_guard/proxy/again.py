@@ -27,7 +27,7 @@ async def judge_again(exchange: Exchange, answer: Json, ask: AskWhole) -> tuple[
     dialect = exchange.dialect
 
     async def ask_again(draft: str, note: str, before: Json) -> Json:
-        following = await ask(exchange.asked_again(draft, note))
+        following = await ask(exchange.request_again(draft, note))
         if len(dialect.texts(following)) != 1:
             raise Problem(502, "upstream_unreadable", "upstream's answer has no choice, or several")
         if before.get("usage"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vista_guard.integrations.openai_api import Json, answered, asked_again, repeatable
+from vista_guard.integrations.openai_api import Json, repeatable, request_again, with_answer
 from vista_guard.proxy.access.identity import Conversations, Identity
 from vista_guard.proxy.dialects.evidence import ReadRequest
 from vista_guard.proxy.dialects.protocol import Dialect
@@ -39,9 +39,9 @@ class Exchange:
         sent, policy = self.asked.sent, self.guard.parts.policy
         return not self.asked.structured and repeatable(self.dialect.api, sent) and regenerates(policy)
 
-    def asked_again(self, draft: str, note: str) -> Json:
+    def request_again(self, draft: str, note: str) -> Json:
         """The request for another answer."""
-        return asked_again(self.dialect.api, self.asked.sent, draft, note)
+        return request_again(self.dialect.api, self.asked.sent, draft, note)
 
     def check_limits(self) -> None:
         """Passes when the turn that is asked for can be judged, as far as that is known by now.
@@ -50,7 +50,7 @@ class Exchange:
             InputError: the conversation or its documents are over a limit.
         """
         if not self.asked.structured:
-            check_limits(answered(self.asked.conversation(), "", self.asked.grounds()), self.guard.parts.limits)
+            check_limits(with_answer(self.asked.conversation(), "", self.asked.grounds()), self.guard.parts.limits)
 
     async def make_known(self, report: TurnReport, response_id: str | None, *, alone: bool = True) -> None:
         """Makes the turn known to the requests that build on it; `alone` is False for one of several choices."""

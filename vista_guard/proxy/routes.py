@@ -12,7 +12,7 @@ import httpx2
 from starlette.responses import Response
 
 from vista_guard.errors import InputError
-from vista_guard.integrations.openai_api import Json, answered, ending_report
+from vista_guard.integrations.openai_api import Json, ending_report, with_answer
 from vista_guard.proxy import verdict
 from vista_guard.proxy.access.identity import Conversations
 from vista_guard.proxy.again import judge_again
@@ -163,7 +163,7 @@ class Proxy:
         # Which of several choices the caller takes is not known: none becomes knowledge before it comes back as history.
         name = exchange.identity.stored if alone else None
         documents = joined(exchange.asked.grounds(), dialect.documents(answer))
-        conversation = answered(exchange.asked.conversation(name), text, documents)
+        conversation = with_answer(exchange.asked.conversation(name), text, documents)
         try:
             async with asyncio.timeout(self._settings.request_timeout_s):
                 report = await _check(exchange.guard, conversation)

@@ -140,7 +140,7 @@ class GuardedStream(RelayedAnswer):
     async def _again(self, draft: str, note: str) -> AsyncGenerator[Delta, None]:
         """Another answer of upstream's, which takes the stream's place once it speaks."""
         exchange, asked = self._exchange, perf_counter()
-        response = await open_answer(self._ask, exchange.asked_again(draft, note), exchange.settings)
+        response = await open_answer(self._ask, exchange.request_again(draft, note), exchange.settings)
         self._waited += perf_counter() - asked
         following = exchange.dialect.stream(self._stream.usage)
         async with aclosing(self._parts(response, following)) as parts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
 from vista_guard.reading.chat_json import to_conversation
 from vista_guard.stream.gates import Again, Delta, Streamed
@@ -16,18 +16,21 @@ _TO_COME: Final = {"role": "assistant", "content": "…"}
 
 
 def ground(
-    messages: Sequence[Mapping[str, object]], identity: str | None, documents: Iterable[object] = ()
+    messages: Sequence[object], identity: str | None, documents: Iterable[object] = ()
 ) -> tuple[Conversation, tuple[Document, ...]]:
     """What was said, and the documents of the answer that comes next.
 
     Raises:
         InputError: a message or document that is none.
     """
-    *said, to_come = to_conversation([*messages, _TO_COME], documents=documents).turns
+    asked = cast(
+        "Sequence[Mapping[str, object]]", [*messages, _TO_COME]
+    )  # read with care: what is no message is refused
+    *said, to_come = to_conversation(asked, documents=documents).turns
     return Conversation(turns=tuple(said), id=identity), to_come.documents
 
 
-def answered(conversation: Conversation, text: str, documents: Iterable[Document] = ()) -> Conversation:
+def with_answer(conversation: Conversation, text: str, documents: Iterable[Document] = ()) -> Conversation:
     """The conversation with the answer as its last turn."""
     turn = Turn(role=Role.ASSISTANT, text=text, documents=tuple(documents))
     return conversation.model_copy(update={"turns": (*conversation.turns, turn)})

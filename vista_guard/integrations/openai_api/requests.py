@@ -28,7 +28,7 @@ BINDING = frozenset(
 """Output items of the responses API that do something, here or at a server that is not upstream."""
 
 
-def asked_again(api: Api, request: Mapping[str, object], draft: str, note: str) -> Json:
+def request_again(api: Api, request: Mapping[str, object], draft: str, note: str) -> Json:
     """The request with the draft and the note after what was said; all else as it was."""
     name = "messages" if api == "chat" else "input"
     given = request[name]

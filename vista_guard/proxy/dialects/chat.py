@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vista_guard.integrations.openai_api import Api, Json, PendingLogprobs, summed
-from vista_guard.proxy.dialects.evidence import is_text, listed, read_chat, text_of
+from vista_guard.proxy.dialects.evidence import as_list, is_text, read_chat, text_of
 from vista_guard.proxy.dialects.protocol import FIELD, EventStream, UpstreamFailed
 from vista_guard.proxy.http.sse import DONE
 from vista_guard.proxy.http.upstream import Problem
@@ -76,7 +76,7 @@ class ChatStream:
             event = {**event, "usage": self.usage}
         self._envelope = {key: value for key, value in event.items() if key not in ("choices", "usage", "obfuscation")}
         choices = event.get("choices")
-        choice = next((item for item in listed(choices) if isinstance(item, dict) and not item.get("index")), None)
+        choice = next((item for item in as_list(choices) if isinstance(item, dict) and not item.get("index")), None)
         if choice is None:
             # Usage comes last; what comes without a choice before the end, such as a filter's verdict on the prompt, may pass.
             if self._finish is not None or event.get("usage"):
@@ -102,7 +102,7 @@ class ChatStream:
             shown = {**rest, "delta": delta, "logprobs": None if text else logprobs, "finish_reason": None}
             yield Passed({**event, "choices": [shown]}, binding=_calls(delta))
         if text:
-            self._logprobs.read(text, listed(logprobs.get("content") if isinstance(logprobs, dict) else None))
+            self._logprobs.read(text, as_list(logprobs.get("content") if isinstance(logprobs, dict) else None))
             yield text
         if finish is not None:
             self._finish = {**event, "choices": [{**rest, "delta": {}, "logprobs": None, "finish_reason": finish}]}
@@ -159,4 +159,4 @@ def _calls(message: Json) -> bool:
 
 
 def _texts(content: object) -> list[Json]:
-    return [part for part in listed(content) if is_text(part)]
+    return [part for part in as_list(content) if is_text(part)]

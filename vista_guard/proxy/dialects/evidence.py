@@ -80,7 +80,7 @@ def read_responses(body: Mapping[str, object], patterns: Sequence[str]) -> ReadR
     if body.get("background"):
         raise InputError("background is set; an answer that is fetched later is not judged: leave background out")
     given, text = body.get("input"), body.get("text")
-    items = listed(given)
+    items = as_list(given)
     messages: list[Json] = [{"role": "user", "content": given}] if isinstance(given, str) else list(_messages(items))
     if isinstance(body.get("instructions"), str):
         messages.insert(0, {"role": "system", "content": body["instructions"]})
@@ -92,17 +92,17 @@ def read_responses(body: Mapping[str, object], patterns: Sequence[str]) -> ReadR
 
 def found_documents(items: object) -> tuple[Document, ...]:
     """Documents in output items of the Responses API: results of file searches, outputs of MCP tools."""
-    return tuple(document for item in listed(items) if isinstance(item, Mapping) for document in _documents_of(item))
+    return tuple(document for item in as_list(items) if isinstance(item, Mapping) for document in _documents_of(item))
 
 
 def text_of(content: object) -> str:
     """The text of a message's content, as the guard reads it."""
     if isinstance(content, str):
         return content
-    return "\n".join(str(part["text"]) for part in listed(content) if is_text(part))
+    return "\n".join(str(part["text"]) for part in as_list(content) if is_text(part))
 
 
-def listed(value: object) -> list[object]:
+def as_list(value: object) -> list[object]:
     """The value when it is a list, as upstream or a caller may or may not send it; else an empty one."""
     return value if isinstance(value, list) else []
 
@@ -221,7 +221,7 @@ def _messages(items: Iterable[object]) -> Iterator[Json]:
 
 def _documents_of(item: Mapping[str, object]) -> Iterator[Document]:
     if item.get("type") == "file_search_call":
-        for result in listed(item.get("results")):
+        for result in as_list(item.get("results")):
             if isinstance(result, Mapping) and isinstance(result.get("text"), str) and result["text"].strip():
                 file, name = result.get("file_id"), result.get("filename")
                 identity = {"id": file} if isinstance(file, str) else {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vista_guard.integrations.openai_api import BINDING, Api, Json, PendingLogprobs, summed
-from vista_guard.proxy.dialects.evidence import found_documents, is_text, listed, read_responses, text_of
+from vista_guard.proxy.dialects.evidence import as_list, found_documents, is_text, read_responses, text_of
 from vista_guard.proxy.dialects.protocol import FIELD, EventStream, UpstreamFailed
 from vista_guard.proxy.http.upstream import Problem
 from vista_guard.stream.gates import Delta, Found, Passed
@@ -35,7 +35,7 @@ class Responses:
 
     def acts(self, answer: Json) -> bool:
         """Whether an item of the output does something."""
-        return any(_acts(item) for item in listed(answer["output"]))
+        return any(_acts(item) for item in as_list(answer["output"]))
 
     def response_id(self, answer: Json) -> str | None:
         """For `previous_response_id`."""
@@ -49,7 +49,7 @@ class Responses:
         part = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
         kept: Json = {**spoken, "content": [part], **({"status": "incomplete"} if blocked else {})}
         silent = [item for item in messages if item is not spoken]
-        output = [kept if item is spoken else item for item in listed(answer["output"]) if item not in silent]
+        output = [kept if item is spoken else item for item in as_list(answer["output"]) if item not in silent]
         answer["output"] = [kept] if blocked else output
         if isinstance(answer.get("output_text"), str):
             answer["output_text"] = text
@@ -114,7 +114,7 @@ class ResponseStream:
             self._written.logprobs.read("\n", [])
             yield "\n"
         self._reading = place
-        self._written.logprobs.read(text, listed(event.get("logprobs")))
+        self._written.logprobs.read(text, as_list(event.get("logprobs")))
         yield text
 
     def text(self, text: str) -> Iterator[Json]:
@@ -241,7 +241,7 @@ class _WrittenOutput:
 
     def shown(self, output: object) -> list[object]:
         """A whole output with what was shown in place of what upstream said."""
-        items = enumerate(listed(output))
+        items = enumerate(as_list(output))
         return [self._shown_item(item, index) if isinstance(item, dict) else item for index, item in items]
 
     def _shown_item(self, item: Json, output_index: object) -> Json:
@@ -249,7 +249,7 @@ class _WrittenOutput:
             return item
         content = [
             self._part(part, (output_index, index)) if is_text(part) else part
-            for index, part in enumerate(listed(item["content"]))
+            for index, part in enumerate(as_list(item["content"]))
         ]
         return {**item, "content": content}
 
