@@ -213,6 +213,8 @@ class Guard:
     def wrap(self, agent: Any, **options: Unpack[WrapOptions]) -> Any:
         """The agent behind the guard: a callable for a callable, a Runnable for a Runnable, a graph for a graph.
 
+        Where the policy withholds a turn, its message is delivered instead; `on_block="raise"` raises `Blocked`.
+
         Args:
             agent: takes a text or messages, and answers with a text, a message or a mapping that holds one. A generator
                 function, sync or async, yields its answer in pieces, and documents among them.

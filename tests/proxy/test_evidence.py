@@ -9,7 +9,7 @@ import pytest
 
 from tests.proxy.serving import ASKED, NOTES, TRUTH, document, proxy
 from vista_guard.errors import InputError
-from vista_guard.proxy.dialects.evidence import Asked, found_in, read_chat, read_responses
+from vista_guard.proxy.dialects.evidence import ReadRequest, as_list, found_documents, read_chat, read_responses
 from vista_guard.proxy.settings import ProxySettings
 from vista_guard.reading.chat_json import to_document
 from vista_guard.stores.memory.documents import MemoryDocuments
@@ -22,11 +22,15 @@ PATTERNS = ProxySettings(upstream="http://127.0.0.1/v1").context_patterns
 OTHER = "The cafe closes at six."
 
 
-def chat(*messages: dict[str, Any], **more: Any) -> Asked:
+def chat(*messages: dict[str, Any], **more: Any) -> ReadRequest:
     return read_chat({"model": "any", "messages": list(messages), **more}, PATTERNS)
 
 
-def texts(asked: Asked) -> list[str]:
+def first_sent(asked: ReadRequest) -> Any:
+    return as_list(asked.sent["messages"])[0]
+
+
+def texts(asked: ReadRequest) -> list[str]:
     return [document.text for document in asked.grounds()]
 
 
@@ -69,7 +73,7 @@ class TestTaggedBlocks:
         asked = chat({"role": role, "content": text}, {"role": "user", "content": "When?"})
         turns = asked.conversation().turns
         assert (turns[0].text, turns[1].text) == ("Use this:\n\nBe kind.", "When?")
-        assert asked.sent["messages"][0]["content"] == text
+        assert first_sent(asked)["content"] == text
         grounded = chat({"role": role, "content": text}) if role == "user" else asked
         assert texts(grounded) == [NOTES]
 
@@ -78,7 +82,7 @@ class TestTaggedBlocks:
         asked = chat({"role": "user", "content": content})
         assert asked.conversation().turns == (Turn(role=Role.USER, text="When?", documents=()),)
         assert texts(asked) == [NOTES]
-        assert asked.sent["messages"][0]["content"] == content
+        assert first_sent(asked)["content"] == content
 
     def test_several_and_empty_ones(self) -> None:
         text = f"<context>{NOTES}</context> and <context> </context><documents>{OTHER}</documents>"
@@ -141,7 +145,7 @@ class TestResponsesInput:
             "results": [{"file_id": "f", "text": NOTES}, {"file_id": "f", "text": OTHER}],
         }
         tool = {"type": "mcp_call", "id": "mcp_1", "name": "archive", "output": "noon"}
-        found = found_in([search, tool, {"type": "file_search_call", "results": None}, "?"])
+        found = found_documents([search, tool, {"type": "file_search_call", "results": None}, "?"])
         asked = read_responses({"input": "When?"}, PATTERNS)
         assert joined(asked.grounds(), found) == (
             Document(id="f", text=NOTES),

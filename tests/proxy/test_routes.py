@@ -31,6 +31,7 @@ from tests.proxy.serving import (
 )
 from vista_guard import ConfigError, JudgeError
 from vista_guard.policy.presets import MESSAGE, build_policy
+from vista_guard.proxy.settings import ProxySettings
 from vista_guard.settings.sources import Limits
 from vista_guard.testing import Answer, Fault, ScriptedChatServer, Verdict
 from vista_guard.types import Claim, EvidenceSet
@@ -310,15 +311,50 @@ class TestFailures:
         ids=["page", "page with 200", "reset", "cut", "cut cleanly", "hang"],
     )
     def test_a_broken_upstream_tells_nothing_about_the_inside(self, fault: Fault, status: int, code: str) -> None:
-        with ScriptedChatServer([fault]) as upstream, proxy(upstream, request_timeout_s=0.5) as served:
+        with ScriptedChatServer([fault]) as upstream, proxy(upstream, request_timeout_s=0.5, host="0.0.0.0") as served:
             response = ask(served, CHAT)
         assert (response.status_code, response.json()["error"]["code"]) == (status, code)
         assert not any(word in response.text for word in ("127.0.0.1", "Traceback", "httpx", "<html>", "A long"))
 
-    def test_an_unreachable_upstream(self) -> None:
-        with proxy("http://127.0.0.1:9/v1") as served:
+    def test_an_unreachable_upstream_is_named_to_callers_on_this_machine(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        with proxy("http://127.0.0.1:9/s3cret/v1") as served:
             response = ask(served, CHAT)
+            ready = httpx2.get(f"{served.url}/readyz").json()
         assert (response.status_code, response.json()["error"]["code"]) == (502, "upstream_unreachable")
+        told = "upstream http://127.0.0.1:9 cannot be reached; is it running, and is --upstream right?"
+        assert (response.json()["error"]["message"], ready["upstream"]) == (told, "http://127.0.0.1:9")
+        assert "upstream http://127.0.0.1:9 failed: ConnectError" in caplog.text
+        assert "s3cret" not in caplog.text
+
+    @pytest.mark.parametrize("reach", [{"host": "0.0.0.0"}, {"trusted_proxies": ("127.0.0.1",)}], ids=str)
+    def test_an_unreachable_upstream_is_named_only_in_the_log_where_others_can_call(
+        self, reach: dict[str, Any], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        with proxy("http://127.0.0.1:9/s3cret/v1", **reach) as served:
+            response = ask(served, CHAT)
+            ready = httpx2.get(f"{served.url}/readyz").json()
+        assert (response.json()["error"]["message"], "upstream" in ready) == ("upstream cannot be reached", False)
+        assert "upstream http://127.0.0.1:9 failed: ConnectError" in caplog.text
+
+    def test_a_silent_upstream_is_named(self, caplog: pytest.LogCaptureFixture) -> None:
+        with ScriptedChatServer([Fault.hang()]) as upstream, proxy(upstream, request_timeout_s=0.5) as served:
+            response = ask(served, CHAT)
+            address = upstream.base_url.removesuffix("/v1")
+        assert response.json()["error"]["message"] == f"upstream {address} did not answer in time"
+        assert f"upstream {address} did not answer in time" in caplog.text
+
+    @pytest.mark.parametrize(
+        ("url", "address"),
+        [
+            ("https://api.example.com/tenant-s3cret/v1", "https://api.example.com:443"),
+            ("http://[::1]:8000/v1", "http://[::1]:8000"),
+            ("http://model", "http://model:80"),
+        ],
+    )
+    def test_the_address_of_upstream_has_no_path(self, url: str, address: str) -> None:
+        assert ProxySettings(upstream=url).upstream_address == address
 
     @pytest.mark.parametrize(
         ("path", "body", "part"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from vista_guard.errors import InputError, VistaGuardError
+from vista_guard.integrations.openai_api import Json
 from vista_guard.protocols import ReportStore
 from vista_guard.proxy.access.identity import LONGEST_NAME, Conversations
 from vista_guard.proxy.access.security import check_documents
@@ -58,8 +59,8 @@ class CheckRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [_CHECK_EXAMPLE]})
 
-    messages: list[dict[str, Any]]
-    documents: list[str | dict[str, Any]] = Field(default_factory=list)
+    messages: list[Json]
+    documents: list[str | Json] = Field(default_factory=list)
     conversation_id: str | None = None
 
 
@@ -86,7 +87,7 @@ class GuardrailRequest(BaseModel):
 
     input_type: Literal["request", "response"]
     texts: list[str] | None = None
-    structured_messages: list[dict[str, Any]] | None = None
+    structured_messages: list[Json] | None = None
     additional_provider_specific_params: dict[str, Any] | None = None
 
 
@@ -113,9 +114,7 @@ class Failure(BaseModel):
     error: ErrorDetail
 
 
-_FAILURES: dict[int | str, dict[str, Any]] = {
-    status: {"model": Failure} for status in (400, 401, 408, 413, 429, 500, 503, 504)
-}
+_FAILURES: dict[int | str, Json] = {status: {"model": Failure} for status in (400, 401, 408, 413, 429, 500, 503, 504)}
 
 
 def router(guard: Guard, settings: ProxySettings) -> APIRouter:
@@ -130,7 +129,7 @@ def router(guard: Guard, settings: ProxySettings) -> APIRouter:
     _add_check(routes, conversations, settings)
     _add_conversations(routes, guard, settings)
     _add_litellm(routes, conversations, settings)
-    _add_health(routes, guard)
+    _add_health(routes, guard, settings)
 
     @routes.api_route("/guard", methods=METHODS, include_in_schema=False)
     @routes.api_route("/guard/{rest:path}", methods=METHODS, include_in_schema=False)
@@ -146,9 +145,9 @@ def _add_check(routes: APIRouter, conversations: Conversations, settings: ProxyS
     async def check(body: CheckRequest, request: Request) -> TurnReport:
         """Judges the conversation's last assistant turn. With a `conversation_id`, what it establishes is remembered."""
         tenant = request.state.tenant
-        identity = None if body.conversation_id is None else _stored(tenant, body.conversation_id)
+        identity = None if body.conversation_id is None else _stored_id(tenant, body.conversation_id)
         conversation = to_conversation(body.messages, conversation_id=identity, documents=body.documents)
-        return own_report(tenant, await _judged(conversations.guard(tenant), conversation, settings))
+        return own_report(tenant, await _check_in_time(conversations.guard(tenant), conversation, settings))
 
 
 def _add_conversations(routes: APIRouter, guard: Guard, settings: ProxySettings) -> None:
@@ -160,7 +159,7 @@ def _add_conversations(routes: APIRouter, guard: Guard, settings: ProxySettings)
     ) -> ConversationView:
         """The conversation's newest reports, and its knowledge."""
         tenant = request.state.tenant
-        stored = _stored(tenant, conversation_id)
+        stored = _stored_id(tenant, conversation_id)
         async with _in_time(settings):
             reports = [report for store in stores for report in await store.reports(stored, limit=limit)]
             known = await guard.parts.knowledge.recall(stored, persona=None, query="", limit=MOST_KNOWN)
@@ -172,7 +171,7 @@ def _add_conversations(routes: APIRouter, guard: Guard, settings: ProxySettings)
     @routes.delete("/guard/conversations/{conversation_id:path}")
     async def forget(conversation_id: str, request: Request) -> Forgotten:
         """Forgets what the conversation established and deletes its reports. Again and again does no harm."""
-        stored = _stored(request.state.tenant, conversation_id)
+        stored = _stored_id(request.state.tenant, conversation_id)
         async with _in_time(settings):
             claims = await guard.aforget(stored)
             reports = sum([await store.forget(stored) for store in stores])
@@ -198,8 +197,8 @@ def _add_litellm(routes: APIRouter, conversations: Conversations, settings: Prox
             if not text.strip():
                 delivered.append(text)
                 continue
-            conversation = _answered(body, text, tenant)
-            report = await _judged(conversations.guard(tenant), conversation, settings)
+            conversation = _answered_conversation(body, text, tenant)
+            report = await _check_in_time(conversations.guard(tenant), conversation, settings)
             if report.decision.action is Action.BLOCK:
                 return GuardrailAnswer(action="BLOCKED", blocked_reason=report.response)
             delivered.append(report.response)
@@ -208,7 +207,7 @@ def _add_litellm(routes: APIRouter, conversations: Conversations, settings: Prox
         return GuardrailAnswer(action="GUARDRAIL_INTERVENED", texts=delivered)
 
 
-def _add_health(routes: APIRouter, guard: Guard) -> None:
+def _add_health(routes: APIRouter, guard: Guard, settings: ProxySettings) -> None:
     @routes.get("/healthz")
     async def alive() -> dict[str, str]:
         """The process answers."""
@@ -216,26 +215,28 @@ def _add_health(routes: APIRouter, guard: Guard) -> None:
 
     @routes.get("/readyz")
     async def ready() -> JSONResponse:
-        """Every store answers. The judge was loaded before the server started."""
+        """Every store answers. The judge was loaded before the server started; upstream is named, not asked."""
         checks = await _readiness(guard)
         status = "ready" if all(answer == "ok" for answer in checks.values()) else "not ready"
-        content = {"status": status, "judge": guard.parts.judge.info.name, "checks": checks}
+        content: Json = {"status": status, "judge": guard.parts.judge.info.name, "checks": checks}
+        if settings.names_upstream:  # who asks needs no key: elsewhere only the log says it
+            content["upstream"] = settings.upstream_address
         return JSONResponse(content, 200 if status == "ready" else 503)
 
 
-def _answered(body: GuardrailRequest, text: str, tenant: str) -> Conversation:
+def _answered_conversation(body: GuardrailRequest, text: str, tenant: str) -> Conversation:
     """The conversation up to and with the answer `text`."""
     options = body.additional_provider_specific_params or {}
-    messages: Sequence[Mapping[str, Any]] = body.structured_messages or []
+    messages: Sequence[Mapping[str, object]] = body.structured_messages or []
     while messages and messages[-1].get("role") == "assistant" and messages[-1].get("content") == text:
         messages = messages[:-1]
     named = options.get("conversation_id")
-    identity = None if named is None else _stored(tenant, str(named))
+    identity = None if named is None else _stored_id(tenant, str(named))
     answer = {"role": "assistant", "content": text}
     return to_conversation([*messages, answer], conversation_id=identity, documents=options.get("documents") or ())
 
 
-def _stored(tenant: str, name: str) -> str:
+def _stored_id(tenant: str, name: str) -> str:
     """The id in the stores of a conversation that a caller names."""
     if not name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
         raise InputError(
@@ -244,7 +245,7 @@ def _stored(tenant: str, name: str) -> str:
     return scoped(tenant, name)
 
 
-async def _judged(guard: Guard, conversation: Conversation, settings: ProxySettings) -> TurnReport:
+async def _check_in_time(guard: Guard, conversation: Conversation, settings: ProxySettings) -> TurnReport:
     try:
         conversation.model_dump_json()  # Half a surrogate pair can be read from JSON, but not be written.
     except PydanticSerializationError as exc:
@@ -272,16 +273,16 @@ def _report_stores(guard: Guard) -> list[ReportStore]:
 
 
 async def _readiness(guard: Guard) -> dict[str, str]:
-    probes = {"knowledge": guard.parts.knowledge.delivered(PROBE)}
+    probes: dict[str, Awaitable[object]] = {"knowledge": guard.parts.knowledge.delivered(PROBE)}
     if guard.parts.documents is not None:
-        probes["documents"] = cast(Any, guard.parts.documents.search(PROBE, 1))
+        probes["documents"] = guard.parts.documents.search(PROBE, 1)
     for number, store in enumerate(_report_stores(guard), 1):
-        probes["reports" if number == 1 else f"reports_{number}"] = cast(Any, store.reports(PROBE, limit=1))
+        probes["reports" if number == 1 else f"reports_{number}"] = store.reports(PROBE, limit=1)
     answers = await asyncio.gather(*(_probe(name, probe) for name, probe in probes.items()))
     return dict(zip(probes, answers, strict=True))
 
 
-async def _probe(name: str, probe: Any) -> str:
+async def _probe(name: str, probe: Awaitable[object]) -> str:
     try:
         async with asyncio.timeout(PROBE_TIMEOUT_S):
             await probe

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from vista_guard.integrations.openai_api import Json, summed
+from vista_guard.integrations.openai_api import Json, ending_report, judge_or_ask_again, summed
 from vista_guard.proxy.http.upstream import Problem
-from vista_guard.stream.gates import Delta, Found, Passed
+from vista_guard.stream.gates import Again, Delta, Found, Passed
 from vista_guard.types import TurnReport
 
 if TYPE_CHECKING:
@@ -24,30 +24,24 @@ async def judge_again(exchange: Exchange, answer: Json, ask: AskWhole) -> tuple[
     Raises:
         InputError: the answer is over a limit.
     """
-    dialect, last = exchange.dialect, answer
+    dialect = exchange.dialect
 
-    async def again(draft: str, note: str) -> AsyncGenerator[Delta, None]:
-        nonlocal last
-        following = await ask(exchange.asked_again(draft, note))
+    async def ask_again(draft: str, note: str, before: Json) -> Json:
+        following = await ask(exchange.request_again(draft, note))
         if len(dialect.texts(following)) != 1:
             raise Problem(502, "upstream_unreadable", "upstream's answer has no choice, or several")
-        if last.get("usage"):
-            following["usage"] = summed(last["usage"], following.get("usage"))
-        last = following
-        async for part in _parts(dialect, following):
-            yield part
+        if before.get("usage"):
+            following["usage"] = summed(before["usage"], following.get("usage"))
+        return following
 
-    gated = exchange.guard.gated(
-        exchange.asked.conversation(exchange.identity.stored),
-        _parts(dialect, answer),
-        gate="turn",
-        documents=exchange.asked.grounds(),
-        again=again,
-    )
-    *_, report = [item async for item in gated]
-    if not isinstance(report, TurnReport):
-        raise AssertionError("a gated stream ends with its report")
-    return last, report
+    async def judge(parts: AsyncGenerator[Delta, None], again: Again) -> TurnReport:
+        conversation = exchange.asked.conversation(exchange.identity.stored)
+        documents = exchange.asked.grounds()
+        return await ending_report(
+            exchange.guard.gated(conversation, parts, gate="turn", documents=documents, again=again)
+        )
+
+    return await judge_or_ask_again(answer, lambda answer: _parts(dialect, answer), ask_again, judge)
 
 
 async def _parts(dialect: Dialect, answer: Json) -> AsyncGenerator[Delta, None]:

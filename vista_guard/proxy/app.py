@@ -6,13 +6,14 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fastapi import FastAPI, Request
 from starlette.responses import JSONResponse, Response
 
 import vista_guard
 from vista_guard.errors import VistaGuardError
+from vista_guard.integrations.openai_api import Json
 from vista_guard.proxy import admin
 from vista_guard.proxy.access import security
 from vista_guard.proxy.access.tenants import shares_documents
@@ -30,9 +31,7 @@ logger = logging.getLogger("vista_guard.proxy")
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
-_FAILURES: dict[int | str, dict[str, Any]] = {
-    code: {"description": "An error in OpenAI's shape."} for code in ("4XX", "5XX")
-}
+_FAILURES: dict[int | str, Json] = {code: {"description": "An error in OpenAI's shape."} for code in ("4XX", "5XX")}
 
 
 def build_app(guard: Guard, settings: ProxySettings) -> FastAPI:
@@ -65,7 +64,7 @@ def build_app(guard: Guard, settings: ProxySettings) -> FastAPI:
     )
     metrics.install(app)
     security.install(app, settings)
-    app.add_exception_handler(Problem, _tell)
+    app.add_exception_handler(Problem, _problem_response)
     app.include_router(admin.router(guard, settings))
     _add_routes(app, proxy)
     return app
@@ -103,6 +102,6 @@ async def _tell_of_unread_documents(guard: Guard, settings: ProxySettings) -> No
         )
 
 
-async def _tell(_: Request, exc: Exception) -> JSONResponse:
+async def _problem_response(_: Request, exc: Exception) -> JSONResponse:
     status, code = (exc.status, exc.code) if isinstance(exc, Problem) else (500, "internal_error")
     return error_response(status, str(exc), code)

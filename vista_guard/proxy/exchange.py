@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vista_guard.integrations.openai_api import Json, asked_again, repeatable
+from vista_guard.integrations.openai_api import Json, repeatable, request_again, with_answer
 from vista_guard.proxy.access.identity import Conversations, Identity
-from vista_guard.proxy.dialects.evidence import Asked
+from vista_guard.proxy.dialects.evidence import ReadRequest
 from vista_guard.proxy.dialects.protocol import Dialect
 from vista_guard.stream.gates import regenerates
 from vista_guard.turn.limits import check_limits
-from vista_guard.types import Role, Turn, TurnReport
+from vista_guard.types import TurnReport
 
 if TYPE_CHECKING:
     from vista_guard.guard import Guard
@@ -23,7 +23,7 @@ class Exchange:
     """A request that was read, whose it is, and who judges the answer."""
 
     dialect: Dialect
-    asked: Asked
+    asked: ReadRequest
     identity: Identity
     conversations: Conversations
     settings: ProxySettings
@@ -39,9 +39,9 @@ class Exchange:
         sent, policy = self.asked.sent, self.guard.parts.policy
         return not self.asked.structured and repeatable(self.dialect.api, sent) and regenerates(policy)
 
-    def asked_again(self, draft: str, note: str) -> Json:
+    def request_again(self, draft: str, note: str) -> Json:
         """The request for another answer."""
-        return asked_again(self.dialect.api, self.asked.sent, draft, note)
+        return request_again(self.dialect.api, self.asked.sent, draft, note)
 
     def check_limits(self) -> None:
         """Passes when the turn that is asked for can be judged, as far as that is known by now.
@@ -50,13 +50,11 @@ class Exchange:
             InputError: the conversation or its documents are over a limit.
         """
         if not self.asked.structured:
-            past = self.asked.conversation()
-            draft = Turn(role=Role.ASSISTANT, text="", documents=self.asked.grounds())
-            check_limits(past.model_copy(update={"turns": (*past.turns, draft)}), self.guard.parts.limits)
+            check_limits(with_answer(self.asked.conversation(), "", self.asked.grounds()), self.guard.parts.limits)
 
-    async def delivered(self, report: TurnReport, response_id: str | None, *, alone: bool = True) -> None:
+    async def make_known(self, report: TurnReport, response_id: str | None, *, alone: bool = True) -> None:
         """Makes the turn known to the requests that build on it; `alone` is False for one of several choices."""
         next_time = self.asked.followed_by(report.response)
         kept = alone and self.asked.sent.get("store") is not False
         identity = self.identity if alone else Identity(self.identity.tenant)
-        await self.conversations.delivered(identity, next_time, report, response_id=response_id if kept else None)
+        await self.conversations.make_known(identity, next_time, report, response_id=response_id if kept else None)

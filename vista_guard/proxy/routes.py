@@ -6,13 +6,13 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import httpx2
 from starlette.responses import Response
 
 from vista_guard.errors import InputError
-from vista_guard.integrations.openai_api import Json
+from vista_guard.integrations.openai_api import Json, ending_report, with_answer
 from vista_guard.proxy import verdict
 from vista_guard.proxy.access.identity import Conversations
 from vista_guard.proxy.again import judge_again
@@ -21,21 +21,22 @@ from vista_guard.proxy.dialects.protocol import FIELD, Dialect
 from vista_guard.proxy.dialects.responses import Responses
 from vista_guard.proxy.exchange import Exchange
 from vista_guard.proxy.http import metrics
-from vista_guard.proxy.http.paths import judged, read_path, unjudged_text
+from vista_guard.proxy.http.paths import gives_unjudged_text, judged_api, read_path
 from vista_guard.proxy.http.upstream import (
     Ask,
     Headers,
     Problem,
     Upstream,
-    close,
+    close_answer,
     is_stream,
-    opened,
-    problem,
-    returned,
+    open_answer,
+    problem_of,
+    returned_headers,
+    timed_out,
 )
-from vista_guard.proxy.streams import Judging, Relayed
+from vista_guard.proxy.streams import GuardedStream, RelayedAnswer
 from vista_guard.stream.source import joined
-from vista_guard.types import Conversation, Role, Turn, TurnReport
+from vista_guard.types import Conversation, TurnReport
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -64,18 +65,18 @@ class Proxy:
             InputError: a request that cannot be read.
         """
         path = read_path(_raw_path(request))
-        api = judged(path) if request.method == "POST" else None
+        api = judged_api(path) if request.method == "POST" else None
         if api is None:
-            return await self._pass(request, path)
+            return await self._pass_unjudged(request, path)
         body = _read_json(await request.body())
         asked = DIALECTS[api].read(body, self._settings.context_patterns)
         if self._settings.off:
-            return await _unless_gone(request, self._unjudged(request, path, asked.sent))
+            return await _unless_caller_left(request, self._relay_while_off(request, path, asked.sent))
         tenant: str = getattr(request.state, "tenant", "default")
         identity = await self._conversations.identify(tenant, request.headers, body, self._settings.conversation_header)
         exchange = Exchange(DIALECTS[api], asked, identity, self._conversations, self._settings)
         exchange.check_limits()
-        return await _unless_gone(request, self._exchange(request, path, exchange))
+        return await _unless_caller_left(request, self._exchange(request, path, exchange))
 
     async def _exchange(self, request: Request, path: str, exchange: Exchange) -> Response:
         asked = exchange.asked
@@ -85,19 +86,19 @@ class Proxy:
 
         response = await ask(asked.sent)
         if is_stream(response.headers) and response.is_success and not asked.structured:
-            return Judging(exchange, response, ask)
+            return GuardedStream(exchange, response, ask)
         if asked.structured and response.is_success:
-            return Relayed(response)
+            return RelayedAnswer(response)
         try:
-            body = await _whole(response, self._settings.request_timeout_s)
+            body = await _read_whole(response, self._settings)
         finally:
-            await close(response)
+            await close_answer(response)
         if not response.is_success:
             return _failure(response, body)
-        return await self._judge(exchange, response, _answer(body), ask)
+        return await self._judge(exchange, response, _read_answer(body), ask)
 
     async def _judge(self, exchange: Exchange, response: httpx2.Response, answer: Json, ask: Ask) -> Response:
-        dialect, headers = exchange.dialect, returned(response)
+        dialect, headers = exchange.dialect, returned_headers(response)
         try:
             texts = dialect.texts(answer)
         except ValueError:
@@ -133,11 +134,11 @@ class Proxy:
             asked = perf_counter()
             judging.reschedule(None)  # upstream has its own time
             try:
-                response = await opened(ask, sent, seconds)
+                response = await open_answer(ask, sent, self._settings)
                 try:
-                    return _answer(await _whole(response, seconds))
+                    return _read_answer(await _read_whole(response, self._settings))
                 finally:
-                    await close(response)
+                    await close_answer(response)
             finally:
                 waited += perf_counter() - asked
                 judging.reschedule(asyncio.get_running_loop().time() + seconds)
@@ -154,7 +155,7 @@ class Proxy:
         text = dialect.texts(answer)[0]
         if text.strip() and (report.response != text or report.blocked):
             dialect.deliver(answer, 0, report.response, blocked=report.blocked)
-        await exchange.delivered(report, dialect.response_id(answer))
+        await exchange.make_known(report, dialect.response_id(answer))
         return answer, report
 
     async def _judge_text(self, exchange: Exchange, answer: Json, choice: int, text: str, *, alone: bool) -> TurnReport:
@@ -162,42 +163,40 @@ class Proxy:
         # Which of several choices the caller takes is not known: none becomes knowledge before it comes back as history.
         name = exchange.identity.stored if alone else None
         documents = joined(exchange.asked.grounds(), dialect.documents(answer))
-        turn = Turn(role=Role.ASSISTANT, text=text, documents=documents)
-        past = exchange.asked.conversation(name)
-        conversation = past.model_copy(update={"turns": (*past.turns, turn)})
+        conversation = with_answer(exchange.asked.conversation(name), text, documents)
         try:
             async with asyncio.timeout(self._settings.request_timeout_s):
-                report = await _report(exchange.guard, conversation)
+                report = await _check(exchange.guard, conversation)
         except TimeoutError:
             raise Problem(504, "guard_timeout", "the guard did not judge the answer in time") from None
         metrics.observe_turn(report, perf_counter() - started, "turn")
         if report.response != text or report.blocked:
             dialect.deliver(answer, choice, report.response, blocked=report.blocked)
-        await exchange.delivered(report, dialect.response_id(answer), alone=alone)
+        await exchange.make_known(report, dialect.response_id(answer), alone=alone)
         return report
 
-    async def _pass(self, request: Request, path: str) -> Response:
-        if unjudged_text(request.method, path):
+    async def _pass_unjudged(self, request: Request, path: str) -> Response:
+        if gives_unjudged_text(request.method, path):
             raise Problem(
                 403,
                 "not_judged",
                 "this path gives out a model's words, and the guard judges only chat/completions and responses: use one of these",
             )
-        return await _unless_gone(request, self._relay(request, path, await request.body()))
+        return await _unless_caller_left(request, self._relay(request, path, await request.body()))
 
     async def _relay(self, request: Request, path: str, body: bytes) -> Response:
-        return Relayed(await self._ask(request, path, body))
+        return RelayedAnswer(await self._ask(request, path, body))
 
-    async def _unjudged(self, request: Request, path: str, sent: Json) -> Response:
+    async def _relay_while_off(self, request: Request, path: str, sent: Json) -> Response:
         """The proxy is switched off, and the answer says so. What is meant for the guard still goes no further."""
         response = await self._ask(request, path, _write_json(sent))
-        return Relayed(response, [*returned(response), verdict.OFF])
+        return RelayedAnswer(response, [*returned_headers(response), verdict.OFF])
 
     async def _ask(self, request: Request, path: str, body: bytes) -> httpx2.Response:
         return await self._upstream.ask(request.method, path, request.url.query, request.headers.items(), body)
 
 
-async def _report(guard: Guard, conversation: Conversation) -> TurnReport:
+async def _check(guard: Guard, conversation: Conversation) -> TurnReport:
     *past, turn = conversation.turns
     try:
         return await guard.acheck(conversation)
@@ -205,20 +204,16 @@ async def _report(guard: Guard, conversation: Conversation) -> TurnReport:
         # The request was within limits, so it is the answer that is not. That is for the policy to decide, as in a stream,
         # and no fault of the caller's.
         before = conversation.model_copy(update={"turns": tuple(past)})
-        pieces = [piece async for piece in guard.gated(before, _once(turn.text), documents=turn.documents)]
-        report = pieces[-1]
-        if not isinstance(report, TurnReport):
-            raise AssertionError("a gated stream ends with its report") from None
-        return report
+        return await ending_report(guard.gated(before, _once(turn.text), documents=turn.documents))
 
 
 async def _once(text: str) -> AsyncIterator[str]:
     yield text
 
 
-async def _unless_gone(request: Request, work: Coroutine[Any, Any, Response]) -> Response:
+async def _unless_caller_left(request: Request, work: Coroutine[object, None, Response]) -> Response:
     """Awaits the work, or cancels it when the caller goes away."""
-    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_gone(request))
+    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_caller_left(request))
     try:
         await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
         return working.result() if working.done() else Response(status_code=_CLIENT_CLOSED)
@@ -228,7 +223,7 @@ async def _unless_gone(request: Request, work: Coroutine[Any, Any, Response]) ->
         await asyncio.gather(working, leaving, return_exceptions=True)
 
 
-async def _gone(request: Request) -> None:
+async def _caller_left(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
@@ -270,7 +265,7 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(name)
 
 
-def _answer(body: bytes) -> Json:
+def _read_answer(body: bytes) -> Json:
     try:
         content = json.loads(body)
     except (ValueError, RecursionError):
@@ -280,15 +275,14 @@ def _answer(body: bytes) -> Json:
     return content
 
 
-async def _whole(response: httpx2.Response, seconds: float) -> bytes:
+async def _read_whole(response: httpx2.Response, settings: ProxySettings) -> bytes:
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(settings.request_timeout_s):
             return await response.aread()
     except TimeoutError:
-        metrics.upstream_error("timeout")
-        raise Problem(504, "upstream_timeout", "upstream did not answer in time") from None
+        raise timed_out(settings) from None
     except httpx2.HTTPError as exc:
-        raise problem(exc) from None
+        raise problem_of(exc, settings) from None
 
 
 def _failure(response: httpx2.Response, body: bytes) -> Response:
@@ -301,7 +295,7 @@ def _failure(response: httpx2.Response, body: bytes) -> Response:
     if not readable:
         told = {"message": f"upstream answered with status {response.status_code}", "type": "upstream_error"}
         body = json.dumps({"error": {**told, "param": None, "code": "upstream_status"}}).encode()
-    return _respond(body, response, returned(response))
+    return _respond(body, response, returned_headers(response))
 
 
 def _respond(body: bytes, response: httpx2.Response, headers: Headers) -> Response:

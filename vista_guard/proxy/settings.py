@@ -145,6 +145,23 @@ class ProxySettings(BaseModel):
         """Whether only this machine can connect."""
         return is_loopback(self.host.strip("[]"))
 
+    @property
+    def upstream_address(self) -> str:
+        """Upstream's scheme, host and port, for the operator: its path may hold a secret."""
+        parts = urlsplit(self.upstream)
+        host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+        return f"{parts.scheme}://{host}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
+
+    @property
+    def names_upstream(self) -> bool:
+        """Whether callers may learn where upstream is: they are on this machine, and nobody in front brings others."""
+        return self.loopback and not self.keys and not self.trusted_proxies
+
+    @property
+    def upstream_name(self) -> str:
+        """What callers are told that upstream is: its address, or only the word."""
+        return f"upstream {self.upstream_address}" if self.names_upstream else "upstream"
+
     @classmethod
     def load(cls, **arguments: Any) -> ProxySettings:
         """Reads every source: `VISTA_GUARD_PROXY__UPSTREAM=…` in the environment, `[proxy]` in the settings file.

@@ -15,11 +15,20 @@ from starlette.responses import StreamingResponse
 from vista_guard.errors import VistaGuardError
 from vista_guard.integrations.openai_api import Json
 from vista_guard.proxy import verdict
-from vista_guard.proxy.dialects.protocol import Ended, EventStream
+from vista_guard.proxy.dialects.protocol import EventStream, UpstreamFailed
 from vista_guard.proxy.exchange import Exchange
 from vista_guard.proxy.http import metrics
 from vista_guard.proxy.http.sse import events, frame
-from vista_guard.proxy.http.upstream import Ask, Problem, close, is_stream, opened, problem, returned
+from vista_guard.proxy.http.upstream import (
+    Ask,
+    Problem,
+    close_answer,
+    is_stream,
+    open_answer,
+    problem_of,
+    returned_headers,
+    timed_out,
+)
 from vista_guard.stream.gates import Again, Delta, Passed
 from vista_guard.stream.opening import Opening
 from vista_guard.types import TurnReport
@@ -33,13 +42,13 @@ logger = logging.getLogger("vista_guard.proxy")
 _END = object()
 
 
-class Relayed(StreamingResponse):
+class RelayedAnswer(StreamingResponse):
     """Upstream's answer as it comes, unread."""
 
     def __init__(self, response: httpx2.Response, headers: Iterable[tuple[str, str]] | None = None) -> None:
         super().__init__(self._chunks(), response.status_code)
         self._response = response
-        told = returned(response) if headers is None else headers
+        told = returned_headers(response) if headers is None else headers
         self.raw_headers = [(name.encode(), value.encode()) for name, value in told]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -47,18 +56,18 @@ class Relayed(StreamingResponse):
         try:
             await super().__call__(scope, receive, send)
         finally:
-            await close(self._response)
+            await close_answer(self._response)
 
     async def _chunks(self) -> AsyncIterator[bytes]:
         async for chunk in self._response.aiter_bytes():
             yield chunk
 
 
-class Judging(Relayed):
+class GuardedStream(RelayedAnswer):
     """Upstream's stream, of which nothing is shown before the gate released it."""
 
     def __init__(self, exchange: Exchange, response: httpx2.Response, ask: Ask) -> None:
-        headers = [(name, value) for name, value in returned(response) if name != "content-type"]
+        headers = [(name, value) for name, value in returned_headers(response) if name != "content-type"]
         told = verdict.conversation_header(exchange.identity)
         super().__init__(response, [*headers, *told, ("content-type", "text/event-stream; charset=utf-8")])
         self._exchange = exchange
@@ -71,9 +80,9 @@ class Judging(Relayed):
             async with aclosing(self._events()) as shown:
                 async for event in shown:
                     yield frame(event)
-        except Ended as ended:
+        except UpstreamFailed as failed:
             metrics.upstream_error("stream")
-            yield frame(ended.event)
+            yield frame(failed.event)
         except Problem as exc:
             yield frame(self._stream.error(exc))
         except VistaGuardError as exc:
@@ -90,17 +99,19 @@ class Judging(Relayed):
             opening = Opening(parts, hold=again is not None)
             async with aclosing(opening.before_text()) as passing:
                 async for passed in passing:
-                    for event in self._written(passed):
+                    for event in self._events_for(passed):
                         yield event
             if opening.spoken:
-                async with aclosing(self._judged(opening.rest(), again if opening.hold else None)) as judged:
-                    async for event in judged:
+                async with aclosing(self._guarded_events(opening.rest(), again if opening.hold else None)) as guarded:
+                    async for event in guarded:
                         yield event
                 return
         for event in self._stream.end(None, blocked=False):
             yield event
 
-    async def _judged(self, parts: AsyncGenerator[Delta, None], again: Again | None) -> AsyncGenerator[Json, None]:
+    async def _guarded_events(
+        self, parts: AsyncGenerator[Delta, None], again: Again | None
+    ) -> AsyncGenerator[Json, None]:
         exchange, started = self._exchange, perf_counter()
         waited = self._waited
         gated = exchange.guard.gated(
@@ -113,24 +124,23 @@ class Judging(Relayed):
         async with aclosing(gated):
             async for item in gated:
                 if not isinstance(item, TurnReport):
-                    for event in self._written(item):
+                    for event in self._events_for(item):
                         yield event
                     continue
                 spent = perf_counter() - started - (self._waited - waited)
                 metrics.observe_turn(item, max(spent, 0.0), exchange.settings.gate)
-                await exchange.delivered(item, self._stream.response_id)
+                await exchange.make_known(item, self._stream.response_id)
                 field = verdict.field(item, exchange.identity)
                 for event in self._stream.end(field, blocked=item.blocked):
                     yield event
 
-    def _written(self, item: str | Passed) -> Iterator[Json]:
+    def _events_for(self, item: str | Passed) -> Iterator[Json]:
         return self._stream.text(item) if isinstance(item, str) else self._stream.passed(item.item)
 
     async def _again(self, draft: str, note: str) -> AsyncGenerator[Delta, None]:
         """Another answer of upstream's, which takes the stream's place once it speaks."""
         exchange, asked = self._exchange, perf_counter()
-        seconds = exchange.settings.request_timeout_s
-        response = await opened(self._ask, exchange.asked_again(draft, note), seconds)
+        response = await open_answer(self._ask, exchange.request_again(draft, note), exchange.settings)
         self._waited += perf_counter() - asked
         following = exchange.dialect.stream(self._stream.usage)
         async with aclosing(self._parts(response, following)) as parts:
@@ -158,7 +168,7 @@ class Judging(Relayed):
                 metrics.upstream_error("stream")
                 raise Problem(502, "upstream_broken", "upstream broke off its answer")
         finally:
-            await close(response)
+            await close_answer(response)
 
     async def _upstream_events(self, response: httpx2.Response) -> AsyncGenerator[Json | None, None]:
         settings = self._exchange.settings
@@ -173,10 +183,9 @@ class Judging(Relayed):
                     return
                 yield cast("Json | None", event)
         except TimeoutError:
-            metrics.upstream_error("timeout")
-            raise Problem(504, "upstream_timeout", "upstream fell silent in the middle of its answer") from None
+            raise timed_out(settings, "fell silent in the middle of its answer") from None
         except httpx2.HTTPError as exc:
-            raise problem(exc, inside_stream=True) from None
+            raise problem_of(exc, settings, inside_stream=True) from None
         except (ValueError, RecursionError):
             metrics.upstream_error("stream")
             raise Problem(502, "upstream_unreadable", "upstream's stream cannot be read") from None

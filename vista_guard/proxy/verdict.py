@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
+from vista_guard.integrations.openai_api import Json
 from vista_guard.proxy.access.identity import Identity
 from vista_guard.types import Action, Finding, Outcome, TurnReport
 
@@ -26,13 +26,13 @@ def conversation_header(identity: Identity) -> list[tuple[str, str]]:
     return [("x-vista-guard-conversation", identity.name)]
 
 
-def field(report: TurnReport, identity: Identity) -> dict[str, Any]:
+def field(report: TurnReport, identity: Identity) -> Json:
     """The verdict as JSON. Claims are named only when the whole turn was delivered: those of a withheld one say what it said,
     and so does the decision's reason."""
     counts = Counter(
         outcome.label.value if isinstance(outcome, Finding) else "UNCHECKED" for outcome in report.outcomes
     )
-    told = {
+    told: Json = {
         "decision": report.decision.action.value,
         "score": report.score,
         "conversation_id": identity.name,
@@ -47,8 +47,8 @@ def field(report: TurnReport, identity: Identity) -> dict[str, Any]:
     return {**told, "reason": report.decision.reason, "claims": [_claim(outcome) for outcome in report.outcomes]}
 
 
-def _claim(outcome: Outcome) -> dict[str, Any]:
-    claim = outcome.claim.model_dump(mode="json")
+def _claim(outcome: Outcome) -> Json:
+    claim: Json = outcome.claim.model_dump(mode="json")
     if not isinstance(outcome, Finding):
         return {**claim, "label": None, "confidence": None, "evidence": []}
     evidence = [

@@ -206,6 +206,28 @@ class TestEvidence:
             heard = await ask(way, server, guard, UNGROUNDED, documents=find if finds == "sync" else afind)
         assert (heard.error, heard.shown) == (None, TRUTH)
 
+    @pytest.mark.parametrize(
+        "documents",
+        [NOTES, to_document(NOTES), [NOTES], (to_document(NOTES),), {"text": NOTES}, [{"text": NOTES}]],
+        ids=repr,
+    )
+    def test_documents_are_given(self, documents: Any, knowledge: MemoryKnowledge) -> None:
+        with ScriptedChatServer(TRUTH) as server:
+            client = guarded(own(server), guard_with(museum_judge(), knowledge, "strict"), documents=documents)
+            answer = client.chat.completions.create(model="m", messages=[{"role": "user", "content": "When?"}])
+        assert answer.choices[0].message.content == TRUTH
+
+    @pytest.mark.parametrize(
+        ("documents", "told"),
+        [
+            (7, "documents is int; give a Document or a text"),
+            ([NOTES, 7], r"documents\[1\] is int; give a Document, a text"),
+        ],
+    )
+    def test_documents_that_are_none_are_refused(self, documents: Any, told: str, knowledge: MemoryKnowledge) -> None:
+        with openai.OpenAI(api_key="k") as client, pytest.raises(ConfigError, match=told):
+            guarded(client, guard_with(museum_judge(), knowledge), documents=documents)
+
 
 class TestTheConversation:
     """Who is talking, and what was said before."""

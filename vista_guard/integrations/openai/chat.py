@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any, Final
+from functools import partial
 
-from openai.types.chat import ChatCompletion, ChatCompletionChunk
+from openai.types import CompletionUsage
+from openai.types.chat import ChatCompletion, ChatCompletionChunk, ChatCompletionTokenLogprob
 from openai.types.chat.chat_completion_chunk import Choice, ChoiceDelta, ChoiceLogprobs
 
+from vista_guard.integrations.openai.answering import FILTERED, AskAgain, summed_usage
+from vista_guard.integrations.openai.client_guard import ClientGuard
+from vista_guard.integrations.openai.reports import mark
 from vista_guard.integrations.openai.requests import Asked
-from vista_guard.integrations.openai.surface import Surface, mark
-from vista_guard.integrations.openai_api import summed
+from vista_guard.integrations.openai_api import PendingLogprobs, judge_or_ask_again
 from vista_guard.stream.gates import Delta, Passed
 from vista_guard.types import TurnReport
 
-FILTERED: Final = "content_filter"
-"""The API's own word for an answer that was withheld."""
-
-
-AskAgain = Callable[[str, str], Awaitable[Any]]
-"""Sends the request with a draft and a note on it, and gives what the API answers: a result, or the items of a stream."""
+Chunks = AsyncGenerator[ChatCompletionChunk, None]
 
 
 async def judge_completion(
-    surface: Surface, asked: Asked, completion: ChatCompletion, again: AskAgain | None
+    guard: ClientGuard, asked: Asked, completion: ChatCompletion, again: AskAgain[ChatCompletion] | None
 ) -> tuple[ChatCompletion, dict[int, TurnReport]]:
     """The completion, maybe another one than was given, and a report for every choice that says something, by its index."""
     if asked.structured:
@@ -38,28 +35,21 @@ async def judge_completion(
         if choice.message.content and choice.message.content.strip()
     }
     if again is not None and spoken and len(completion.choices) == 1:
-        completion, report = await _judge_again(surface, asked, completion, again)
+        ask = partial(_ask_again, again)
+        completion, report = await judge_or_ask_again(completion, _parts, ask, partial(guard.judge_whole, asked))
         return completion, {0: report}
-    reports = await asyncio.gather(*(surface.judge(asked, text) for text in spoken.values()))
+    reports = await asyncio.gather(*(guard.judge(asked, text) for text in spoken.values()))
     return completion, dict(zip(spoken, reports, strict=True))
 
 
-async def _judge_again(
-    surface: Surface, asked: Asked, completion: ChatCompletion, ask: AskAgain
-) -> tuple[ChatCompletion, TurnReport]:
-    last = completion
-
-    async def again(draft: str, note: str) -> AsyncGenerator[Delta, None]:
-        nonlocal last
-        answer: ChatCompletion = await ask(draft, note)
-        if answer.choices:
-            answer.usage = summed_usage(answer.usage, last.usage)
-            last = answer
-            async for part in _parts(answer):
-                yield part
-
-    report = await surface.judge_whole(asked, _parts(completion), again)
-    return last, report
+async def _ask_again(
+    again: AskAgain[ChatCompletion], draft: str, note: str, before: ChatCompletion
+) -> ChatCompletion | None:
+    completion = await again(draft, note)
+    if not completion.choices:
+        return None
+    completion.usage = summed_usage(completion.usage, before.usage)
+    return completion
 
 
 async def _parts(completion: ChatCompletion) -> AsyncGenerator[Delta, None]:
@@ -69,15 +59,8 @@ async def _parts(completion: ChatCompletion) -> AsyncGenerator[Delta, None]:
     yield Passed(None, binding=bool(message.tool_calls or message.function_call))
 
 
-def summed_usage(usage: Any, before: Any) -> Any:
-    """What both answers cost, as far as it is known."""
-    if usage is None or before is None:
-        return before if usage is None else usage
-    return type(usage).construct(**summed(before.to_dict(), usage.to_dict()))
-
-
 def deliver_completion(
-    surface: Surface,
+    guard: ClientGuard,
     asked: Asked,  # noqa: ARG001  # the same door as `deliver_response`
     completion: ChatCompletion,
     reports: Mapping[int, TurnReport],
@@ -87,7 +70,7 @@ def deliver_completion(
     Raises:
         Blocked: a choice was withheld, and `on_block` is raise.
     """
-    surface.tell(reports.values())
+    guard.tell(reports.values())
     for choice in completion.choices or ():
         report = reports.get(choice.index)
         if report is None or not choice.message.content:
@@ -103,34 +86,34 @@ def deliver_completion(
 
 
 async def chat_chunks(
-    surface: Surface, asked: Asked, chunks: AsyncGenerator[ChatCompletionChunk, None], again: AskAgain | None
+    guard: ClientGuard, asked: Asked, chunks: Chunks, again: AskAgain[Chunks] | None
 ) -> AsyncGenerator[ChatCompletionChunk | TurnReport, None]:
     """The chunks that may be shown, each choice's report right before the chunk that ends the choice."""
     if asked.structured:
         async for chunk in chunks:
             yield chunk
     elif asked.choices == 1:
-        async for item in _one_choice(surface, asked, chunks, 0, again):
+        async for item in _one_choice(guard, asked, chunks, 0, again):
             yield item
     else:
-        async for item in _several_choices(surface, asked, chunks):
+        async for item in _several_choices(guard, asked, chunks):
             yield item
 
 
 async def _several_choices(
-    surface: Surface, asked: Asked, chunks: AsyncGenerator[ChatCompletionChunk, None]
+    guard: ClientGuard, asked: Asked, chunks: Chunks
 ) -> AsyncGenerator[ChatCompletionChunk | TurnReport, None]:
     """Held until upstream has ended, then one choice after the other: their chunks come mixed."""
     held = [chunk async for chunk in chunks]
 
-    async def of(index: int) -> AsyncGenerator[ChatCompletionChunk, None]:
+    async def chunks_of(index: int) -> Chunks:
         for chunk in held:
             for choice in chunk.choices or ():
                 if choice.index == index:
                     yield chunk.model_copy(update={"choices": [choice]})
 
     for index in sorted({choice.index for chunk in held for choice in chunk.choices or ()}):
-        async for item in _one_choice(surface, asked, of(index), index):
+        async for item in _one_choice(guard, asked, chunks_of(index), index):
             yield item
     for chunk in held:
         if not chunk.choices:
@@ -138,19 +121,19 @@ async def _several_choices(
 
 
 async def _one_choice(
-    surface: Surface,
+    guard: ClientGuard,
     asked: Asked,
-    chunks: AsyncGenerator[ChatCompletionChunk, None],
+    chunks: Chunks,
     index: int,
-    ask: AskAgain | None = None,
+    ask: AskAgain[Chunks] | None = None,
 ) -> AsyncGenerator[ChatCompletionChunk | TurnReport, None]:
-    answer = _Answer(index)
+    answer = _StreamedChoice(index)
 
     async def again(draft: str, note: str) -> AsyncGenerator[Delta, None]:
         nonlocal answer
         if ask is None:
             raise AssertionError("an answer is asked for again that cannot be")
-        following = _Answer(index, spent=answer.usage)
+        following = _StreamedChoice(index, spent=answer.usage)
         async with aclosing(following.parts(await ask(draft, note))) as parts:
             async for part in parts:
                 if isinstance(part, str) and part.strip():
@@ -158,34 +141,31 @@ async def _one_choice(
                 yield part
         answer = following if following.frame else answer
 
-    async for item in surface.gated(asked, answer.parts(chunks), None if ask is None else again):
+    async for item in guard.gated(asked, answer.parts(chunks), None if ask is None else again):
         if isinstance(item, TurnReport):
             answer.report = item
             yield item
         else:
             yield item.item if isinstance(item, Passed) else answer.chunk(item)
-    for chunk in answer.ended():
+    for chunk in answer.ending_chunks():
         yield chunk
 
 
 @dataclass
-class _Answer:
+class _StreamedChoice:
     """One choice on its way: its frame, what was said, and what waits for its end."""
 
     index: int
-    spent: Any = None
+    spent: CompletionUsage | None = None
     """Usage of the drafts before it."""
     frame: ChatCompletionChunk | None = None
     ending: list[ChatCompletionChunk] = field(default_factory=list)
     introduced: bool = False
-    heard: str = ""
-    told: int | None = 0
-    """How much of what was heard went out as it was; None once something was replaced."""
     report: TurnReport | None = None
-    tokens: deque[tuple[int, list[Any]]] = field(default_factory=deque)
-    usage: Any = None
+    logprobs: PendingLogprobs[ChatCompletionTokenLogprob] = field(default_factory=PendingLogprobs)
+    usage: CompletionUsage | None = None
 
-    async def parts(self, chunks: AsyncGenerator[ChatCompletionChunk, None]) -> AsyncGenerator[Delta, None]:
+    async def parts(self, chunks: Chunks) -> AsyncGenerator[Delta, None]:
         """Text apart from all else, in order. What ends the choice, and what follows, is kept in `ending`."""
         try:
             async for chunk in chunks:
@@ -206,17 +186,17 @@ class _Answer:
     def _split(self, chunk: ChatCompletionChunk, choice: Choice) -> Iterator[str | Passed]:
         text = choice.delta.content if choice.delta else None
         if text:
-            self._hear(text, choice.logprobs)
+            self.logprobs.read(text, choice.logprobs.content or () if choice.logprobs else ())
             delta = choice.delta.model_copy(update={"content": None, **self._known_role(choice.delta)})
             if delta.model_dump(exclude_none=True):
                 kept = choice.model_copy(update={"delta": delta, "logprobs": None, "finish_reason": None})
-                yield Passed(chunk.model_copy(update={"choices": [kept]}), binding=_calls(delta))
+                yield Passed(chunk.model_copy(update={"choices": [kept]}), binding=_calls_tools(delta))
             yield text
             choice = choice.model_copy(update={"delta": ChoiceDelta(), "logprobs": None})
         if choice.finish_reason:
             self.ending.append(chunk.model_copy(update={"choices": [choice]}))
         elif not text:
-            yield Passed(chunk, binding=_calls(choice.delta))
+            yield Passed(chunk, binding=_calls_tools(choice.delta))
 
     def _known_role(self, delta: ChoiceDelta) -> dict[str, None]:
         # Some servers say with every word who speaks.
@@ -228,12 +208,12 @@ class _Answer:
         if self.frame is None:
             raise AssertionError("text is released before a chunk came")
         choice = Choice(index=self.index, delta=ChoiceDelta(content=text), finish_reason=None)
-        tokens = self._tokens(text)
+        tokens = self.logprobs.show(text)
         if tokens:
             choice.logprobs = ChoiceLogprobs.construct(content=tokens, refusal=None)
         return self.frame.model_copy(update={"choices": [choice], "usage": None})
 
-    def ended(self) -> list[ChatCompletionChunk]:
+    def ending_chunks(self) -> list[ChatCompletionChunk]:
         """The chunks that end the choice; the first holds the report. Made up where a block cut upstream off."""
         ending = self.ending
         if self.report is not None and self.report.blocked:
@@ -245,22 +225,6 @@ class _Answer:
             mark(ending[0], {self.index: self.report})
         return ending
 
-    def _hear(self, text: str, logprobs: ChoiceLogprobs | None) -> None:
-        self.heard += text
-        if logprobs is not None and logprobs.content:
-            self.tokens.append((len(self.heard), list(logprobs.content)))
 
-    def _tokens(self, text: str) -> list[Any]:
-        """Log probabilities of the tokens that this text completes, as long as all went out as it came."""
-        if self.told is None or not self.heard.startswith(text, self.told):
-            self.told = None
-            return []
-        self.told += len(text)
-        tokens: list[Any] = []
-        while self.tokens and self.tokens[0][0] <= self.told:
-            tokens += self.tokens.popleft()[1]
-        return tokens
-
-
-def _calls(delta: ChoiceDelta | None) -> bool:
+def _calls_tools(delta: ChoiceDelta | None) -> bool:
     return delta is not None and bool(delta.tool_calls or delta.function_call)

@@ -26,17 +26,31 @@ this process. Send the history with each request, with `store=False`, where a wi
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from openai import AsyncOpenAI, OpenAI
 
 from vista_guard.errors import ConfigError
+from vista_guard.graph.documents import GivenDocuments, find_documents_of
 from vista_guard.guard import Guard
-from vista_guard.integrations.openai.doors import AsyncCompletions, AsyncResponses, Completions, Over, Responses
+from vista_guard.integrations.openai.client_guard import ClientGuard, Finder, OnBlock
+from vista_guard.integrations.openai.doors import AsyncCompletions, AsyncResponses, Completions, Responses
+from vista_guard.integrations.openai.guarded_part import GuardedPart
+from vista_guard.integrations.openai.reports import report_of
 from vista_guard.integrations.openai.requests import ConversationId
-from vista_guard.integrations.openai.surface import FindDocuments, OnBlock, Surface, report_of
 from vista_guard.stream.gates import Gate
 from vista_guard.types import TurnReport
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from openai.resources.beta import AsyncBeta, Beta
+    from openai.resources.chat import AsyncChat, Chat
+
+    _ChatPart = Chat | AsyncChat
+    _BetaPart = Beta | AsyncBeta
+else:  # the SDK loads its resources when they are asked for, which takes a second
+    _ChatPart = _BetaPart = object
 
 Client = TypeVar("Client", OpenAI, AsyncOpenAI)
 
@@ -49,11 +63,13 @@ def guarded(
     *,
     gate: Gate = "sentence",
     on_block: OnBlock = "raise",
-    documents: FindDocuments | None = None,
+    documents: GivenDocuments | Finder | None = None,
     on_report: Callable[[TurnReport], object] | None = None,
     conversation_id: ConversationId | None = None,
 ) -> Client:
     """The client behind the guard. `report_of(result)` reads the report of what it answered.
+
+    Where the policy withholds an answer, `Blocked` is raised; `on_block="replace"` delivers the policy's message instead.
 
     Args:
         client: an `OpenAI` or `AsyncOpenAI`, or a client made from one, such as Azure's. It stays as it is.
@@ -61,8 +77,9 @@ def guarded(
         gate: of streams: `sentence` releases each sentence that passed, `turn` the whole turn, `none` everything.
         on_block: `raise` raises `Blocked`, in a stream after what was released; `replace` answers with the policy's
             message, and `finish_reason` (of a response: `incomplete_details.reason`) is `content_filter`.
-        documents: finds the documents of an answer, beside those of the request, from the conversation that ends with it
-            (with the gate `sentence` it is asked before a word is known); may be async, else runs in a thread.
+        documents: of every answer, beside those of the request: a `Document`, a text, or a list of these; or what finds them
+            from the conversation that ends with the answer (with the gate `sentence` it is asked before a word is known),
+            async, or run in a thread.
         on_report: is told of every report, those of withheld answers too.
         conversation_id: names the conversation, or finds the name in a request's arguments. Else the request's
             `metadata["conversation_id"]` does; of a response its `conversation`; else the conversation is anonymous.
@@ -72,63 +89,75 @@ def guarded(
     until all were said.
 
     Raises:
-        ConfigError: another kind of client, an unknown option.
+        ConfigError: another kind of client, an unknown option, documents that are none.
     """
-    surface = Surface(guard, gate, on_block, documents, on_report, conversation_id)
+    find = find_documents_of(documents)
+    options = ClientGuard(guard, gate, on_block, find, on_report, conversation_id)
     if isinstance(client, OpenAI):
-        return cast(Client, _Client(client, surface))
+        return cast(Client, _Client(client, options))
     if isinstance(client, AsyncOpenAI):
-        return cast(Client, _AsyncClient(client, surface))
+        return cast(Client, _AsyncClient(client, options))
     raise ConfigError(f"the client is {type(client).__name__}; give an openai.OpenAI or openai.AsyncOpenAI")
 
 
-class _Beta(Over):
+class _Chat(GuardedPart[_ChatPart]):
     @property
-    def chat(self) -> Any:
-        return _Chat(self._inner.chat, self._surface)
+    def completions(self) -> Completions | AsyncCompletions:
+        inner: Any = self._inner.completions  # the doors call it with a request's arguments as they are
+        is_async = isinstance(inner._client, AsyncOpenAI)
+        return AsyncCompletions(inner, self._guard) if is_async else Completions(inner, self._guard)
 
 
-class _Chat(Over):
+class _Beta(GuardedPart[_BetaPart]):
     @property
-    def completions(self) -> Any:
-        inner = self._inner.completions
-        return (AsyncCompletions if isinstance(inner._client, AsyncOpenAI) else Completions)(inner, self._surface)
+    def chat(self) -> _Chat:
+        return _Chat(self._inner.chat, self._guard)
 
 
-class _Any(_Beta):
+class _AnyClient(GuardedPart[Client]):
     """What both clients share."""
 
     @property
-    def beta(self) -> Any:
-        return _Beta(self._inner.beta, self._surface)
+    def chat(self) -> _Chat:
+        return _Chat(self._inner.chat, self._guard)
 
-    def copy(self, **options: Any) -> Any:
-        return type(self)(self._inner.copy(**options), self._surface)
+    @property
+    def beta(self) -> _Beta:
+        return _Beta(self._inner.beta, self._guard)
+
+    def copy(self, **options: Any) -> Self:
+        return type(self)(self._inner.copy(**options), self._guard)
 
     with_options = copy
 
 
-class _Client(_Any):
+class _Client(_AnyClient[OpenAI]):
     @property
-    def responses(self) -> Any:
-        return Responses(self._inner.responses, self._surface)
+    def responses(self) -> Responses:
+        inner: Any = self._inner.responses
+        return Responses(inner, self._guard)
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> Self:
         self._inner.__enter__()
         return self
 
-    def __exit__(self, *exc: Any) -> None:
-        self._inner.__exit__(*exc)
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._inner.__exit__(kind, exc, trace)
 
 
-class _AsyncClient(_Any):
+class _AsyncClient(_AnyClient[AsyncOpenAI]):
     @property
-    def responses(self) -> Any:
-        return AsyncResponses(self._inner.responses, self._surface)
+    def responses(self) -> AsyncResponses:
+        inner: Any = self._inner.responses
+        return AsyncResponses(inner, self._guard)
 
-    async def __aenter__(self) -> Any:
+    async def __aenter__(self) -> Self:
         await self._inner.__aenter__()
         return self
 
-    async def __aexit__(self, *exc: Any) -> None:
-        await self._inner.__aexit__(*exc)
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._inner.__aexit__(kind, exc, trace)

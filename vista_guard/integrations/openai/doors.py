@@ -1,197 +1,232 @@
-"""The guarded methods: a request is read, sent, answered, and the answer judged before the caller has it."""
+"""The guarded methods: a request is read, sent, with_answer, and the answer judged before the caller has it."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Generic, Protocol, TypeVar, cast
 
 from openai import AsyncStream, Stream, omit
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
+from openai.types.responses import Response, ResponseStreamEvent
 
 from vista_guard._aio import loop
-from vista_guard.integrations.openai import chat, response_stream, responses
-from vista_guard.integrations.openai.requests import Api, Asked, given, read, settled, without_documents
-from vista_guard.integrations.openai.streams import (
-    AsyncManager,
-    GuardedAsyncChatStream,
-    GuardedAsyncResponseStream,
-    GuardedAsyncStream,
-    GuardedChatStream,
-    GuardedResponseStream,
-    GuardedStream,
-    Manager,
-    read_async,
-)
-from vista_guard.integrations.openai.surface import Surface
+from vista_guard.integrations.openai import chat, helpers
+from vista_guard.integrations.openai.answering import AskAgain
+from vista_guard.integrations.openai.client_guard import ClientGuard
+from vista_guard.integrations.openai.guarded_part import GuardedPart
+from vista_guard.integrations.openai.helpers import AsyncHelper, AsyncManager, Manager, SyncHelper
+from vista_guard.integrations.openai.requests import Asked, argument, read_request, with_lists, without_documents
+from vista_guard.integrations.openai.responses import stream, whole
+from vista_guard.integrations.openai.streams import GuardedAsyncStream, GuardedSyncStream, Guarding, read_async
 from vista_guard.integrations.openai.threads import read_in_thread
-from vista_guard.integrations.openai_api import asked_again, repeatable
+from vista_guard.integrations.openai_api import Api, Json, repeatable, request_again
 from vista_guard.types import TurnReport
 
+Answer = TypeVar("Answer")
+Answer_co = TypeVar("Answer_co", covariant=True)
+Event = TypeVar("Event")
+Result = TypeVar("Result")
 
-class Over:
-    """Stands before a part of the client: what is not guarded is that part's own."""
-
-    def __init__(self, inner: Any, surface: Surface) -> None:
-        self._inner, self._surface = inner, surface
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
-
-    def __repr__(self) -> str:
-        return f"guarded({self._inner!r})"
-
-    @property  # type: ignore[misc]  # other libraries ask whether they were given a part of the SDK
-    def __class__(self) -> Any:
-        return type(self._inner)
+Judge = Callable[[ClientGuard, Asked, Answer, AskAgain[Answer] | None], Awaitable[tuple[Answer, dict[int, TurnReport]]]]
+Shown = Callable[
+    [ClientGuard, Asked, AsyncGenerator[Event, None], AskAgain[AsyncGenerator[Event, None]] | None],
+    AsyncGenerator[Event | TurnReport, None],
+]
 
 
 @dataclass(frozen=True)
-class _Call:
+class JudgedApi(Generic[Answer, Event]):
+    """One of the two APIs: how its whole answers are judged and delivered, and what of its streams is shown."""
+
+    name: Api
+    judge: Judge[Answer]
+    deliver: Callable[[ClientGuard, Asked, Answer, Mapping[int, TurnReport]], None]
+    shown: Shown[Event]
+    helper_options: Mapping[str, object]
+    """Arguments of a request that the SDK's helper needs, too, with what stands for one that was not given."""
+
+
+CHAT = JudgedApi[ChatCompletion, ChatCompletionChunk](
+    "chat",
+    chat.judge_completion,
+    chat.deliver_completion,
+    chat.chat_chunks,
+    {"response_format": omit},
+)
+RESPONSES = JudgedApi[Response, ResponseStreamEvent](
+    "responses",
+    whole.judge_response,
+    whole.deliver_response,
+    stream.response_events,
+    {"text_format": omit, "starting_after": None},
+)
+
+
+class Resource(Protocol[Answer_co, Event]):
+    """A resource of the SDK as it is called here: keyword arguments in, an answer or its stream out."""
+
+    def create(self, **request: object) -> Answer_co | Stream[Event]: ...
+
+    def parse(self, **request: object) -> Answer_co | Stream[Event]: ...
+
+    def stream(self, **request: object) -> helpers.Enters[SyncHelper[Event]]: ...
+
+
+class AsyncResource(Protocol[Answer_co, Event]):
+    """As `Resource`, for the async client."""
+
+    async def create(self, **request: object) -> Answer_co | AsyncStream[Event]: ...
+
+    async def parse(self, **request: object) -> Answer_co | AsyncStream[Event]: ...
+
+    def stream(self, **request: object) -> helpers.AsyncEnters[AsyncHelper[Event]]: ...
+
+
+@dataclass(frozen=True)
+class _Call(Generic[Answer, Event]):
     """One request: as it is sent, and as the guard reads it."""
 
-    api: Api
-    surface: Surface
-    sent: Mapping[str, Any]
+    api: JudgedApi[Answer, Event]
+    guard: ClientGuard
+    sent: Json
     asked: Asked
-    ask: Callable[[dict[str, Any]], Awaitable[Any]]
-    """Sends a request the same way once more: gives a result, or the items of a stream."""
 
-    async def judge(self, result: Any) -> tuple[Any, dict[int, TurnReport]]:
-        """The result, maybe of another answer, and its reports."""
-        judge: Any = chat.judge_completion if self.api == "chat" else responses.judge_response
-        judged: tuple[Any, dict[int, TurnReport]] = await judge(self.surface, self.asked, result, self._again())
-        return judged
+    async def judge(
+        self, answer: Answer, ask: Callable[[Json], Awaitable[Answer]]
+    ) -> tuple[Answer, dict[int, TurnReport]]:
+        """The answer, maybe another one, and its reports; `ask` sends a request the same way once more."""
+        return await self.api.judge(self.guard, self.asked, answer, self._ask_again(ask))
 
-    def deliver(self, result: Any, reports: Mapping[int, TurnReport]) -> Any:
-        deliver: Any = chat.deliver_completion if self.api == "chat" else responses.deliver_response
-        deliver(self.surface, self.asked, result, reports)
-        return result
+    def deliver(self, answer: Answer, reports: Mapping[int, TurnReport]) -> Answer:
+        """The answer, with what is delivered in it."""
+        self.api.deliver(self.guard, self.asked, answer, reports)
+        return answer
 
-    def guarding(self, items: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
-        over = chat.chat_chunks if self.api == "chat" else response_stream.response_events
-        return over(self.surface, self.asked, items, self._again())
+    def guarding(self, ask: Callable[[Json], Awaitable[AsyncGenerator[Event, None]]]) -> Guarding[Event]:
+        """What guards the answer's stream."""
+        return lambda events: self.api.shown(self.guard, self.asked, events, self._ask_again(ask))
 
-    def _again(self) -> chat.AskAgain | None:
-        plain = {name: given(self.sent, name) for name in self.sent}
-        if not self.surface.regenerates(self.asked) or not repeatable(self.api, plain):
+    def helper_options(self) -> Json:
+        """What the SDK's helper is made with."""
+        options = {name: self.sent.get(name, default) for name, default in self.api.helper_options.items()}
+        return {**options, "input_tools": self.sent.get("tools", omit)}
+
+    def _ask_again(self, ask: Callable[[Json], Awaitable[Result]]) -> AskAgain[Result] | None:
+        plain = {name: argument(self.sent, name) for name in self.sent}
+        if not self.guard.regenerates(self.asked) or not repeatable(self.api.name, plain):
             return None
-
-        async def again(draft: str, note: str) -> Any:
-            return await self.ask(asked_again(self.api, self.sent, draft, note))
-
-        return again
-
-    def helper(self, kinds: tuple[Any, Any], stream: Any) -> Any:
-        """The helper's stream over a guarded one."""
-        tools = self.sent.get("tools", omit)
-        if self.api == "chat":
-            wanted = self.sent.get("response_format", omit)
-            return kinds[0](raw_stream=stream, response_format=wanted, input_tools=tools)
-        wanted, after = self.sent.get("text_format", omit), self.sent.get("starting_after")
-        return kinds[1](raw_stream=stream, text_format=wanted, input_tools=tools, starting_after=after)
+        return lambda draft, note: ask(request_again(self.api.name, self.sent, draft, note))
 
 
-class _Door(Over):
+class _Door(GuardedPart[Resource[Answer, Event]]):
     """The guarded methods of a resource, for the sync client."""
 
-    api: ClassVar[Api]
+    _api: JudgedApi[Answer, Event]
+    _helper: Callable[..., SyncHelper[Event]]
 
-    def create(self, **request: Any) -> Any:
-        return self._ask(self._inner.create, request)
+    def create(self, **request: object) -> Answer | Stream[Event]:
+        return self._send(self._inner.create, request)
 
-    def parse(self, **request: Any) -> Any:
-        return self._ask(self._inner.parse, request)
+    def parse(self, **request: object) -> Answer | Stream[Event]:
+        return self._send(self._inner.parse, request)
 
-    def stream(self, **request: Any) -> Any:
-        sent, asked = _prepared(self.api, self._surface, request)
+    def stream(self, **request: object) -> Manager[Event]:
+        call = _prepare(self._api, self._guard, request)
 
-        async def again(sent: dict[str, Any]) -> AsyncGenerator[Any, None]:
-            return read_in_thread(await _opened(lambda: self._inner.stream(**sent).__enter__()._raw_stream))
+        async def again(sent: Json) -> AsyncGenerator[Event, None]:
+            return read_in_thread(await _in_thread(lambda: self._inner.stream(**sent).__enter__()._raw_stream))
 
-        call = _Call(self.api, self._surface, sent, asked, again)
+        def guarded(raw: Stream[Event]) -> SyncHelper[Event]:
+            over = GuardedSyncStream(raw, self._guard, call.guarding(again))
+            return self._helper(raw_stream=over, **call.helper_options())
 
-        def over(raw: Stream[Any]) -> Any:
-            return call.helper(
-                (GuardedChatStream, GuardedResponseStream), GuardedStream(raw, self._surface, call.guarding)
-            )
+        return Manager(self._inner.stream(**call.sent), guarded)
 
-        return Manager(self._inner.stream(**sent), over)
+    def _send(self, method: Callable[..., Answer | Stream[Event]], request: Json) -> Answer | Stream[Event]:
+        call = _prepare(self._api, self._guard, request)
 
-    def _ask(self, method: Any, request: dict[str, Any]) -> Any:
-        sent, asked = _prepared(self.api, self._surface, request)
+        async def next_stream(sent: Json) -> AsyncGenerator[Event, None]:
+            return read_in_thread(cast("Stream[Event]", await _in_thread(lambda: method(**sent))))
 
-        async def again(sent: dict[str, Any]) -> Any:
-            result = await _opened(lambda: method(**sent))
-            return read_in_thread(result) if isinstance(result, Stream) else result
+        async def next_answer(sent: Json) -> Answer:
+            return cast(Answer, await _in_thread(lambda: method(**sent)))
 
-        call = _Call(self.api, self._surface, sent, asked, again)
-        result = method(**sent)
+        result = method(**call.sent)
         if isinstance(result, Stream):
-            return GuardedStream(result, self._surface, call.guarding)
-        return call.deliver(*loop.run(call.judge(result)))
+            return GuardedSyncStream(result, self._guard, call.guarding(next_stream))
+        return call.deliver(*loop.run(call.judge(result, next_answer)))
 
 
-class _AsyncDoor(Over):
+class _AsyncDoor(GuardedPart[AsyncResource[Answer, Event]]):
     """The guarded methods of a resource, for the async client."""
 
-    api: ClassVar[Api]
+    _api: JudgedApi[Answer, Event]
+    _helper: Callable[..., AsyncHelper[Event]]
 
-    async def create(self, **request: Any) -> Any:
-        return await self._ask(self._inner.create, request)
+    async def create(self, **request: object) -> Answer | AsyncStream[Event]:
+        return await self._send(self._inner.create, request)
 
-    async def parse(self, **request: Any) -> Any:
-        return await self._ask(self._inner.parse, request)
+    async def parse(self, **request: object) -> Answer | AsyncStream[Event]:
+        return await self._send(self._inner.parse, request)
 
-    def stream(self, **request: Any) -> Any:
-        sent, asked = _prepared(self.api, self._surface, request)
+    def stream(self, **request: object) -> AsyncManager[Event]:
+        call = _prepare(self._api, self._guard, request)
 
-        async def again(sent: dict[str, Any]) -> AsyncGenerator[Any, None]:
+        async def again(sent: Json) -> AsyncGenerator[Event, None]:
             return read_async((await self._inner.stream(**sent).__aenter__())._raw_stream)
 
-        async def over(raw: AsyncStream[Any]) -> Any:
-            call = _Call(self.api, self._surface, sent, asked, again)
-            stream = GuardedAsyncStream(raw, self._surface, call.guarding)
-            return call.helper((GuardedAsyncChatStream, GuardedAsyncResponseStream), stream)
+        def guarded(raw: AsyncStream[Event]) -> AsyncHelper[Event]:
+            over = GuardedAsyncStream(raw, self._guard, call.guarding(again))
+            return self._helper(raw_stream=over, **call.helper_options())
 
-        return AsyncManager(self._inner.stream(**sent), over)
+        return AsyncManager(self._inner.stream(**call.sent), guarded)
 
-    async def _ask(self, method: Any, request: dict[str, Any]) -> Any:
-        sent, asked = _prepared(self.api, self._surface, request)
+    async def _send(
+        self, method: Callable[..., Awaitable[Answer | AsyncStream[Event]]], request: Json
+    ) -> Answer | AsyncStream[Event]:
+        call = _prepare(self._api, self._guard, request)
 
-        async def again(sent: dict[str, Any]) -> Any:
-            result = await method(**sent)
-            return read_async(result) if isinstance(result, AsyncStream) else result
+        async def next_stream(sent: Json) -> AsyncGenerator[Event, None]:
+            return read_async(cast("AsyncStream[Event]", await method(**sent)))
 
-        call = _Call(self.api, self._surface, sent, asked, again)
-        result = await method(**sent)
+        async def next_answer(sent: Json) -> Answer:
+            return cast(Answer, await method(**sent))
+
+        result = await method(**call.sent)
         if isinstance(result, AsyncStream):
-            return GuardedAsyncStream(result, self._surface, call.guarding)
-        return call.deliver(*await call.judge(result))
+            return GuardedAsyncStream(result, self._guard, call.guarding(next_stream))
+        return call.deliver(*await call.judge(result, next_answer))
 
 
-class Completions(_Door):
-    api = "chat"
+class Completions(_Door[ChatCompletion, ChatCompletionChunk]):
+    _api = CHAT
+    _helper = helpers.GuardedChatStream[object]
 
 
-class AsyncCompletions(_AsyncDoor):
-    api = "chat"
+class AsyncCompletions(_AsyncDoor[ChatCompletion, ChatCompletionChunk]):
+    _api = CHAT
+    _helper = helpers.GuardedAsyncChatStream[object]
 
 
-class Responses(_Door):
-    api = "responses"
+class Responses(_Door[Response, ResponseStreamEvent]):
+    _api = RESPONSES
+    _helper = helpers.GuardedResponseStream[object]
 
 
-class AsyncResponses(_AsyncDoor):
-    api = "responses"
+class AsyncResponses(_AsyncDoor[Response, ResponseStreamEvent]):
+    _api = RESPONSES
+    _helper = helpers.GuardedAsyncResponseStream[object]
 
 
-def _prepared(api: Api, surface: Surface, request: dict[str, Any]) -> tuple[dict[str, Any], Asked]:
-    request = settled(api, request)
-    return without_documents(api, request), read(api, request, surface.conversation_id, surface.chains)
+def _prepare(api: JudgedApi[Answer, Event], guard: ClientGuard, request: Json) -> _Call[Answer, Event]:
+    request = with_lists(api.name, request)
+    asked = read_request(api.name, request, guard.conversation_id, guard.chains)
+    return _Call(api, guard, without_documents(api.name, request), asked)
 
 
-async def _opened(send: Callable[[], Any]) -> Any:
+async def _in_thread(send: Callable[[], Result]) -> Result:
     """What a sync client answers, asked in a thread. A stream that nobody waits for any more is closed."""
     sending = asyncio.ensure_future(asyncio.to_thread(send))
     try:
@@ -201,6 +236,6 @@ async def _opened(send: Callable[[], Any]) -> Any:
         raise
 
 
-def _drop(sending: asyncio.Future[Any]) -> None:
+def _drop(sending: asyncio.Future[Result]) -> None:
     if not sending.cancelled() and sending.exception() is None and isinstance(result := sending.result(), Stream):
         result.close()

@@ -6,24 +6,19 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any
+from typing import Any, cast
 
 from openai import NotGiven, Omit
+from pydantic import BaseModel
 
-from vista_guard.integrations.openai_api import Api
-from vista_guard.reading.chat_json import to_conversation
-from vista_guard.stream.source import joined
-from vista_guard.types import Conversation, Document, Role, Turn
-
-__all__ = ["Api", "Asked", "Chains", "ConversationId", "given", "ground", "joined", "output_documents", "read", "said"]
+from vista_guard.integrations.openai_api import Api, Json, ground
+from vista_guard.types import Conversation, Document
 
 ConversationId = str | Callable[[Mapping[str, Any]], str | None]
 """The conversation's id, or a function that finds it in a request's keyword arguments."""
 
 _STRUCTURED = ("json_schema", "json_object")
 _KEPT_CHAINS = 1024
-_COMING = {"role": "assistant", "content": "…"}
-"""Stands for the answer that is not there yet, so that `wire` says what it may lean on."""
 
 
 @dataclass(frozen=True)
@@ -68,20 +63,20 @@ class Chains:
                 self._said.popitem(last=False)
 
 
-def given(request: Mapping[str, Any], name: str) -> Any:
+def argument(request: Mapping[str, object], name: str) -> object:
     """A keyword argument, or None when it was left out in one of the SDK's ways."""
     value = request.get(name)
     return None if isinstance(value, Omit | NotGiven) else value
 
 
-def settled(api: Api, request: Mapping[str, Any]) -> dict[str, Any]:
+def with_lists(api: Api, request: Mapping[str, object]) -> Json:
     """The keyword arguments, with messages and tools that can be read more than once."""
     names = ("messages" if api == "chat" else "input", "tools")
-    once = {name: given(request, name) for name in names}
-    return {**request, **{name: list(value) for name, value in once.items() if _is_listing(value)}}
+    once = {name: argument(request, name) for name in names}
+    return {**request, **{name: _items(value) for name, value in once.items() if _is_listing(value)}}
 
 
-def without_documents(api: Api, request: Mapping[str, Any]) -> dict[str, Any]:
+def without_documents(api: Api, request: Mapping[str, object]) -> Json:
     """The request as it is sent: `documents` on messages are for the guard, and no API takes them there."""
     name = "messages" if api == "chat" else "input"
     listed = request.get(name)
@@ -90,77 +85,79 @@ def without_documents(api: Api, request: Mapping[str, Any]) -> dict[str, Any]:
     return {**request, name: [_without(item) for item in listed]}
 
 
-def read(api: Api, request: Mapping[str, Any], conversation_id: ConversationId | None, chains: Chains) -> Asked:
+def read_request(
+    api: Api, request: Mapping[str, object], conversation_id: ConversationId | None, chains: Chains
+) -> Asked:
     """What the guard needs of a request.
 
     Raises:
         InputError: a message or document that is none.
     """
     chain = _chain(request)
-    earlier = chains.get(given(request, "previous_response_id")) or chains.get(chain)
+    earlier = chains.get(_text(argument(request, "previous_response_id"))) or chains.get(chain)
     messages = _chat_messages(request) if api == "chat" else _input_messages(request)
     identity = _identity(request, conversation_id) or chain or (earlier.id if earlier else None)
-    conversation, documents = ground(messages, identity, (given(request, "extra_body") or {}).get("documents") or ())
+    conversation, documents = ground(messages, identity, _body_documents(request))
     if earlier is not None:
         conversation = conversation.model_copy(update={"turns": (*earlier.turns, *conversation.turns)})
-    return Asked(conversation, documents, _is_structured(request), int(given(request, "n") or 1), chain)
+    return Asked(conversation, documents, _is_structured(request), _choices(request), chain)
 
 
-def ground(
-    messages: Sequence[Mapping[str, Any]], identity: str | None, documents: Iterable[object] = ()
-) -> tuple[Conversation, tuple[Document, ...]]:
-    """What was said, and the documents of the answer that comes next."""
-    *said, coming = to_conversation([*messages, _COMING], documents=documents).turns
-    return Conversation(turns=tuple(said), id=identity), coming.documents
-
-
-def output_documents(output: Sequence[Any]) -> tuple[Document, ...]:
+def output_documents(output: Sequence[object]) -> tuple[Document, ...]:
     """What tools that ran at OpenAI found, where the response says so: file search results, answers of MCP servers."""
-    brought = [message for item in output for message in _item_messages(_plain(item)) if message["role"] == "tool"]
-    return ground(brought, None)[1]
+    messages = [message for item in output for message in _item_messages(_plain(item))]
+    return ground([message for message in messages if _is_tools(message)], None)[1]
 
 
-def said(conversation: Conversation, texts: Iterable[str], documents: Sequence[Document]) -> Conversation:
-    """The conversation with what was delivered, and what that leaned on."""
-    turns = tuple(Turn(role=Role.ASSISTANT, text=text, documents=tuple(documents)) for text in texts)
-    return conversation.model_copy(update={"turns": (*conversation.turns, *turns)})
-
-
-def _identity(request: Mapping[str, Any], conversation_id: ConversationId | None) -> str | None:
+def _identity(request: Mapping[str, object], conversation_id: ConversationId | None) -> str | None:
     named = conversation_id(request) if callable(conversation_id) else conversation_id
-    if named:
-        return named
-    return (given(request, "metadata") or {}).get("conversation_id") or None
+    metadata = argument(request, "metadata")
+    return named or _text(metadata.get("conversation_id") if isinstance(metadata, Mapping) else None)
 
 
-def _chain(request: Mapping[str, Any]) -> str | None:
-    kept = given(request, "conversation")
-    return (kept.get("id") if isinstance(kept, Mapping) else kept) or None
+def _chain(request: Mapping[str, object]) -> str | None:
+    kept = argument(request, "conversation")
+    return _text(kept.get("id") if isinstance(kept, Mapping) else kept)
 
 
-def _is_structured(request: Mapping[str, Any]) -> bool:
-    text = given(request, "text")
+def _text(value: object) -> str | None:
+    return str(value) if value else None
+
+
+def _choices(request: Mapping[str, object]) -> int:
+    wanted = argument(request, "n")
+    return int(wanted) if isinstance(wanted, int | float | str) and wanted else 1
+
+
+def _body_documents(request: Mapping[str, object]) -> Iterable[object]:
+    body = argument(request, "extra_body")
+    given = body.get("documents") if isinstance(body, Mapping) else None
+    return cast("Iterable[object]", given or ())  # what is no list is refused where it is read
+
+
+def _is_structured(request: Mapping[str, object]) -> bool:
+    text = argument(request, "text")
     wanted = (
-        given(request, "response_format")
-        or given(request, "text_format")
+        argument(request, "response_format")
+        or argument(request, "text_format")
         or (text.get("format") if isinstance(text, Mapping) else None)
     )
     return wanted is not None and (not isinstance(wanted, Mapping) or wanted.get("type") in _STRUCTURED)
 
 
-def _chat_messages(request: Mapping[str, Any]) -> list[Any]:
-    return [_plain(message) for message in given(request, "messages") or ()]
+def _chat_messages(request: Mapping[str, object]) -> list[object]:
+    return [_plain(message) for message in _items(argument(request, "messages"))]
 
 
-def _input_messages(request: Mapping[str, Any]) -> list[Any]:
-    asked, instructions = given(request, "input"), given(request, "instructions")
-    system: list[Any] = [{"role": "system", "content": instructions}] if isinstance(instructions, str) else []
+def _input_messages(request: Mapping[str, object]) -> list[object]:
+    asked, instructions = argument(request, "input"), argument(request, "instructions")
+    system: list[object] = [{"role": "system", "content": instructions}] if isinstance(instructions, str) else []
     if isinstance(asked, str):
         return [*system, {"role": "user", "content": asked}]
-    return [*system, *(message for item in asked or () for message in _item_messages(_plain(item)))]
+    return [*system, *(message for item in _items(asked) for message in _item_messages(_plain(item)))]
 
 
-def _item_messages(item: Any) -> list[Any]:
+def _item_messages(item: object) -> list[object]:
     """An item of the responses API as chat messages: none for what says nothing."""
     if not isinstance(item, Mapping) or "role" in item:
         return [item]
@@ -170,7 +167,7 @@ def _item_messages(item: Any) -> list[Any]:
     if kind == "mcp_call" and item.get("output"):
         return [{"role": "tool", "tool_call_id": call, "name": item.get("name"), "content": item["output"]}]
     if kind == "file_search_call" and item.get("results"):
-        found = [_found(_plain(result)) for result in item["results"]]
+        found = [_found_document(_plain(result)) for result in _items(item["results"])]
         return [{"role": "tool", "tool_call_id": call, "content": "", "documents": [one for one in found if one]}]
     if kind.endswith("_call"):
         function = {"id": call, "function": {"name": item.get("name")}}
@@ -178,23 +175,31 @@ def _item_messages(item: Any) -> list[Any]:
     return []
 
 
-def _found(result: Mapping[str, Any]) -> dict[str, Any] | None:
-    text = result.get("text")
-    if not isinstance(text, str) or not text.strip():
+def _found_document(result: object) -> Json | None:
+    text = result.get("text") if isinstance(result, Mapping) else None
+    if not isinstance(result, Mapping) or not isinstance(text, str) or not text.strip():
         return None
     return {"id": result.get("file_id"), "title": result.get("filename"), "text": text}
 
 
-def _plain(item: Any) -> Any:
+def _is_tools(message: object) -> bool:
+    return isinstance(message, Mapping) and message["role"] == "tool"
+
+
+def _plain(item: object) -> object:
     """The SDK's objects are as good as mappings in a request: an earlier answer is passed back as it came."""
-    return item.model_dump() if hasattr(item, "model_dump") else item
+    return item.model_dump() if isinstance(item, BaseModel) else item
 
 
-def _is_listing(value: Any) -> bool:
+def _items(value: object) -> list[object]:
+    return list(value) if isinstance(value, Iterable) else []
+
+
+def _is_listing(value: object) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, str | Mapping)
 
 
-def _without(item: Any) -> Any:
+def _without(item: object) -> object:
     if not isinstance(item, Mapping) or "documents" not in item:
         return item
     return {key: value for key, value in item.items() if key != "documents"}

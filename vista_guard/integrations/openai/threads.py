@@ -6,12 +6,18 @@ import contextlib
 import socket
 from collections.abc import AsyncGenerator
 from contextvars import copy_context
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
 from vista_guard._aio.pumps import in_thread
 
+if TYPE_CHECKING:
+    import httpx2
+    from openai import Stream
 
-def read_in_thread(raw: Any) -> AsyncGenerator[Any, None]:
+Event = TypeVar("Event")
+
+
+def read_in_thread(raw: Stream[Event]) -> AsyncGenerator[Event, None]:
     """The items of one of the SDK's sync streams, each read when it is asked for.
 
     The thread also closes the stream, so that nobody takes a connection from under its hands. A read that is under way is
@@ -22,7 +28,7 @@ def read_in_thread(raw: Any) -> AsyncGenerator[Any, None]:
     )
 
 
-def _end_connection(response: Any) -> None:
+def _end_connection(response: httpx2.Response) -> None:
     stream = response.extensions.get("network_stream")
     connection = None if stream is None else stream.get_extra_info("socket")
     if connection is not None and not response.is_closed and response.http_version.startswith("HTTP/1"):

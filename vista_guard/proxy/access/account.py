@@ -8,9 +8,8 @@ server, callers send their own beside ours, and all of upstream is theirs.
 from __future__ import annotations
 
 import json
-from typing import Any
 
-from vista_guard.proxy.http.paths import judged, read_path
+from vista_guard.proxy.http.paths import judged_api, read_path
 from vista_guard.proxy.http.upstream import Problem
 from vista_guard.proxy.settings import ProxySettings
 
@@ -25,7 +24,7 @@ KEPT_IDS = frozenset({"file_id", "file_ids", "vector_store_ids", "container", "c
 _WHY = "the tenants of this guard share one account at upstream, which keeps nothing apart for them"
 
 
-def shared(settings: ProxySettings) -> bool:
+def share_account(settings: ProxySettings) -> bool:
     """Whether several tenants call upstream with one key."""
     return settings.upstream_key is not None and len(settings.keys) > 1
 
@@ -42,7 +41,7 @@ def refusal(method: str, raw_path: str, body: bytes) -> str | None:
         path = read_path(raw_path)
     except Problem:
         return None  # no route will take it
-    if method == "POST" and judged(path) is not None:
+    if method == "POST" and judged_api(path) is not None:
         found = _kept(body)
         return (
             None
@@ -68,7 +67,7 @@ def _kept(body: bytes) -> str | None:
     return named or _reference(content)
 
 
-def _reference(content: Any) -> str | None:
+def _reference(content: object) -> str | None:
     """The first id of something that upstream keeps, wherever it stands."""
     waiting = [content]
     while waiting:

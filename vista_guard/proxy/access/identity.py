@@ -11,7 +11,6 @@ import logging
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any
 
 from vista_guard.errors import InputError, StoreError
 from vista_guard.guard import Guard
@@ -46,7 +45,7 @@ class Identity:
         return None if self.name is None else scoped(self.tenant, self.name)
 
 
-def given_name(headers: Mapping[str, str], body: Mapping[str, Any], header: str) -> str | None:
+def given_name(headers: Mapping[str, str], body: Mapping[str, object], header: str) -> str | None:
     """The name that the request gives its conversation.
 
     Raises:
@@ -84,7 +83,9 @@ class Conversations:
             self._guards[tenant] = self._own_guard(tenant)
         return self._guards[tenant]
 
-    async def identify(self, tenant: str, headers: Mapping[str, str], body: Mapping[str, Any], header: str) -> Identity:
+    async def identify(
+        self, tenant: str, headers: Mapping[str, str], body: Mapping[str, object], header: str
+    ) -> Identity:
         """The conversation of a request.
 
         Raises:
@@ -95,7 +96,7 @@ class Conversations:
             return Identity(tenant, name)
         return Identity(tenant, await self._root(tenant, _name(previous, "previous_response_id")), chained=True)
 
-    async def delivered(
+    async def make_known(
         self, identity: Identity, next_time: Conversation, report: TurnReport, *, response_id: str | None = None
     ) -> None:
         """Makes the turn known to requests that build on it.

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from vista_guard.errors import ConfigError
@@ -80,7 +80,7 @@ class Gatekeeper:
         self._app = app
         self._settings = settings
         self._keyring = Keyring(settings.keys)
-        self._shared_account = account.shared(settings)
+        self._shared_account = account.share_account(settings)
         self._open: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -226,7 +226,7 @@ def _leaving(send: Send, leave: Callable[[], None]) -> Send:
     return last
 
 
-async def _chunks(receive: Receive) -> Any:
+async def _chunks(receive: Receive) -> AsyncIterator[bytes]:
     more = True
     while more:
         message = await receive()

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-from vista_guard.integrations.openai_api import Api, Json, summed
-from vista_guard.proxy.dialects.evidence import is_text, read_chat, text_of
-from vista_guard.proxy.dialects.logprobs import Kept
-from vista_guard.proxy.dialects.protocol import FIELD, Ended, EventStream
+from vista_guard.integrations.openai_api import Api, Json, PendingLogprobs, summed
+from vista_guard.proxy.dialects.evidence import as_list, is_text, read_chat, text_of
+from vista_guard.proxy.dialects.protocol import FIELD, EventStream, UpstreamFailed
 from vista_guard.proxy.http.sse import DONE
 from vista_guard.proxy.http.upstream import Problem
 from vista_guard.stream.gates import Delta, Passed
@@ -23,10 +21,7 @@ class Chat:
 
     def texts(self, answer: Json) -> list[str]:
         """One text a choice; empty for a choice that only calls tools, or refuses."""
-        choices = answer.get("choices")
-        if not isinstance(choices, list) or not all(isinstance(choice, dict) for choice in choices):
-            raise ValueError("the answer has no list of choices")
-        return [text_of(_message(choice).get("content")) for choice in choices]
+        return [text_of(_message(choice).get("content")) for choice in _choices(answer)]
 
     def documents(self, answer: Json) -> tuple[Document, ...]:  # noqa: ARG002 - the dialects' signature
         """None: chat completions have no tools of their own."""
@@ -34,7 +29,7 @@ class Chat:
 
     def acts(self, answer: Json) -> bool:
         """Whether it calls tools."""
-        return any(_calls(_message(choice)) for choice in answer["choices"])
+        return any(_calls(_message(choice)) for choice in _choices(answer))
 
     def response_id(self, answer: Json) -> str | None:  # noqa: ARG002 - the dialects' signature
         """None: requests bring their history."""
@@ -42,7 +37,7 @@ class Chat:
 
     def deliver(self, answer: Json, choice: int, text: str, *, blocked: bool) -> None:
         """A withheld message loses all that could repeat it; a mended one its log probabilities."""
-        told = answer["choices"][choice]
+        told = _choices(answer)[choice]
         message, parts = _message(told), isinstance(_message(told).get("content"), list)
         content = [{"type": "text", "text": text}] if parts else text
         if blocked:
@@ -67,7 +62,7 @@ class ChatStream:
         self._finish: Json | None = None
         self._tail: list[Json] = []
         self._opened = False
-        self._logprobs = Kept()
+        self._logprobs = PendingLogprobs[object]()
 
     finished = property(lambda self: self._finish is not None)
     response_id: str | None = None
@@ -75,13 +70,13 @@ class ChatStream:
     def read(self, event: Json) -> Iterator[Delta]:
         """Only choice 0 is read: others were not asked for."""
         if event.get("error"):
-            raise Ended(event)
-        if isinstance(event.get("usage"), dict):
-            self.usage = summed(self._spent, event["usage"])
+            raise UpstreamFailed(event)
+        if isinstance(usage := event.get("usage"), dict):
+            self.usage = summed(self._spent, usage)
             event = {**event, "usage": self.usage}
         self._envelope = {key: value for key, value in event.items() if key not in ("choices", "usage", "obfuscation")}
         choices = event.get("choices")
-        choice = next((item for item in choices or () if isinstance(item, dict) and not item.get("index")), None)
+        choice = next((item for item in as_list(choices) if isinstance(item, dict) and not item.get("index")), None)
         if choice is None:
             # Usage comes last; what comes without a choice before the end, such as a filter's verdict on the prompt, may pass.
             if self._finish is not None or event.get("usage"):
@@ -92,9 +87,10 @@ class ChatStream:
         yield from self._read_choice(event, choice)
 
     def _read_choice(self, event: Json, choice: Json) -> Iterator[Delta]:
-        delta = dict(choice["delta"]) if isinstance(choice.get("delta"), dict) else {}
+        given = choice.get("delta")
+        delta: Json = dict(given) if isinstance(given, dict) else {}
         content, logprobs = delta.get("content"), choice.get("logprobs")
-        text = content if isinstance(content, str) else "".join(part["text"] for part in _texts(content))
+        text = content if isinstance(content, str) else "".join(str(part["text"]) for part in _texts(content))
         if isinstance(content, list):
             delta["content"] = [part for part in content if not is_text(part)]
         elif text:
@@ -106,7 +102,7 @@ class ChatStream:
             shown = {**rest, "delta": delta, "logprobs": None if text else logprobs, "finish_reason": None}
             yield Passed({**event, "choices": [shown]}, binding=_calls(delta))
         if text:
-            self._logprobs.read(text, logprobs.get("content") if isinstance(logprobs, dict) else None)
+            self._logprobs.read(text, as_list(logprobs.get("content") if isinstance(logprobs, dict) else None))
             yield text
         if finish is not None:
             self._finish = {**event, "choices": [{**rest, "delta": {}, "logprobs": None, "finish_reason": finish}]}
@@ -122,7 +118,7 @@ class ChatStream:
         logprobs = {"content": given, "refusal": None} if given else None
         yield self._chunk({"index": 0, "delta": {"content": text}, "logprobs": logprobs, "finish_reason": None})
 
-    def passed(self, item: Any) -> Iterator[Json]:
+    def passed(self, item: Json) -> Iterator[Json]:
         """The chunk as it came."""
         yield item
 
@@ -146,6 +142,13 @@ class ChatStream:
         return {**self._envelope, "choices": [choice]}
 
 
+def _choices(answer: Json) -> list[Json]:
+    choices = answer.get("choices")
+    if not isinstance(choices, list) or not all(isinstance(choice, dict) for choice in choices):
+        raise ValueError("the answer has no list of choices")
+    return choices
+
+
 def _message(choice: Json) -> Json:
     message = choice.get("message")
     return message if isinstance(message, dict) else {}
@@ -155,5 +158,5 @@ def _calls(message: Json) -> bool:
     return bool(message.get("tool_calls") or message.get("function_call"))
 
 
-def _texts(content: object) -> list[Any]:
-    return [part for part in content if is_text(part)] if isinstance(content, list) else []
+def _texts(content: object) -> list[Json]:
+    return [part for part in as_list(content) if is_text(part)]

@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TypeGuard
 
 from vista_guard.errors import InputError
-from vista_guard.integrations.openai_api import Json
+from vista_guard.integrations.openai_api import Json, ground
 from vista_guard.reading.chat_json import to_conversation, to_document
 from vista_guard.types import Conversation, Document
 
@@ -26,7 +26,7 @@ _TOOL_OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output", "l
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReadRequest:
     """A request, read. `sent` is what upstream gets; `messages` is chat JSON without the tagged blocks."""
 
     sent: Json
@@ -50,11 +50,10 @@ class Asked:
 
     def grounds(self) -> tuple[Document, ...]:
         """The documents that the request brings for the turn that is asked for."""
-        placeholder = {"role": "assistant", "content": "."}
-        return to_conversation([*self.messages, placeholder], documents=self.documents).turns[-1].documents
+        return ground(self.messages, None, self.documents)[1]
 
 
-def read_chat(body: Json, patterns: Sequence[str]) -> Asked:
+def read_chat(body: Mapping[str, object], patterns: Sequence[str]) -> ReadRequest:
     """A request for chat completions.
 
     Raises:
@@ -68,11 +67,11 @@ def read_chat(body: Json, patterns: Sequence[str]) -> Asked:
             f"n is {str(body['n'])[:20]} in a stream; the guard judges one choice of a stream: leave n out"
         )
     wanted = body.get("response_format")
-    sent = {**_without_documents(body), "messages": [_without_documents(message) for message in messages]}
-    return _asked(sent, messages, body, patterns, wanted)
+    sent = {**_without_documents(body), "messages": [_sent(message) for message in messages]}
+    return _read_request(sent, messages, body, patterns, wanted)
 
 
-def read_responses(body: Json, patterns: Sequence[str]) -> Asked:
+def read_responses(body: Mapping[str, object], patterns: Sequence[str]) -> ReadRequest:
     """A request to the Responses API.
 
     Raises:
@@ -81,32 +80,34 @@ def read_responses(body: Json, patterns: Sequence[str]) -> Asked:
     if body.get("background"):
         raise InputError("background is set; an answer that is fetched later is not judged: leave background out")
     given, text = body.get("input"), body.get("text")
-    items = given if isinstance(given, list) else []
-    messages = [{"role": "user", "content": given}] if isinstance(given, str) else list(_messages(items))
+    items = as_list(given)
+    messages: list[Json] = [{"role": "user", "content": given}] if isinstance(given, str) else list(_messages(items))
     if isinstance(body.get("instructions"), str):
         messages.insert(0, {"role": "system", "content": body["instructions"]})
     sent = _without_documents(body)
     if items:
-        sent["input"] = [_without_documents(item) for item in items]
-    return _asked(sent, messages, body, patterns, text.get("format") if isinstance(text, Mapping) else None)
+        sent["input"] = [_sent(item) for item in items]
+    return _read_request(sent, messages, body, patterns, text.get("format") if isinstance(text, Mapping) else None)
 
 
-def found_in(items: object) -> tuple[Document, ...]:
+def found_documents(items: object) -> tuple[Document, ...]:
     """Documents in output items of the Responses API: results of file searches, outputs of MCP tools."""
-    if not isinstance(items, list):
-        return ()
-    return tuple(document for item in items if isinstance(item, Mapping) for document in _brought(item))
+    return tuple(document for item in as_list(items) if isinstance(item, Mapping) for document in _documents_of(item))
 
 
 def text_of(content: object) -> str:
     """The text of a message's content, as the guard reads it."""
     if isinstance(content, str):
         return content
-    parts = content if isinstance(content, list) else []
-    return "\n".join(part["text"] for part in parts if is_text(part))
+    return "\n".join(str(part["text"]) for part in as_list(content) if is_text(part))
 
 
-def is_text(part: object) -> bool:
+def as_list(value: object) -> list[object]:
+    """The value when it is a list, as upstream or a caller may or may not send it; else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def is_text(part: object) -> TypeGuard[Json]:
     """Whether a content part is text that is shown to the user."""
     return (
         isinstance(part, Mapping)
@@ -115,7 +116,9 @@ def is_text(part: object) -> bool:
     )
 
 
-def _asked(sent: Json, messages: Sequence[object], body: Json, patterns: Sequence[str], wanted: object) -> Asked:
+def _read_request(
+    sent: Json, messages: Sequence[object], body: Mapping[str, object], patterns: Sequence[str], wanted: object
+) -> ReadRequest:
     cleaned, tagged = [], []
     for message in messages:
         if not isinstance(message, Mapping):
@@ -132,13 +135,17 @@ def _asked(sent: Json, messages: Sequence[object], body: Json, patterns: Sequenc
         raise InputError("documents is not a list; give a list of texts or of mappings with text, id, title, url")
     documents = tuple(to_document(document) for document in given or ())
     structured = isinstance(wanted, Mapping) and str(wanted.get("type")) in _STRUCTURED
-    asked = Asked(sent, tuple(cleaned), (*documents, *tagged), structured)
+    asked = ReadRequest(sent, tuple(cleaned), (*documents, *tagged), structured)
     asked.conversation()  # what cannot be read must not reach upstream
     return asked
 
 
-def _without_documents(value: Any) -> Any:
-    return {key: item for key, item in value.items() if key != "documents"} if isinstance(value, Mapping) else value
+def _sent(item: object) -> object:
+    return _without_documents(item) if isinstance(item, Mapping) else item
+
+
+def _without_documents(value: Mapping[str, object]) -> Json:
+    return {key: item for key, item in value.items() if key != "documents"}
 
 
 def _take_blocks(message: Json, patterns: Sequence[str]) -> tuple[Json, list[Document]]:
@@ -208,18 +215,17 @@ def _messages(items: Iterable[object]) -> Iterator[Json]:
             output = item.get("output")
             content = output if isinstance(output, str | list) else ""
             yield {"role": "tool", "tool_call_id": item.get("call_id"), "content": content}
-        elif brought := list(_brought(item)):
+        elif brought := list(_documents_of(item)):
             yield {"role": "tool", "content": "", "documents": brought}
 
 
-def _brought(item: Mapping[str, Any]) -> Iterator[Document]:
+def _documents_of(item: Mapping[str, object]) -> Iterator[Document]:
     if item.get("type") == "file_search_call":
-        results = item.get("results")
-        for result in results if isinstance(results, list) else ():
+        for result in as_list(item.get("results")):
             if isinstance(result, Mapping) and isinstance(result.get("text"), str) and result["text"].strip():
                 file, name = result.get("file_id"), result.get("filename")
                 identity = {"id": file} if isinstance(file, str) else {}
                 title = {"title": name} if isinstance(name, str) else {}
                 yield to_document({"text": result["text"], **identity, **title})
-    elif item.get("type") == "mcp_call" and isinstance(item.get("output"), str) and item["output"].strip():
-        yield to_document({"text": item["output"], "id": f"tool:{item.get('id')}", "title": str(item.get("name"))})
+    elif item.get("type") == "mcp_call" and isinstance(output := item.get("output"), str) and output.strip():
+        yield to_document({"text": output, "id": f"tool:{item.get('id')}", "title": str(item.get("name"))})

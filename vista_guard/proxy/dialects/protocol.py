@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from vista_guard.integrations.openai_api import Api, Json
-from vista_guard.proxy.dialects.evidence import Asked
+from vista_guard.proxy.dialects.evidence import ReadRequest
 from vista_guard.proxy.http.upstream import Problem
 from vista_guard.stream.gates import Delta
 from vista_guard.types import Document
@@ -15,10 +15,10 @@ FIELD = "vista_guard"
 """Where a verdict stands in an answer."""
 
 
-class Ended(Exception):
+class UpstreamFailed(Exception):
     """Upstream ended its stream with an error of its own, which goes to the caller as it is."""
 
-    def __init__(self, event: Mapping[str, Any]) -> None:
+    def __init__(self, event: Mapping[str, object]) -> None:
         super().__init__("upstream reported an error inside its stream")
         self.event = event
 
@@ -40,14 +40,14 @@ class EventStream(Protocol):
         ...
 
     def read(self, event: Json) -> Iterator[Delta]:
-        """The text of an event, what is not text, and what upstream's own tools found. Raises `Ended`."""
+        """The text of an event, what is not text, and what upstream's own tools found. Raises `UpstreamFailed`."""
         ...
 
     def text(self, text: str) -> Iterator[Json]:
         """Events that show this text."""
         ...
 
-    def passed(self, item: Any) -> Iterator[Json]:
+    def passed(self, item: Json) -> Iterator[Json]:
         """Events for what `read` passed on."""
         ...
 
@@ -69,7 +69,7 @@ class Dialect(Protocol):
 
     api: Api
 
-    def read(self, body: Json, patterns: Sequence[str]) -> Asked:
+    def read(self, body: Mapping[str, object], patterns: Sequence[str]) -> ReadRequest:
         """The request. Raises InputError."""
         ...
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-from vista_guard.integrations.openai_api import BINDING, Api, Json, summed
-from vista_guard.proxy.dialects.evidence import found_in, is_text, read_responses, text_of
-from vista_guard.proxy.dialects.logprobs import Kept
-from vista_guard.proxy.dialects.protocol import FIELD, Ended, EventStream
+from vista_guard.integrations.openai_api import BINDING, Api, Json, PendingLogprobs, summed
+from vista_guard.proxy.dialects.evidence import as_list, found_documents, is_text, read_responses, text_of
+from vista_guard.proxy.dialects.protocol import FIELD, EventStream, UpstreamFailed
 from vista_guard.proxy.http.upstream import Problem
 from vista_guard.stream.gates import Delta, Found, Passed
 from vista_guard.types import Document
@@ -16,6 +14,9 @@ from vista_guard.types import Document
 _FILTERED = {"status": "incomplete", "incomplete_details": {"reason": "content_filter"}}
 _ENDS = frozenset({"response.completed", "response.incomplete"})
 _FAILURES = frozenset({"response.failed", "error"})
+
+Place = tuple[object, object]
+"""Index of an output item, and of a part of its content, as upstream names them."""
 
 
 class Responses:
@@ -30,11 +31,11 @@ class Responses:
 
     def documents(self, answer: Json) -> tuple[Document, ...]:
         """What file searches found."""
-        return found_in(answer.get("output"))
+        return found_documents(answer.get("output"))
 
     def acts(self, answer: Json) -> bool:
         """Whether an item of the output does something."""
-        return any(_acts(item) for item in answer["output"])
+        return any(_acts(item) for item in as_list(answer["output"]))
 
     def response_id(self, answer: Json) -> str | None:
         """For `previous_response_id`."""
@@ -46,9 +47,9 @@ class Responses:
         messages = _messages(answer)
         spoken = next(item for item in messages if text_of(item.get("content")))
         part = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
-        kept = {**spoken, "content": [part], **({"status": "incomplete"} if blocked else {})}
+        kept: Json = {**spoken, "content": [part], **({"status": "incomplete"} if blocked else {})}
         silent = [item for item in messages if item is not spoken]
-        output = [kept if item is spoken else item for item in answer["output"] if item not in silent]
+        output = [kept if item is spoken else item for item in as_list(answer["output"]) if item not in silent]
         answer["output"] = [kept] if blocked else output
         if isinstance(answer.get("output_text"), str):
             answer["output_text"] = text
@@ -70,8 +71,8 @@ class ResponseStream:
         self._number = 0
         self._response: Json = {"object": "response", "output": []}
         self._last: Json | None = None
-        self._reading: tuple[Any, Any] | None = None
-        self._written = _Written()
+        self._reading: Place | None = None
+        self._written = _WrittenOutput()
 
     finished = property(lambda self: self._last is not None)
 
@@ -85,24 +86,24 @@ class ResponseStream:
         """Texts of several parts are read as one text, a line each."""
         kind = event.get("type")
         if kind in _FAILURES:
-            raise Ended(_without_output(event))
-        if isinstance(event.get("response"), dict):
-            event = {**event, "response": self._counted(event["response"])}
-            self._response = event["response"]
+            raise UpstreamFailed(_without_output(event))
+        if isinstance(response := event.get("response"), dict):
+            self._response = self._with_total_usage(response)
+            event = {**event, "response": self._response}
         if kind in _ENDS:
             self._last = event
         elif kind == "response.output_text.delta":
             yield from self._read_text(event)
         else:
             item = event.get("item")
-            if kind == "response.output_item.done" and (found := found_in([item])):
+            if kind == "response.output_item.done" and (found := found_documents([item])):
                 yield Found(found)
             yield Passed(event, binding=_acts(item))
 
-    def _counted(self, response: Json) -> Json:
-        if not isinstance(response.get("usage"), dict):
+    def _with_total_usage(self, response: Json) -> Json:
+        if not isinstance(usage := response.get("usage"), dict):
             return response
-        self.usage = summed(self._spent, response["usage"])
+        self.usage = summed(self._spent, usage)
         return {**response, "usage": self.usage}
 
     def _read_text(self, event: Json) -> Iterator[str]:
@@ -110,10 +111,10 @@ class ResponseStream:
         if not isinstance(text, str) or not text:
             return
         if self._reading not in (None, place):
-            self._written.logprobs.read("\n", None)
+            self._written.logprobs.read("\n", [])
             yield "\n"
         self._reading = place
-        self._written.logprobs.read(text, event.get("logprobs"))
+        self._written.logprobs.read(text, as_list(event.get("logprobs")))
         yield text
 
     def text(self, text: str) -> Iterator[Json]:
@@ -126,7 +127,7 @@ class ResponseStream:
             delta = {"type": "response.output_text.delta", **self._written.place, "delta": text, "logprobs": given}
             yield self._numbered(delta)
 
-    def passed(self, item: Any) -> Iterator[Json]:
+    def passed(self, item: Json) -> Iterator[Json]:
         """The event, with what was shown in place of what upstream said."""
         shown = self._written.follow(dict(item))
         if shown is not None:
@@ -160,15 +161,15 @@ class ResponseStream:
         return {**event, "sequence_number": number}
 
 
-class _Written:
+class _WrittenOutput:
     """What the caller has seen: the open part, and the text shown of every part."""
 
     def __init__(self) -> None:
-        self.logprobs = Kept()
+        self.logprobs = PendingLogprobs[object]()
         self.output: list[Json] = []
-        self._texts: dict[tuple[Any, Any], str] = {}
+        self._texts: dict[Place, str] = {}
         self._item: Json | None = None
-        self._index: Any = 0
+        self._index: object = 0
         self._next = 0
         self._place: Json = {}
         self._joined = False
@@ -192,7 +193,7 @@ class _Written:
         """An empty part, in a message of its own unless one is open."""
         if self._item is None:
             made = {"type": "message", "id": f"msg_guard_{self._next}", "role": "assistant", "status": "in_progress"}
-            item = {**made, "content": []}
+            item: Json = {**made, "content": []}
             yield self.follow({"type": "response.output_item.added", "output_index": self._next, "item": item}) or item
         place = {"item_id": (self._item or {}).get("id"), "output_index": self._index, "content_index": 0}
         part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
@@ -232,27 +233,27 @@ class _Written:
         if is_text(part):
             event["part"] = self._part(part, self._key(event))
         if isinstance(item, dict):
-            event["item"] = self._shown_item(item, event.get("output_index"))
+            event["item"] = shown = self._shown_item(item, event.get("output_index"))
             if kind == "response.output_item.done":
-                self.output.append(event["item"])
+                self.output.append(shown)
                 self._item = None if item.get("type") == "message" else self._item
         return event
 
-    def shown(self, output: object) -> list[Any]:
+    def shown(self, output: object) -> list[object]:
         """A whole output with what was shown in place of what upstream said."""
-        items = output if isinstance(output, list) else []
-        return [self._shown_item(item, index) if isinstance(item, dict) else item for index, item in enumerate(items)]
+        items = enumerate(as_list(output))
+        return [self._shown_item(item, index) if isinstance(item, dict) else item for index, item in items]
 
-    def _shown_item(self, item: Json, output_index: Any) -> Json:
+    def _shown_item(self, item: Json, output_index: object) -> Json:
         if item.get("type") != "message" or not isinstance(item.get("content"), list):
             return item
         content = [
             self._part(part, (output_index, index)) if is_text(part) else part
-            for index, part in enumerate(item["content"])
+            for index, part in enumerate(as_list(item["content"]))
         ]
         return {**item, "content": content}
 
-    def _part(self, part: Any, key: tuple[Any, Any]) -> Json:
+    def _part(self, part: Json, key: Place) -> Json:
         text = self._texts.get(key, "")
         return (
             {**part, "text": text}
@@ -260,7 +261,7 @@ class _Written:
             else {**part, "text": text, "annotations": [], "logprobs": []}
         )
 
-    def _key(self, place: Json) -> tuple[Any, Any]:
+    def _key(self, place: Json) -> Place:
         return place.get("output_index"), place.get("content_index")
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-_TEXT: Final[dict[str, Any]] = {"type": "string", "minLength": 1}
-_DOCUMENT: Final[dict[str, Any]] = {
+from vista_guard.integrations.openai_api import Json
+
+_TEXT: Final[Json] = {"type": "string", "minLength": 1}
+_DOCUMENT: Final[Json] = {
     "anyOf": [
         _TEXT,
         {
@@ -15,13 +17,13 @@ _DOCUMENT: Final[dict[str, Any]] = {
         },
     ]
 }
-_DOCUMENTS: Final[dict[str, Any]] = {
+_DOCUMENTS: Final[Json] = {
     "type": "array",
     "items": _DOCUMENT,
     "description": "What the answer is held against. The guard's own field: upstream does not see it.",
 }
-_STREAM: Final[dict[str, Any]] = {"type": "boolean", "description": "Whether the answer comes as server-sent events."}
-_MESSAGE: Final[dict[str, Any]] = {
+_STREAM: Final[Json] = {"type": "boolean", "description": "Whether the answer comes as server-sent events."}
+_MESSAGE: Final[Json] = {
     "type": "object",
     "required": ["role", "content"],
     "properties": {"role": {"enum": ["system", "user", "assistant"]}, "content": _TEXT},
@@ -30,7 +32,7 @@ _ASKED: Final = {"role": "user", "content": "When does the museum open?"}
 _NOTES: Final = [{"id": "hours", "text": "The museum is open from nine to five."}]
 
 
-def _body(required: list[str], properties: dict[str, Any], *examples: dict[str, Any]) -> dict[str, Any]:
+def _body(required: list[str], properties: Json, *examples: Json) -> Json:
     schema = {"type": "object", "required": required, "properties": properties}
     named = {f"example {number}": {"value": example} for number, example in enumerate(examples, 1)}
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema, "examples": named}}}}

@@ -34,7 +34,7 @@ def read_path(raw: str) -> str:
     return "/".join(quote(unquote(segment), safe=_SAFE) for segment in rest)
 
 
-def judged(path: str) -> Api | None:
+def judged_api(path: str) -> Api | None:
     """The API whose answers are judged, when the path ends with its name: also below a deployment or an engine."""
     words = _words(path)
     if words[-2:] == ["chat", "completions"]:
@@ -42,7 +42,7 @@ def judged(path: str) -> Api | None:
     return "responses" if words[-1:] == ["responses"] else None
 
 
-def unjudged_text(method: str, path: str) -> bool:
+def gives_unjudged_text(method: str, path: str) -> bool:
     """Whether the answer would give out what a model said, where the guard cannot judge it."""
     words = _words(path)
     if words[-1:] == ["completions"]:  # text completions; stored chat completions

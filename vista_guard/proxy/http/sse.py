@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Mapping
-from typing import Any
 
 import httpx2
+
+from vista_guard.integrations.openai_api import Json
 
 DONE = b"data: [DONE]\n\n"
 """How a stream of chat completions ends."""
 
 
-def frame(content: Mapping[str, Any]) -> bytes:
+def frame(content: Mapping[str, object]) -> bytes:
     """An event, named by its content's `type` when it has one, as the Responses API does."""
     kind = content.get("type")
     name = f"event: {kind}\n" if isinstance(kind, str) else ""
     return f"{name}data: {json.dumps(content, separators=(',', ':'))}\n\n".encode()
 
 
-async def events(response: httpx2.Response, *, most: int) -> AsyncIterator[dict[str, Any] | None]:
+async def events(response: httpx2.Response, *, most: int) -> AsyncIterator[Json | None]:
     """The events of a stream as JSON objects; None for `[DONE]`, after which nothing is read.
 
     Raises:

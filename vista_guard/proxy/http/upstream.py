@@ -78,7 +78,7 @@ class Upstream:
         headers: Iterable[tuple[str, str]],
         body: bytes,
     ) -> httpx2.Response:
-        """The answer with its body unread; close it with `close`.
+        """The answer with its body unread; close it with `close_answer`.
 
         Args:
             method: of the request.
@@ -95,9 +95,9 @@ class Upstream:
             request = self._client.build_request(method, url, headers=self._sent(headers), content=body or None)
             response = await self._client.send(request, stream=True)
         except (httpx2.HTTPError, httpx2.InvalidURL) as exc:
-            raise problem(exc) from None  # the cause carries the request, and with it the key
+            raise problem_of(exc, self._settings) from None  # the cause carries the request, and with it the key
         if response.has_redirect_location:
-            await close(response)
+            await close_answer(response)
             raise Problem(502, "upstream_redirect", "upstream redirects to another address, which is not followed")
         return response
 
@@ -108,7 +108,7 @@ class Upstream:
     def _sent(self, headers: Iterable[tuple[str, str]]) -> Headers:
         key = self._settings.upstream_key
         dropped = _NOT_SENT | {self._settings.conversation_header} | (_KEYS if key else frozenset())
-        kept = passed_on(headers, dropped)
+        kept = headers_passed_on(headers, dropped)
         return [*kept, ("authorization", f"Bearer {key.get_secret_value()}")] if key else kept
 
 
@@ -118,12 +118,12 @@ def base_url(upstream: str) -> str:
     return url if urlsplit(url).path else f"{url}/v1"
 
 
-def returned(response: httpx2.Response) -> Headers:
+def returned_headers(response: httpx2.Response) -> Headers:
     """Upstream's headers, as far as they go to the caller."""
-    return passed_on(response.headers.multi_items(), _NOT_RETURNED)
+    return headers_passed_on(response.headers.multi_items(), _NOT_RETURNED)
 
 
-def passed_on(headers: Iterable[tuple[str, str]], dropped: frozenset[str]) -> Headers:
+def headers_passed_on(headers: Iterable[tuple[str, str]], dropped: frozenset[str]) -> Headers:
     """The headers without `dropped`, the proxy's own, and those that `Connection` names."""
     items = [(name.lower(), value) for name, value in headers]
     named = {part.strip().lower() for name, value in items if name == "connection" for part in value.split(",")}
@@ -139,39 +139,45 @@ def is_stream(headers: Mapping[str, str]) -> bool:
     return headers.get("content-type", "").partition(";")[0].strip().lower() == "text/event-stream"
 
 
-def problem(exc: Exception, *, inside_stream: bool = False) -> Problem:
-    """What a failed call tells the caller; the log learns the kind of failure, never a URL or a key."""
-    logger.warning("upstream failed: %s", type(exc).__name__)
+def problem_of(exc: Exception, settings: ProxySettings, *, inside_stream: bool = False) -> Problem:
+    """What a failed call tells the caller; the log learns upstream's address and the kind of failure, never a path or a key."""
     if isinstance(exc, httpx2.TimeoutException):
-        metrics.upstream_error("timeout")
-        return Problem(504, "upstream_timeout", "upstream did not answer in time")
+        return timed_out(settings)
+    logger.warning("upstream %s failed: %s", settings.upstream_address, type(exc).__name__)
     if isinstance(exc, httpx2.ConnectError | httpx2.InvalidURL | httpx2.UnsupportedProtocol):
         metrics.upstream_error("connect")
-        return Problem(502, "upstream_unreachable", "upstream cannot be reached")
+        hint = "; is it running, and is --upstream right?" if settings.names_upstream else ""
+        return Problem(502, "upstream_unreachable", f"{settings.upstream_name} cannot be reached{hint}")
     metrics.upstream_error("stream" if inside_stream else "connect")
     return Problem(502, "upstream_broken", "upstream broke off its answer")
 
 
-async def close(response: httpx2.Response) -> None:
+def timed_out(settings: ProxySettings, what: str = "did not answer in time") -> Problem:
+    """What the caller is told of an upstream that is too slow; the log learns its address."""
+    metrics.upstream_error("timeout")
+    logger.warning("upstream %s %s", settings.upstream_address, what)
+    return Problem(504, "upstream_timeout", f"{settings.upstream_name} {what}")
+
+
+async def close_answer(response: httpx2.Response) -> None:
     """Closes an answer, also in a task that is being cancelled: the endpoint must learn that nobody listens."""
     with anyio.move_on_after(_CLOSING_SECONDS, shield=True):
         await response.aclose()
 
 
-async def opened(ask: Ask, sent: Json, seconds: float) -> httpx2.Response:
+async def open_answer(ask: Ask, sent: Json, settings: ProxySettings) -> httpx2.Response:
     """The beginning of an answer.
 
     Raises:
         Problem: upstream does not answer in time, or with an error.
     """
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(settings.request_timeout_s):
             response = await ask(sent)
     except TimeoutError:
-        metrics.upstream_error("timeout")
-        raise Problem(504, "upstream_timeout", "upstream did not answer in time") from None
+        raise timed_out(settings) from None
     if not response.is_success:
         metrics.upstream_error("status")
-        await close(response)
+        await close_answer(response)
         raise Problem(502, "upstream_status", f"upstream answered with status {response.status_code}")
     return response
