@@ -3,16 +3,23 @@
 pip install -e '.[langchain]'
 """
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
-from langchain.agents import create_agent
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
 
 from vista_guard import Guard, TurnReport
-from vista_guard.integrations.langchain import VistaGuardMiddleware
+
+try:
+    from langchain.agents import create_agent
+
+    from vista_guard.integrations.langchain import VistaGuardMiddleware
+except ImportError as missing:
+    print(f"{missing}. This example needs: pip install 'vista-guard[langchain]'", file=sys.stderr)
+    sys.exit(2)
 
 
 class ScriptedModel(GenericFakeChatModel):

@@ -5,13 +5,20 @@ Runs offline: a scripted server says what a model might. Give `openai.OpenAI()` 
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
-import openai
-
 from vista_guard import Blocked, Guard
-from vista_guard.integrations.openai import guarded, report_of
 from vista_guard.testing import ScriptedChatServer
+
+try:
+    import openai
+    import starlette  # noqa: F401  for the scripted server
+
+    from vista_guard.integrations.openai import guarded, report_of
+except ImportError as missing:
+    print(f"{missing}. This example needs: pip install 'vista-guard[testing]'", file=sys.stderr)
+    sys.exit(2)
 
 NOTES = "The whale hall of the tide museum opened in 1925. Entry costs 12 euros."
 RIGHT = "The whale hall opened in 1925. Entry costs 12 euros."

@@ -4,7 +4,10 @@
 //   npm install openai
 //   OPENAI_BASE_URL=http://127.0.0.1:8080/v1 OPENAI_API_KEY=… node proxy_client.mjs
 
-import OpenAI from "openai"
+const { default: OpenAI } = await import("openai").catch(() => {
+  console.error("This example needs the package openai: npm install openai")
+  process.exit(2)
+})
 
 // The client reads OPENAI_BASE_URL by itself; it is named here because it is all that changes.
 const client = new OpenAI({ baseURL: process.env.OPENAI_BASE_URL })

@@ -10,9 +10,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.request import urlopen
 
-import openai
-
 from vista_guard.testing import ScriptedChatServer
+
+try:
+    import openai
+    import starlette  # noqa: F401  for the scripted model
+except ImportError as missing:
+    print(f"{missing}. This example needs: pip install 'vista-guard[proxy,testing]'", file=sys.stderr)
+    sys.exit(2)
 
 # What stands between the tags is what answers are held against.
 NOTES = "<context>The ferry was built in 1961 and carries 80 passengers. A ticket costs 4 euros.</context>"
@@ -46,6 +51,9 @@ def chat_through_proxy() -> None:
         with subprocess.Popen([*command, f"--data-dir={data}"], text=True, **pipes) as server:
             try:
                 greeting: str = next(iter(server.stderr or []))
+                if " on " not in greeting:  # it did not start, and says why
+                    print(greeting, end="", file=sys.stderr)
+                    sys.exit(2)
                 print(greeting, end="")
                 base_url = greeting.split(" on ")[1].split(" ")[0]
                 urlopen(base_url.removesuffix("v1") + "readyz").close()

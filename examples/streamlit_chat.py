@@ -1,13 +1,18 @@
 """A chat that colours each claim by what became of it: `streamlit run examples/streamlit_chat.py`. Runs offline."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Sequence
 from html import escape
 from uuid import uuid4
 
-import streamlit as st
-
 from vista_guard import Conversation, Document, Finding, Guard, Label, Role, Turn, TurnReport, Unchecked
+
+try:
+    import streamlit as st
+except ImportError as missing:
+    print(f"{missing}. This example needs: pip install 'vista-guard[dashboard]'", file=sys.stderr)
+    sys.exit(2)
 
 TOWER = Document(id="tower", text="The lighthouse was built in 1888. The last keeper, Marta Eide, left in 1974.")
 FERRY = Document(id="ferry", text="The ferry from Port Hallow sails twice a day.")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import runpy
+import shutil
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from html import unescape
@@ -12,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.blocked import ALL, run_without
 from tests.node import run_node
 from tests.proxy.serving import serving
 from vista_guard import Guard
@@ -37,7 +40,7 @@ THROUGH_THE_PROXY = [
 @pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.*")), ids=lambda path: path.name)
 def test_it_is_short_and_says_what_it_shows(example: Path) -> None:
     lines = example.read_text(encoding="utf-8").splitlines()
-    assert len(lines) < 60
+    assert len(lines) < 70
     assert lines[0].startswith({".py": '"""', ".mjs": "// "}[example.suffix])
 
 
@@ -105,6 +108,43 @@ def test_proxy_client_for_node(tmp_path: Path) -> None:
         ran = run_node(script, tmp_path, OPENAI_BASE_URL=base_url, OPENAI_API_KEY="unused")
     assert ran.stderr == ""
     assert ran.stdout.splitlines() == THROUGH_THE_PROXY
+
+
+@pytest.mark.parametrize(
+    ("example", "extra", "library"),
+    [
+        ("langchain_agent.py", "langchain", "langchain"),
+        ("openai_client.py", "testing", "openai"),
+        ("proxy_client.py", "proxy,testing", "openai"),
+        ("streamlit_chat.py", "dashboard", "streamlit"),
+    ],
+)
+def test_in_the_base_it_says_what_to_install(example: str, extra: str, library: str, tmp_path: Path) -> None:
+    done = run_without(ALL, [str(EXAMPLES / example)], tmp_path)
+    said = f"No module named '{library}'. This example needs: pip install 'vista-guard[{extra}]'\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
+
+
+def test_langgraph_rag_needs_the_base_alone(tmp_path: Path) -> None:
+    done = run_without(ALL, [str(EXAMPLES / "langgraph_rag.py")], tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_proxy_client_says_what_its_proxy_lacks(tmp_path: Path) -> None:
+    done = run_without(["fastapi"], [str(EXAMPLES / "proxy_client.py")], tmp_path, OPENAI_BASE_URL="")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "error: the proxy needs fastapi: pip install 'vista-guard[proxy]'\n"
+
+
+def test_proxy_client_for_node_says_what_to_install(tmp_path: Path) -> None:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed")
+    script = tmp_path / "proxy_client.mjs"
+    script.write_text((EXAMPLES / script.name).read_text(encoding="utf-8"), encoding="utf-8")
+    done = subprocess.run([node, str(script)], capture_output=True, text=True, check=False)
+    said = "This example needs the package openai: npm install openai\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
 
 
 class TestStreamlitChat:

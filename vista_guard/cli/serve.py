@@ -92,13 +92,9 @@ def require_extra() -> None:
     Raises:
         ConfigError: they are not.
     """
-    from importlib.util import find_spec
+    from vista_guard._extras import require
 
-    from vista_guard.errors import ConfigError
-
-    missing = [name for name in ("fastapi", "httpx2", "prometheus_client", "uvicorn") if find_spec(name) is None]
-    if missing:
-        raise ConfigError(f"the proxy needs {', '.join(missing)}: pip install 'vista-guard[proxy]'")
+    require("the proxy", "fastapi", "httpx2", "prometheus_client", "sqlalchemy", "uvicorn", extra="proxy")
 
 
 def print_new_key(tenant: str) -> None:

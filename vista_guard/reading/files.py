@@ -11,8 +11,10 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
+from vista_guard._extras import require
 from vista_guard.errors import InputError
-from vista_guard.reading.formats import Read, declared_encoding, read_html, read_markdown, read_pdf
+from vista_guard.reading.formats import read_markdown, read_pdf
+from vista_guard.reading.html import Read, declared_encoding, read_html
 from vista_guard.types import Document
 
 MAX_BYTES = 50_000_000
@@ -92,12 +94,14 @@ def read_document(file: DocumentFile, raw: bytes) -> Document | SkippedFile:
     each page starts. Paths are absolute.
 
     Raises:
-        ConfigError: the library for this format is missing.
+        ConfigError: a PDF, and pypdf is missing.
         InputError: encrypted, damaged, or text in another encoding; the message completes "FILE ...".
     """
     form = _format(file.path, raw)
     if form is None:
         return SkippedFile(file.path, "a binary file, neither text, Markdown, HTML nor PDF")
+    if form == "pdf":
+        require(f"{file.path} is a PDF file, which", "pypdf", extra="documents")
     read = _read(form, raw)
     if not read.text.strip():
         return SkippedFile(file.path, "empty")

@@ -12,16 +12,21 @@ from datetime import UTC
 from threading import Lock
 from typing import Any, TypeVar
 
-import sqlalchemy as sql
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
-from sqlalchemy.schema import CreateIndex, CreateTable
 from tenacity import retry, retry_if_exception, stop_after_delay, wait_random_exponential
 
+from vista_guard._extras import how_to_install
 from vista_guard.errors import ConfigError, StoreError
 from vista_guard.stores.entries import digest, storable
 from vista_guard.types import TurnReport
+
+try:
+    import sqlalchemy as sql
+    from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+    from sqlalchemy.schema import CreateIndex, CreateTable
+except ImportError as exc:
+    raise ConfigError(f"keeping reports needs sqlalchemy: {how_to_install('reports')}") from exc
 
 T = TypeVar("T")
 
@@ -173,7 +178,8 @@ def _engine(url: str) -> sql.Engine:
             f"reports URL {shown!r} is not a SQLAlchemy URL ({exc}); give sqlite:///FILE or postgresql+psycopg://..."
         ) from exc
     except ModuleNotFoundError as exc:
-        raise ConfigError(f"reports need the database driver {exc.name}: pip install {exc.name}") from exc
+        command = how_to_install("postgres") if exc.name == "psycopg" else f"pip install {exc.name}"
+        raise ConfigError(f"reports need the database driver {exc.name}: {command}") from exc
     if parsed.get_backend_name() == "sqlite":
         sql.event.listen(engine, "connect", _configure_sqlite)
     return engine

@@ -9,7 +9,8 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from vista_guard.errors import ConfigError, VistaGuardError
+from vista_guard._extras import require
+from vista_guard.errors import VistaGuardError
 
 if TYPE_CHECKING:
     import uvicorn
@@ -21,14 +22,7 @@ _STOPPING_SECONDS = 30.0
 
 def require_extra() -> None:
     """Raises ConfigError when the server's libraries are not installed."""
-    try:
-        import openai  # noqa: F401
-        import starlette  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ImportError as exc:
-        raise ConfigError(
-            f"ScriptedChatServer needs {exc.name}, which is not installed: pip install 'vista-guard[testing]'"
-        ) from exc
+    require("ScriptedChatServer", "openai", "starlette", "uvicorn", extra="testing")
 
 
 class Loopback:

@@ -16,6 +16,7 @@ from langchain_core.runnables.config import ensure_config
 from langgraph.channels import UntrackedValue
 from langgraph.runtime import Runtime
 
+from vista_guard._extras import how_to_install
 from vista_guard.errors import Blocked, ConfigError
 from vista_guard.graph.agent import call_function, speaker_node
 from vista_guard.graph.documents import FindDocuments, GivenDocuments
@@ -33,9 +34,7 @@ try:
     from vista_guard.integrations.langchain.stream import GatedCall, can_stream
     from vista_guard.integrations.langchain.turn import MARK, AsyncHandler, Handler, ModelTurn, Response
 except ImportError as exc:
-    raise ConfigError(
-        f"the LangChain middleware needs langchain 1.x ({exc}): pip install 'vista-guard[langchain]'"
-    ) from exc
+    raise ConfigError(f"the LangChain middleware needs langchain 1.x ({exc}): {how_to_install('langchain')}") from exc
 
 if TYPE_CHECKING:
     from vista_guard.guard import Guard

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import TypeAdapter
 
+from vista_guard._extras import require
 from vista_guard.errors import JudgeError, StoreError
 from vista_guard.judges import contract, metering
 from vista_guard.judges.composed import calls
@@ -55,6 +56,7 @@ class CachedJudge:
             max_bytes: size in bytes from which on the entries that were stored first make room.
 
         Raises:
+            ConfigError: the extra `model` is missing.
             StoreError: the folder cannot be written, or holds something else.
         """
         self._judge = judge
@@ -242,6 +244,7 @@ class _Shelf:
     def __init__(self, folder: Path, max_bytes: int) -> None:
         import sqlite3
 
+        require("the judge's cache", "diskcache", extra="model")
         from diskcache import Cache, JSONDisk, Timeout
 
         self._folder = folder

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from vista_guard._extras import require
 from vista_guard.errors import JudgeError, UnreadableError
 from vista_guard.judges.metering import meter
 from vista_guard.judges.model.answers import parsing
@@ -56,6 +57,7 @@ class ModelJudge:
     def __init__(
         self, model: ChatModel, options: ModelOptions | None = None, *, prompts: Prompts | None = None
     ) -> None:
+        require("a judge that asks a model", "json_repair", extra="model")
         self._model = model
         self._options = options or ModelOptions()
         self._prompts = prompts or _prompts(self._options)

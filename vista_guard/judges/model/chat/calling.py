@@ -17,6 +17,8 @@ from vista_guard.settings.model import ModelOptions
 from vista_guard.types import Usage
 
 CHARACTERS_A_TOKEN = 4
+LIBRARIES = ("aiolimiter", "genai_prices", "purgatory")
+"""What a `Line` needs of the extra `model`."""
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import SecretStr
 
 from vista_guard._aio.loop import through
+from vista_guard._extras import how_to_install, require
 from vista_guard.errors import ConfigError, JudgeError
-from vista_guard.judges.model.chat.calling import Answer, Line, counted, first_finds_out, learn, refused
+from vista_guard.judges.model.chat.calling import LIBRARIES, Answer, Line, counted, first_finds_out, learn, refused
 from vista_guard.judges.model.chat.faults import clean, read_fault, sendable, to_error
 from vista_guard.judges.model.chat.prices import PriceTable
 from vista_guard.judges.model.chat.protocol import ChatRequest, Finish, Reply
@@ -48,10 +49,11 @@ class LangChainChat:
         options: its limits.
 
     Raises:
-        ConfigError: a budget of money for a model whose price is not known.
+        ConfigError: the extra `model` is missing, or a budget of money for a model whose price is not known.
     """
 
     def __init__(self, model: BaseChatModel, *, options: ModelOptions = DEFAULTS) -> None:
+        require("a judge that asks a LangChain chat model", *LIBRARIES, extra="model")
         import_module("tenacity")  # loaded at the start: no turn should wait for it
         told: Mapping[str, Any] = model._get_ls_params()  # what the integration tells LangSmith: free of secrets
         provider = str(told.get("ls_provider") or model._llm_type)
@@ -77,7 +79,9 @@ class LangChainChat:
         try:
             from langchain.chat_models import init_chat_model
         except ImportError:
-            raise ConfigError(f"langchain:{name} needs LangChain and an integration: pip install langchain") from None
+            raise ConfigError(
+                f"langchain:{name} needs langchain: {how_to_install('model,langchain')}, and its integration's package"
+            ) from None
         # Retries and deadline are kept here. A timeout of its own also keeps integrations that share clients by their
         # settings from sharing one with the agent, whose event loop is another.
         wanted: dict[str, Any] = {

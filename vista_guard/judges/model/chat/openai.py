@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from vista_guard._aio.loop import through
+from vista_guard._extras import require
 from vista_guard.errors import ConfigError, JudgeError
-from vista_guard.judges.model.chat.calling import Answer, Line, counted, first_finds_out, learn, refused
+from vista_guard.judges.model.chat.calling import LIBRARIES, Answer, Line, counted, first_finds_out, learn, refused
 from vista_guard.judges.model.chat.faults import clean, read_fault, sendable, to_error
 from vista_guard.judges.model.chat.limits import OnLoop
 from vista_guard.judges.model.chat.prices import PriceTable
@@ -45,7 +46,8 @@ class OpenAIChat:
     The key is `OPENAI_API_KEY` of the environment; endpoints other than OpenAI may need none.
 
     Raises:
-        ConfigError: a URL that is none, no key for OpenAI, or a budget of money for a model whose price is not known.
+        ConfigError: the extra `model` is missing; a URL that is none, no key for OpenAI, or a budget of money for a model
+            whose price is not known.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class OpenAIChat:
         client: AsyncOpenAI | None = None,
         options: ModelOptions = DEFAULTS,
     ) -> None:
+        require("a judge that asks an OpenAI-compatible endpoint", "openai", *LIBRARIES, extra="model")
         import_module("openai.resources.chat.completions")  # loaded at the start: no turn should wait for it
         if not model.strip():
             raise ConfigError("the model's name is empty; name it, for example openai:gpt-4o-mini")

@@ -1,0 +1,61 @@
+"""A process in which libraries are missing, as they are in an environment that never installed them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+EXTRAS = {
+    "dashboard": ("streamlit",),
+    "documents": ("pypdf",),
+    "langchain": ("langchain",),
+    "model": ("aiolimiter", "diskcache", "genai_prices", "json_repair", "openai", "purgatory"),
+    "openai": ("openai",),
+    "postgres": ("psycopg",),
+    "proxy": ("fastapi", "httpx2", "prometheus_client", "sqlalchemy"),
+    "reports": ("sqlalchemy",),
+    "testing": ("openai", "starlette"),
+}
+"""What each extra brings, and the base does not have, by the names under which it is imported."""
+
+ALL = tuple(sorted({library for libraries in EXTRAS.values() for library in libraries} - {"httpx2"}))
+"""Everything that the base does not have. The base may have httpx2, which other libraries bring along."""
+
+_SITE = """
+import importlib.machinery, os
+_blocked = set(os.environ["BLOCKED"].split(","))
+_found = importlib.machinery.PathFinder.find_spec
+def _find(cls, name, *more):
+    return None if name.partition(".")[0] in _blocked else _found(name, *more)
+importlib.machinery.PathFinder.find_spec = classmethod(_find)
+"""
+
+
+def run_without(
+    libraries: Sequence[str], command: Sequence[str], folder: Path, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """What `python COMMAND` did where the libraries cannot be found, and in no process that it starts.
+
+    Args:
+        libraries: by the names under which they are imported.
+        command: arguments of the interpreter.
+        folder: an empty one; also the data folder and the one in which it runs.
+        environment: added to this process's own.
+    """
+    hook = folder / "hook"
+    hook.mkdir(exist_ok=True)
+    (hook / "sitecustomize.py").write_text(_SITE, encoding="utf-8")
+    own = {"BLOCKED": ",".join(libraries), "VISTA_GUARD_DATA_DIR": str(folder / "data")}
+    return subprocess.run(
+        [sys.executable, *command],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join((str(hook), str(ROOT))), **own, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )

@@ -1,0 +1,203 @@
+"""The base and its extras: the default way needs none, and what needs one says which."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+from tests.blocked import ALL, EXTRAS, ROOT, run_without
+
+MODEL = (
+    "from vista_guard.judges.model.chat.protocol import Reply\n"
+    "class Model:\n"
+    "    name, parameters, exhausted = 'own', {}, None\n"
+)
+FAKE_CHAT = (
+    "from langchain_core.language_models.fake_chat_models import GenericFakeChatModel\n"
+    "from vista_guard.judges.model import LangChainChat\n"
+    "LangChainChat(GenericFakeChatModel(messages=iter([])))"
+)
+
+NEEDS = {
+    "openai: judge": (
+        "model",
+        "from vista_guard import Guard; Guard.from_settings(judge='openai:m@http://127.0.0.1:9/v1', store='memory')",
+        "a judge that asks an OpenAI-compatible endpoint needs openai, aiolimiter, genai_prices, purgatory",
+    ),
+    "langchain: judge": ("model", FAKE_CHAT, "a judge that asks a LangChain chat model needs aiolimiter, "),
+    "judge of one's own model": (
+        "model",
+        f"{MODEL}from vista_guard.judges.model import ModelJudge; ModelJudge(Model())",
+        "a judge that asks a model needs json_repair",
+    ),
+    "cache": (
+        "model",
+        "from vista_guard.judges.composed.cached import CachedJudge\n"
+        "from vista_guard.testing import ScriptedJudge; CachedJudge(ScriptedJudge({}), 'cache')",
+        "the judge's cache needs diskcache",
+    ),
+    "guarded": (
+        "openai",
+        "from vista_guard.integrations.openai import guarded",
+        "the guarded OpenAI client needs openai 2.45 to 3.x (No module named 'openai')",
+    ),
+    "middleware": (
+        "langchain",
+        "from vista_guard.integrations.langchain import VistaGuardMiddleware",
+        "the LangChain middleware needs langchain 1.x (No module named 'langchain')",
+    ),
+    "langchain: judge by name": (
+        "langchain",
+        "from vista_guard.judges.model import LangChainChat; LangChainChat.from_name('anthropic:claude')",
+        "langchain:anthropic:claude needs langchain",
+    ),
+    "reports": (
+        "reports",
+        "from vista_guard import Guard; Guard.from_settings(store='memory', reports='sqlite')",
+        "keeping reports needs sqlalchemy",
+    ),
+    "reports in Postgres": (
+        "postgres",
+        "from vista_guard import Guard; Guard.from_settings(store='memory', reports='postgresql+psycopg://user@host/db')",
+        "reports need the database driver psycopg",
+    ),
+    "scripted server": (
+        "testing",
+        "from vista_guard.testing import ScriptedChatServer; ScriptedChatServer(['Hello.']).__enter__()",
+        "ScriptedChatServer needs openai, starlette",
+    ),
+}
+"""Where an extra is missing: which, what is done, and the beginning of what is said."""
+
+
+@pytest.mark.parametrize(("extra", "code", "said"), NEEDS.values(), ids=NEEDS)
+def test_what_needs_an_extra_names_it(extra: str, code: str, said: str, tmp_path: Path) -> None:
+    script = f"from vista_guard import ConfigError\ntry:\n{_indented(code)}\nexcept ConfigError as exc:\n    print(exc)"
+    done = run_without(EXTRAS[extra], ["-c", script], tmp_path)
+    assert done.stderr == ""
+    assert done.stdout.startswith(said)
+    assert re.search(rf": pip install 'vista-guard\[(\w+,)*{extra}\]'", done.stdout)
+
+
+COMMANDS = {
+    "proxy": (
+        ["serve", "--upstream", "http://127.0.0.1:9/v1"],
+        "the proxy needs fastapi, prometheus_client, sqlalchemy",
+    ),
+    "documents": (["documents", "add", "a.pdf"], "a.pdf is a PDF file, which needs pypdf"),
+    "model": (
+        ["check", "It opened.", "--judge", "openai:m@http://127.0.0.1:9/v1"],
+        "a judge that asks an OpenAI-compatible endpoint needs openai, aiolimiter, genai_prices, purgatory",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("extra", "command", "said"), [(extra, *rest) for extra, rest in COMMANDS.items()], ids=COMMANDS
+)
+def test_a_command_that_needs_an_extra_says_so_in_one_line(
+    extra: str, command: list[str], said: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a.pdf").write_bytes(b"%PDF-")
+    libraries = [library for library in EXTRAS[extra] if library != "httpx2"]
+    done = run_without(libraries, ["-m", "vista_guard.cli", *command], tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"error: {said}: pip install 'vista-guard[{extra}]'\n"
+
+
+WAYS = """
+from langchain_core.messages import AIMessage
+from langgraph.graph import START, MessagesState, StateGraph
+from vista_guard import Document, Guard, to_conversation
+from vista_guard.integrations.langgraph import guard_node
+
+note = Document(id="hall", text="The whale hall opened in 1925.")
+asked = [{"role": "user", "content": "When did it open?"}]
+
+def checked(text):
+    answer = {"role": "assistant", "content": text, "documents": [note.text]}
+    return guard.check(to_conversation([*asked, answer])).decision.action
+
+def answer(state):
+    return {"messages": [AIMessage("The whale hall opened in 1925.")]}
+
+guard = Guard.from_settings(policy="balanced")
+print(checked("The whale hall opened in 1925."), checked("The whale hall opened in 1874."))
+for node, hold in ((answer, lambda graph: guard.wrap(graph, documents=lambda *_: [note])),
+                   (guard_node(guard, answer, documents=lambda *_: [note]), lambda graph: graph)):
+    graph = StateGraph(MessagesState)
+    graph.add_node("answer", node)
+    graph.add_edge(START, "answer")
+    print(hold(graph.compile()).invoke({"messages": asked})["messages"][-1].content)
+guard.close()
+"""
+
+
+def test_the_default_way_needs_no_extra(tmp_path: Path) -> None:
+    done = run_without(ALL, ["-c", WAYS], tmp_path)
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == ["ALLOW BLOCK", *["The whale hall opened in 1925."] * 2]
+    assert (tmp_path / "data" / "chroma").is_dir()
+
+
+def test_the_default_way_loads_no_extra(tmp_path: Path) -> None:
+    """Where they are installed: an import that is tolerated when it fails would cost time and memory."""
+    told = f"import sys; print(sorted(set({ALL!r}) & sys.modules.keys()))"
+    done = run_without((), ["-c", f"{WAYS}\n{told}"], tmp_path)
+    assert (done.stderr, done.stdout.splitlines()[-1]) == ("", "[]")
+
+
+def test_the_commands_need_no_extra(tmp_path: Path) -> None:
+    talk = [{"role": "user", "content": "When?"}, {"role": "assistant", "content": "The hall opened in 1925."}]
+    (tmp_path / "log.jsonl").write_text(json.dumps({"messages": talk}) + "\n", encoding="utf-8")
+    (tmp_path / "hall.md").write_text("# Hall\n\nThe hall opened in 1925.\n", encoding="utf-8")
+    (tmp_path / "hall.html").write_text("<h1>Hall</h1><p>The hall is free.", encoding="utf-8")
+    (tmp_path / "hall.txt").write_text("The hall has two doors.", encoding="utf-8")
+    for command in (
+        ["documents", "add", "hall.md", "hall.html", "hall.txt"],
+        ["check", "The hall opened in 1925."],
+        ["replay", "log.jsonl", "--out", "reports.jsonl"],
+        ["demo"],
+    ):
+        done = run_without(ALL, ["-m", "vista_guard.cli", *command], tmp_path)
+        assert (command, done.returncode, "Traceback" in done.stderr) == (command, 0, False), done.stderr
+
+
+def test_every_extra_is_tried_here() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    tried = {extra for extra, *_ in NEEDS.values()} | set(COMMANDS) | {"dashboard"}  # what shows pages is an example
+    assert set(declared) - {"dev", "bench"} == tried == set(EXTRAS)
+
+
+def test_the_base_has_none_of_them() -> None:
+    """What is blocked here is declared by its extra, and not by the base."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    base, names = _named(project["dependencies"]), packages_distributions()
+    for extra, libraries in EXTRAS.items():
+        blocked = {_plain(names[library][0]) for library in libraries}
+        assert blocked <= _brought(extra, project["optional-dependencies"])
+        assert not blocked & base
+
+
+def _brought(extra: str, extras: dict[str, list[str]]) -> set[str]:
+    """What an extra asks for, by itself and by the extras that are part of it."""
+    parts = re.findall(r"vista-guard\[(\w+)\]", " ".join(extras[extra]))
+    return _named(extras[extra]).union(*(_brought(part, extras) for part in parts))
+
+
+def _named(requirements: list[str]) -> set[str]:
+    """The names of what is required."""
+    return {_plain(re.split(r"[\[<>=]", requirement)[0]) for requirement in requirements}
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "-")
+
+
+def _indented(code: str) -> str:
+    return "\n".join(f"    {line}" for line in code.splitlines())

@@ -1,0 +1,217 @@
+"""The readable text of a page in HTML: what a person would read, in an order a person would read it. Pure, and no library.
+
+Pages are read as they come, tag by tag, and nothing of them is kept but their words: nesting of any depth costs nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from html.parser import HTMLParser
+from typing import NamedTuple
+
+from vista_guard.errors import InputError
+
+_BROWSERS = {"iso-8859-1": "cp1252", "latin-1": "cp1252", "latin1": "cp1252", "us-ascii": "cp1252"}
+"""What browsers take these names for (WHATWG Encoding, §4.2)."""
+
+
+def _names(tags: str) -> frozenset[str]:
+    return frozenset(tags.split())
+
+
+_EMPTY = _names(
+    "area base basefont bgsound br col command embed frame hr image img input isindex keygen link menuitem meta nextid "
+    "param source spacer track wbr"
+)
+"""Tags that hold nothing and are never closed."""
+_UNREAD = _names(
+    "title script style noscript template nav svg iframe object canvas audio video button select textarea dialog rt rp"
+)
+_HEADINGS = _names("h1 h2 h3 h4 h5 h6")
+_PARAGRAPHS = _HEADINGS | _names("p ul ol dl table blockquote pre figure section article main header footer aside div")
+_LINES = _names("br li dt dd tr td th caption figcaption address details summary form fieldset legend hr")
+_ROW, _CELL, _HEAD, _WRITTEN = "\ue000", "\ue001", "\ue002", "\ue003"
+"""Stand for where rows and cells start while a table is read, and for a table that was written out; no text uses these."""
+_MARKS = {"tr": _ROW, "td": _CELL, "th": _HEAD}
+_UNMARKED = dict.fromkeys(map(ord, (_ROW, _CELL, _HEAD, _WRITTEN)))
+INVISIBLE = {**dict.fromkeys(map(ord, "\u00ad\u200b\ufeff")), **_UNMARKED}
+"""Translates away what no reader sees: soft hyphens, spaces without width, and the marks above."""
+_XML_ENCODING = re.compile(rb"^\s*<\?.*encoding=['\"](.*?)['\"].*\?>", re.IGNORECASE)
+_META_ENCODING = re.compile(rb"<\s*meta[^>]+charset\s*=\s*[\"']?([^>]*?)[ /;'\">]", re.IGNORECASE)
+
+
+class Read(NamedTuple):
+    """What a file says. `pages` are the places in `text` where its pages start; empty for what has no pages."""
+
+    title: str | None
+    text: str
+    pages: tuple[int, ...] = ()
+
+
+def read_html(markup: str) -> Read:
+    """Text without scripts, styles, navigation and hidden parts; a table row reads `column: value; column: value`.
+
+    Raises:
+        InputError: a declaration in it cannot be told apart from what follows; the message completes "FILE ...".
+    """
+    page = _Page()
+    try:
+        page.feed(markup.translate(INVISIBLE))
+        page.close()
+    except AssertionError as exc:  # what the parser of the standard library says to a broken declaration
+        raise InputError(f"holds a declaration that no browser would read ({exc}); take it out") from exc
+    return Read(page.title, page.text)
+
+
+def declared_encoding(raw: bytes) -> str | None:
+    """The encoding that a page says it has, near its beginning."""
+    named = _XML_ENCODING.search(raw, 0, 1024) or _META_ENCODING.search(raw, 0, max(2048, len(raw) // 20))
+    name = named[1].decode("ascii", "replace").lower() if named else ""
+    return _BROWSERS.get(name, name) or None
+
+
+def one_line(text: str) -> str:
+    """The words of the text with one space between them."""
+    return " ".join(text.split())
+
+
+class _Page(HTMLParser):
+    """Reads a page. A tag that is never closed ends with the one around it, as in a browser of old."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self._open: list[str] = []
+        self._count: Counter[str] = Counter()  # of open tags, by name
+        self._unread: int | None = None  # how many were open when the outermost unread one was opened
+        self._parts: list[list[str]] = [[]]  # of the page, and of each table that is open
+        self._heard: dict[str, list[str]] = {}  # by kind of title
+        self._hearing: dict[str, int] = {}  # how many were open when such a title was
+
+    @property
+    def text(self) -> str:
+        """The page's words, once it is closed."""
+        return _tidy("".join(self._parts[0]).translate(_UNMARKED))
+
+    @property
+    def title(self) -> str | None:
+        """What the page calls itself, else its first heading of the first level, else its first heading."""
+        heading = self._heard.get("h1", self._heard.get("heading", []))
+        return one_line("".join(self._heard.get("title", []))) or one_line("".join(heading)) or None
+
+    def close(self) -> None:
+        """Ends the page, and whatever is still open on it."""
+        super().close()
+        while self._open:
+            self._close()
+
+    def handle_starttag(self, tag: str, attrs: Sequence[tuple[str, str | None]]) -> None:
+        """See `HTMLParser`."""
+        if self._unread is None:
+            if tag not in _UNREAD and not _hidden(dict(attrs)):
+                self._begin(tag)
+            elif tag not in _EMPTY:
+                self._unread = len(self._open)
+        self._listen(tag)
+        if tag not in _EMPTY:
+            self._open.append(tag)
+            self._count[tag] += 1
+
+    def handle_endtag(self, tag: str) -> None:
+        """See `HTMLParser`."""
+        if self._count[tag]:
+            while self._open[-1] != tag:
+                self._close()
+            self._close()
+
+    def handle_data(self, data: str) -> None:
+        """See `HTMLParser`."""
+        data = data if self._count["pre"] else re.sub(r"\s+", " ", data)
+        for kind in self._hearing:
+            if kind == "title" or self._unread is None:
+                self._heard[kind].append(data)
+        if self._unread is None:
+            self._parts[-1].append(data)
+
+    def unknown_decl(self, data: str) -> None:
+        """See `HTMLParser`."""
+        if data.upper().startswith("CDATA["):
+            self.handle_data(data[len("CDATA[") :])
+
+    def _listen(self, tag: str) -> None:
+        """Notes the words of the first title, first `h1` and first heading of any level from here on."""
+        heading = tag in _HEADINGS and self._unread is None
+        for kind, here in (("title", tag == "title"), ("h1", tag == "h1" and heading), ("heading", heading)):
+            if here and kind not in self._heard:
+                self._heard[kind], self._hearing[kind] = [], len(self._open)
+
+    def _begin(self, tag: str) -> None:
+        if tag == "table":
+            self._parts.append([])
+        if tag in _LINES:
+            self._parts[-1].append(_MARKS.get(tag, "") + ("\n- " if tag == "li" else "\n"))
+        elif tag in _PARAGRAPHS:
+            self._parts[-1].append("\n\n")
+
+    def _close(self) -> None:
+        """Closes the innermost tag."""
+        tag = self._open.pop()
+        self._count[tag] -= 1
+        if self._unread is None:
+            self._end(tag)
+        elif self._unread == len(self._open):
+            self._unread = None
+        if len(self._open) in self._hearing.values():
+            self._hearing = {kind: opened for kind, opened in self._hearing.items() if opened < len(self._open)}
+
+    def _end(self, tag: str) -> None:
+        if tag in _PARAGRAPHS:
+            self._parts[-1].append("\n\n")
+        if tag == "table":
+            table = "".join(self._parts.pop())
+            self._parts[-1].append(_written_out(table))
+
+
+def _hidden(attributes: dict[str, str | None]) -> bool:
+    style = "".join((attributes.get("style") or "").lower().split())
+    return (
+        "hidden" in attributes
+        or attributes.get("aria-hidden") == "true"
+        or attributes.get("role") in ("navigation", "search", "menu")
+        or "display:none" in style
+    )
+
+
+def _written_out(table: str) -> str:
+    """The rows of a table as lines; one of a single column, or around another, is only there for the layout and stays."""
+    caption, *rows = table.split(_ROW)
+    cells = [re.findall(f"([{_CELL}{_HEAD}])([^{_CELL}{_HEAD}]*)", row) for row in rows]
+    if _WRITTEN in table or max(map(len, cells), default=0) < 2:
+        return table
+    lines = [one_line(caption), *_row_lines([[(kind, one_line(text)) for kind, text in row] for row in cells if row])]
+    return "\n".join([f"{_WRITTEN}\n", *(line for line in lines if line), "\n"])
+
+
+def _row_lines(rows: list[list[tuple[str, str]]]) -> list[str]:
+    header: list[str] = []
+    if len(rows) > 1 and all(kind == _HEAD for kind, _ in rows[0]):
+        header = [text for _, text in rows.pop(0)]
+    return [_row_line(row, header) for row in rows]
+
+
+def _row_line(row: list[tuple[str, str]], header: list[str]) -> str:
+    if len(header) == len(row):
+        named = [(name, text) for name, (_, text) in zip(header, row, strict=True) if text]
+        return "; ".join(f"{name}: {text}" if name else text for name, text in named)
+    if len(row) == 2 and row[0][0] == _HEAD:
+        return ": ".join(text for _, text in row if text)
+    return " | ".join(text for _, text in row if text)
+
+
+def _tidy(text: str) -> str:
+    text = re.sub(r"[^\S\n]+", " ", text)
+    text = re.sub(r" ?\n ?", "\n", text)
+    text = re.sub(r"^- ?\n+(?=[^\n-])", "- ", text, flags=re.MULTILINE)  # an item that holds a paragraph
+    text = re.sub(r"^(- ?\n)+", "", text, flags=re.MULTILINE)
+    return re.sub(r"\n{3,}", "\n\n", text).strip()
