@@ -18,7 +18,7 @@ try:
 
     from vista_guard.integrations.langchain import VistaGuardMiddleware
 except ImportError as missing:
-    print(f"{missing}. This example needs: pip install 'vista-guard[langchain]'", file=sys.stderr)
+    print(f"{missing}. This example needs: pip install -e '.[langchain]'", file=sys.stderr)
     sys.exit(2)
 
 

@@ -18,6 +18,7 @@ from tests.blocked import ALL, run_without
 from tests.node import run_node
 from tests.proxy.serving import serving
 from vista_guard import Guard
+from vista_guard._extras import how_to_install
 from vista_guard.policy.presets import MESSAGE
 from vista_guard.proxy.app import build_app
 from vista_guard.proxy.settings import ProxySettings
@@ -121,7 +122,7 @@ def test_proxy_client_for_node(tmp_path: Path) -> None:
 )
 def test_in_the_base_it_says_what_to_install(example: str, extra: str, library: str, tmp_path: Path) -> None:
     done = run_without(ALL, [str(EXAMPLES / example)], tmp_path)
-    said = f"No module named '{library}'. This example needs: pip install 'vista-guard[{extra}]'\n"
+    said = f"No module named '{library}'. This example needs: pip install -e '.[{extra}]'\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
 
 
@@ -133,7 +134,7 @@ def test_langgraph_rag_needs_the_base_alone(tmp_path: Path) -> None:
 def test_proxy_client_says_what_its_proxy_lacks(tmp_path: Path) -> None:
     done = run_without(["fastapi"], [str(EXAMPLES / "proxy_client.py")], tmp_path, OPENAI_BASE_URL="")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "error: the proxy needs fastapi: pip install 'vista-guard[proxy]'\n"
+    assert done.stderr == f"error: the proxy needs fastapi: {how_to_install('proxy')}\n"
 
 
 def test_proxy_client_for_node_says_what_to_install(tmp_path: Path) -> None:

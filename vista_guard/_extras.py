@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from vista_guard.errors import ConfigError
 
@@ -19,5 +23,19 @@ def require(what: str, *libraries: str, extra: str) -> None:
 
 
 def how_to_install(extra: str) -> str:
-    """The command that installs an extra."""
-    return f"pip install 'vista-guard[{extra}]'"
+    """The command that installs an extra from where this package came from: a checkout, a wheel, or an index."""
+    folder, editable = _origin()
+    return f"pip install {'-e ' if editable else ''}'{folder or 'vista-guard'}[{extra}]'"
+
+
+def _origin() -> tuple[str | None, bool]:
+    """The file or folder that the package was installed from, and whether it is used in place; None for an index."""
+    try:
+        told = distribution("vista-guard").read_text("direct_url.json")
+        direct = json.loads(told) if told else {}
+    except (PackageNotFoundError, ValueError):
+        return None, False
+    url = urlsplit(str(direct.get("url", "")))
+    if url.scheme != "file":
+        return None, False
+    return url2pathname(url.path), bool(direct.get("dir_info", {}).get("editable"))

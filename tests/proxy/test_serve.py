@@ -20,6 +20,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from vista_guard._extras import how_to_install
 from vista_guard.cli.serve import serve
 from vista_guard.proxy.access.keys import Keyring, key_hash, new_key
 from vista_guard.testing import ScriptedChatServer
@@ -170,5 +171,5 @@ def test_without_the_extra_it_says_how_to_get_it() -> None:
         text=True,
         check=False,
     )
-    error = "error: the proxy needs fastapi, uvicorn: pip install 'vista-guard[proxy]'\n"
+    error = f"error: the proxy needs fastapi, uvicorn: {how_to_install('proxy')}\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", error)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from vista_guard._extras import how_to_install
 from vista_guard.errors import InputError
 from vista_guard.reading.files import DocumentFile, SkippedFile, find_files, fingerprint, load, read_document
 from vista_guard.types import Document
@@ -287,7 +288,7 @@ for name, raw in (("a.md", b"*Words.*"), ("a.html", b"<p>Words."), ("a.txt", b"W
     print(read_document(DocumentFile(Path(name), name), raw).text)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    said = f"{Path('shelf/a.pdf')} is a PDF file, which needs pypdf: pip install 'vista-guard[documents]'"
+    said = f"{Path('shelf/a.pdf')} is a PDF file, which needs pypdf: {how_to_install('documents')}"
     assert (done.stdout.splitlines(), done.stderr) == ([said, "Words.", "Words.", "Words."], "")
 
 

@@ -19,6 +19,7 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.responses import Response
 from pydantic import BaseModel, TypeAdapter
 
+from vista_guard._extras import how_to_install
 from vista_guard.errors import ConfigError
 from vista_guard.testing import Answer, Fault, ReceivedRequest, ScriptedChatServer, count_tokens
 from vista_guard.types import Usage
@@ -527,4 +528,4 @@ except testing.server.ConfigError as exc:
     print(exc)
 """
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120)
-    assert ran.stdout == ("ScriptedChatServer needs uvicorn: pip install 'vista-guard[testing]'\n")
+    assert ran.stdout == f"ScriptedChatServer needs uvicorn: {how_to_install('testing')}\n"
