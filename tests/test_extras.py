@@ -67,6 +67,11 @@ NEEDS = {
         "from vista_guard import Guard; Guard.from_settings(store='memory', reports='postgresql+psycopg://user@host/db')",
         "reports need the database driver psycopg",
     ),
+    "benchmark table": (
+        "evaluation",
+        "from vista_guard.evaluation.metrics import arrays",
+        "the benchmark's table needs sklearn",
+    ),
     "scripted server": (
         "testing",
         "from vista_guard.testing import ScriptedChatServer; ScriptedChatServer(['Hello.']).__enter__()",

@@ -6,7 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-from sklearn import metrics  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+from vista_guard._extras import require
+
+require("the benchmark's table", "sklearn", extra="evaluation")
+
+from sklearn import metrics  # type: ignore[import-not-found,import-untyped,unused-ignore]  # noqa: E402  # said first what it needs
 
 
 def accuracy(gold: Sequence[str], found: Sequence[str]) -> float:
