@@ -2,6 +2,7 @@
 # make check   format, lint, types, layers                          make bench   speed and memory, measured
 # make docs    write the pages that come from the code              make bench-peers   model judges, next to four others
 # make picture draw the README's picture from the demo              make bench-load    the proxy under load, about a quarter of an hour
+# make challenge   minimal pairs written by hand, by phenomenon (development half)
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -9,7 +10,7 @@ BIN := $(VENV)/bin
 BASE := $(VENV)/.base
 DEV := $(VENV)/.dev
 
-.PHONY: demo test check format bench bench-load bench-peers docs picture clean
+.PHONY: demo test check format bench bench-load bench-peers challenge docs picture clean
 
 demo: $(BASE)
 	$(BIN)/vista-guard demo
@@ -48,6 +49,9 @@ bench-peers: $(DEV) $(PEERS:%=.venv-peers/%/.made)
 
 docs: $(DEV)
 	$(BIN)/python -m tools.pages
+
+challenge: $(DEV)
+	$(BIN)/python -m vista_guard.evaluation.suites.challenge
 
 picture: $(DEV)
 	$(BIN)/python -m tools.picture
