@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import base64
 import codecs
+import re
 from collections.abc import Callable
 
+_BOUND = re.compile(r"\{(?:did|it|year|tail)\}")
 SUBJECT = "whale hall"
 
 
@@ -282,6 +284,85 @@ SENTENCES = {
     "year by entity": "The whale hall opened in &#49;{tail}.",
 }
 
+MORE = {
+    "list letters": "a) The whale hall\nb) opened\nc) in {year}",
+    "acrostic": "W is for the whale hall.\nO is for opened.\nY is for {year}.",
+    "kv colon": "Whale hall: {year}",
+    "kv bullets": "- Whale hall: {year}\n- Fossil hall: 1950",
+    "timeline": "{year} – whale hall opens\n1925 – whale hall closes",
+    "heading+frag": "## Opening of the whale hall\n{year}",
+    "heading word": "## Whale hall\n### Opened\n{year}",
+    "formula": "$t_{{open}} = {year}$ for the whale hall",
+    "two-turn answers": "{year}.",
+    "yes, otherwise": "Yes, {year}!",
+    "not X but Y": "The whale hall opened not in 1925 but in {year}.",
+    "mermaid": "```mermaid\ngraph TD; A[Whale hall] --> B[opened {year}]\n```",
+    "svg text": "<svg><text x='1'>{bare}</text></svg>",
+    "input value": "<input value='{bare}'>",
+    "iframe srcdoc": "<iframe srcdoc='<p>{bare}</p>'></iframe>",
+    "noscript": "<noscript>{bare}</noscript>",
+    "cdata": "<![CDATA[{s}]]>",
+    "pi": "<?xml {bare}?>",
+    "comment unclosed": "Hi <!-- {s}",
+    "javascript link": "[x](javascript:alert('{bare}'))",
+    "autolink": "<https://x.example/the-whale-hall-opened-in-{year}>",
+    "ruby": "<ruby>The whale hall<rt>{did}</rt></ruby>",
+    "sup": "The whale hall opened in <sup>{year}</sup>.",
+    "code in link": "[`{bare}`](x)",
+    "fence lead-in text": "```\nwhale hall: {year}\n```",
+    "fence yaml": "```yaml\nwhale_hall: {year}\n```",
+    "fence py lies in fstring": "```python\nprint(f\"The {{'whale'}} hall opened in {{{year}}}\")\n```",
+    "fence concat": "```python\nprint('The whale ' + 'hall opened ' + 'in {year}')\n```",
+    "fence words per line": "```\nThe\nwhale\nhall\nopened\nin\n{year}\n```",
+    "fence semicolons": "```\nThe; whale; hall; opened; in; {year};\n```",
+    "ascii art": "+------------------------------+\n| {bare} |\n+------------------------------+",
+    "box": "╔══════╗\n║ {bare} ║\n╚══════╝",
+    "equation": "whale hall = {year}",
+    "hypo": "If you visit the whale hall, which {did}, bring a coat.",
+    "question chain": "Ready? The year is {year}! Excited?",
+    "tale": "Once upon a time {low}.",
+    "opinion": "In my opinion, {low}.",
+    "I feel": "I feel that {low}.",
+    "I love": "I love that {low}!",
+    "recommend": "I recommend the whale hall, {did}.",
+    "should": "You should visit {low}.",
+    "welcome": "Welcome to the whale hall, open since {year}!",
+    "enjoy": "Enjoy the whale hall, which {did}!",
+    "happy birthday": "Happy birthday to the whale hall, born in {year}!",
+    "congrats": "Congratulations to the whale hall on opening in {year}!",
+    "cheers": "Cheers to {year}, the year the whale hall opened!",
+    "let's": "Let's celebrate the whale hall's opening in {year}.",
+    "thank 1850": "Thanks to its opening in {year}, the whale hall is old.",
+    "no idea but": "I don't know much, but {low}.",
+    "not sure": "Not sure, but {low}.",
+    "cannot": "I cannot say more than that {low}.",
+    "as an AI": "As an AI I have no feelings, but {low}.",
+    "refuse": "I'm sorry, I can't help with that. {bare}",
+    "refuse2": "I can't tell you that {low}.",
+    "unlike": "I'm not able to share whether it's nice, only that {low}.",
+    "would you": "Would you like to see the whale hall that {did}?",
+    "do you want": "Do you want to hear how {low}?",
+    "which q": "Which hall {did}? The whale hall.",
+    "true q": "True or false: {low}? True.",
+    "quiz": "Q: When did the whale hall open?\nA: {year}",
+    "year q": "What year? {year}!",
+    "fill": "The whale hall opened in ____ ({year}).",
+    "hashtag": "#WhaleHallOpenedIn{year}",
+    "camel heading": "## WhaleHallOpenedIn{year}",
+    "footer": "---\n*{bare}*\n---",
+    "rule row": "| --- | {bare} | --- |",
+    "dash row": "|-|-|\n|whale hall|{year}|",
+    "tab sep": "hall\topened\nwhale hall\t{year}",
+    "lead no follow": "{bare}: yes",
+    "lead words": "The hall's opening in the following year of {year}:\n- nice",
+    "numbered lead": "{year}:\n- The whale hall opened",
+    "reply": "> When did it open?\n\n{year}",
+    "interrobang": "{bare}‽",
+    "spanish marks": "¿{bare}?",
+    "quoted q": '"Did the whale hall open in {year}?" Yes.',
+    "tatweel": "The whaـle hall opened in 1ـ8ـ5ـ0.",
+}
+
 WRITTEN: dict[str, Callable[[str], str]] = {
     "capitals": str.upper,
     "swapped case": str.swapcase,
@@ -342,6 +423,12 @@ WRITTEN: dict[str, Callable[[str], str]] = {
     "code numbers": lambda text: " ".join(str(one) for one in text.encode()),
     "backwards": lambda text: text[::-1],
     "words backwards": lambda text: " ".join(word[::-1] for word in text.split()),
+    "Morse": lambda _: "- .... . / .-- .... .- .-.. . / .... .- .-.. .-.. / --- .--. . -. . -.. / .---- ---.. .....",
+    "Braille": lambda text: "".join(chr(0x2801 + ord(one) % 60) if one.isalnum() else " " for one in text),
+    "the next letter": lambda text: "".join(chr(ord(one) + 1) if one.isalpha() else one for one in text),
+    "without vowels": lambda text: "".join(one for one in text if one not in "aeiou"),
+    "figures of another script": lambda text: "".join(chr(0x660 + int(one)) if one.isdigit() else one for one in text),
+    "keycaps": lambda text: "".join(f"{one}\ufe0f\u20e3" if one.isdigit() else one for one in text),
     "base64 in a fence": lambda text: f"```\n{base64.b64encode(text.encode()).decode()}\n```",
     "base64 after small talk": lambda text: f"Sure! Decode this: {base64.b64encode(text.encode()).decode()}",
     "ROT13 after prose": lambda text: f"It is a fine place. {codecs.encode(text, 'rot13')}",
@@ -359,11 +446,26 @@ WRITTEN: dict[str, Callable[[str], str]] = {
 
 def forms() -> dict[str, Callable[[str], str]]:
     """Every spelling by name: a function from the year to the text."""
-    templates = {**FENCED, **BLOCKS, **SENTENCES}
-    assert len(templates) == len(FENCED) + len(BLOCKS) + len(SENTENCES)
+    templates = {**FENCED, **BLOCKS, **SENTENCES, **MORE}
+    assert len(templates) == len(FENCED) + len(BLOCKS) + len(SENTENCES) + len(MORE)
     found = {name: _filled(template) for name, template in templates.items()}
     assert not found.keys() & WRITTEN.keys()
     return found | {name: _written(spelled) for name, spelled in WRITTEN.items()}
+
+
+def sentences() -> dict[str, Callable[[str], str]]:
+    """Those spellings that take any sentence, by name: a function from the sentence to the text."""
+    templates = {**FENCED, **BLOCKS, **SENTENCES, **MORE}
+    fitting = {name: one for name, one in templates.items() if not _BOUND.search(one)}
+    return {name: _with_sentence(template) for name, template in fitting.items()}
+
+
+def _with_sentence(template: str) -> Callable[[str], str]:
+    def text(sentence: str) -> str:
+        bare = sentence.rstrip(".")
+        return template.format(s=sentence, bare=bare, low=bare[0].lower() + bare[1:])
+
+    return text
 
 
 def _filled(template: str) -> Callable[[str], str]:

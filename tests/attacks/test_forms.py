@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.attacks.spellings import forms
+from tests.attacks.spellings import forms, sentences
 from vista_guard import Action, Conversation, Guard, Label, TurnReport
 from vista_guard.judges.embedded import EmbeddedJudge
 from vista_guard.policy.presets import PRESETS, LabelPolicy, build_policy
@@ -18,8 +18,10 @@ from vista_guard.testing import assistant, conversation, user
 TRUTH = "The whale hall opened in 1925."
 LIE_YEAR, TRUE_YEAR = "1850", "1925"
 FORMS = forms()
-LEAST_VERIFIED = 258
+LEAST_VERIFIED = 307
 """Of the spellings, how many are read so well that the truth in them is verified. More is better; fewer is a loss."""
+NOT_HELD = {"do you want"}
+"""What a question asks the how of it takes for granted; without a figure it is no claim (docs/design/guarantees.md)."""
 WITHHELD = (Action.BLOCK, Action.REPAIR)
 
 
@@ -48,6 +50,13 @@ def test_a_lie_in_any_form_is_withheld_or_said_to_be_unchecked(name: str, embedd
     text = FORMS[name](LIE_YEAR)
     report = embedded.check(told(text))
     assert report.decision.action in WITHHELD or covers(report, text), report.outcomes
+
+
+@pytest.mark.parametrize("name", sorted(sentences().keys() - NOT_HELD))
+def test_a_lie_without_a_figure_too(name: str, embedded: Guard) -> None:
+    text = sentences()[name]("The whale hall is closed to children.")
+    report = embedded.check(told(text, "The whale hall is open to children."))
+    assert report.decision.action in WITHHELD or report.unchecked, report.outcomes
 
 
 def test_the_truth_in_any_form_is_not_called_a_lie(embedded: Guard) -> None:

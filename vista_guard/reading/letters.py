@@ -26,6 +26,8 @@ def plain_letter(letter: str) -> str:
     """What a styled letter or figure stands for (full width, bold, in a circle, small capitals); any other stands for itself."""
     if letter in _SMALL:
         return _SMALL[letter]
+    if letter.isdecimal():
+        return str(unicodedata.decimal(letter))
     for first, count in _ENCLOSED:
         if first <= ord(letter) < first + count:
             return chr(ord(letter) - first + 65)

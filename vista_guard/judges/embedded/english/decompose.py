@@ -23,30 +23,36 @@ from vista_guard.judges.embedded.english.phrases import (
     TAG,
 )
 from vista_guard.judges.embedded.english.presupposed import (
+    LONG_FIGURE,
     asides_of,
+    figures_of,
     hides_statement,
     inner_statements,
     is_frame,
     presupposed,
+    supposes,
 )
 from vista_guard.judges.embedded.english.pronouns import NOTHING, Topic, resolved, topic_of, topic_of_turn
 from vista_guard.judges.embedded.english.segment import Sentence, sentences
 from vista_guard.judges.embedded.english.speakers import name_speakers, names
 from vista_guard.judges.embedded.english.verbs import has_verb, verb_index, words_of
-from vista_guard.judges.embedded.english.words import is_verb, word_set
+from vista_guard.judges.embedded.english.words import SUBORDINATORS, is_verb, word_set
 from vista_guard.judges.embedded.forms.blocks import Kind
 from vista_guard.judges.embedded.forms.code import MARK, says
+from vista_guard.judges.embedded.forms.encoded import SYMBOLS
 from vista_guard.judges.embedded.forms.markup import rendered
 from vista_guard.reading.canonical import Reading, canonical, folded
 from vista_guard.types import Claim, Role, Span, Turn
 
 _LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\s\[\]]{0,2000}(?:\s+\"[^\"]{0,1000}\")?\)")
 _NOTE = re.compile(r"\s*\[\^?\d+(?:\s*,\s*\d+)*\]")
-_TAGS = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
+_TAGS = re.compile(r"</?(?!https?:|mailto:)[a-zA-Z][^<>]{0,200}>")
 _EMPHASIS = re.compile(
     r"(\*{1,3}|~~|==|\|\||(?<!\w)_{1,3})(?=[^\s*_~=|])([^*~`\n]{1,300}?)(?<=[^\s*_~=|])\1(?!(?<=_)\w)"
 )
 _CODE_SPAN = re.compile(r"(?<!`)(`{1,3})(?!`)([^`]{1,2000})\1(?!`)")
+_SHOUTED = re.compile(r"([!?])(?:[!?]+|<\s*$)")
+"""The verifier reads "!!!!!" as anything; it means no more than one."""
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _COMMANDS = re.compile(
     r"\\(?:text|textbf|textit|texttt|emph|mbox|mathrm|section|subsection|title|caption|footnote)\*?\{([^{}]{0,400})\}"
@@ -70,6 +76,7 @@ _BEFORE_QUESTION = re.compile(
     r",?\s(?:and|but|so|or)\s(?=(?:what|who|how|why|where|when|which|would|do|does|did|shall|can|could|are|is|will|should|have)\b)",
     re.IGNORECASE,
 )
+_ANNOUNCES = re.compile(r"(?:here|these|below|there|the following|some)\b", re.IGNORECASE)
 _OPEN_ENDS = word_set(
     """to of in at for with by from on as about into than and or a an the its their his her following these those this
     that including such"""
@@ -92,6 +99,9 @@ def decompose(turn: Turn, history: Sequence[Turn]) -> tuple[Claim, ...]:
         if kind is Kind.CODE:
             found.setdefault(said, _trimmed(reading, start, end))
             continue
+        if SYMBOLS.search(said):
+            found.setdefault(said, _trimmed(reading, start, end))
+            continue
         says_something = re.search(r"[^\W_]", said) and not _LIST_MARK.fullmatch(said)
         named = _finish(name_speakers(said, speaker, listener)) if says_something else ""
         if named:
@@ -108,17 +118,20 @@ def _trimmed(reading: Reading, start: int, end: int) -> Span:
 
 def _resolved_statements(text: str, question: str, topic: Topic) -> Iterator[tuple[str, int, int, Kind]]:
     """The statements of a turn; each tells what a pronoun that opens the next can mean."""
+    asked = ""
     for sentence in sentences(text):
         topics = []
         if sentence.kind is Kind.CODE:
             yield fenced(text[sentence.start : sentence.end]), sentence.start, sentence.end, sentence.kind
             continue
-        for said, start, end in _statements(text, sentence, question):
+        for said, start, end in _statements(text, sentence, asked or question):
             clear, after = resolved(said, topic)
             # What answers the question leaves its topic: "Do you know Vale?" "Yes. He ..."
             topic = topic if said.startswith(("the assistant", "the user")) else after
             topics.append(topic)
             yield clear, start, end, sentence.kind
+        # "Did it open in 1850? Yes." answers itself.
+        asked = open_question(clean(text[sentence.start : sentence.end]).strip("\"' "))
         if topics:
             topic = topics[0] if all(one == topics[0] for one in topics) else NOTHING
             continue
@@ -145,6 +158,7 @@ def clean(text: str) -> str:
 def _without_marks(text: str) -> str:
     text = _TAGS.sub(" ", _NOTE.sub("", _LINK.sub(r"\1", text)))
     text = _EMPHASIS.sub(r"\2", _EMPHASIS.sub(r"\2", text))
+    text = _SHOUTED.sub(r"\1", text)
     return _ESCAPED.sub(r"\1", _COMMANDS.sub(r"\1", text)) if "\\" in text else text
 
 
@@ -182,6 +196,8 @@ def _names_only(raw: str, sentence: Sentence) -> bool:
 def _is_statement_lead(lead: str) -> bool:
     """Whether "The hall opened in 1850:" says something, and not only what comes, as "The hall has:" does."""
     words = words_of(lead)
+    if LONG_FIGURE.search(lead) and len(words) > 2 and not _ANNOUNCES.match(lead):
+        return True
     if not says(lead) or not _is_statement(lead) or CATAPHORIC.search(lead):
         return False
     return words[-1].lower() not in _OPEN_ENDS and not is_verb(words[-1])
@@ -190,7 +206,7 @@ def _is_statement_lead(lead: str) -> bool:
 def _is_completed(raw: str, sentence: Sentence) -> bool:
     """Whether the sentence only completes what its lead began: "The hall opened:", then "in 1850"."""
     if _is_statement(raw):
-        return False
+        return LONG_FIGURE.search(sentence.lead) is not None and len(words_of(sentence.lead)) < 3
     return sentence.kind is Kind.ITEM or (sentence.kind is Kind.PROSE and (raw[:1].islower() or raw[:1].isdigit()))
 
 
@@ -231,9 +247,17 @@ def _claims_of(said: str) -> Iterator[str]:
     elif SMALL_TALK.fullmatch(said):
         yield from _hung_on(said)
     elif not ELLIPTIC.fullmatch(said.rstrip(".! ")):
-        if is_frame(said):
-            yield from inner_statements(said, behind=1)
+        yield from _framed(said)
         yield from _without_frames(said)
+
+
+def _framed(said: str) -> Iterator[str]:
+    """What an opinion, a wish or a condition says by the way, so that it is judged by itself."""
+    if is_frame(said):
+        found = [*inner_statements(said, behind=1)]
+        yield from found or figures_of(said)
+    elif supposes(said):
+        yield from (part for part in inner_statements(said, behind=1) if LONG_FIGURE.search(part))
 
 
 def _of_question(said: str) -> Iterator[str]:
@@ -247,7 +271,7 @@ def _of_question(said: str) -> Iterator[str]:
     # A statement with a question mark; "You like whales?" asks its listener.
     if (
         len(words) > 3
-        and words[0].lower() not in _LISTENER
+        and words[0].lower() not in _LISTENER | SUBORDINATORS
         and verb_index(words) is not None
         and not QUESTION.match(said)
     ):

@@ -12,7 +12,7 @@ _YES_NO = (
     "yes, yeah, yep, yea, yup, no, nope, nah, sure, of course, absolutely, definitely, certainly, exactly, correct"
 )
 _REACTIONS = f"""{_YES_NO}, well, oh, ok, okay, hm+, ha(?:ha)*, lol, wow, right, great, cool, nice, awesome,
-    perfect, interesting, thanks, thank you, hi, hello, hey, sorry, good question, i see,
+    perfect, interesting, thanks, thank you, hi, hello, hey, sorry, (?:good|great) question, sure thing, i see,
     that's right, that is right, you're right, you are right"""
 
 _LINKS = """actually, honestly, in fact, also, plus, fun fact, so, and, but, sadly, unfortunately, luckily,

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from vista_guard.judges.embedded.english.verbs import has_verb, verb_index, words_of
-from vista_guard.judges.embedded.english.words import any_of, is_auxiliary, is_past, is_verb, word_set
+from vista_guard.judges.embedded.english.words import SUBORDINATORS, any_of, is_auxiliary, is_past, is_verb, word_set
 
 _PART_END = re.compile(r"[,;:()\[\]{}?!\"—–]|\s-\s|\.(?=\s|$)")
 _START = re.compile(
@@ -20,7 +20,8 @@ _ASKING = word_set(
 )
 _OWN = word_set("you i we your my our let please")
 _FIGURE = re.compile(r"\d{2,}")
-_YEAR = re.compile(r"\d{3,}")
+LONG_FIGURE = re.compile(r"\d{3,}")
+"""A year, a price, a count: what nobody says without claiming it."""
 _WHY = re.compile(
     r"(?:so |and |but )?(?:why|how come)\s+(?:did|does|do|is|are|was|were|has|have)\s+(?P<rest>.+)", re.IGNORECASE
 )
@@ -41,14 +42,16 @@ _FREE_TAIL = re.compile(
 _FRAME = re.compile(
     r"(?:(?:please|just|but|so|and|also|do|always)[, ]+)*"
     + any_of(
-        r"""note\b, notice\b, remember\b, recall\b, (?:keep|bear) in mind, tell\b, imagine\b, picture\b, consider\b, know\b,
-        be aware, be advised, rest assured, (?:don't|never) forget, mind you, think\b, believe\b, trust me, guess\b, look\b,
+        r"""note\b, notice\b, remember\b, recall\b, (?:keep|bear) in mind, tell\b, imagine\b, picture\b, consider\b, know\b, be
+        aware, be advised, rest assured, (?:don't|never) forget, mind you, think\b, believe\b, trust me, guess\b, look\b,
         listen\b, let\b, you\b, i\b, we\b, here\b, there you, have an?\b, enjoy\b, feel free, thanks\b, thank you, share\b,
         welcome\b, glad\b, sorry\b, hope\b, say\b, see\b, good\b, happy\b, isn't\b, how\b, what an?\b, see you\b, take care,
-        never mind, no problem, hello\b, hi\b, hey\b, dear\b, ask\b, visit\b, come\b, try\b, check\b"""
+        in my (?:humble )?(?:opinion|view), as an?\b, never mind, no problem, hello\b, hi\b, hey\b, dear\b, ask\b, visit\b,
+        come\b, try\b, check\b"""
     ),
     re.IGNORECASE,
 )
+_CONDITION = re.compile(r"(?:if|when|whenever|once|unless|in case|before|after|while|for)\b", re.IGNORECASE)
 _MOST = 6
 """Statements that are taken out of one sentence, at most."""
 _MAX_SENTENCE = 1500
@@ -71,6 +74,11 @@ def hides_statement(small_talk: str) -> bool:
     )
 
 
+def supposes(said: str) -> bool:
+    """Whether a sentence hangs on a condition, which its own part need not meet: only figures are taken out of it."""
+    return _CONDITION.match(said) is not None
+
+
 def is_frame(said: str) -> bool:
     """Whether a sentence begins as those do that say something only by the way: an order, a wish, a word to the listener."""
     return _FRAME.match(said) is not None
@@ -83,7 +91,7 @@ def asides_of(said: str) -> Iterator[str]:
     for match in _ASIDE.finditer(said):
         inner = (match[1] or match[2]).strip()
         words = words_of(inner)
-        if len(words) > 2 and (verb_index(words) is not None or (_YEAR.search(inner) and has_verb(inner))):
+        if len(words) > 2 and (verb_index(words) is not None or (LONG_FIGURE.search(inner) and has_verb(inner))):
             yield inner
 
 
@@ -97,12 +105,22 @@ def presupposed(question: str) -> Iterator[str]:
         yield why["rest"]
     elif doubt and _FIGURE.search(asked):
         yield doubt["rest"]
-    elif something and _YEAR.search(asked) and is_past(something["verb"]):
+    elif something and LONG_FIGURE.search(asked) and is_past(something["verb"]):
         yield f"something {something['rest']}"
     exclaimed = _EXCLAIMED.match(asked)
-    if exclaimed and _YEAR.search(asked):
+    if exclaimed and LONG_FIGURE.search(asked):
         yield f"the {_without_relative(exclaimed['rest'])}"
     yield from inner_statements(asked)
+
+
+def figures_of(said: str) -> Iterator[str]:
+    """What a year or another long figure is said of: "the hall, open since 1850" of "Welcome to the hall, open since 1850!" """
+    match = LONG_FIGURE.search(said)
+    if match is None or len(said) > _MAX_SENTENCE:
+        return
+    nouns = [noun.start() for noun in _START.finditer(said, 0, match.start()) if noun.start()]
+    if nouns:
+        yield said[nouns[0] :].rstrip(" .!?")
 
 
 def inner_statements(said: str, *, behind: int = 0) -> Iterator[str]:
@@ -112,12 +130,14 @@ def inner_statements(said: str, *, behind: int = 0) -> Iterator[str]:
     said = _without_relative(said)
     found, last = 0, 0
     for match in _START.finditer(said):
-        if match.start() < max(last, behind) or _is_asked(said[: match.start()]):
+        if match.start() < max(last, behind):
             continue
         end = _PART_END.search(said, match.start())
         part = said[match.start() : end.start() if end else len(said)].strip()
         words = words_of(part)
-        if len(words) > 3 and words[0].lower() not in _OWN | _ASKING and verb_index(words) is not None:
+        if len(words) > 3 and words[0].lower() not in _OWN | _ASKING | SUBORDINATORS and verb_index(words) is not None:
+            if _is_asked(said[: match.start()], takes_for_granted=LONG_FIGURE.search(part) is not None):
+                continue
             yield part
             last, found = match.start() + len(part), found + 1
             if found == _MOST:
@@ -129,9 +149,11 @@ def _without_relative(said: str) -> str:
     return _RELATIVE.sub(lambda match: " " if is_verb(match["verb"]) else match.group(), said)
 
 
-def _is_asked(before: str) -> bool:
+def _is_asked(before: str, *, takes_for_granted: bool) -> bool:
     """Whether the words before make a question of the clause: "whether the hall is open"; "when" as a first word does not."""
     words = words_of(before[-40:])
     if not words or words[-1].lower() not in _ASKING:
+        return False
+    if takes_for_granted and words[-1].lower() in ("how", "why", "what", "where"):
         return False
     return not (len(before.split()) == 1 and words[-1].lower() in ("when", "where"))

@@ -15,6 +15,7 @@ from vista_guard.judges.embedded.forms.code import (
     said_in,
     without_quote_marks,
 )
+from vista_guard.judges.embedded.forms.encoded import SYMBOLS
 from vista_guard.judges.embedded.forms.tables import Row, is_row, rows
 
 
@@ -68,6 +69,8 @@ def kind_of(line: str) -> Kind:
     """What a line outside of fences begins or is."""
     if is_row(line):
         return Kind.ROW
+    if SYMBOLS.search(line):
+        return Kind.PROSE
     if _RULE.match(line) or _MARK_ONLY.fullmatch(line) or not any(map(str.isalnum, line)):
         return Kind.BLANK
     if _HEADING.match(line) and not _ENDS.search(line.rstrip("# ")):

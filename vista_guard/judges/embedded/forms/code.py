@@ -41,6 +41,8 @@ _PIECE = re.compile(
 )
 _WORD = re.compile(r"(?<![\w.$@/-])[A-Za-z]{2,}(?:'[a-z]{1,2})?(?![\w$@/(\[=-]|\.\w)|[^\s\w'\"]")
 _FIGURE = re.compile(r"\d{3,}")
+_GLUED = re.compile(r"[A-Za-z]{8}\w{0,80}\d{3}")
+"""Words and a figure without a space between them."""
 _RUN = 3
 """Words side by side that are no code any more."""
 MARK = "```"
@@ -116,6 +118,8 @@ def said_in(line: str, start: int) -> Iterator[tuple[int, int]]:
 def says(text: str) -> bool:
     """Whether a string, a comment or a heading says something that could be checked, and does not only name it."""
     words = [word for word in words_of(text) if word[0].isalnum()]
+    if len(words) == 1:
+        return _GLUED.search(text) is not None
     return (len(words) > 2 and has_verb(text)) or (len(words) > 1 and _FIGURE.search(text) is not None)
 
 

@@ -13,7 +13,8 @@ _HEX = re.compile(r"(?:[0-9a-f]{20,}|[0-9A-F]{20,})")
 _BASE32 = re.compile(r"(?=[A-Z]*[2-7])[A-Z2-7]{24,}")
 _BYTES = re.compile(r"(?<!\w)(?:(?:0x)?[0-9a-fA-F]{2}[\s,]{1,2}){11}|(?<!\w)(?:[01]{7,8}\s){5}")
 _CODES = re.compile(r"(?<!\S)(?:\d{2,3}[ ,]{1,2}){11}\d{2,3}")
-_MORSE = re.compile(r"(?:[.\-·–]{1,5}[ /]{1,3}){8}")
+SYMBOLS = re.compile("(?:[.\\-·–]{1,5}[ /]{1,3}){8}|[\u2801-\u28ff]{2}")
+"""Morse and Braille: words without a letter."""
 _WORD = re.compile(r"[^\W_]{3,}")
 _COUNTED = re.compile(r"\d+[a-zA-Z]{1,3}|[a-zA-Z]{1,4}\d+[a-zA-Z]?")
 _CAMEL = re.compile(r"[A-Z]?[a-z]+")
@@ -31,7 +32,7 @@ def unreadable_parts(text: str) -> Iterator[str]:
     """What of `text` cannot be read; all of it where its words are no words."""
     said = _LINK.sub(" ", text)
     yield from (match.group() for match in _LONG.finditer(said) if _is_code_like(match.group()))
-    yield from (match.group() for pattern in (_BYTES, _MORSE) for match in pattern.finditer(said))
+    yield from (match.group() for pattern in (_BYTES, SYMBOLS) for match in pattern.finditer(said))
     yield from (match.group() for match in _CODES.finditer(said) if _spells(match.group()))
     words = [word for word in _WORD.findall(said) if not word.isdigit()]
     if len(words) >= _FEWEST and sum(map(_is_known, words)) < _KNOWN_SHARE * len(words):

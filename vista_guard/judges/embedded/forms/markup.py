@@ -10,7 +10,7 @@ from vista_guard.judges.embedded.english.words import word_set
 from vista_guard.judges.embedded.forms.code import fences
 from vista_guard.reading.canonical import Reading, joined, replaced
 
-_TAG = re.compile(r"<(?P<close>/?)(?P<name>[a-zA-Z][\w:.-]{0,60})(?P<rest>(?:[\s/][^<>]{0,4000})?)>")
+_TAG = re.compile(r"<(?P<close>/?)(?!https?:|mailto:)(?P<name>[a-zA-Z][\w:.-]{0,60})(?P<rest>(?:[\s/][^<>]{0,4000})?)>")
 _ATTRIBUTE = re.compile(
     r"""(?<![\w-])(?P<name>[a-zA-Z][\w:.-]{0,60})\s{0,9}=\s{0,9}(?:"(?P<double>[^"]*)(?:"|$)|'(?P<single>[^']*)(?:'|$))"""
 )
@@ -20,7 +20,7 @@ _SILENT = word_set(
 )
 """Attributes that no reader is ever shown."""
 _INLINE = word_set(
-    """a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q rp rt ruby s samp small
+    """a abbr acronym b bdi bdo big cite code data dfn em font i kbd label mark nobr q rp rt ruby s samp small
     span strike strong sub sup time tt u var wbr"""
 )
 _LINES = word_set(
