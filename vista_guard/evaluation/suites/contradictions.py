@@ -23,8 +23,8 @@ from vista_guard.evaluation.suites.judged import Judged, judge_past
 from vista_guard.evaluation.suites.loaders import Pair, decode, rgm
 from vista_guard.evaluation.suites.product import Product, progress
 from vista_guard.guard import Guard
-from vista_guard.judges.embedded.english.decompose import clean
 from vista_guard.judges.embedded.english.speakers import name_speakers, names
+from vista_guard.judges.embedded.forms.inline import clean
 from vista_guard.reading.canonical import folded
 from vista_guard.types import Label
 

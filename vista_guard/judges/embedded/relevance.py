@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from vista_guard.judges.embedded.english.decompose import clean
 from vista_guard.judges.embedded.english.segment import unwrapped
 from vista_guard.judges.embedded.english.speakers import name_speakers, names
 from vista_guard.judges.embedded.english.words import word_set
+from vista_guard.judges.embedded.forms.inline import clean
 from vista_guard.protocols import Embedder
 from vista_guard.reading.canonical import Reading, canonical, folded
 from vista_guard.reading.sentences import sentence_spans

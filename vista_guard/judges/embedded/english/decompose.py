@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from vista_guard.judges.embedded.english.answers import answered, expected, open_question, without_opener
 from vista_guard.judges.embedded.english.clauses import clauses
@@ -38,31 +39,13 @@ from vista_guard.judges.embedded.english.speakers import name_speakers, names
 from vista_guard.judges.embedded.english.verbs import has_verb, verb_index, words_of
 from vista_guard.judges.embedded.english.words import SUBORDINATORS, is_verb, word_set
 from vista_guard.judges.embedded.forms.blocks import Kind
-from vista_guard.judges.embedded.forms.code import MARK, says
+from vista_guard.judges.embedded.forms.code import fenced, says
 from vista_guard.judges.embedded.forms.encoded import SYMBOLS
+from vista_guard.judges.embedded.forms.inline import clean
 from vista_guard.judges.embedded.forms.markup import rendered
 from vista_guard.reading.canonical import Reading, canonical, folded
 from vista_guard.types import Claim, Role, Span, Turn
 
-_LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\s\[\]]{0,2000}(?:\s+\"[^\"]{0,1000}\")?\)")
-_NOTE = re.compile(r"\s*\[\^?\d+(?:\s*,\s*\d+)*\]")
-_TAGS = re.compile(r"</?(?!https?:|mailto:)[a-zA-Z][^<>]{0,200}>")
-_EMPHASIS = re.compile(
-    r"(\*{1,3}|~~|==|\|\||(?<!\w)_{1,3})(?=[^\s*_~=|])([^*~`\n]{1,300}?)(?<=[^\s*_~=|])\1(?!(?<=_)\w)"
-)
-_CODE_SPAN = re.compile(r"(?<!`)(`{1,3})(?!`)([^`]{1,2000})\1(?!`)")
-_SHOUTED = re.compile(r"([!?])(?:[!?]+|<\s*$)")
-"""The verifier reads "!!!!!" as anything; it means no more than one."""
-_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
-_COMMANDS = re.compile(
-    r"\\(?:text|textbf|textit|texttt|emph|mbox|mathrm|section|subsection|title|caption|footnote)\*?\{([^{}]{0,400})\}"
-)
-_PRE_TOKENISED = (
-    (re.compile(r"\b(\w+) n't\b"), r"\1n't"),
-    (re.compile(r" ('(?:s|ve|re|m|ll|d)\b)"), r"\1"),
-    (re.compile(r"\s+([,.!?;:])(?=\s|$)"), r"\1"),
-)
-"""Spaces that corpora and speech recognisers leave: "I do n't know ." """
 _MAX_BEFORE = 1000
 """How much of the turn before is read, in characters from its end."""
 _ABOUT = re.compile(r"(?:\w+ ){1,3}about\b")
@@ -119,52 +102,32 @@ def _trimmed(reading: Reading, start: int, end: int) -> Span:
 def _resolved_statements(text: str, question: str, topic: Topic) -> Iterator[tuple[str, int, int, Kind]]:
     """The statements of a turn; each tells what a pronoun that opens the next can mean."""
     asked = ""
+    seen: dict[tuple[str, Sentence, Topic, str], tuple[Topic, str]] = {}
     for sentence in sentences(text):
-        topics = []
+        source = text[sentence.start : sentence.end]
         if sentence.kind is Kind.CODE:
-            yield fenced(text[sentence.start : sentence.end]), sentence.start, sentence.end, sentence.kind
+            yield fenced(source), sentence.start, sentence.end, sentence.kind
             continue
-        for said, start, end in _statements(text, sentence, asked or question):
-            clear, after = resolved(said, topic)
-            # What answers the question leaves its topic: "Do you know Vale?" "Yes. He ..."
-            topic = topic if said.startswith(("the assistant", "the user")) else after
-            topics.append(topic)
-            yield clear, start, end, sentence.kind
-        # "Did it open in 1850? Yes." answers itself.
-        asked = open_question(clean(text[sentence.start : sentence.end]).strip("\"' "))
-        if topics:
-            topic = topics[0] if all(one == topics[0] for one in topics) else NOTHING
-            continue
-        raw = clean(text[sentence.start : sentence.end])
-        if raw and not SMALL_TALK.fullmatch(raw):
-            topic = topic_of(raw)
+        # Said again in the same place of the talk it claims the same again: a line that is repeated costs nothing.
+        key = (source, replace(sentence, start=0, end=0), topic, asked)
+        if key not in seen:
+            topics = []
+            for said, start, end in _statements(text, sentence, asked or question):
+                clear, after = resolved(said, topic)
+                # What answers the question leaves its topic: "Do you know Vale?" "Yes. He ..."
+                topics.append(topic := topic if said.startswith(("the assistant", "the user")) else after)
+                yield clear, start, end, sentence.kind
+            raw = clean(source)
+            # "Did it open in 1850? Yes." answers itself.
+            seen[key] = _next_topic(raw, topic, topics), open_question(raw.strip("\"' "))
+        topic, asked = seen[key]
 
 
-def clean(text: str) -> str:
-    """`text` without Markdown, HTML tags and footnote marks, on one line, with spaces where prose has them.
-
-    What is set as code keeps its letters: `lk_test_` has no emphasis in it.
-    """
-    pieces, last = list[str](), 0
-    for match in _CODE_SPAN.finditer(text):
-        pieces += (_without_marks(text[last : match.start()]), match[2])
-        last = match.end()
-    text = re.sub(r"\s+", " ", "".join((*pieces, _without_marks(text[last:])))).strip()
-    for pattern, replacement in _PRE_TOKENISED:
-        text = pattern.sub(replacement, text)
-    return text
-
-
-def _without_marks(text: str) -> str:
-    text = _TAGS.sub(" ", _NOTE.sub("", _LINK.sub(r"\1", text)))
-    text = _EMPHASIS.sub(r"\2", _EMPHASIS.sub(r"\2", text))
-    text = _SHOUTED.sub(r"\1", text)
-    return _ESCAPED.sub(r"\1", _COMMANDS.sub(r"\1", text)) if "\\" in text else text
-
-
-def fenced(block: str) -> str:
-    """A block of code as the text of its claim: in a fence, whatever marks it had."""
-    return block if block.startswith(MARK) else f"{MARK}\n{block.strip('~')}"
+def _next_topic(raw: str, topic: Topic, topics: Sequence[Topic]) -> Topic:
+    """What a pronoun behind a sentence can mean, after what each of its statements left."""
+    if topics:
+        return topics[0] if all(one == topics[0] for one in topics) else NOTHING
+    return topic_of(raw) if raw and not SMALL_TALK.fullmatch(raw) else topic
 
 
 def _statements(text: str, sentence: Sentence, question: str) -> Iterator[tuple[str, int, int]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from vista_guard.judges.embedded.english.verbs import has_verb, verb_index, words_of
 from vista_guard.judges.embedded.english.words import SUBORDINATORS, any_of, is_auxiliary, is_past, is_verb, word_set
@@ -135,13 +135,19 @@ def inner_statements(said: str, *, behind: int = 0) -> Iterator[str]:
         end = _PART_END.search(said, match.start())
         part = said[match.start() : end.start() if end else len(said)].strip()
         words = words_of(part)
-        if len(words) > 3 and words[0].lower() not in _OWN | _ASKING | SUBORDINATORS and verb_index(words) is not None:
+        if len(words) > 3 and words[0].lower() not in _OWN | _ASKING | SUBORDINATORS and _tells(words):
             if _is_asked(said[: match.start()], takes_for_granted=LONG_FIGURE.search(part) is not None):
                 continue
             yield part
             last, found = match.start() + len(part), found + 1
             if found == _MOST:
                 return
+
+
+def _tells(words: Sequence[str]) -> bool:
+    """Whether words begin with a subject and its verb; "the halls do you mean" has them the other way round."""
+    verb = verb_index(words)
+    return verb is not None and (verb + 1 == len(words) or words[verb + 1].lower() not in _OWN)
 
 
 def _without_relative(said: str) -> str:

@@ -123,6 +123,11 @@ def says(text: str) -> bool:
     return (len(words) > 2 and has_verb(text)) or (len(words) > 1 and _FIGURE.search(text) is not None)
 
 
+def fenced(block: str) -> str:
+    """A block of code as the text of its claim: in a fence, whatever marks it had."""
+    return block if block.startswith(MARK) else f"{MARK}\n{block.strip('~')}"
+
+
 def is_code(claim: str) -> bool:
     """Whether a claim stands for a block of code, and not for a fence of prose."""
     if not claim.startswith(MARK):
