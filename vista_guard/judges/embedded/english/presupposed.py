@@ -106,7 +106,7 @@ def presupposed(question: str) -> Iterator[str]:
     elif doubt and _FIGURE.search(asked):
         yield doubt["rest"]
     elif something and LONG_FIGURE.search(asked) and is_past(something["verb"]):
-        yield f"something {something['rest']}"
+        yield something["rest"]
     exclaimed = _EXCLAIMED.match(asked)
     if exclaimed and LONG_FIGURE.search(asked):
         yield f"the {_without_relative(exclaimed['rest'])}"
