@@ -205,12 +205,14 @@ class Check(_Frozen):
 class Unchecked(_Frozen):
     """A claim that could not be judged. Never a label, never a number.
 
+    `what` it is: a statement; a block of code, which says nothing that a document could prove; or text that cannot be read.
     `raw` is what the judge answered where nothing could be read from it, cut to 2,000 characters.
     """
 
     kind: Literal["unchecked"] = "unchecked"
     claim: Claim
     error: str
+    what: Literal["claim", "code", "encoded"] = "claim"
     raw: str | None = Field(default=None, max_length=2000)
 
 

@@ -6,6 +6,7 @@
 | balanced | block when confident    | flag                      | flag                | flag               |
 | strict   | block                   | regenerate, else redact   | block               | block              |
 
+Code is let through by each of them, and the decision's reason says that it was not judged: `on_code` changes that.
 With `max_false_alarm_rate` the confidences from which rules withhold come from a risk table (`docs/design/risk-control.md`).
 """
 
@@ -52,6 +53,9 @@ class LabelPolicy(BaseModel):
     `on_unchecked` is the explicit choice between fail-open (FLAG, or ALLOW) and fail-closed (BLOCK); `on_no_evidence` applies
     when the turn had nothing at all to be verified against and says something that needs it.
 
+    `on_code` is for blocks of code, which no document could prove or refute: what their strings and comments say is claims like
+    any other.
+
     `max_false_alarm_rate` is the largest share of fine turns that the rules may withhold (repair or block): the guard then takes
     the `min_confidence` of each rule that withholds from a risk table. The two choices above do not look at confidence, and
     what they withhold is not counted.
@@ -63,6 +67,7 @@ class LabelPolicy(BaseModel):
     rules: Mapping[Label, Rule]
     on_unchecked: Action
     on_no_evidence: Action
+    on_code: Action = Action.ALLOW
     repair: RepairMode = RepairMode.REGENERATE
     fallback: RepairMode = RepairMode.REFUSE
     max_attempts: int = Field(default=1, ge=0, le=10)
@@ -76,7 +81,10 @@ class LabelPolicy(BaseModel):
         actions = [rule.action for rule in self.rules.values()] + [rule.otherwise for rule in self.rules.values()]
         if (
             self.name == "monitor"
-            and SEVERITY[max([*actions, self.on_unchecked, self.on_no_evidence], key=SEVERITY.__getitem__)] > 1
+            and SEVERITY[
+                max([*actions, self.on_unchecked, self.on_no_evidence, self.on_code], key=SEVERITY.__getitem__)
+            ]
+            > 1
         ):
             raise ValueError("the monitor policy never withholds: use ALLOW or FLAG, or start from balanced")
         if self.fallback is RepairMode.REGENERATE:
@@ -136,12 +144,14 @@ class LabelPolicy(BaseModel):
 
     def _action(self, outcome: Outcome) -> Action:
         if not isinstance(outcome, Finding):
-            return self.on_unchecked
+            return self.on_code if outcome.what == "code" else self.on_unchecked
         rule = self.rules.get(outcome.label)
         return rule(outcome.confidence) if rule else Action.ALLOW
 
     def _because(self, outcome: Outcome) -> str:
         if not isinstance(outcome, Finding):
+            if outcome.what == "code":
+                return f"{outcome.claim.id} is code, which is not judged"
             return f"{outcome.claim.id} could not be judged: {_short(outcome.error)}"
         label = outcome.label.replace("_", " ").lower()
         rule = self.rules.get(outcome.label)
@@ -154,13 +164,17 @@ def _withholds(action: Action) -> bool:
 
 
 def _needs_evidence(outcome: Outcome) -> bool:
-    return not isinstance(outcome, Finding) or outcome.label not in _NEEDS_NO_EVIDENCE
+    if not isinstance(outcome, Finding):
+        return outcome.what != "code"
+    return outcome.label not in _NEEDS_NO_EVIDENCE
 
 
 def _allowed(outcomes: Sequence[Outcome], evidence_missing: bool) -> str:
-    if not outcomes:
-        return "the turn makes no claim"
-    return "no claim needs evidence" if evidence_missing else "every claim is supported or needs no support"
+    claims = [outcome for outcome in outcomes if isinstance(outcome, Finding) or outcome.what != "code"]
+    code = "" if len(claims) == len(outcomes) else "; code was not judged"
+    if not claims:
+        return f"the turn makes no claim{code}"
+    return f"{'no claim needs evidence' if evidence_missing else 'every claim is supported or needs no support'}{code}"
 
 
 def _short(text: str, limit: int = 120) -> str:

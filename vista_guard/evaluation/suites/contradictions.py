@@ -23,9 +23,9 @@ from vista_guard.evaluation.suites.judged import Judged, judge_past
 from vista_guard.evaluation.suites.loaders import Pair, decode, rgm
 from vista_guard.evaluation.suites.product import Product, progress
 from vista_guard.guard import Guard
-from vista_guard.judges.embedded.english.decompose import clean
-from vista_guard.judges.embedded.english.segment import plain
 from vista_guard.judges.embedded.english.speakers import name_speakers, names
+from vista_guard.judges.embedded.forms.inline import clean
+from vista_guard.reading.canonical import folded
 from vista_guard.types import Label
 
 DECODE = "train/prosecco/decode_sample.tsv"
@@ -164,5 +164,5 @@ async def _views(product: Product, pair: Pair) -> Views:
 
 async def _message(product: Product, pair: Pair, place: int) -> Message:
     turn = pair.turns[place]
-    said = clean(plain(turn.text))
+    said = clean(folded(turn.text))
     return Message(said, name_speakers(said, *names(turn.role)), tuple(await product.claims(turn, pair.turns[:place])))

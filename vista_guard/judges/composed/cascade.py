@@ -104,7 +104,7 @@ class CascadeJudge:
         """The first judge's answers where it is sure, else the second's."""
         first, second = calls.names((self._first, self._second))
         judged = [_by(first, answer) for answer in await calls.label(self._first, answers, evidence)]
-        unsure = [answer for answer in judged if isinstance(answer, Unchecked) or self._trust(answer) < self._threshold]
+        unsure = [answer for answer in judged if self._is_unsure(answer)]
         claims = [answer.claim for answer in unsure]
         checks = await contract.verify(self._second, claims, evidence)
         again = {answer.claim.id: _by(second, answer) for answer in await calls.label(self._second, checks, evidence)}
@@ -115,6 +115,11 @@ class CascadeJudge:
                 f"{second} could not judge {len(failed)} of {len(again)} claims passed on to it, which {what}: {failed[0].error}"
             )
         return [self._final_answer(answer, again.get(answer.claim.id, answer)) for answer in judged]
+
+    def _is_unsure(self, answer: Check | Unchecked) -> bool:
+        if isinstance(answer, Unchecked):
+            return answer.what != "code"  # No judge proves code; what is encoded the second may be able to read.
+        return self._trust(answer) < self._threshold
 
     def _final_answer(self, first: Check | Unchecked, last: Check | Unchecked) -> Check | Unchecked:
         return first if self._keeps_first and isinstance(last, Unchecked) else last

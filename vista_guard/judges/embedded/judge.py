@@ -19,11 +19,13 @@ from vista_guard.judges.embedded.calibration import (
 from vista_guard.judges.embedded.english import cues
 from vista_guard.judges.embedded.english.decompose import decompose
 from vista_guard.judges.embedded.english.language import foreign
-from vista_guard.judges.embedded.english.segment import plain
 from vista_guard.judges.embedded.english.stance import plain_figure
+from vista_guard.judges.embedded.forms.code import is_code
+from vista_guard.judges.embedded.forms.encoded import unreadable_parts
 from vista_guard.judges.embedded.relevance import COUNTER_COSINE, Piece, choose, pool, same_statement
 from vista_guard.judges.embedded.verifier import CONTRADICTED, SUPPORTED, ShippedVerifier
 from vista_guard.protocols import Embedder, Verifier
+from vista_guard.reading.canonical import folded
 from vista_guard.types import (
     Check,
     Claim,
@@ -100,7 +102,7 @@ class EmbeddedJudge:
         return await asyncio.to_thread(self._categorize, checks)
 
     def _decompose(self, turn: Turn, history: Sequence[Turn]) -> tuple[Claim, ...]:
-        language = foreign(turn.text)
+        language = foreign(folded(turn.text))
         if language is not None:
             raise JudgeError(
                 f"the turn looks like {language}; the embedded judge reads English. Use a model judge for it"
@@ -108,7 +110,13 @@ class EmbeddedJudge:
         return decompose(turn, history)
 
     def _verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> list[Check | Unchecked]:
-        texts = [plain(claim.text) for claim in claims]
+        unread = _unread(claims, evidence)
+        readable = [claim for claim, why in zip(claims, unread, strict=True) if why is None]
+        checks = iter(self._verify_readable(readable, evidence))
+        return [why or next(checks) for why in unread]
+
+    def _verify_readable(self, claims: Sequence[Claim], evidence: EvidenceSet) -> list[Check]:
+        texts = [folded(claim.text) for claim in claims]
         chosen = choose(texts, pool(evidence), self._embedder)
         pairs = [(piece.text, text) for text, pieces in zip(texts, chosen, strict=True) for piece in pieces]
         rows = iter(self._verifier.probabilities(pairs) if pairs else ())
@@ -140,13 +148,13 @@ class EmbeddedJudge:
             against = [(piece, score) for piece, score in against if piece.origin.source is not SourceKind.DOCUMENT]
         if not against:
             return []
-        said, *found = self._embedder.embed([plain(claim.text), *(piece.text for piece, _ in against)])
+        said, *found = self._embedder.embed([folded(claim.text), *(piece.text for piece, _ in against)])
         return [pair for pair, vector in zip(against, found, strict=True) if float(said @ vector) >= COUNTER_COSINE]
 
     def _categorize(self, checks: Sequence[Check]) -> list[Finding | Unchecked]:
         if not checks:
             return []
-        texts = [plain(check.claim.text) for check in checks]
+        texts = [folded(check.claim.text) for check in checks]
         rows = self._head.probabilities(self._embedder.embed(texts), texts)
         names = self._calibration.type_labels
         return [
@@ -192,6 +200,22 @@ class EmbeddedJudge:
         )
 
 
+def _unread(claims: Sequence[Claim], evidence: EvidenceSet) -> list[Unchecked | None]:
+    """For each claim that is nothing to judge why it is none: code, or what cannot be read and stands in no evidence either."""
+    known = " ".join(passage.text for passage in (*evidence.documents, *evidence.knowledge))
+    return [_unread_claim(claim, known) for claim in claims]
+
+
+def _unread_claim(claim: Claim, known: str) -> Unchecked | None:
+    if is_code(claim.text):
+        return Unchecked(claim=claim, error="code is not judged", what="code")
+    parts = [part for part in unreadable_parts(folded(claim.text)) if part.strip(" .!?") not in known]
+    if not parts:
+        return None
+    error = f"it looks encoded, or is no English: {_short(parts[0], 60)!r} cannot be read"
+    return Unchecked(claim=claim, error=error, what="encoded")
+
+
 def _about_itself(claim: Claim) -> bool:
     return cues.abstains(claim.text) or cues.subjective(claim.text) or cues.personal(claim.text)
 
@@ -204,7 +228,7 @@ def _support(piece: Piece, claim: Claim, score: float) -> float:
     if piece.origin.source is SourceKind.DOCUMENT and _about_itself(claim):
         return 0.0
     # Long codes and rare names can mislead the verifier even about what stands there word for word.
-    if piece.origin.source is SourceKind.DOCUMENT and same_statement(piece.quote.text, claim.text):
+    if piece.origin.source is SourceKind.DOCUMENT and same_statement(folded(piece.quote.text), folded(claim.text)):
         return 1.0
     if piece.origin.source is SourceKind.HISTORY and "the user" not in claim.text.lower():
         return 0.0

@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from vista_guard.judges.embedded.english.decompose import clean
-from vista_guard.judges.embedded.english.segment import plain, unwrapped
+from vista_guard.judges.embedded.english.segment import unwrapped
 from vista_guard.judges.embedded.english.speakers import name_speakers, names
 from vista_guard.judges.embedded.english.words import word_set
+from vista_guard.judges.embedded.forms.inline import clean
 from vista_guard.protocols import Embedder
+from vista_guard.reading.canonical import Reading, canonical, folded
 from vista_guard.reading.sentences import sentence_spans
 from vista_guard.types import EvidenceSet, Passage, Role, SourceKind, Span, Turn
 
@@ -57,18 +58,20 @@ class Piece:
 
 @dataclass(frozen=True)
 class Source:
-    """A passage of a document, its sentences and their words."""
+    """A passage of a document as it is read, its sentences and their words."""
 
     passage: Passage
+    reading: Reading
     spans: tuple[Span, ...]
     words: tuple[frozenset[str], ...]
     common: Counter[str]
 
     @classmethod
     def read(cls, passage: Passage) -> Source:
-        spans = tuple(sentence_spans(unwrapped(plain(passage.text)))) or (Span(start=0, end=len(passage.text)),)
-        found = tuple(words(passage.text[span.start : span.end]) for span in spans)
-        return cls(passage, spans, found, Counter(word for one in found for word in one))
+        reading = canonical(passage.text)
+        spans = tuple(sentence_spans(unwrapped(reading.text))) or (Span(start=0, end=len(reading.text)),)
+        found = tuple(words(reading.text[span.start : span.end]) for span in spans)
+        return cls(passage, reading, spans, found, Counter(word for one in found for word in one))
 
     def pieces(self, claim: str, *, pair: bool) -> Iterator[Piece]:
         """The sentence that shares most with the claim, and with the one that completes it.
@@ -88,8 +91,9 @@ class Source:
 
     def _piece(self, indices: list[int], *, refutes: bool) -> Piece:
         first, last = self.spans[indices[0]], self.spans[indices[-1]]
-        text = " ".join(self.passage.text[self.spans[index].start : self.spans[index].end] for index in indices)
-        quote = _part(self.passage, first.start, last.end)
+        text = " ".join(self.reading.text[self.spans[index].start : self.spans[index].end] for index in indices)
+        place = self.reading.span(first.start, last.end)
+        quote = _part(self.passage, place.start, place.end)
         return Piece(quote, _titled(self.passage.title, text), self.passage, refutes=refutes)
 
     def _overlap(self, index: int, wanted: frozenset[str]) -> float:
@@ -109,7 +113,7 @@ class Pool:
 def pool(evidence: EvidenceSet) -> Pool:
     """The evidence, read once for all claims."""
     documents = tuple(Source.read(passage) for passage in evidence.documents if passage.text.strip())
-    known = tuple(Piece(one, clean(plain(one.text)), one) for one in evidence.knowledge if one.text.strip())
+    known = tuple(Piece(one, clean(folded(one.text)), one) for one in evidence.knowledge if one.text.strip())
     history = tuple(_spoken(index, turn) for index, turn in enumerate(evidence.history) if turn.text.strip())
     return Pool(documents, known, history)
 
@@ -117,7 +121,7 @@ def pool(evidence: EvidenceSet) -> Pool:
 def choose(claims: Sequence[str], pool: Pool, embedder: Embedder) -> list[list[Piece]]:
     """The pieces to hold against each claim, in the order of `claims`."""
     most = max(1, min(DOCUMENT_PASSAGES, MAX_PAIRS // (2 * len(claims)))) if claims else 1
-    passages = [plain(one.passage.text) for one in pool.documents]
+    passages = [folded(one.passage.text) for one in pool.documents]
     documents = _nearest(claims, pool.documents, passages, embedder, most, least=None)
     known = _nearest(claims, pool.known, [one.text for one in pool.known], embedder, KNOWN_CLAIMS, least=KNOWN_COSINE)
     said = [one.text for one in pool.history]
@@ -168,7 +172,7 @@ def _part(passage: Passage, start: int, end: int) -> Passage:
 
 def _titled(title: str | None, text: str) -> str:
     """The text under its title: what a passage is about often stands only there."""
-    text, title = clean(plain(text)), clean(plain(title or ""))
+    text, title = clean(folded(text)), clean(folded(title or ""))
     return f"{title}. {text}" if title and title.lower() not in text.lower() else text
 
 
@@ -177,7 +181,7 @@ def _spoken(index: int, turn: Turn) -> Piece:
 
     What the assistant said before is no evidence for what it says now; it can only be contradicted.
     """
-    said = name_speakers(clean(plain(turn.text)), *names(turn.role))
+    said = name_speakers(clean(folded(turn.text)), *names(turn.role))
     whole = Span(start=0, end=len(turn.text))
     passage = Passage(source=SourceKind.HISTORY, source_id=f"turn {index}", text=turn.text, span=whole)
     return Piece(passage, said, passage, supports=turn.role is Role.USER)

@@ -96,7 +96,7 @@ def test_what_does_not_surely_stand_alone_is_not_split(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["", "   \n", "Hello!", "What do you think?", "do you like boats", "Sure, thanks!", "😀 👍", "...", "Wow! Great.",
-     "You're welcome!", "What a lovely day!", "Let me know if you need more.", "```\nx = 1.\n```", "# Tides\n---"],
+     "You're welcome!", "What a lovely day!", "Let me know if you need more.", "# Tides\n---"],
 )  # fmt: skip
 def test_turns_that_claim_nothing(text: str) -> None:
     assert said(text) == []
@@ -380,4 +380,15 @@ def test_the_numbers_of_a_list_in_one_line_claim_nothing() -> None:
         "The tips are old.",
         "Drink water.",
         "Sleep well.",
+    ]
+
+
+def test_a_block_of_code_is_one_claim_and_what_it_says_others() -> None:
+    code = '```python\nx = 1\nprint("The hall opened in 1925.")\n```'
+    text = f"Look:\n\n{code}\nThanks!"
+    claims = decompose(Turn(role=Role.ASSISTANT, text=text), ())
+    assert [claim.text for claim in claims] == ["The hall opened in 1925.", code]
+    assert [text[claim.span.start : claim.span.end] for claim in claims if claim.span] == [
+        "The hall opened in 1925.",
+        code,
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from vista_guard.judges.embedded.english.answers import answered, expected, open_question, without_opener
 from vista_guard.judges.embedded.english.clauses import clauses
@@ -11,6 +12,7 @@ from vista_guard.judges.embedded.english.lists import each
 from vista_guard.judges.embedded.english.phrases import (
     ANSWER,
     ASKED_IF_KNOWN,
+    CATAPHORIC,
     ELLIPTIC,
     EXCLAMATION,
     KNOWN,
@@ -21,22 +23,29 @@ from vista_guard.judges.embedded.english.phrases import (
     SUBJECTLESS,
     TAG,
 )
+from vista_guard.judges.embedded.english.presupposed import (
+    LONG_FIGURE,
+    asides_of,
+    figures_of,
+    hides_statement,
+    inner_statements,
+    is_frame,
+    presupposed,
+    supposes,
+)
 from vista_guard.judges.embedded.english.pronouns import NOTHING, Topic, resolved, topic_of, topic_of_turn
-from vista_guard.judges.embedded.english.segment import Sentence, plain, sentences, trimmed
+from vista_guard.judges.embedded.english.segment import Sentence, sentences
 from vista_guard.judges.embedded.english.speakers import name_speakers, names
 from vista_guard.judges.embedded.english.verbs import has_verb, verb_index, words_of
+from vista_guard.judges.embedded.english.words import SUBORDINATORS, is_verb, word_set
+from vista_guard.judges.embedded.forms.blocks import Kind
+from vista_guard.judges.embedded.forms.code import fenced, says
+from vista_guard.judges.embedded.forms.encoded import SYMBOLS
+from vista_guard.judges.embedded.forms.inline import clean
+from vista_guard.judges.embedded.forms.markup import rendered
+from vista_guard.reading.canonical import Reading, canonical, folded
 from vista_guard.types import Claim, Role, Span, Turn
 
-_LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\([^)\s]{0,2000}(?:\s+\"[^\"]*\")?\)")
-_NOTE = re.compile(r"\s*\[\^?\d+(?:\s*,\s*\d+)*\]")
-_TAGS = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
-_EMPHASIS = re.compile(r"(\*{1,3}|_{1,3}|~~|`+)(?=\S)(.{1,300}?)(?<=\S)\1")
-_PRE_TOKENISED = (
-    (re.compile(r"\b(\w+) n't\b"), r"\1n't"),
-    (re.compile(r" ('(?:s|ve|re|m|ll|d)\b)"), r"\1"),
-    (re.compile(r"\s+([,.!?;:])(?=\s|$)"), r"\1"),
-)
-"""Spaces that corpora and speech recognisers leave: "I do n't know ." """
 _MAX_BEFORE = 1000
 """How much of the turn before is read, in characters from its end."""
 _ABOUT = re.compile(r"(?:\w+ ){1,3}about\b")
@@ -45,51 +54,80 @@ _INFERRED = re.compile(
 )
 _LIST_MARK = re.compile(r"\s*\(?\d{1,3}[.)]\s*")
 """What numbers the items of a list that stands in one line."""
-_OPEN_WORDS = frozenset(("what", "who", "why", "how", "where", "when", "if", "whether", "which", "about", "so"))
+_LISTENER = word_set("""you you're you've you'd i i'm we your my so that this these those""")
+_BEFORE_QUESTION = re.compile(
+    r",?\s(?:and|but|so|or)\s(?=(?:what|who|how|why|where|when|which|would|do|does|did|shall|can|could|are|is|will|should|have)\b)",
+    re.IGNORECASE,
+)
+_ANNOUNCES = re.compile(r"(?:here|these|below|there|the following|some)\b", re.IGNORECASE)
+_OPEN_ENDS = word_set(
+    """to of in at for with by from on as about into than and or a an the its their his her following these those this
+    that including such"""
+)
+"""Words that want something behind them: a lead that ends with one says nothing by itself."""
+_OPEN_WORDS = word_set("""what who why how where when if whether which about so""")
 
 
 def decompose(turn: Turn, history: Sequence[Turn]) -> tuple[Claim, ...]:
-    """The claims of `turn` in order of appearance, ids `t{turn index}.c1` on. Equal texts are one claim."""
-    text = plain(turn.text)
+    """The claims of `turn` in order of appearance, ids `t{turn index}.c1` on. Equal texts are one claim.
+
+    A block of code is one claim, in its fence: the judge says of it that code is not judged.
+    """
+    reading = rendered(canonical(turn.text))
     speaker, listener = names(turn.role)
-    before = clean(plain(history[-1].text[-_MAX_BEFORE:])) if history else ""
+    before = clean(folded(history[-1].text[-_MAX_BEFORE:])) if history else ""
     question = open_question(before) if before and history[-1].role is Role.USER else ""
     found: dict[str, Span] = {}
-    for said, start, end in _resolved_statements(text, question, topic_of_turn(before)):
-        says = re.search(r"[^\W_]", said) and not _LIST_MARK.fullmatch(said)
-        named = _finish(name_speakers(said, speaker, listener)) if says else ""
+    for said, start, end, kind in _resolved_statements(reading.text, question, topic_of_turn(before)):
+        if kind is Kind.CODE:
+            found.setdefault(said, _trimmed(reading, start, end))
+            continue
+        if SYMBOLS.search(said):
+            found.setdefault(said, _trimmed(reading, start, end))
+            continue
+        says_something = re.search(r"[^\W_]", said) and not _LIST_MARK.fullmatch(said)
+        named = _finish(name_speakers(said, speaker, listener)) if says_something else ""
         if named:
-            found.setdefault(named, trimmed(text, start, end))
+            found.setdefault(named, _trimmed(reading, start, end))
     pairs = enumerate(found.items(), start=1)
     return tuple(Claim(id=f"t{len(history)}.c{number}", text=claim, span=span) for number, (claim, span) in pairs)
 
 
-def _resolved_statements(text: str, question: str, topic: Topic) -> Iterator[tuple[str, int, int]]:
+def _trimmed(reading: Reading, start: int, end: int) -> Span:
+    """Where the range stands in the turn, without the white space at its ends."""
+    raw = reading.text[start:end]
+    return reading.span(start + len(raw) - len(raw.lstrip()), start + len(raw.rstrip()))
+
+
+def _resolved_statements(text: str, question: str, topic: Topic) -> Iterator[tuple[str, int, int, Kind]]:
     """The statements of a turn; each tells what a pronoun that opens the next can mean."""
+    asked = ""
+    seen: dict[tuple[str, Sentence, Topic, str], tuple[Topic, str]] = {}
     for sentence in sentences(text):
-        topics = []
-        for said, start, end in _statements(text, sentence, question):
-            clear, after = resolved(said, topic)
-            # What answers the question leaves its topic: "Do you know Vale?" "Yes. He ..."
-            topic = topic if said.startswith(("the assistant", "the user")) else after
-            topics.append(topic)
-            yield clear, start, end
-        if topics:
-            topic = topics[0] if all(one == topics[0] for one in topics) else NOTHING
+        source = text[sentence.start : sentence.end]
+        if sentence.kind is Kind.CODE:
+            yield fenced(source), sentence.start, sentence.end, sentence.kind
             continue
-        raw = clean(text[sentence.start : sentence.end])
-        if raw and not SMALL_TALK.fullmatch(raw):
-            topic = topic_of(raw)
+        # Said again in the same place of the talk it claims the same again: a line that is repeated costs nothing.
+        key = (source, replace(sentence, start=0, end=0), topic, asked)
+        if key not in seen:
+            topics = []
+            for said, start, end in _statements(text, sentence, asked or question):
+                clear, after = resolved(said, topic)
+                # What answers the question leaves its topic: "Do you know Vale?" "Yes. He ..."
+                topics.append(topic := topic if said.startswith(("the assistant", "the user")) else after)
+                yield clear, start, end, sentence.kind
+            raw = clean(source)
+            # "Did it open in 1850? Yes." answers itself.
+            seen[key] = _next_topic(raw, topic, topics), open_question(raw.strip("\"' "))
+        topic, asked = seen[key]
 
 
-def clean(text: str) -> str:
-    """`text` without Markdown, HTML tags and footnote marks, on one line, with spaces where prose has them."""
-    text = _TAGS.sub(" ", _NOTE.sub("", _LINK.sub(r"\1", text)))
-    text = _EMPHASIS.sub(r"\2", _EMPHASIS.sub(r"\2", text))
-    text = re.sub(r"\s+", " ", text).strip()
-    for pattern, replacement in _PRE_TOKENISED:
-        text = pattern.sub(replacement, text)
-    return text
+def _next_topic(raw: str, topic: Topic, topics: Sequence[Topic]) -> Topic:
+    """What a pronoun behind a sentence can mean, after what each of its statements left."""
+    if topics:
+        return topics[0] if all(one == topics[0] for one in topics) else NOTHING
+    return topic_of(raw) if raw and not SMALL_TALK.fullmatch(raw) else topic
 
 
 def _statements(text: str, sentence: Sentence, question: str) -> Iterator[tuple[str, int, int]]:
@@ -101,12 +139,38 @@ def _statements(text: str, sentence: Sentence, question: str) -> Iterator[tuple[
         yield raw, start, end
     elif question and answer and _says_no_more(raw):
         yield answered(question, raw, Role.USER), start, end
-    elif SMALL_TALK.fullmatch(raw) or raw.endswith(":"):
+    elif _names_only(raw, sentence):
         return
-    elif sentence.lead and not _is_statement(raw):
+    elif sentence.lead and _is_completed(raw, sentence):
         yield f"{clean(sentence.lead)}: {raw}", start, end
     else:
         yield from _clauses(text, start, end, question)
+
+
+def _names_only(raw: str, sentence: Sentence) -> bool:
+    """Whether a sentence says nothing that could be checked: small talk, a topic as a heading, a lead-in to what follows."""
+    if SMALL_TALK.fullmatch(raw):
+        return not hides_statement(raw)
+    if raw.endswith(":"):
+        return sentence.leads and not _is_statement_lead(raw[:-1])
+    return sentence.kind is Kind.HEADING and not says(raw)
+
+
+def _is_statement_lead(lead: str) -> bool:
+    """Whether "The hall opened in 1850:" says something, and not only what comes, as "The hall has:" does."""
+    words = words_of(lead)
+    if LONG_FIGURE.search(lead) and len(words) > 2 and not _ANNOUNCES.match(lead):
+        return True
+    if not says(lead) or not _is_statement(lead) or CATAPHORIC.search(lead):
+        return False
+    return words[-1].lower() not in _OPEN_ENDS and not is_verb(words[-1])
+
+
+def _is_completed(raw: str, sentence: Sentence) -> bool:
+    """Whether the sentence only completes what its lead began: "The hall opened:", then "in 1850"."""
+    if _is_statement(raw):
+        return LONG_FIGURE.search(sentence.lead) is not None and len(words_of(sentence.lead)) < 3
+    return sentence.kind is Kind.ITEM or (sentence.kind is Kind.PROSE and (raw[:1].islower() or raw[:1].isdigit()))
 
 
 def _clauses(text: str, start: int, end: int, question: str) -> Iterator[tuple[str, int, int]]:
@@ -122,7 +186,7 @@ def _clauses(text: str, start: int, end: int, question: str) -> Iterator[tuple[s
 
 
 def _claims_of(said: str) -> Iterator[str]:
-    """What a clause claims: nothing for a question, a presupposition for "I didn't know that ..."."""
+    """What a clause claims. A question claims what it takes for granted, "I didn't know that ..." what follows it."""
     said = without_opener(said)
     subjectless = SUBJECTLESS.match(said)
     if subjectless:
@@ -138,12 +202,52 @@ def _claims_of(said: str) -> Iterator[str]:
     elif _INFERRED.match(said):
         said = said.rstrip("? ")
     elif _is_question(said):
-        supposed = expected(said)
-        if supposed:
-            yield supposed
+        yield from _of_question(said)
         return
-    if not (EXCLAMATION.match(said) or SMALL_TALK.fullmatch(said) or ELLIPTIC.fullmatch(said.rstrip(".! "))):
+    yield from asides_of(said)
+    if EXCLAMATION.match(said):
+        yield from presupposed(said)
+    elif SMALL_TALK.fullmatch(said):
+        yield from _hung_on(said)
+    elif not ELLIPTIC.fullmatch(said.rstrip(".! ")):
+        yield from _framed(said)
         yield from _without_frames(said)
+
+
+def _framed(said: str) -> Iterator[str]:
+    """What an opinion, a wish or a condition says by the way, so that it is judged by itself."""
+    if is_frame(said):
+        found = [*inner_statements(said, behind=1)]
+        yield from found or figures_of(said)
+    elif supposes(said):
+        yield from (part for part in inner_statements(said, behind=1) if LONG_FIGURE.search(part))
+
+
+def _of_question(said: str) -> Iterator[str]:
+    """What a question says all the same: "Aren't they owned by Vale?", "The hall opened in 1850?", "Who knew that …?" """
+    supposed = expected(said)
+    if supposed:
+        yield supposed
+        yield from inner_statements(supposed, behind=1)
+        return
+    words = words_of(said)
+    # A statement with a question mark; "You like whales?" asks its listener.
+    if (
+        len(words) > 3
+        and words[0].lower() not in _LISTENER | SUBORDINATORS
+        and verb_index(words) is not None
+        and not QUESTION.match(said)
+    ):
+        yield _BEFORE_QUESTION.split(said.rstrip("? "))[0]
+        return
+    yield from asides_of(said)
+    yield from presupposed(said)
+
+
+def _hung_on(small_talk: str) -> Iterator[str]:
+    """What is hung on small talk; all of it where it says something that cannot be taken off."""
+    if hides_statement(small_talk):
+        yield from [*inner_statements(small_talk)] or [small_talk]
 
 
 def _without_frames(said: str) -> Iterator[str]:

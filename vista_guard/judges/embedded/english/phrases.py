@@ -12,7 +12,7 @@ _YES_NO = (
     "yes, yeah, yep, yea, yup, no, nope, nah, sure, of course, absolutely, definitely, certainly, exactly, correct"
 )
 _REACTIONS = f"""{_YES_NO}, well, oh, ok, okay, hm+, ha(?:ha)*, lol, wow, right, great, cool, nice, awesome,
-    perfect, interesting, thanks, thank you, hi, hello, hey, sorry, good question, i see,
+    perfect, interesting, thanks, thank you, hi, hello, hey, sorry, (?:good|great) question, sure thing, i see,
     that's right, that is right, you're right, you are right"""
 
 _LINKS = """actually, honestly, in fact, also, plus, fun fact, so, and, but, sadly, unfortunately, luckily,
@@ -58,8 +58,10 @@ QUESTION = re.compile(
     _I,
 )
 TAG = re.compile(
-    r",?\s+(?:right|correct|huh|eh|(?:is|are|was|were|do|does|did|has|have|would|wo|ca)n't"
-    r" (?:i|you|he|she|it|they|we|there))\s*\?+\s*$",
+    r"(?:,\s+(?:ok|okay|yes|no|yeah|true|see|get it|got it|remember|you know|you see|don't you think|wouldn't you say"
+    r"|can you believe it|did you know(?: that)?)|,?\s+(?:right|correct|huh|eh"
+    r"|(?:is|are|was|were|do|does|did|has|have|would|wo|ca)n't"
+    r" (?:i|you|he|she|it|they|we|there)))\s*\?+\s*$",
     _I,
 )
 """Turns a statement into a question that still states it: "Paris is big, isn't it?" """
@@ -101,3 +103,11 @@ SUBJECTLESS = re.compile(
     _I,
 )
 """Beginnings that lost their "I": "Not sure, it may be 1925." """
+
+CATAPHORIC = re.compile(
+    r"\b(?:following|follows|below|here|these|such|several|some|few|many|various|ways?|tips?|steps?|reasons?|options?|things?"
+    r"|examples?|lists?|features?|details?|facts?|points?|aspects?|factors?|items?|types?|kinds?|categor(?:y|ies)|ideas?|summary"
+    r"|overview|answers?|information|including|includes?|like|two|three|four|five|six|seven|eight|nine|ten)\b",
+    _I,
+)
+"""Words of a lead-in that tell of what comes, and claim nothing by themselves: "There are three ways to get there:"."""

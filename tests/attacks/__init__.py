@@ -1,0 +1,1 @@
+"""Attacks: each must be withheld, or said to be unchecked, on every surface."""

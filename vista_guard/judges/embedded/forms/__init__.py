@@ -1,0 +1,1 @@
+"""The forms that a text comes in: fences and code, headings, tables, HTML, what no reader can read."""

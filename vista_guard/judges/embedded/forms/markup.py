@@ -1,0 +1,107 @@
+"""HTML to lines: block tags break them, inline tags vanish, and what only attributes or comments say stands behind the text."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+
+from vista_guard.judges.embedded.english.words import word_set
+from vista_guard.judges.embedded.forms.code import fences
+from vista_guard.reading.canonical import Reading, joined, replaced
+
+_TAG = re.compile(r"<(?P<close>/?)(?!https?:|mailto:)(?P<name>[a-zA-Z][\w:.-]{0,60})(?P<rest>(?:[\s/][^<>]{0,4000})?)>")
+_ATTRIBUTE = re.compile(
+    r"""(?<![\w-])(?P<name>[a-zA-Z][\w:.-]{0,60})\s{0,9}=\s{0,9}(?:"(?P<double>[^"]*)(?:"|$)|'(?P<single>[^']*)(?:'|$))"""
+)
+_SILENT = word_set(
+    """class style href src srcset id d rel type action method target lang dir role width height sizes media integrity
+    viewbox points transform fill stroke xmlns onclick onload"""
+)
+"""Attributes that no reader is ever shown."""
+_INLINE = word_set(
+    """a abbr acronym b bdi bdo big cite code data dfn em font i kbd label mark nobr q rp rt ruby s samp small
+    span strike strong sub sup time tt u var wbr"""
+)
+_LINES = word_set(
+    """address article aside audio blockquote body br button caption center dd details dialog div dl dt fieldset
+    figcaption figure footer form head header hr html iframe img input legend link main meta nav ol option p picture
+    section select summary table tbody textarea tfoot thead title ul video"""
+)
+_FENCED = frozenset(("pre", "script", "style", "listing", "xmp"))
+_CELLS = frozenset(("td", "th"))
+_TITLE = re.compile(r"""\]\(\s{0,9}[^\s()<>]{0,2000}\s{1,9}["'(](?P<title>[^"\n()]{2,1000})["')]\s{0,9}\)""")
+_DATA = re.compile(r"data:(?!image/|font/|audio/|video/)[\w/;+.=-]{0,100},(?P<payload>[^\s)\"'>]{16,})")
+_WORDED = re.compile(r"\w\s+\w|\w{12}")
+_FAR = 1 << 60
+
+
+def rendered(reading: Reading) -> Reading:
+    """The reading without its HTML. Fences are left as they are: a tag in them is code, or is read with it."""
+    text = reading.text
+    if "<" not in text and "](" not in text:
+        return reading
+    opaque = [(fence.start, fence.end) for fence in fences(text)]
+    comments = [place for place in _comments(text) if not _within(place[0], opaque)]
+    closed = sorted([*opaque, *comments])
+    tags = [tag for tag in _TAG.finditer(text) if not _within(tag.start(), closed)]
+    changes = sorted(
+        [(start, end, " ") for start, end in comments] + [(*tag.span(), _in_place_of(tag)) for tag in tags]
+    )
+    behind = [(start + 4, end - 3) for start, end in comments]
+    behind += [place for tag in tags for place in _shown(tag)]
+    behind += [place for place in _targets(text) if not _within(place[0], opaque)]
+    parts = (part for start, end in behind for part in (_BREAK, reading.part(start, end)))
+    return joined([replaced(reading, changes), *parts])
+
+
+_BREAK = Reading("\n\n", (0, 0), (0, 0))
+
+
+def _comments(text: str) -> Iterator[tuple[int, int]]:
+    """Where HTML comments stand; one that nobody closed is text."""
+    start = text.find("<!--")
+    while start >= 0:
+        end = text.find("-->", start + 4)
+        if end < 0:
+            return
+        yield start, end + 3
+        start = text.find("<!--", end + 3)
+
+
+def _within(place: int, ranges: Sequence[tuple[int, int]]) -> bool:
+    """Whether a place is in one of the ranges, which are in order and apart from each other."""
+    index = bisect_right(ranges, (place, _FAR)) - 1
+    return index >= 0 and place < ranges[index][1]
+
+
+def _in_place_of(tag: re.Match[str]) -> str:
+    """What a tag does to its line: nothing, a break, a mark of Markdown that does the same, or a space for what it may mean."""
+    name = tag["name"].lower()
+    if name in _INLINE:
+        return ""
+    if name in _CELLS:
+        return " " if tag["close"] else "| "
+    if name == "tr":
+        return " |\n" if tag["close"] else "\n"
+    if name in _FENCED:
+        return "\n```\n"
+    if name == "li":
+        return "\n" if tag["close"] else "\n- "
+    if len(name) == 2 and name[0] == "h" and name[1].isdigit():
+        return "\n\n" if tag["close"] else "\n\n# "
+    return "\n\n" if name in _LINES else " "
+
+
+def _shown(tag: re.Match[str]) -> Iterator[tuple[int, int]]:
+    """Where the attributes of a tag hold words for a reader: a tooltip, a label, what stands for a picture."""
+    for match in _ATTRIBUTE.finditer(tag["rest"]):
+        value = "double" if match["double"] is not None else "single"
+        if match["name"].lower() not in _SILENT and _WORDED.search(match[value]):
+            yield tag.start("rest") + match.start(value), tag.start("rest") + match.end(value)
+
+
+def _targets(text: str) -> Iterator[tuple[int, int]]:
+    """Where the targets of links hold words: titles, and data that is no picture."""
+    yield from (match.span("title") for match in _TITLE.finditer(text))
+    yield from (match.span("payload") for match in _DATA.finditer(text))

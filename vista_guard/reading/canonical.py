@@ -1,0 +1,185 @@
+"""One text for the many that look the same: what a reader sees of a text, with the way back to where it stands. Pure.
+
+A zero-width space, a soft hyphen, a Cyrillic "o" or an entity change what a judge reads and nothing that a person sees. They
+are folded here, for turns and for documents alike, so that what is the same for the eye is the same for the judge.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from vista_guard.reading.letters import TWINS, plain_letter, without_strokes
+from vista_guard.types import Span
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A text as it is read. Character `n` stands for `source[starts[n]:ends[n]]` of the text as it was written."""
+
+    text: str
+    starts: Sequence[int]
+    ends: Sequence[int]
+
+    def span(self, start: int, end: int) -> Span:
+        """Where the range stands in the text as it was written."""
+        if start >= end:
+            place = self.starts[start] if start < len(self.starts) else self.ends[-1] if self.ends else 0
+            return Span(start=place, end=place)
+        # What was pulled out of a line stands behind the text, so a range that crosses into it may run backwards.
+        begin, last = self.starts[start], self.ends[end - 1]
+        return (
+            Span(start=begin, end=last)
+            if begin < last
+            else Span(start=min(self.starts[start:end]), end=max(self.ends[start:end]))
+        )
+
+    def part(self, start: int, end: int) -> Reading:
+        """A range of it."""
+        return Reading(self.text[start:end], self.starts[start:end], self.ends[start:end])
+
+
+def as_written(text: str) -> Reading:
+    """The text, letter for letter."""
+    return Reading(text, range(len(text)), range(1, len(text) + 1))
+
+
+def replaced(reading: Reading, changes: Iterable[tuple[int, int, str]]) -> Reading:
+    """The reading with ranges replaced, in order and apart from each other. One of the same length keeps its places."""
+    text, pieces, last = reading.text, list[str](), 0
+    starts, ends = list[int](), list[int]()
+    for begin, end, new in changes:
+        if text[begin:end] == new:
+            continue
+        pieces += (text[last:begin], new)
+        starts.extend(reading.starts[last:begin])
+        ends.extend(reading.ends[last:begin])
+        if len(new) == end - begin:
+            starts.extend(reading.starts[begin:end])
+            ends.extend(reading.ends[begin:end])
+        else:
+            starts.extend([reading.starts[begin]] * len(new))
+            ends.extend([reading.ends[end - 1]] * len(new))
+        last = end
+    if not last:
+        return reading
+    starts.extend(reading.starts[last:])
+    ends.extend(reading.ends[last:])
+    return Reading("".join((*pieces, text[last:])), starts, ends)
+
+
+def joined(parts: Sequence[Reading]) -> Reading:
+    """The readings, one behind the other."""
+    return Reading(
+        "".join(part.text for part in parts),
+        [place for part in parts for place in part.starts],
+        [place for part in parts for place in part.ends],
+    )
+
+
+def canonical(text: str) -> Reading:
+    """What a reader sees of `text`. Line breaks and Markdown stay; the longest text takes time by its length, no more."""
+    reading = as_written(text)
+    if "&" in text:
+        reading = _each(_each(reading, _ENTITY, _entity), _ENTITY, _entity)
+    if "\\" in text or "%" in text:
+        reading = _each(reading, _ESCAPES, _unescaped)
+    if not reading.text.isascii():
+        reading = _each(reading, _TURNED, lambda match: match[1][::-1])
+        reading = _each(reading, _INVISIBLE, lambda _: "")
+    reading = _same_length(reading)
+    if not reading.text.isascii():
+        latin = _is_latin(reading.text)
+        reading = _each(reading, _WORD, lambda match: _word(match.group(), latin))
+        reading = _each(reading, _RAISED_FIGURE, lambda match: unicodedata.normalize("NFKC", match.group()))
+    return _each(reading, _SPACED, _unspaced)
+
+
+def folded(text: str) -> str:
+    """What a reader sees of `text`, without the way back."""
+    return canonical(text).text
+
+
+_ENTITY = re.compile(r"&(?:#\d{1,7};?|#[xX][0-9a-fA-F]{1,6};?|[a-zA-Z][a-zA-Z0-9]{1,31};)")
+_ESCAPES = re.compile(r"(?:\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}){2,}|(?:%[0-9a-fA-F]{2}){3,}")
+_ESCAPE = re.compile(r"(?:\\u|\\x|%)([0-9a-fA-F]+)")
+_TURNED = re.compile("\u202e([^\u202c\u2069\n]*)")
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u20dd-\u20e4\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
+)
+_LETTER = re.compile(r"[^\W\d_]")
+_RAISED_FIGURE = re.compile("(?<![A-Za-z0-9])[⁰¹²³⁴-⁹]{3,}")
+_WORD = re.compile(r"[A-Za-z0-9\x80-\U0010ffff]+")
+_SPACED = re.compile(r"(?<!\w)\w(?:[^\w,;:=+<>?!()\[\]{}]{1,8}\w(?!\w)){5,}")
+_GAP = re.compile(r"\W+")
+
+# One character for one character. Lone surrogates cannot be encoded by any tokenizer.
+_SPACES = re.compile(r"[^\S \n]|[\x00\x85\u2028\u2029]")
+_QUOTES = str.maketrans({"’": "'", "‘": "'", "‛": "'", "ʼ": "'", "＇": "'", "“": '"', "”": '"', "„": '"', "‟": '"'})
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+def _same_length(reading: Reading) -> Reading:
+    text = _SURROGATES.sub("\ufffd", reading.text).translate(_QUOTES)
+    return Reading(_SPACES.sub(_space, text), reading.starts, reading.ends)
+
+
+def _space(match: re.Match[str]) -> str:
+    return "\n" if match.group() in "\x85\u2028\u2029" else " "
+
+
+def _each(reading: Reading, pattern: re.Pattern[str], new: Callable[[re.Match[str]], str]) -> Reading:
+    return replaced(reading, ((match.start(), match.end(), new(match)) for match in pattern.finditer(reading.text)))
+
+
+def _entity(match: re.Match[str]) -> str:
+    return html.unescape(match.group())
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    """What a row of "%20" or "\\u0020" spells; itself when that is no text."""
+    codes = [int(code, 16) for code in _ESCAPE.findall(match.group())]
+    if "%" not in match.group():
+        return "".join(map(chr, codes))
+    try:
+        return bytes(codes).decode()
+    except UnicodeDecodeError:
+        return match.group()
+
+
+def _word(word: str, latin: bool) -> str:
+    """A word in ordinary letters. Twins of other scripts are read as Latin in a word, or a text, that is Latin else."""
+    if word.isascii():
+        return word
+    word = "".join(one if one.isascii() else plain_letter(one) for one in word)
+    letters = [one for one in word if one.isalpha() and not one.isascii()]
+    mixed = any(one.isascii() and one.isalpha() for one in word)
+    if mixed or (latin and all(one in TWINS for one in letters)):
+        word = "".join(TWINS.get(one, one) for one in word)
+    return word if word.isascii() or not any(map(_is_letter, word)) else without_strokes(word)
+
+
+def _is_latin(text: str) -> bool:
+    """Whether more letters are Latin than surely of another script."""
+    letters = Counter(one.isascii() for one in _LETTER.findall(text) if one not in TWINS)
+    return letters[True] > letters[False]
+
+
+def _is_letter(one: str) -> bool:
+    return one.isalpha() or unicodedata.combining(one) > 0
+
+
+def _unspaced(match: re.Match[str]) -> str:
+    """ "o p e n e d  i n" as "opened in"; itself where the marks between are of several kinds, or it is no word."""
+    spaced = match.group()
+    gaps = _GAP.findall(spaced)
+    kinds = {mark for gap in gaps for mark in gap if not mark.isspace()}
+    if len(kinds) > 1 or len({one for one in spaced if one.isalpha()}) < 4 or ("." in kinds and spaced.isupper()):
+        return spaced
+    between = Counter(gaps).most_common(1)[0][0]
+    return _GAP.sub(lambda gap: "" if len(gap.group()) <= len(between) else " ", spaced)
