@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
-SCHEMA_VERSION = "1.1"
+SCHEMA_VERSION = "1.2"
 """Version of the report's JSON form: the major part changes when a reader of an older one would break."""
 
 Probability = Annotated[float, Field(ge=0.0, le=1.0)]
