@@ -78,17 +78,19 @@ def decompose(turn: Turn, history: Sequence[Turn]) -> tuple[Claim, ...]:
     before = clean(folded(history[-1].text[-_MAX_BEFORE:])) if history else ""
     question = open_question(before) if before and history[-1].role is Role.USER else ""
     found: dict[str, Span] = {}
+    here: set[tuple[str, int]] = set()
     for said, start, end, kind in _resolved_statements(reading.text, question, topic_of_turn(before)):
-        if kind is Kind.CODE:
-            found.setdefault(said, _trimmed(reading, start, end))
-            continue
-        if SYMBOLS.search(said):
-            found.setdefault(said, _trimmed(reading, start, end))
+        span = _trimmed(reading, start, end)
+        if kind is Kind.CODE or SYMBOLS.search(said):
+            found.setdefault(said, span)
             continue
         says_something = re.search(r"[^\W_]", said) and not _LIST_MARK.fullmatch(said)
         named = _finish(name_speakers(said, speaker, listener)) if says_something else ""
-        if named:
-            found.setdefault(named, _trimmed(reading, start, end))
+        # The same words of the same place with another mark behind them, once from a frame and once whole, are one claim.
+        place = (named.rstrip(".!?…"), span.start)
+        if named and place not in here:
+            here.add(place)
+            found.setdefault(named, span)
     pairs = enumerate(found.items(), start=1)
     return tuple(Claim(id=f"t{len(history)}.c{number}", text=claim, span=span) for number, (claim, span) in pairs)
 
