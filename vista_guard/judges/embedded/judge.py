@@ -17,10 +17,11 @@ from vista_guard.judges.embedded.calibration import (
     ClaimTypeHead,
 )
 from vista_guard.judges.embedded.english import cues
-from vista_guard.judges.embedded.english.decompose import decompose
+from vista_guard.judges.embedded.english.decompose import clean, decompose
 from vista_guard.judges.embedded.english.language import foreign
 from vista_guard.judges.embedded.english.segment import plain
 from vista_guard.judges.embedded.english.stance import plain_figure
+from vista_guard.judges.embedded.mentions.frames import read
 from vista_guard.judges.embedded.relevance import COUNTER_COSINE, Piece, choose, pool, same_statement
 from vista_guard.judges.embedded.verifier import CONTRADICTED, SUPPORTED, ShippedVerifier
 from vista_guard.protocols import Embedder, Verifier
@@ -127,9 +128,9 @@ class EmbeddedJudge:
             found = [(piece, score) for piece, score in support if score >= needed]
             return Check(claim=claim, supported=True, confidence=best, evidence=_quotes(found))
         against = [
-            (piece, float(row[CONTRADICTED]))
+            (piece, _refutation(piece, row))
             for piece, row in judged
-            if piece.refutes and row[CONTRADICTED] >= self._calibration.contradicted
+            if piece.refutes and _refutation(piece, row) >= self._calibration.contradicted
         ]
         counter_evidence = _quotes(self._on_topic(against, claim))
         return Check(claim=claim, supported=False, confidence=1.0 - best, counter_evidence=counter_evidence)
@@ -199,6 +200,8 @@ def _about_itself(claim: Claim) -> bool:
 def _support(piece: Piece, claim: Claim, score: float) -> float:
     """The verifier's score; 1 for a known claim said again and for a document's own sentence; 0 for what a user says about
     anything but themselves."""
+    if piece.framed is not None and not piece.framed.framed_like(read(clean(plain(claim.text)))):
+        return 0.0
     if piece.origin.source in (SourceKind.KNOWLEDGE, SourceKind.PERSONA) and same_statement(piece.text, claim.text):
         return 1.0
     if piece.origin.source is SourceKind.DOCUMENT and _about_itself(claim):
@@ -209,6 +212,11 @@ def _support(piece: Piece, claim: Claim, score: float) -> float:
     if piece.origin.source is SourceKind.HISTORY and "the user" not in claim.text.lower():
         return 0.0
     return score
+
+
+def _refutation(piece: Piece, row: NDArray[np.float32]) -> float:
+    """How far a piece speaks against the claim: one that denies what it quotes does so where the quote supports it."""
+    return float(row[SUPPORTED] if piece.denies else row[CONTRADICTED])
 
 
 def _quotes(scored: Sequence[tuple[Piece, float]]) -> tuple[Evidence, ...]:

@@ -1,0 +1,1 @@
+"""Attacks: what hostile models, documents, users and tenants try, and what must hold."""
