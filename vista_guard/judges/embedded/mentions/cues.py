@@ -69,7 +69,7 @@ _FORWARD: tuple[tuple[Kind, re.Pattern[str]], ...] = (
             r"|came close to|come close to|(?:on|to) the (?:verge|brink|point) of|stop(?:s|ped)? short of"
             r"|just short of|all but\s(?=\w+ed\b)"
             r"|short of\s(?=\w+ing\b)|instead of\s(?=\w+ing\b)|rather than\s(?=\w+ing\b)|prevented from|kept from"
-            r"|barred from|without (?:ever )?(?=\w+ing\b))",
+            r"|barred from|without (?:ever |\w+ly )?(?=\w+ing\b))",
             _I,
         ),
     ),
@@ -126,6 +126,10 @@ _QUOTED = re.compile(
     r"(?<![\w\"“])[\"“](?=[^\s\"])(?P<said>[^\"“”]{12,400}?)(?<=\S)[\"”](?![\w\"])"
     r"|(?<!\w)'(?=\w)(?P<single>[^']{12,400}?)(?<=\S)'(?!\w)"
 )
+_AS_SAID = re.compile(
+    rf"^as (?!(?:you|we)\b)(?P<who>[^,]{{1,60}}?) (?P<word>{SAYING.pattern}|{THINKING.pattern}|has it|have it)\b[^,]{{0,40}},",
+    _I,
+)
 _WRONG_LEAD = re.compile(rf"^(?P<lead>[^:]{{3,120}}\b(?:{UNTRUE.pattern})\b[^:]{{0,40}}):\s", _I)
 _CHOICE = re.compile(
     r"\(?\b[aA1][.)]\)?\s*(?:right|true|yes|correct)\b.*\b(?:wrong|false|no|incorrect)\b"
@@ -164,6 +168,9 @@ def _whole(said: str) -> Iterator[Region]:
     lead = _WRONG_LEAD.match(said)
     if lead and not re.search(r"\b(?:not|no|never|dead|over|contrary|correct\w*)\b", lead["lead"], _I):
         yield Region(lead.end(), every, Kind.DENIED, denies=True)
+    by = _AS_SAID.match(said)
+    if by and not (SAYING.fullmatch(by["word"]) and AUTHORITIES.search(by["who"]) and not STRANGERS.search(by["who"])):
+        yield Region(0, every, Kind.REPORTED, holder(by["who"]))
     for match in _ACCORDING.finditer(said):
         who = match["who"] or match["whose"]
         if match["whose"] or not _trusted(who):

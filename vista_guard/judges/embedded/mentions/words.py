@@ -104,7 +104,8 @@ UNTRUE = re.compile(
         r"""false, untrue, wrong, incorrect, inaccurate, impossible, nonsense, rubbish, bogus, fake, fictitious, invented,
         made up,
         (?:pure |complete |total )?(?:fiction|fantasy|invention), debunked, unfounded, baseless, misleading, mistaken, absurd,
-        a (?:\w+ )?(?:lie|myth|hoax|mistake|misconception|misunderstanding|fallacy|joke|fabrication|legend|rumou?r|falsehood|error|prank)"""
+        a (?:\w+ )?(?:lie|myth|hoax|mistake|misconception|misunderstanding|fallacy|joke|fabrication|legend|rumou?r|falsehood"""
+        r"""|error|prank)"""
     ),
     _I,
 )
