@@ -16,7 +16,7 @@ from vista_guard.judges.embedded.mentions.words import LEFT_OVER
 
 _I = re.IGNORECASE
 _MOST = 1200
-"""Characters of a sentence that are read for frames: what is longer is no sentence of prose."""
+"""Characters of a sentence that are read for frames. Of a longer one its beginning is: a verifier reads no more of it either."""
 _FRONTED = re.compile(
     r"^(?:but |and )?(?:although|though|even|while|whereas|contrary to|despite|in spite of|if|unless"
     r"|whatever|when|as|assuming|provided)\b",
@@ -35,7 +35,8 @@ _CONTENT = re.compile(r"[^\W\d_]{2,}|\d+")
 def read(said: str) -> Reading:
     """A sentence, cleaned of markup, as what it states and what it mentions."""
     if len(said) > _MOST:
-        return Reading(said, said)
+        begun = read(said[:_MOST])
+        return replace(begun, said=said, stated=begun.stated if begun.regions else said)
     regions = tuple(_bounded(said, region) for region in (*complements(said), *cues(said)))
     if said.rstrip("\"'”’) ").endswith("?") and not ASKED_IF_KNOWN.match(said):
         regions = (*regions, Region(0, len(said), Kind.ASKED))
