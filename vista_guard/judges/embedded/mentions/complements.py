@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from vista_guard.judges.embedded.english.words import is_verb
+from vista_guard.judges.embedded.english.words import is_verb, word_set
 from vista_guard.judges.embedded.mentions.kinds import Kind, Region, holder, is_clause
 from vista_guard.judges.embedded.mentions.words import (
     AUTHORITIES,
@@ -54,6 +54,15 @@ _THAT_SUBJECT = re.compile(
     _I,
 )
 _RELATIVE = re.compile(r"(?:is|was|were|are|has|have|had|can|will|would|could|may|might|did|does|do)\b", _I)
+_SUBJECT = re.compile(r"(?:the|an?|this|these|those|its|his|her|their|our|my|all|no|every)\b|[A-Z]")
+_LINKING = word_set(
+    """so such now in given except only but seeing granted considering like all everything anything it way time day out and or
+    yesterday
+    today confidence certainty surprising surprise satisfied important remarkable interesting notable fortunate pity shame
+    good great
+    fine worth holds lucky natural sad strange odd significant"""
+)
+"""Words before a "that" which states, or which begins a relative clause."""
 _WINDOW = 70
 """Characters before a verb in which a negation can take back what it states."""
 
@@ -114,7 +123,10 @@ def _governed(said: str, match: re.Match[str]) -> Iterator[Region]:
         return
     if SAYING.fullmatch(word) and not negated and _stated_by(before, word):
         return
-    if any(known.fullmatch(word) for known in (SAYING, THINKING, OPEN_VERBS, IDEAS, DOUBTING)) or is_verb(word):
+    if any(known.fullmatch(word) for known in (SAYING, THINKING, OPEN_VERBS, IDEAS, DOUBTING)) or (
+        is_verb(word)
+        or (_SUBJECT.match(said, match.end()) and word.lower() not in _LINKING and not word.endswith("ly"))
+    ):
         yield Region(match.start(), len(said), Kind.REPORTED, holder(before))
 
 

@@ -126,6 +126,11 @@ _QUOTED = re.compile(
     r"(?<![\w\"“])[\"“](?=[^\s\"])(?P<said>[^\"“”]{12,400}?)(?<=\S)[\"”](?![\w\"])"
     r"|(?<!\w)'(?=\w)(?P<single>[^']{12,400}?)(?<=\S)'(?!\w)"
 )
+_INVERTED = re.compile(
+    rf",[\"”]?\s*(?P<word>{THINKING.pattern}|{SAYING.pattern}) (?P<who>(?:the|an?|his|her|their|our|my|one"
+    rf"|some|[A-Z])[^,;:]{{0,60}})$",
+    _I,
+)
 _AS_SAID = re.compile(
     rf"^as (?!(?:you|we)\b)(?P<who>[^,]{{1,60}}?) (?P<word>{SAYING.pattern}|{THINKING.pattern}|has it|have it)\b[^,]{{0,40}},",
     _I,
@@ -168,7 +173,7 @@ def _whole(said: str) -> Iterator[Region]:
     lead = _WRONG_LEAD.match(said)
     if lead and not re.search(r"\b(?:not|no|never|dead|over|contrary|correct\w*)\b", lead["lead"], _I):
         yield Region(lead.end(), every, Kind.DENIED, denies=True)
-    by = _AS_SAID.match(said)
+    by = _AS_SAID.match(said) or _INVERTED.search(said.rstrip(".! "))
     if by and not (SAYING.fullmatch(by["word"]) and AUTHORITIES.search(by["who"]) and not STRANGERS.search(by["who"])):
         yield Region(0, every, Kind.REPORTED, holder(by["who"]))
     for match in _ACCORDING.finditer(said):

@@ -157,7 +157,8 @@ STRANGERS = re.compile(
 LABELS = word_set(
     """myth myths rumour rumor rumours rumors fiction legend legends joke jokes hypothesis proposal proposals proposed draft
     satire rejected
-    retracted misconception misconceptions hoax hoaxes lies untrue quiz fake speculation allegation allegations gossip prank
+    retracted caption hint headline slogan sample translate misconception misconceptions hoax hoaxes lies
+    untrue quiz fake speculation allegation allegations gossip prank
     parody superseded
     obsolete outdated fantasy superstition superstitions falsehood falsehoods fallacy fallacies nonsense fabrication
     unconfirmed alleged
