@@ -304,9 +304,11 @@ class Guard:
         return work.finished
 
     async def _restore(self, conversation: Conversation, report: TurnReport) -> None:
+        from vista_guard.turn.remember import earned
+
         said = Turn(role=Role.ASSISTANT, text=report.response)
         key = Conversation(turns=(*conversation.turns[: report.turn_index], said)).turn_key()
-        await self.parts.knowledge.remember(conversation.id or "", key, report.remembered)
+        await self.parts.knowledge.remember(conversation.id or "", key, earned(report.remembered, report.outcomes))
 
 
 class Session:

@@ -132,7 +132,10 @@ class KnowledgeStore(Protocol):
         ...
 
     async def remember(self, conversation_id: str, turn_key: str, claims: Sequence[Claim]) -> None:
-        """Records that the turn with this key was delivered, and its claims (maybe none). Idempotent for a turn key."""
+        """Records that the turn with this key was delivered, and its claims (maybe none). Idempotent for a turn key.
+
+        A claim that was not VERIFIED comes as an `EarnedClaim`; its passage carries its `label`, or it would support plain facts.
+        """
         ...
 
     async def delivered(self, conversation_id: str) -> frozenset[str]:

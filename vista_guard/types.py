@@ -94,6 +94,12 @@ class Claim(_Frozen):
     span: Span | None = None
 
 
+class EarnedClaim(Claim):
+    """A claim as it enters the knowledge, with the label that it was delivered under."""
+
+    label: Label = Label.VERIFIED
+
+
 class Turn(_Frozen):
     """One message of a conversation.
 
@@ -139,13 +145,17 @@ class Persona(_Frozen):
 
 
 class Passage(_Frozen):
-    """A piece of evidence as gathered, before a claim is held against it. `span` is its place in the source's text."""
+    """A piece of evidence as gathered, before a claim is held against it. `span` is its place in the source's text.
+
+    `label` is what knowledge was earned with; None counts as VERIFIED. What was OUT_OF_SCOPE supports only itself.
+    """
 
     source: SourceKind
     source_id: str
     text: str
     title: str | None = None
     span: Span | None = None
+    label: Label | None = None
 
 
 class EvidenceSet(_Frozen):

@@ -1,1 +1,1 @@
-"""Attacks: each must be withheld, or said to be unchecked, on every surface."""
+"""Attacks: what hostile models, documents, users and tenants try, and what must hold."""

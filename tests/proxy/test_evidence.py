@@ -12,6 +12,7 @@ from vista_guard.errors import InputError
 from vista_guard.proxy.dialects.evidence import ReadRequest, as_list, found_documents, read_chat, read_responses
 from vista_guard.proxy.settings import ProxySettings
 from vista_guard.reading.chat_json import to_document
+from vista_guard.reading.context_blocks import BY_USER
 from vista_guard.stores.memory.documents import MemoryDocuments
 from vista_guard.stream.source import joined
 from vista_guard.testing import ScriptedChatServer, WordEmbedder
@@ -23,7 +24,7 @@ OTHER = "The cafe closes at six."
 
 
 def chat(*messages: dict[str, Any], **more: Any) -> ReadRequest:
-    return read_chat({"model": "any", "messages": list(messages), **more}, PATTERNS)
+    return read_chat({"model": "any", "messages": list(messages), **more}, PATTERNS, user_context=True)
 
 
 def first_sent(asked: ReadRequest) -> Any:
@@ -66,6 +67,23 @@ class TestDocuments:
 
 
 class TestTaggedBlocks:
+    @pytest.mark.parametrize("said", [f"<context>{NOTES}</context>", f"Context:\n{NOTES}"])
+    def test_of_a_user_are_text_unless_the_operator_asks_for_them(self, said: str) -> None:
+        asked = read_chat({"messages": [{"role": "user", "content": said}]}, PATTERNS)
+        assert asked.grounds() == ()
+        assert asked.conversation().turns[0].text == said
+
+    def test_of_a_user_say_whose_they_are(self) -> None:
+        (found,) = chat({"role": "user", "content": f"<context>{NOTES}</context>"}).grounds()
+        assert found.metadata == {BY_USER: True}
+
+    @pytest.mark.parametrize("head", ["Context:", "## Documents:", "SOURCES:", "**Reference:**"])
+    def test_a_line_that_names_them_opens_one(self, head: str) -> None:
+        said = f"Be kind.\n{head}\n{NOTES}\n\n{OTHER}"
+        asked = read_chat({"messages": [{"role": "system", "content": f"{said}\n\nQuestion: When?"}]}, PATTERNS)
+        assert [document.text for document in asked.grounds()] == [f"{NOTES}\n\n{OTHER}"]
+        assert asked.conversation().turns[0].text == "Be kind.\n\n\nQuestion: When?"
+
     @pytest.mark.parametrize("role", ["system", "developer", "user"])
     @pytest.mark.parametrize("tag", ["context", "documents"])
     def test_become_documents_and_leave_the_turns(self, role: str, tag: str) -> None:
@@ -173,7 +191,7 @@ class TestThroughTheDoor:
     def test_the_answer_is_held_against_it_and_upstream_takes_the_request(
         self, path: str, more: dict[str, Any]
     ) -> None:
-        with ScriptedChatServer(TRUTH) as upstream, proxy(upstream) as served:
+        with ScriptedChatServer(TRUTH) as upstream, proxy(upstream, user_context=True) as served:
             served.post(path, {"model": "any", **more})
             upstream.assert_accepted()
         assert [passage.text for passage in served.judge.evidence[0].documents] == [NOTES]

@@ -69,7 +69,7 @@ class Proxy:
         if api is None:
             return await self._pass_unjudged(request, path)
         body = _read_json(await request.body())
-        asked = DIALECTS[api].read(body, self._settings.context_patterns)
+        asked = DIALECTS[api].read(body, self._settings.context_patterns, user_context=self._settings.user_context)
         if self._settings.off:
             return await _unless_caller_left(request, self._relay_while_off(request, path, asked.sent))
         tenant: str = getattr(request.state, "tenant", "default")

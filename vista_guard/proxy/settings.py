@@ -19,6 +19,7 @@ from pydantic_settings import (
 )
 
 from vista_guard.errors import ConfigError
+from vista_guard.reading.context_blocks import PATTERNS
 from vista_guard.settings.sources import config_file
 
 ANONYMOUS = "default"
@@ -69,9 +70,12 @@ class ProxySettings(BaseModel):
     """Whether several tenants also retrieve the documents that were added for none of them."""
     open_metrics: bool = False
     """Whether `/metrics` may be read without a key where keys are set."""
-    context_patterns: tuple[str, ...] = ("<context>(.*?)</context>", "<documents>(.*?)</documents>")
-    """Regular expressions with one group, `.` matching newlines too: what the group matches in a system or user message is a
+    context_patterns: tuple[str, ...] = PATTERNS
+    """Regular expressions with one group, `.` matching newlines too: what the group matches in a system message is a
     document."""
+    user_context: bool = False
+    """Whether blocks in user messages are documents too. Whoever types can then bring evidence for any lie: only for callers
+    that put retrieved text into the user's message themselves, and strip what the user typed."""
     conversation_header: str = "x-conversation-id"
     """The request header that names the conversation."""
     trusted_proxies: tuple[str, ...] = ()

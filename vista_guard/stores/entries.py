@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 
 from vista_guard.protocols import Embedder
-from vista_guard.types import Claim, Passage, Persona, SourceKind
+from vista_guard.types import Claim, EarnedClaim, Passage, Persona, SourceKind
 
 
 def digest(identifier: str) -> str:
@@ -36,7 +36,12 @@ def persona_passages(persona: Persona) -> tuple[Passage, ...]:
 def claim_passages(turn_key: str, claims: Sequence[Claim]) -> tuple[Passage, ...]:
     """One passage for each claim, in order, named `turn key:claim id`."""
     return tuple(
-        Passage(source=SourceKind.KNOWLEDGE, source_id=f"{turn_key}:{name}", text=storable(claim.text))
+        Passage(
+            source=SourceKind.KNOWLEDGE,
+            source_id=f"{turn_key}:{name}",
+            text=storable(claim.text),
+            label=claim.label if isinstance(claim, EarnedClaim) else None,
+        )
         for name, claim in zip(_unique(claims), claims, strict=True)
     )
 

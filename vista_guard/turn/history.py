@@ -12,8 +12,9 @@ from vista_guard.judges.contract import categorize, decompose, judge_turn, verif
 from vista_guard.policy.scoring import REMEMBERED
 from vista_guard.turn.evidence import collect
 from vista_guard.turn.limits import check_limits
+from vista_guard.turn.remember import earned
 from vista_guard.turn.work import Parts, Work
-from vista_guard.types import Check, Claim, Conversation, Finding, Label, Passage, Role, SourceKind
+from vista_guard.types import Check, Claim, Conversation, EarnedClaim, Finding, Passage, Role, SourceKind
 
 
 async def catch_up(work: Work, parts: Parts) -> tuple[Passage, ...]:
@@ -48,7 +49,12 @@ async def _anonymous(conversation: Conversation, earlier: list[int], parts: Part
             claims = await _worth_remembering(past, passages, parts)
             parts.past.put(key, claims)
         passages += tuple(
-            Passage(source=SourceKind.KNOWLEDGE, source_id=f"{past.turn_key()}:{claim.id}", text=claim.text)
+            Passage(
+                source=SourceKind.KNOWLEDGE,
+                source_id=f"{past.turn_key()}:{claim.id}",
+                text=claim.text,
+                label=claim.label if isinstance(claim, EarnedClaim) else None,
+            )
             for claim in claims
         )
     return passages
@@ -72,8 +78,7 @@ async def _worth_remembering(past: Conversation, knowledge: tuple[Passage, ...],
         answers = tuple(await verify(parts.judge, claims, evidence))
     checks = [answer for answer in answers if isinstance(answer, Check)]
     unsupported = [check for check in checks if not check.supported]
-    labels = {check.claim.id: Label.VERIFIED for check in checks if check.supported}
-    for finding in await categorize(parts.judge, unsupported, evidence):
-        if isinstance(finding, Finding):
-            labels[finding.claim.id] = finding.label
-    return tuple(answer.claim for answer in answers if labels.get(answer.claim.id) in REMEMBERED)
+    verified = {check.claim.id for check in checks if check.supported}
+    findings = await categorize(parts.judge, unsupported, evidence)
+    safe = verified | {one.claim.id for one in findings if isinstance(one, Finding) and one.label in REMEMBERED}
+    return earned([answer.claim for answer in answers if answer.claim.id in safe], findings)

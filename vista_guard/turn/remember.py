@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 from vista_guard.errors import StoreError
 from vista_guard.policy.scoring import REMEMBERED
 from vista_guard.turn.work import Emit, Parts, Work
-from vista_guard.types import Action, Claim, Conversation, Finding, Role, Turn
+from vista_guard.types import Action, Claim, Conversation, EarnedClaim, Finding, Label, Outcome, Role, Turn
 
 logger = logging.getLogger("vista_guard")
 
@@ -20,12 +21,22 @@ async def remember(work: Work, parts: Parts, emit: Emit) -> Work:
     said = Turn(role=Role.ASSISTANT, text=work.response or "")
     key = Conversation(turns=(*work.history, said)).turn_key()
     try:
-        await parts.knowledge.remember(work.conversation.id, key, claims)
+        await parts.knowledge.remember(work.conversation.id, key, earned(claims, work.outcomes))
     except StoreError as exc:
         # The verdict stands: a full disk must not withhold a good turn, but it must be seen.
         logger.error("knowledge of conversation %s was not stored: %s", work.conversation.id, exc)
         return work.with_(warnings=(*work.warnings, f"knowledge was not stored: {exc}"))
     return work.with_(remembered=claims)
+
+
+def earned(claims: Sequence[Claim], outcomes: Sequence[Outcome]) -> tuple[Claim, ...]:
+    """The claims as knowledge takes them: those that were not VERIFIED carry their label, so that an opinion stays one."""
+    labels = {
+        one.claim.id: one.label for one in outcomes if isinstance(one, Finding) and one.label is not Label.VERIFIED
+    }
+    return tuple(
+        EarnedClaim(**dict(claim), label=labels[claim.id]) if claim.id in labels else claim for claim in claims
+    )
 
 
 def _claims_to_keep(work: Work, parts: Parts) -> tuple[Claim, ...]:

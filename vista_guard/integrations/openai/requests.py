@@ -12,6 +12,7 @@ from openai import NotGiven, Omit
 from pydantic import BaseModel
 
 from vista_guard.integrations.openai_api import Api, Json, ground
+from vista_guard.reading.context_blocks import take_blocks
 from vista_guard.types import Conversation, Document
 
 ConversationId = str | Callable[[Mapping[str, Any]], str | None]
@@ -97,10 +98,17 @@ def read_request(
     earlier = chains.get(_text(argument(request, "previous_response_id"))) or chains.get(chain)
     messages = _chat_messages(request) if api == "chat" else _input_messages(request)
     identity = _identity(request, conversation_id) or chain or (earlier.id if earlier else None)
-    conversation, documents = ground(messages, identity, _body_documents(request))
+    messages, tagged = _without_blocks(messages)
+    conversation, documents = ground(messages, identity, [*_body_documents(request), *tagged])
     if earlier is not None:
         conversation = conversation.model_copy(update={"turns": (*earlier.turns, *conversation.turns)})
     return Asked(conversation, documents, _is_structured(request), _choices(request), chain)
+
+
+def _without_blocks(messages: Sequence[object]) -> tuple[list[object], list[Document]]:
+    """The messages without the context blocks of system messages, and those as documents."""
+    read = [take_blocks(one) if isinstance(one, Mapping) else (one, []) for one in messages]
+    return [message for message, _ in read], [document for _, found in read for document in found]
 
 
 def output_documents(output: Sequence[object]) -> tuple[Document, ...]:

@@ -22,7 +22,10 @@ from vista_guard.judges.embedded.english.language import foreign
 from vista_guard.judges.embedded.english.stance import plain_figure
 from vista_guard.judges.embedded.forms.code import is_code
 from vista_guard.judges.embedded.forms.encoded import unreadable_parts
+from vista_guard.judges.embedded.forms.inline import clean
+from vista_guard.judges.embedded.mentions.frames import read
 from vista_guard.judges.embedded.relevance import COUNTER_COSINE, Piece, choose, pool, same_statement
+from vista_guard.judges.embedded.trust import outranking
 from vista_guard.judges.embedded.verifier import CONTRADICTED, SUPPORTED, ShippedVerifier
 from vista_guard.protocols import Embedder, Verifier
 from vista_guard.reading.canonical import folded
@@ -126,21 +129,29 @@ class EmbeddedJudge:
     def _check(self, claim: Claim, judged: Sequence[tuple[Piece, NDArray[np.float32]]]) -> Check:
         support = [(piece, _support(piece, claim, float(row[SUPPORTED]))) for piece, row in judged if piece.supports]
         best = max((score for _, score in support), default=0.0)
+        against = self._against(judged)
         needed = (
             max(self._calibration.supported, SUBJECTIVE_SUPPORT)
             if _about_itself(claim)
             else self._calibration.supported
         )
-        if best >= needed:
-            found = [(piece, score) for piece, score in support if score >= needed]
+        found = [(piece, score) for piece, score in support if score >= needed]
+        outranked = outranking(claim, found, against)
+        if found and not outranked:
             return Check(claim=claim, supported=True, confidence=best, evidence=_quotes(found))
-        against = [
-            (piece, float(row[CONTRADICTED]))
-            for piece, row in judged
-            if piece.refutes and row[CONTRADICTED] >= self._calibration.contradicted
-        ]
-        counter_evidence = _quotes(self._on_topic(against, claim))
-        return Check(claim=claim, supported=False, confidence=1.0 - best, counter_evidence=counter_evidence)
+        against = self._on_topic(outranked or against, claim)
+        if found and not against:  # What outranked it speaks of something else.
+            return Check(claim=claim, supported=True, confidence=best, evidence=_quotes(found))
+        counter_evidence = _quotes(against)
+        if found and all(one.origin.source is SourceKind.DOCUMENT for one, _ in found):
+            return _disputed(claim, found, against)
+        confidence = against[0][1] if found else 1.0 - best
+        return Check(claim=claim, supported=False, confidence=confidence, counter_evidence=counter_evidence)
+
+    def _against(self, judged: Sequence[tuple[Piece, NDArray[np.float32]]]) -> list[tuple[Piece, float]]:
+        """The pieces that contradict the claim, and how surely."""
+        scored = [(piece, _refutation(piece, row)) for piece, row in judged if piece.refutes]
+        return [(piece, score) for piece, score in scored if score >= self._calibration.contradicted]
 
     def _on_topic(self, against: Sequence[tuple[Piece, float]], claim: Claim) -> list[tuple[Piece, float]]:
         """Those that speak of what the claim speaks of. A document speaks of nobody's tastes."""
@@ -223,6 +234,10 @@ def _about_itself(claim: Claim) -> bool:
 def _support(piece: Piece, claim: Claim, score: float) -> float:
     """The verifier's score; 1 for a known claim said again and for a document's own sentence; 0 for what a user says about
     anything but themselves."""
+    if piece.framed is not None and not piece.framed.framed_like(read(clean(folded(claim.text)))):
+        return 0.0
+    if piece.origin.label is Label.OUT_OF_SCOPE and not _about_itself(claim):
+        return 1.0 if same_statement(piece.origin.text, claim.text) else 0.0
     if piece.origin.source in (SourceKind.KNOWLEDGE, SourceKind.PERSONA) and same_statement(piece.text, claim.text):
         return 1.0
     if piece.origin.source is SourceKind.DOCUMENT and _about_itself(claim):
@@ -233,6 +248,26 @@ def _support(piece: Piece, claim: Claim, score: float) -> float:
     if piece.origin.source is SourceKind.HISTORY and "the user" not in claim.text.lower():
         return 0.0
     return score
+
+
+def _disputed(claim: Claim, found: Sequence[tuple[Piece, float]], against: Sequence[tuple[Piece, float]]) -> Check:
+    """A claim that one document confirms and another one denies: neither verified nor contradicted."""
+    for_it, against_it = _quotes(found), _quotes(against)
+    reason = f"The sources disagree: {_short(for_it[0].quote)} / {_short(against_it[0].quote)}"
+    confidence = against_it[0].score
+    finding = Finding(
+        claim=claim,
+        label=Label.LACKING_EVIDENCE,
+        confidence=confidence,
+        evidence=(*for_it, *against_it)[:MAX_EVIDENCE],
+        reason=reason,
+    )
+    return Check(claim=claim, supported=False, confidence=confidence, counter_evidence=against_it, finding=finding)
+
+
+def _refutation(piece: Piece, row: NDArray[np.float32]) -> float:
+    """How far a piece speaks against the claim: one that denies what it quotes does so where the quote supports it."""
+    return float(row[SUPPORTED] if piece.denies else row[CONTRADICTED])
 
 
 def _quotes(scored: Sequence[tuple[Piece, float]]) -> tuple[Evidence, ...]:

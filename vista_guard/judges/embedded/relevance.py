@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from vista_guard.judges.embedded.english.segment import unwrapped
 from vista_guard.judges.embedded.english.speakers import name_speakers, names
 from vista_guard.judges.embedded.english.words import word_set
 from vista_guard.judges.embedded.forms.inline import clean
+from vista_guard.judges.embedded.mentions.frames import read
+from vista_guard.judges.embedded.mentions.kinds import Kind, SentenceReading
+from vista_guard.judges.embedded.mentions.lines import read_passage
 from vista_guard.protocols import Embedder
 from vista_guard.reading.canonical import Reading, canonical, folded
-from vista_guard.reading.sentences import sentence_spans
 from vista_guard.types import EvidenceSet, Passage, Role, SourceKind, Span, Turn
 
 if TYPE_CHECKING:
@@ -54,24 +55,31 @@ class Piece:
     origin: Passage
     supports: bool = True
     refutes: bool = True
+    denies: bool = False
+    """Whether the evidence says that `text` is false: what supports the text speaks against the claim."""
+    framed: SentenceReading | None = None
+    """How `text` mentions what it says: it supports only claims that mention it likewise."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A passage of a document as it is read, its sentences and their words."""
+    """A passage of a document as it is read: its sentences, what each states, and the words of that."""
 
     passage: Passage
     reading: Reading
     spans: tuple[Span, ...]
+    sentences: tuple[SentenceReading, ...]
     words: tuple[frozenset[str], ...]
     common: Counter[str]
 
     @classmethod
-    def read(cls, passage: Passage) -> Source:
+    def read(cls, passage: Passage, above: Kind | None = None) -> tuple[Source, Kind | None]:
+        """The passage, and what its last heading makes of the text that follows it."""
         reading = canonical(passage.text)
-        spans = tuple(sentence_spans(unwrapped(reading.text))) or (Span(start=0, end=len(reading.text)),)
-        found = tuple(words(reading.text[span.start : span.end]) for span in spans)
-        return cls(passage, reading, spans, found, Counter(word for one in found for word in one))
+        spans, sentences, under = read_passage(reading.text, passage.title or "", above)
+        found = tuple(words(sentence.stated) for sentence in sentences)
+        common = Counter(word for one in found for word in one)
+        return cls(passage, reading, spans, sentences, found, common), under
 
     def pieces(self, claim: str, *, pair: bool) -> Iterator[Piece]:
         """The sentence that shares most with the claim, and with the one that completes it.
@@ -79,26 +87,61 @@ class Source:
         The verifier read single sentences when it was trained: on the dev set a sentence out of a passage of 150 tokens is
         judged as well as in the original, the whole passage much worse (support accuracy 0.86 against 0.79), at a third
         of the cost. The `pair` is for what two sentences say between them, where a second one has words of the claim that
-        the best lacks; it may support, but not refute.
+        the best lacks; it may support, but not refute. What a sentence only mentions is no part of a piece, but for claims
+        that mention it too; what it calls false is a piece that denies.
         """
         wanted = words(claim)
-        best = max(range(len(self.spans)), key=lambda index: self._overlap(index, wanted))
+        yield from self._for(claim, wanted)._statements(wanted, pair)
+        yield from self._denials(wanted)
+
+    def _statements(self, wanted: frozenset[str], pair: bool) -> Iterator[Piece]:
+        stating = [index for index, reading in enumerate(self.sentences) if reading.stated]
+        if not stating:
+            return
+        best = max(stating, key=lambda index: self._overlap(index, wanted))
         yield self._piece([best], refutes=True)
         open_words = wanted - self.words[best]
-        second = max(range(len(self.spans)), key=lambda index: self._overlap(index, open_words))
+        second = max(stating, key=lambda index: self._overlap(index, open_words))
         if pair and open_words & self.words[second]:
             yield self._piece(sorted([best, second]), refutes=False)
 
+    def _for(self, claim: str, wanted: frozenset[str]) -> Source:
+        """The source as the claim may lean on it: what is framed as the claim is counts as stated."""
+        if not any(reading.regions for reading in self.sentences):
+            return self
+        asserted = read(clean(claim))
+        readings = tuple(
+            replace(one, stated=one.said) if one.regions and _may_support(one, asserted, wanted) else one
+            for one in self.sentences
+        )
+        found = tuple(
+            old if new is one else words(new.stated)
+            for old, new, one in zip(self.words, readings, self.sentences, strict=True)
+        )
+        return replace(self, sentences=readings, words=found)
+
+    def _denials(self, wanted: frozenset[str]) -> Iterator[Piece]:
+        """The nearest sentence that calls something false."""
+        denials = [index for index, reading in enumerate(self.sentences) if reading.denied]
+        if denials:
+            index = max(denials, key=lambda index: _share(wanted, self.sentences[index].denied))
+            piece = self._quoting([index], self.sentences[index].denied, refutes=True)
+            yield replace(piece, supports=False, denies=True)
+
     def _piece(self, indices: list[int], *, refutes: bool) -> Piece:
+        return self._quoting(indices, " ".join(self.sentences[index].stated for index in indices), refutes=refutes)
+
+    def _quoting(self, indices: list[int], text: str, *, refutes: bool) -> Piece:
         first, last = self.spans[indices[0]], self.spans[indices[-1]]
-        text = " ".join(self.reading.text[self.spans[index].start : self.spans[index].end] for index in indices)
         place = self.reading.span(first.start, last.end)
         quote = _part(self.passage, place.start, place.end)
         return Piece(quote, _titled(self.passage.title, text), self.passage, refutes=refutes)
 
     def _overlap(self, index: int, wanted: frozenset[str]) -> float:
         # A word in every sentence tells nothing; length is paid for a little, so that the tightest sentence wins.
-        return sum(1.0 / self.common[word] for word in wanted & self.words[index]) - 0.01 * len(self.words[index])
+        return sum(1.0 / max(1, self.common[word]) for word in wanted & self.words[index]) - 0.01 * len(
+            self.words[index]
+        )
 
 
 @dataclass(frozen=True)
@@ -112,10 +155,19 @@ class Pool:
 
 def pool(evidence: EvidenceSet) -> Pool:
     """The evidence, read once for all claims."""
-    documents = tuple(Source.read(passage) for passage in evidence.documents if passage.text.strip())
-    known = tuple(Piece(one, clean(folded(one.text)), one) for one in evidence.knowledge if one.text.strip())
+    documents = tuple(_read(evidence.documents))
+    known = tuple(piece for one in evidence.knowledge if one.text.strip() for piece in _known(one))
     history = tuple(_spoken(index, turn) for index, turn in enumerate(evidence.history) if turn.text.strip())
     return Pool(documents, known, history)
+
+
+def _read(passages: Sequence[Passage]) -> Iterator[Source]:
+    """Each passage, under the last heading of its document that was read before it."""
+    above: dict[str, Kind | None] = {}
+    for passage in passages:
+        if passage.text.strip():
+            source, above[passage.source_id] = Source.read(passage, above.get(passage.source_id))
+            yield source
 
 
 def choose(claims: Sequence[str], pool: Pool, embedder: Embedder) -> list[list[Piece]]:
@@ -139,6 +191,21 @@ def choose(claims: Sequence[str], pool: Pool, embedder: Embedder) -> list[list[P
 def words(text: str) -> frozenset[str]:
     """Content words in lower case."""
     return frozenset(_WORD.findall(text.lower())) - _STOP
+
+
+def _may_support(reading: SentenceReading, asserted: SentenceReading, wanted: frozenset[str]) -> bool:
+    """Whether all of a sentence that mentions something may support the claim: it is framed likewise, or tells of what
+    follows from a condition ("If you file late, you pay a fee"), and not of the condition."""
+    if reading.framed_like(asserted):
+        return True
+    condition = words(reading.said) - words(reading.stated)
+    return reading.is_rule and len(wanted & words(reading.stated) - condition) > 1
+
+
+def _share(wanted: frozenset[str], text: str) -> float:
+    """How many of the words a text has; length is paid for a little."""
+    found = words(text)
+    return len(wanted & found) - 0.01 * len(found)
 
 
 def same_statement(first: str, second: str) -> bool:
@@ -174,6 +241,18 @@ def _titled(title: str | None, text: str) -> str:
     """The text under its title: what a passage is about often stands only there."""
     text, title = clean(folded(text)), clean(folded(title or ""))
     return f"{title}. {text}" if title and title.lower() not in text.lower() else text
+
+
+def _known(passage: Passage) -> Iterator[Piece]:
+    """A known claim as a piece: what it states, for every claim; all of it, for claims that are framed as it is."""
+    said = clean(folded(passage.text))
+    reading = read(said)
+    if not reading.regions:
+        yield Piece(passage, said, passage)
+        return
+    if reading.stated:
+        yield Piece(passage, reading.stated, passage)
+    yield Piece(passage, said, passage, refutes=False, framed=reading)
 
 
 def _spoken(index: int, turn: Turn) -> Piece:

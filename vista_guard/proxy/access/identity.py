@@ -17,6 +17,7 @@ from vista_guard.guard import Guard
 from vista_guard.proxy.access.tenants import documents_of, scoped
 from vista_guard.proxy.settings import ProxySettings
 from vista_guard.turn.history import past_key
+from vista_guard.turn.remember import earned
 from vista_guard.turn.work import PastClaims
 from vista_guard.types import Conversation, TurnReport
 
@@ -108,13 +109,15 @@ class Conversations:
             response_id: by which the Responses API will go on, when it can.
         """
         if identity.name is None:
-            self.guard(identity.tenant).parts.past.put(past_key(next_time), report.remembered)
+            self.guard(identity.tenant).parts.past.put(past_key(next_time), earned(report.remembered, report.outcomes))
         if response_id is None or not response_id.isprintable() or response_id == identity.name:
             return
         knowledge, turn = self._guard.parts.knowledge, next_time.turn_key()
         try:
             if identity.name is None:
-                await knowledge.remember(scoped(identity.tenant, response_id), turn, report.remembered)
+                await knowledge.remember(
+                    scoped(identity.tenant, response_id), turn, earned(report.remembered, report.outcomes)
+                )
             elif identity.chained:
                 await knowledge.remember(scoped(identity.tenant, _ALIAS + response_id), identity.name, ())
         except StoreError as exc:

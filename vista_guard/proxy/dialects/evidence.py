@@ -1,27 +1,24 @@
 """What a request brings: the conversation, and the documents that the answer to it must agree with. Pure.
 
-Documents come from `documents` in the body, from tool messages, from file searches, and from tagged blocks in system and
-user messages. Those of the body and of system messages ground the answer that is asked for; those of a user message and of
+Documents come from `documents` in the body, from tool messages, from file searches, and from blocks in system messages; in
+user messages only where the setting `user_context` says so. Those of the body and of system messages
+ground the answer that is asked for; those of a user message and of
 tools every assistant turn up to the next user message, so that a resent history is recognised.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TypeGuard
 
 from vista_guard.errors import InputError
 from vista_guard.integrations.openai_api import Json, ground
 from vista_guard.reading.chat_json import to_conversation, to_document
+from vista_guard.reading.context_blocks import take_blocks
 from vista_guard.types import Conversation, Document
 
 _STRUCTURED = frozenset({"json_schema", "json_object"})
-_TAG = re.compile(r"(?P<open>[^\\.^$*+?{}\[\]|()]+)\(\.\*\?\)(?P<close>[^\\.^$*+?{}\[\]|()]+)")
-"""A pattern that is only an opening and a closing text."""
-
 _TOOL_OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output", "local_shell_call_output"})
 
 
@@ -53,7 +50,7 @@ class ReadRequest:
         return ground(self.messages, None, self.documents)[1]
 
 
-def read_chat(body: Mapping[str, object], patterns: Sequence[str]) -> ReadRequest:
+def read_chat(body: Mapping[str, object], patterns: Sequence[str], *, user_context: bool = False) -> ReadRequest:
     """A request for chat completions.
 
     Raises:
@@ -68,10 +65,10 @@ def read_chat(body: Mapping[str, object], patterns: Sequence[str]) -> ReadReques
         )
     wanted = body.get("response_format")
     sent = {**_without_documents(body), "messages": [_sent(message) for message in messages]}
-    return _read_request(sent, messages, body, patterns, wanted)
+    return _read_request(sent, messages, body, patterns, wanted, user_context=user_context)
 
 
-def read_responses(body: Mapping[str, object], patterns: Sequence[str]) -> ReadRequest:
+def read_responses(body: Mapping[str, object], patterns: Sequence[str], *, user_context: bool = False) -> ReadRequest:
     """A request to the Responses API.
 
     Raises:
@@ -87,7 +84,8 @@ def read_responses(body: Mapping[str, object], patterns: Sequence[str]) -> ReadR
     sent = _without_documents(body)
     if items:
         sent["input"] = [_sent(item) for item in items]
-    return _read_request(sent, messages, body, patterns, text.get("format") if isinstance(text, Mapping) else None)
+    wanted = text.get("format") if isinstance(text, Mapping) else None
+    return _read_request(sent, messages, body, patterns, wanted, user_context=user_context)
 
 
 def found_documents(items: object) -> tuple[Document, ...]:
@@ -117,13 +115,19 @@ def is_text(part: object) -> TypeGuard[Json]:
 
 
 def _read_request(
-    sent: Json, messages: Sequence[object], body: Mapping[str, object], patterns: Sequence[str], wanted: object
+    sent: Json,
+    messages: Sequence[object],
+    body: Mapping[str, object],
+    patterns: Sequence[str],
+    wanted: object,
+    *,
+    user_context: bool,
 ) -> ReadRequest:
     cleaned, tagged = [], []
     for message in messages:
         if not isinstance(message, Mapping):
             raise InputError(f"a message is {str(message)[:80]!r}; expected a mapping with role and content")
-        clean, blocks = _take_blocks(dict(message), patterns)
+        clean, blocks = take_blocks(message, patterns, user_context=user_context)
         if message.get("role") == "user":
             brought = message.get("documents") or []
             clean["documents"] = [*(brought if isinstance(brought, list) else [brought]), *blocks]
@@ -146,58 +150,6 @@ def _sent(item: object) -> object:
 
 def _without_documents(value: Mapping[str, object]) -> Json:
     return {key: item for key, item in value.items() if key != "documents"}
-
-
-def _take_blocks(message: Json, patterns: Sequence[str]) -> tuple[Json, list[Document]]:
-    """The message without its tagged blocks, and the blocks as documents."""
-    if message.get("role") not in ("system", "developer", "user"):
-        return message, []
-    content, blocks = message.get("content"), list[str]()
-    if isinstance(content, str):
-        message["content"] = _cut(content, patterns, blocks)
-    elif isinstance(content, list):
-        message["content"] = [
-            {**part, "text": _cut(part["text"], patterns, blocks)}
-            if isinstance(part, Mapping) and isinstance(part.get("text"), str)
-            else part
-            for part in content
-        ]
-    return message, [to_document(block.strip()) for block in blocks if block.strip()]
-
-
-def _cut(text: str, patterns: Sequence[str], blocks: list[str]) -> str:
-    for pattern in patterns:
-        kept, end = [], 0
-        for start, stop, block in _matches(pattern, text):
-            kept.append(text[end:start])
-            blocks.append(block)
-            end = stop
-        if end:
-            text = ("".join(kept) + text[end:]).strip()
-    return text
-
-
-def _matches(pattern: str, text: str) -> Iterator[tuple[int, int, str]]:
-    """Start, end and block of every match, in order."""
-    tag = _TAG.fullmatch(pattern)
-    if tag is None:
-        for match in _compiled(pattern).finditer(text):
-            yield match.start(), match.end(), match.group(1) or ""
-        return
-    # A regular expression would try every opening tag up to the end of the text when none is closed: seconds for a megabyte.
-    start = text.find(tag["open"])
-    while start >= 0:
-        inside = start + len(tag["open"])
-        stop = text.find(tag["close"], inside)
-        if stop < 0:
-            return
-        yield start, stop + len(tag["close"]), text[inside:stop]
-        start = text.find(tag["open"], stop + len(tag["close"]))
-
-
-@lru_cache(maxsize=64)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.DOTALL)
 
 
 def _messages(items: Iterable[object]) -> Iterator[Json]:

@@ -69,7 +69,7 @@ class Dialect(Protocol):
 
     api: Api
 
-    def read(self, body: Mapping[str, object], patterns: Sequence[str]) -> ReadRequest:
+    def read(self, body: Mapping[str, object], patterns: Sequence[str], *, user_context: bool = False) -> ReadRequest:
         """The request. Raises InputError."""
         ...
 

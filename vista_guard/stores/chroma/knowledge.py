@@ -13,7 +13,7 @@ from chromadb.api.models.Collection import Collection
 from vista_guard.protocols import Embedder
 from vista_guard.stores.chroma.client import ChromaConnection, chroma_client
 from vista_guard.stores.entries import claim_passages, digest, nearest, persona_passages
-from vista_guard.types import Claim, Passage, Persona, SourceKind
+from vista_guard.types import Claim, Label, Passage, Persona, SourceKind
 
 __all__ = ["ChromaKnowledge", "chroma_client"]
 
@@ -105,6 +105,8 @@ class ChromaKnowledge:
         rows = [_Row(f"{owner}:{turn_key}", "", mark)]
         for number, claim in enumerate(claims):
             metadata = {**mark, "number": number, "source_id": claim.source_id}
+            if claim.label is not None:
+                metadata["label"] = claim.label.value
             rows.append(_Row(f"{owner}:{turn_key}:{number}", claim.text, metadata))
         # One call is one transaction: a turn is known with its claims or not at all.
         self._add(self._bucket(conversation_id), rows)
@@ -150,4 +152,6 @@ def _is_claim(row: _Row) -> bool:
 
 
 def _claim(row: _Row) -> Passage:
-    return Passage(source=SourceKind.KNOWLEDGE, source_id=row.metadata["source_id"], text=row.text)
+    # Rows of versions that kept no labels count as what nearly all of them are: VERIFIED.
+    label = Label(row.metadata["label"]) if "label" in row.metadata else None
+    return Passage(source=SourceKind.KNOWLEDGE, source_id=row.metadata["source_id"], text=row.text, label=label)

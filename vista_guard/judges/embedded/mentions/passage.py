@@ -1,0 +1,220 @@
+"""A passage's sentences as what each states: by its own words, its title, its heading, its label and its neighbours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from vista_guard.judges.embedded.english.words import word_set
+from vista_guard.judges.embedded.mentions.frames import read
+from vista_guard.judges.embedded.mentions.kinds import Kind, Region, SentenceReading
+from vista_guard.judges.embedded.mentions.questions import (
+    agrees,
+    answer,
+    declared,
+    declines,
+    is_open,
+    names_nothing,
+    question,
+)
+from vista_guard.judges.embedded.mentions.words import (
+    AUTHORITIES,
+    DENYING_LABELS,
+    LABELS,
+    LONE_LABELS,
+    SAYING,
+    STATING_LABELS,
+    THINKING,
+    UNTRUE,
+)
+
+_I = re.IGNORECASE
+_LABEL = re.compile(
+    r"^[\W_]*(?P<label>[A-Za-z][\w', ]{0,30}?(?:[\s,#]*\d+)?(?:\s*\([^)]{0,30}\))?)\s*(?::|\s[–—-])\s+(?=\S)"
+)
+_LEADS = re.compile(
+    r"\b(?:which|what|who) of (?:these|the following|them)\b|\b(?:true or false|fact or fiction|multiple choice|guess which)\b"
+    r"|\b(?:wrong|false|untrue|incorrect|misleading|debunked|rejected|common) (?:\w+ )?(?:statements?"
+    r"|answers?|claims?|beliefs?|ideas?|notions?|facts?|sentences?|options?)\b"
+    r"|\b(?:statements?|answers?|claims?|beliefs?|sentences?) (?:\w+ )?(?:are|is|were"
+    r"|was) (?:\w+ )?(?:wrong|false|untrue|incorrect|rejected)\b"
+    r"|\b(?:some|many|people|rivals?|critics?|visitors?|they) (?:\w+ )?(?:say|claim|believe|think|said"
+    r"|claimed|believed|thought|ask|asked|wonder)\b"
+    r"|\b(?:imagine|suppose|assume|hypothetical|what if|proposals?|plans? to|rumou?rs?|myths?|misconceptions?)\b",
+    _I,
+)
+_TAKES_BACK = re.compile(
+    r"^\W*(?:but |however,? |of course,? |in fact,? |actually,? )?(?:"
+    r"(?:this|that|it|which|the above|the (?:last|previous|former) (?:sentence|statement|claim)"
+    r"|none of (?:this|that|it|which)|not a word of (?:this|that|it)|all of (?:this|that))(?:'s| is| was"
+    r"| are)?(?: \w+ly| just| all| of course| simply)*"
+    rf" (?:{UNTRUE.pattern}|not (?:so|true|correct|right|the case|what happened)|never happened"
+    r"|did not happen|didn't happen|isn't (?:so|true|correct|right)|wasn't (?:so|true)|(?:has"
+    r"|have) been (?:debunked|retracted|refuted))"
+    rf"|(?:{UNTRUE.pattern}|not true|just kidding|kidding|april fools?|not really|wrong again)\s*[.!:…]*$"
+    r"|(?:true or false|right or wrong|yes or no|is (?:this|that) (?:true|so|right|correct))\?)",
+    _I,
+)
+_REAL = re.compile(
+    r"^\W*(?:in (?:reality|fact|truth|real life)|actually|really|the truth is|to return to the facts)\b", _I
+)
+_STORY = r"\b(?:novel|film|movie|story|plot|legend|fairy tale|fiction)\b"
+_ASKING = word_set("quiz question q trivia")
+_TELLING = word_set("fiction fictional imaginary fantasy novel story tale legend legends satire parody spoof")
+_SMALL = word_set("the a an and or of about on our its their no nr s")
+_TITLES = word_set("myths misconceptions hoaxes falsehoods fallacies superstitions")
+_SUPPOSES = re.compile(r"(?:let us |let's |just |now |so )*(?:suppose|imagine|assume|pretend|picture|what if)\b", _I)
+_TELLS = re.compile(r"(?:in|within|throughout)\b", _I)
+_NUMBERED = re.compile(r"\W*(?:a|answer)?\s*\d*[.:)]*", _I)
+_LAID_TO_REST = re.compile(
+    r"\b(?:is|are|was|were|has been|have been) (?:now |finally )?(?:dead|over|settled|busted|debunked"
+    r"|refuted|put to rest|answered)\b",
+    _I,
+)
+_SOMEONE_SAID = re.compile(
+    r"^\W*(?:or |at least |well,? |but )*(?:(?:so |(?:that|this)(?:'s| is| was) (?:what|how"
+    rf"|all) )(?P<who>[^.!?]{{0,60}}?)\b(?:{SAYING.pattern}|{THINKING.pattern}|goes|has it)|says who"
+    rf"|source\?)\b[^.!?]{{0,30}}[.!?]?$",
+    _I,
+)
+_SCOPED = frozenset((Kind.FICTION, Kind.SUPPOSED))
+
+
+@dataclass(frozen=True)
+class Line:
+    """A sentence of a passage, cleaned of markup, and where it stands."""
+
+    said: str
+    heading: bool = False
+    item: bool = False
+    opens: bool = False
+    """Whether it begins a line."""
+
+
+def readings(
+    lines: Sequence[Line], title: str = "", above: Kind | None = None
+) -> tuple[list[SentenceReading], Kind | None]:
+    """One reading for each line, and what the last heading makes of the text that follows.
+
+    Args:
+        lines: of the passage, in order.
+        title: of the document.
+        above: what the last heading before the passage makes of it.
+    """
+    found, under = _by_heading(lines, above or title_kind(title))
+    found = _by_lead(lines, _by_scope(lines, found))
+    for index in range(len(lines)):
+        _answered(lines, found, index)
+        someone = _SOMEONE_SAID.match(lines[index].said) if index else None
+        if someone and not AUTHORITIES.search(someone["who"] or ""):
+            found[index - 1] = _marked(found[index - 1], Kind.REPORTED, "")
+        if index and _TAKES_BACK.match(lines[index].said) and not lines[index - 1].heading:
+            found[index - 1] = _marked(found[index - 1], Kind.DENIED, lines[index - 1].said)
+    return found, under
+
+
+def kind_of(label: str) -> Kind | None:
+    """What a heading, a title or a label makes of what it stands over; None where that is stated."""
+    words = _words(label)
+    if words & STATING_LABELS and not words & LABELS:
+        return None
+    if _LAID_TO_REST.search(label):
+        return None
+    marks = words & LABELS or (words & LONE_LABELS if len(words) <= 1 else frozenset())
+    leads = _LEADS.search(label) is not None or (
+        label.endswith((":", "?")) and re.search(_STORY, label, _I) is not None
+    )
+    if not marks and not leads:
+        return None
+    if marks & DENYING_LABELS:
+        return Kind.DENIED
+    if marks & _ASKING:
+        return Kind.ASKED
+    return Kind.FICTION if marks & _TELLING or re.search(_STORY, label, _I) else Kind.REPORTED
+
+
+def title_kind(title: str) -> Kind | None:
+    """What a title makes of the whole document: titles of books and films hold any word, so only the plainest count."""
+    return Kind.DENIED if _words(title) & _TITLES else None
+
+
+def _by_heading(lines: Sequence[Line], under: Kind | None) -> tuple[list[SentenceReading], Kind | None]:
+    found = []
+    for line in lines:
+        if line.heading:
+            under = kind_of(line.said)
+            found.append(SentenceReading(line.said, ""))
+            continue
+        label = _LABEL.match(line.said)
+        words = _words(label["label"]) if label else frozenset()
+        kind = kind_of(label["label"]) if label else None
+        if kind is None and not words & STATING_LABELS and not _REAL.match(line.said):
+            kind, label = under, None
+        rest = line.said[label.end() :] if label else line.said
+        reading = read(line.said)
+        found.append(_marked(reading, kind, rest) if kind else reading)
+    return found, under
+
+
+def _by_scope(lines: Sequence[Line], found: list[SentenceReading]) -> list[SentenceReading]:
+    """What follows "Suppose ..." and "In the novel, ..." in the same line is supposed and told too, for two sentences."""
+    scope, left = Kind.SUPPOSED, 0
+    for index, line in enumerate(lines):
+        if line.opens or line.heading or _REAL.match(line.said):
+            left = 0
+        opened = _SUPPOSES.match(line.said) or _TELLS.match(line.said)
+        whole = {one.kind for one in found[index].regions if one.start == 0 and one.end == len(line.said)} & _SCOPED
+        if left and not whole:
+            found[index] = _marked(found[index], scope, "")
+            left -= 1
+        elif whole and opened:
+            scope, left = min(whole), 2
+    return found
+
+
+def _by_lead(lines: Sequence[Line], found: list[SentenceReading]) -> list[SentenceReading]:
+    """What a line such as "Common myths:" or "Which of these are wrong?" makes of the items under it."""
+    lead: Kind | None = None
+    listed = False  # Or only items count: a question may stand over any paragraph.
+    for index, line in enumerate(lines):
+        if line.said.endswith((":", "?")) and (line.opens or line.heading):
+            lead, listed = kind_of(line.said), line.said.endswith("?")
+        elif lead and (line.item or (not listed and not line.heading)):
+            found[index] = _marked(found[index], lead, line.said)
+            lead, listed = (lead, True) if line.item else (None, False)
+        elif line.opens:
+            lead = None
+    return found
+
+
+def _answered(lines: Sequence[Line], found: list[SentenceReading], index: int) -> None:
+    """A question and its answer are one statement, or a denial; a question alone is neither."""
+    asked, after = question(lines[index].said), index + 1
+    while after < len(lines) and _NUMBERED.fullmatch(lines[after].said):
+        after += 1
+    if not asked or after == len(lines):
+        return
+    then, yes_or_no = lines[after].said, declared(asked)
+    if yes_or_no and agrees(then):
+        found[index] = SentenceReading(lines[index].said, sentence(yes_or_no))
+    elif yes_or_no and declines(then):
+        found[index] = _marked(found[index], Kind.DENIED, yes_or_no)
+    elif is_open(asked) and not names_nothing(then) and found[after].stated and not question(then):
+        stated = read(answer(then)).stated
+        found[after] = replace(found[after], stated=f"{asked}? {stated}") if stated else found[after]
+
+
+def sentence(text: str) -> str:
+    """With a capital and a full stop."""
+    return f"{text[0].upper()}{text[1:]}." if text else ""
+
+
+def _marked(reading: SentenceReading, kind: Kind, denied: str) -> SentenceReading:
+    whole = Region(0, len(reading.said), kind, denies=kind is Kind.DENIED)
+    inner = reading.denied or (denied if whole.denies else "")
+    return replace(reading, stated="", regions=(*reading.regions, whole), denied=inner)
+
+
+def _words(label: str) -> frozenset[str]:
+    return frozenset(re.findall(r"[a-z]+", label.lower())) - _SMALL

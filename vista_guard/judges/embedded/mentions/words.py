@@ -1,0 +1,189 @@
+"""Words by which English states what they govern, leaves it open or denies it. Lists, no logic.
+
+What may state is listed (`STATING`, `SURE`, `AUTHORITIES`): an unknown verb before "that" leaves open what follows.
+"""
+
+from __future__ import annotations
+
+import re
+
+from vista_guard.judges.embedded.english.words import any_of, word_set
+
+_I = re.IGNORECASE
+
+STATING = re.compile(
+    any_of(
+        r"""show(?:s|n|ed|ing)?, prov(?:e|es|ed|en|ing), confirm\w*, reveal\w*, establish\w*, demonstrat\w+, verif\w+,
+        finds?, found,
+        discover\w*, learn\w*, know\w*, knew, reali[sz]\w+, notic\w+, not(?:e|es|ed|ing), document(?:s|ed|ing)?,
+        record(?:s|ed|ing)?,
+        certif\w+, remember\w*, remind\w*, sees?, saw, seen, recogni[sz]\w+, acknowledg\w+, admit\w*, conced\w+, confess\w*,
+        announc\w+, agree[sd]?, ensur\w+, means?, meant, emphasi[sz]\w+, stress\w*, indicat\w+, determin\w+,
+        conclud\w+, observ\w+, understand\w*, understood, ascertain\w*, attest\w*, guarantee\w*, highlight\w*, underlin\w+,
+        explain\w*, regret\w*, forgets?, forgot, follows?, happens?, sure, aware, proud, glad, pleased"""
+    ),
+    _I,
+)
+"""Verbs whose "that" states what follows: they presuppose it, or say that it was made sure."""
+
+SAYING = re.compile(
+    any_of(
+        """say, says, said, saying, stat(?:e|es|ed|ing), write, writes, wrote, written, report, reports, reported, mentions?,
+        mentioned, declar\\w+, tells?, told, adds?, added"""
+    ),
+    _I,
+)
+"""Verbs that state what an authority says, and leave open what anyone else does."""
+
+THINKING = re.compile(
+    any_of(
+        r"""claim(?:s|ed|ing)?, thinks?, thought, thinking, believ\w+, alleg(?:e|es|ed|ing), argu(?:e|es|ed|ing),
+        assert(?:s|ed|ing)?,
+        assum(?:e|es|ing), suppos(?:e|es|ed|ing), imagin(?:e|es|ed|ing), suspect(?:s|ed)?, guess(?:es|ed)?, doubt(?:s|ed)?,
+        den(?:y|ies|ied),
+        hop(?:e|es|ed|ing), fear(?:s|ed)?, wish(?:es|ed)?, dream(?:s|t|ed)?, predict\w*, speculat\w+, insist\w*, contend\w*,
+        boast\w*, pretend\w*, swears?, swore, bets?, feels?, felt, pray\w*, gossip\w*, whisper\w*, jok(?:e|es|ed|ing), lies,
+        lied"""
+    ),
+    _I,
+)
+"""Verbs that leave open what follows, with or without a "that"."""
+
+OPEN_VERBS = re.compile(
+    any_of(
+        r"""maintain\w*, suggest\w*, propos\w+, hint\w*, impl(?:y|ies|ied), heard?, hears, complain\w*, estimat\w+,
+        promis\w+, consider\w*,
+        conjectur\w+, theori[sz]\w+, disput\w+, question\w*, reject\w*, wonder\w*, demand\w*, ask\w*, rumou?r\w*, assumed,
+        expect\w*,
+        conceiv\w+, postulat\w+, hypothesi[sz]\w+, provided, providing, wrote, read, teach\w*, taught, warn\w*, accus\w+,
+        charg\w+"""
+    ),
+    _I,
+)
+
+IDEAS = re.compile(
+    any_of(
+        r"""rumou?rs?, claims?, ideas?, notions?, beliefs?, theor(?:y|ies), allegations?, myths?, legends?, stor(?:y|ies), tales?,
+        suggestions?, possibilit(?:y|ies), chances?, hopes?, fears?, hypothes[ei]s, assumptions?, (?:mis)?conceptions?,
+        impressions?,
+        illusions?, lies?, suspicions?, views?, opinions?, speculations?, accusations?, assertions?, arguments?, thoughts?,
+        feelings?,
+        proposals?, dreams?, pretence, conjectures?, predictions?, expectations?, reports?, charges?, boasts?, hoax(?:es)?,
+        gossip,
+        superstitions?, fantas(?:y|ies), jokes?, errors?, mistakes?, delusions?, whispers?, scenarios?, premises?, doubts?"""
+    ),
+    _I,
+)
+"""Nouns whose "that" tells what somebody thinks."""
+
+FACTS = re.compile(
+    any_of(
+        "facts?, evidence, proofs?, signs?, news, knowledge, discover(?:y"
+        "|ies), findings?, confirmation, truth, certainty, case, so"
+    ),
+    _I,
+)
+"""Nouns whose "that" tells what is so, unless it is negated."""
+
+SURE = re.compile(
+    any_of(
+        "true, clear, certain, known, evident, obvious, undeniable, undisputed, indisputable, correct, documented, proven"
+    ),
+    _I,
+)
+UNSURE = re.compile(
+    any_of(
+        """doubtful, unlikely, possible, conceivable, probable, likely, plausible, disputed, unproven, unconfirmed, unclear,
+        questionable,
+        debatable, arguable, imaginable, thinkable, uncertain, implausible"""
+    ),
+    _I,
+)
+UNTRUE = re.compile(
+    any_of(
+        r"""false, untrue, wrong, incorrect, inaccurate, impossible, nonsense, rubbish, bogus, fake, fictitious, invented,
+        made up,
+        (?:pure |complete |total )?(?:fiction|fantasy|invention), debunked, unfounded, baseless, misleading, mistaken, absurd,
+        a (?:\w+ )?(?:lie|myth|hoax|mistake|misconception|misunderstanding|fallacy|joke|fabrication|legend|rumou?r|falsehood"""
+        r"""|error|prank)"""
+    ),
+    _I,
+)
+DOUBTING = re.compile(
+    any_of(r"doubt\w*, den(?:y|ies|ied), disput\w+, question\w*, contest\w*, disagree\w*, secret"), _I
+)
+
+NEGATION = re.compile(
+    r"\b(?:not|never|no|nobody|none|nothing|neither|nor|hardly|scarcely|cannot|without|fail\w*|unable"
+    r"|refus\w*|yet to|few|fools?|liars?"
+    r"|wrongly|falsely|mistakenly|erroneously|incorrectly|far from|if|would|could|might|were it|lack\w*|remains to)\b|n't\b",
+    _I,
+)
+"""What takes away that a verb states: "no record shows that", "would prove that"."""
+
+AUTHORITIES = re.compile(
+    r"\b(?:"
+    + any_of(
+        r"""officials?, authorit\w+, museum\w*, reports?, stud(?:y|ies), records?, registers?, archives?, curators?,
+        directors?, spokes\w+,
+        ministr\w+, ministers?, police, plaques?, compan\w+, universit\w+, research\w*, scientists?, government\w*,
+        departments?, guides?,
+        manuals?, handbooks?, guidelines?, websites?, statements?, documents?, scholars?, historians?, experts?, doctors?,
+        judges?, courts?,
+        agenc\w+, institut\w+, organi[sz]ations?, cit(?:y|ies), council\w*, census, data, statistics, statutes?, laws?,
+        acts?, constitutions?,
+        surveys?, analys[ei]s, biolog\w+, engineers?, inspectors?, committee\w*, commission\w*, encyclop\w+, almanac\w*,
+        dictionar\w+,
+        we, journals?, papers?, article, text, bible, page, sources, catalogues?, certificates?, bureau, leaflets?, brochures?,
+        timetables?, labels?, polic(?:y|ies), terms, contracts?, specifications?, manufacturers?, editors?, auditors?"""
+    )
+    + r")\b",
+    _I,
+)
+STRANGERS = re.compile(
+    r"\b(?:"
+    + any_of(
+        r"""rivals?, visitors?, some, many, others?, critics?, people, tabloids?, rumou?rs?, legends?, myths?, gossip,
+        tales?, stor(?:y|ies),
+        tradition, folklore, hearsay, novels?, films?, movies?, jokes?, opponents?, former, self-\w+, fake, forged, old,
+        liars?, fools?,
+        conspirac\w+, pranks?, pranksters?, competitors?, tourists?, uncles?, neighbou?rs?, friends?, one"""
+    )
+    + r")\b",
+    _I,
+)
+"""Who is no authority, whatever else the phrase holds: "a visitor to the museum"."""
+
+LABELS = word_set(
+    """myth myths rumour rumor rumours rumors fiction legend legends joke jokes hypothesis proposal proposals proposed draft
+    satire rejected
+    retracted caption hint headline slogan sample translate misconception misconceptions hoax hoaxes lies
+    untrue quiz fake speculation allegation allegations gossip prank
+    parody superseded
+    obsolete outdated fantasy superstition superstitions falsehood falsehoods fallacy fallacies nonsense fabrication
+    unconfirmed alleged
+    hypothetical spoof debunked fictional imaginary"""
+)
+"""Words of a heading, a title or a "label:" that take away that what follows is stated."""
+LONE_LABELS = word_set(
+    """claim lie false wrong incorrect theory dream plan prediction forecast scenario suppose imagine guess opinion error
+    erratum question q
+    novel story tale trivia mistake assumption objection"""
+)
+"""Words that do so when they are the whole label: "Claim: ...", but not "How to file a claim"."""
+DENYING_LABELS = word_set(
+    """myth myths false wrong misconception misconceptions hoax lie lies untrue incorrect fake falsehood falsehoods fallacy
+    fallacies
+    nonsense fabrication debunked"""
+)
+STATING_LABELS = word_set("fact facts truth true answer reality correct right correction")
+"""Words that undo it: "Fact: ..." under "Myths"."""
+
+LEFT_OVER = word_set(
+    """the an it is was were are be been being has have had do does did this that these those there which who whom whose what
+    not no nobody
+    none nothing some many most few people one others by of in on at to for from with and or but also as so if than then a we
+    they he she i
+    you would could should might may must can will who's once just only even his her its their our my your"""
+)
+"""Words that state nothing when a frame was cut out around them."""
