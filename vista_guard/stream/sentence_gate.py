@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from bisect import bisect_right
+from functools import partial
 
 from vista_guard.stream.again import Again, NoAnswer, ask_again, broke_off
 from vista_guard.stream.cuts import Sentences
@@ -101,10 +102,13 @@ class SentenceGate:
     async def _cut(self, text: str, complete: bool) -> None:
         """Finds the sentences in what is new; off the event loop, where that is much."""
         new, self._seen = len(text) - self._seen, len(text)
-        if new > _AT_ONCE:
-            await asyncio.to_thread(self._sentences.grow, text, complete=complete)
-        else:
-            self._sentences.grow(text, complete=complete)
+        most = self._draft.parts.limits.turn_chars
+        if self._sentences.last <= most:
+            reach = min(len(text), 2 * most)
+            grow = partial(self._sentences.grow, text[:reach], complete=complete and reach == len(text))
+            await asyncio.to_thread(grow) if new > _AT_ONCE else grow()
+        if most < self._sentences.last < len(text):
+            self._sentences.ends.append(len(text))  # a turn of that length is not judged: no use in small pieces
 
     def _ready(self, text: str) -> list[int]:
         """Ends of the sentences to judge next. What no judge can read is left for later, alone."""
@@ -112,7 +116,7 @@ class SentenceGate:
         waiting = ends[bisect_right(ends, self._judged) :]
         most = self._draft.parts.limits.turn_chars
         if waiting and waiting[0] > most:
-            return waiting[-1:]  # nothing more is judged, so there is nothing to be gained by small pieces
+            return waiting[-1:]
         bad = _UNREADABLE.search(text, self._judged)
         limit = min(most, bad.start() if bad else len(text))
         return waiting[: bisect_right(waiting, limit)] or waiting[:1]
