@@ -136,7 +136,10 @@ class Gatekeeper:
         for name in (b"host", b"origin"):
             if [found for found, _ in headers].count(name) > 1:
                 raise _Refused(400, "invalid_request", f"the request has two {name.decode().title()} headers; send one")
-        host = _host(dict(headers).get(b"host", b""))
+        given = dict(headers).get(b"host")
+        if given is None:  # of HTTP/1.0, which no browser speaks
+            return
+        host = _host(given)
         allowed = self._settings.allowed_hosts
         local = not self._keyring and self._settings.loopback
         if host.lower() in map(str.lower, allowed) or (not allowed and (not local or is_loopback(host.lower()))):
