@@ -63,11 +63,11 @@ with Guard.from_settings(store="memory") as guard:
 
 @pytest.mark.parametrize("wanted", [False, True])
 def test_chromas_telemetry_is_off_unless_asked_for(wanted: bool, tmp_path: Path) -> None:
-    from vista_guard.stores.chroma.client import chroma_client, close_client
+    from vista_guard.stores.chroma.worker import Engine
 
-    client = chroma_client(tmp_path, telemetry=wanted)
-    assert client.get_settings().anonymized_telemetry is wanted
-    close_client(client)
+    engine = Engine(tmp_path / "engine", telemetry=wanted)
+    assert engine.client.get_settings().anonymized_telemetry is wanted
+    engine.close()
 
 
 def test_overrides_reach_the_policy(monkeypatch: pytest.MonkeyPatch) -> None:

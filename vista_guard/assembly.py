@@ -63,7 +63,8 @@ def kept_documents(settings: Settings) -> DocumentStore | None:
     from vista_guard.stores.chroma.documents import ChromaDocuments
     from vista_guard.stores.embeddings import OnnxEmbedder
 
-    return ChromaDocuments(chroma_client(place, telemetry=settings.telemetry), OnnxEmbedder())
+    client = chroma_client(place, telemetry=settings.telemetry, free_bytes=settings.store_free_mb * 1_000_000)
+    return ChromaDocuments(client, OnnxEmbedder())
 
 
 def calibrated(policy: Policy, judge: JudgeInfo, table: Path | None) -> Policy:
@@ -115,7 +116,8 @@ def _stores(
     from vista_guard.stores.chroma.knowledge import ChromaKnowledge, chroma_client
     from vista_guard.stores.locations import data_dir
 
-    client = chroma_client(settings.chroma_url or data_dir(settings.data_dir) / "chroma", telemetry=settings.telemetry)
+    place = settings.chroma_url or data_dir(settings.data_dir) / "chroma"
+    client = chroma_client(place, telemetry=settings.telemetry, free_bytes=settings.store_free_mb * 1_000_000)
     if settings.retrieve and documents is None:
         documents = ChromaDocuments(client, embedder)
     return {"knowledge": knowledge or ChromaKnowledge(client, embedder), "documents": documents}

@@ -85,7 +85,7 @@ def site(knowledge: KnowledgeStore, reports: SqlReports, policy: Any = "balanced
     install(app, settings)
     metrics.install(app)
     app.include_router(admin.router(guard, settings))
-    return Site(TestClient(app), guard)
+    return Site(TestClient(app, base_url="http://127.0.0.1"), guard)
 
 
 @pytest.fixture

@@ -32,6 +32,9 @@ from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder
 
 UPSTREAM = "http://127.0.0.1:1/v1"
 ACME, ACME_SECOND, ZOO = new_key(), new_key(), new_key()
+LOCAL = "http://127.0.0.1"
+"""Without keys nobody may call a loopback proxy by another name."""
+
 KEYS = {"acme": (key_hash(ACME), key_hash(ACME_SECOND)), "zoo": (key_hash(ZOO),)}
 OWNED = st.tuples(st.text("ab1-_", min_size=1, max_size=4), st.text("ab1/-_ é", min_size=1, max_size=6))
 
@@ -65,7 +68,7 @@ def app_with(**options: Any) -> FastAPI:
 @pytest.fixture
 def guarded() -> Iterator[TestClient]:
     """An app with two tenants."""
-    with TestClient(app_with(keys=KEYS)) as client:
+    with TestClient(app_with(keys=KEYS), base_url=LOCAL) as client:
         yield client
 
 
@@ -170,12 +173,12 @@ def test_a_key_names_the_tenant_and_goes_no_further(
 
 def test_probes_need_no_key(guarded: TestClient) -> None:
     assert guarded.get("/healthz").json() == "ok"
-    with TestClient(app_with(keys=KEYS, open_metrics=True)) as client:
+    with TestClient(app_with(keys=KEYS, open_metrics=True), base_url=LOCAL) as client:
         assert client.get("/metrics").status_code == 200
 
 
 def test_without_keys_everybody_is_one_tenant_and_upstreams_key_passes() -> None:
-    with TestClient(app_with()) as client:
+    with TestClient(app_with(), base_url=LOCAL) as client:
         answer = client.post("/v1/echo", headers={"authorization": "Bearer sk-up", "x-vista-guard-key": "any"})
     assert answer.json() == {"tenant": "default", "headers": {"authorization": "Bearer sk-up"}, "bytes": 0}
 
@@ -193,10 +196,10 @@ def test_without_keys_everybody_is_one_tenant_and_upstreams_key_passes() -> None
     ],
 )
 def test_without_keys_no_foreign_web_page_may_call(origin: str, status: int) -> None:
-    with TestClient(app_with()) as client:
+    with TestClient(app_with(), base_url=LOCAL) as client:
         assert client.post("/v1/echo", headers={"origin": origin}).status_code == status
     for options in ({"keys": KEYS}, {"host": "0.0.0.0"}):
-        with TestClient(app_with(**options)) as client:
+        with TestClient(app_with(**options), base_url=LOCAL) as client:
             answer = client.post("/v1/echo", headers={"origin": origin, "x-api-key": ACME})
         assert answer.status_code == 200
 
@@ -206,7 +209,7 @@ def test_a_body_is_read_up_to_the_limit(chunked: bool) -> None:
     def content(size: int) -> Any:
         return (b"x" for _ in range(size)) if chunked else b"x" * size
 
-    with TestClient(app_with(max_body_bytes=1000)) as client:
+    with TestClient(app_with(max_body_bytes=1000), base_url=LOCAL) as client:
         assert client.post("/v1/echo", content=content(1000)).json()["bytes"] == 1000
         refused = client.post("/v1/echo", content=content(1001))
     assert (refused.status_code, refused.json()["error"]["code"]) == (413, "request_too_large")
@@ -243,7 +246,7 @@ async def test_a_client_may_have_so_many_requests_open_and_no_more() -> None:
         return StreamingResponse(pieces(), media_type="text/event-stream")
 
     transport = httpx2.ASGITransport(app)
-    async with httpx2.AsyncClient(transport=transport, base_url="http://guard") as client:
+    async with httpx2.AsyncClient(transport=transport, base_url=LOCAL) as client:
         acme, zoo = {"x-api-key": ACME}, {"x-api-key": ZOO}
         first = asyncio.create_task(client.get("/v1/stream", headers=acme))
         await started.wait()
@@ -275,7 +278,7 @@ async def test_who_has_read_an_answer_to_its_end_may_ask_again_at_once() -> None
     async def slow() -> Response:
         return Response("all of it", background=BackgroundTask(clear_up))
 
-    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://guard") as client:
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url=LOCAL) as client:
         first = asyncio.create_task(client.get("/v1/slow"))
         await ended.wait()
         again = [(await client.get("/v1/echo")).status_code for _ in range(3)]
@@ -293,7 +296,7 @@ async def test_a_cancelled_request_gives_its_place_back() -> None:
         started.set()
         await asyncio.sleep(60)
 
-    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://guard") as client:
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url=LOCAL) as client:
         waiting = asyncio.create_task(client.get("/v1/slow"))
         await started.wait()
         waiting.cancel()
@@ -323,13 +326,13 @@ def test_errors_tell_nothing_about_the_inside(error: Exception, status: int, mes
     async def fail() -> None:
         raise error
 
-    with TestClient(app, raise_server_exceptions=False) as client:
+    with TestClient(app, base_url=LOCAL, raise_server_exceptions=False) as client:
         answer = client.get("/v1/fail")
     assert (answer.status_code, answer.json()["error"]["message"]) == (status, message)
 
 
 def test_wrong_requests_get_the_same_kind_of_error() -> None:
-    with TestClient(app_with()) as client:
+    with TestClient(app_with(), base_url=LOCAL) as client:
         answers = [client.post("/named", json={"name": 7}), client.get("/nowhere"), client.get("/named")]
     assert [(answer.status_code, answer.json()["error"]["message"]) for answer in answers] == [
         (400, "name: Input should be a valid string"),
@@ -390,7 +393,7 @@ def test_what_upstream_keeps_for_all_tenants_is_out_of_reach(method: str, path: 
         async def anything() -> str:
             return "reached"
 
-        with TestClient(app) as client:
+        with TestClient(app, base_url=LOCAL) as client:
             statuses.append(client.request(method, path, json=body, headers={"x-api-key": ACME}).status_code)
     assert statuses == [200 if allowed else 403, 200, 200]
 

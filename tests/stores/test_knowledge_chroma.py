@@ -14,6 +14,7 @@ import pytest
 from vista_guard.errors import StoreError
 from vista_guard.stores.chroma.client import ChromaConnection
 from vista_guard.stores.chroma.knowledge import ChromaKnowledge, chroma_client
+from vista_guard.stores.chroma.worker import Engine
 from vista_guard.testing import WordEmbedder
 from vista_guard.types import Claim, Persona
 
@@ -162,7 +163,7 @@ async def test_a_folder_lost_while_open_is_an_error_and_no_empty_answer(tmp_path
     client = chroma_client(tmp_path / "chroma")
     for collection in client.list_collections():
         client.delete_collection(collection.name)
-    with pytest.raises(StoreError, match=r"cannot recall a conversation in Chroma at .*chroma: .*"):
+    with pytest.raises(StoreError, match=r"cannot recall a conversation in Chroma at .*chroma: .*does not exist"):
         await store.recall("a", persona=None, query="", limit=5)
     client.close()
     await store.aclose()
@@ -193,7 +194,7 @@ async def test_a_call_that_takes_too_long_ends(tmp_path: Path) -> None:
 def test_a_hosts_own_env_file_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / ".env").write_text("CHROMA_SERVER_HOST=elsewhere\nALLOW_RESET=true\n")
     monkeypatch.chdir(tmp_path)
-    client = chroma_client(tmp_path / "chroma")
-    settings = client.get_settings()
+    engine = Engine(tmp_path / "chroma", telemetry=False)
+    settings = engine.client.get_settings()
     assert (settings.chroma_server_host, settings.allow_reset, settings.anonymized_telemetry) == (None, False, False)
-    client.close()
+    engine.close()

@@ -134,7 +134,7 @@ def build_guard(*, judge: str | None, policy: str | None, persona: Path | None, 
 
 @contextmanager
 def listening(settings: ProxySettings) -> Iterator[socket.socket]:
-    """The socket, bound before anything heavy is loaded.
+    """The socket, bound before anything heavy is loaded. Nobody can connect before `run`: it may be that nothing can be served.
 
     Raises:
         ConfigError: the address cannot be listened on.
@@ -146,8 +146,11 @@ def listening(settings: ProxySettings) -> Iterator[socket.socket]:
     host = settings.host.strip("[]")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listener = socket.create_server((host, settings.port), family=family, backlog=2048)
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, settings.port))
     except OSError as exc:
+        listener.close()
         raise ConfigError(
             f"cannot listen on {settings.host} port {settings.port}: {exc.strerror}. Choose another --host or --port"
         ) from exc
@@ -186,6 +189,7 @@ def run(app: FastAPI, settings: ProxySettings, guard: Guard, listener: socket.so
     # Uvicorn takes the signals over while it serves, and raises them again when it has finished its streams.
     before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
+        listener.listen(2048)
         typer.echo(_greeting(settings, guard, listener), err=True)
         server.run(sockets=[listener])
     finally:

@@ -101,7 +101,7 @@ class Proxy:
         dialect, headers = exchange.dialect, returned_headers(response)
         try:
             texts = dialect.texts(answer)
-        except ValueError:
+        except (TypeError, ValueError, AttributeError, LookupError):
             raise Problem(502, "upstream_unreadable", "upstream's answer cannot be read") from None
         reports = []
         if len(texts) == 1 and texts[0].strip() and exchange.may_ask_again:
@@ -235,7 +235,7 @@ def _raw_path(request: Request) -> str:
 
 def _read_json(body: bytes) -> Json:
     try:
-        content = json.loads(body, parse_constant=_refuse_constant)
+        content = json.loads(body.decode(), parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         raise InputError("the request's body is not JSON; send the API's request as a JSON object") from None
     if not isinstance(content, dict):

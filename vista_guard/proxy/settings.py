@@ -57,6 +57,8 @@ class ProxySettings(BaseModel):
     """Longest that open streams are waited for when the server is stopped."""
     max_body_bytes: Count = 20_000_000
     """Larger requests get a 413."""
+    max_answer_bytes: Count = 16_000_000
+    """Upstream's answers that are larger, as they are sent or inflated, end in a 502."""
     streams_per_client: Count = 256
     """Requests of one client, streams above all, that one process answers at once; a further one gets a 429. A client is a
     key, or an address where no keys are set."""
@@ -78,6 +80,9 @@ class ProxySettings(BaseModel):
     that put retrieved text into the user's message themselves, and strip what the user typed."""
     conversation_header: str = "x-conversation-id"
     """The request header that names the conversation."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Names, without a port, by which the guard may be called (`Host`). When none are given: any, but without keys on a loopback
+    address only this machine's, as a page of another name that resolves to it could call too."""
     trusted_proxies: tuple[str, ...] = ()
     """Addresses and networks whose `X-Forwarded-For` tells the client's address; nobody's when not given."""
 

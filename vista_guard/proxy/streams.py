@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
 from contextlib import aclosing
@@ -162,7 +161,7 @@ class GuardedStream(RelayedAnswer):
                     if event is None:
                         done = True
                         break
-                    for part in stream.read(event):
+                    for part in _parts_of(stream, event):
                         yield part
             if not done and not stream.finished:
                 metrics.upstream_error("stream")
@@ -172,20 +171,32 @@ class GuardedStream(RelayedAnswer):
 
     async def _upstream_events(self, response: httpx2.Response) -> AsyncGenerator[Json | None, None]:
         settings = self._exchange.settings
-        received = events(response, most=settings.max_body_bytes)
         try:
-            while True:
-                asked = perf_counter()
-                async with asyncio.timeout(settings.stream_idle_timeout_s):
+            async with aclosing(events(response, most=settings.max_body_bytes)) as received:
+                while True:
+                    asked = perf_counter()
                     event = await anext(received, _END)
-                self._waited += perf_counter() - asked
-                if event is _END:
-                    return
-                yield cast("Json | None", event)
-        except TimeoutError:
+                    self._waited += perf_counter() - asked
+                    if event is _END:
+                        return
+                    yield cast("Json | None", event)
+        except httpx2.ReadTimeout:
             raise timed_out(settings, "fell silent in the middle of its answer") from None
         except httpx2.HTTPError as exc:
             raise problem_of(exc, settings, inside_stream=True) from None
         except (ValueError, RecursionError):
             metrics.upstream_error("stream")
             raise Problem(502, "upstream_unreadable", "upstream's stream cannot be read") from None
+
+
+def _parts_of(stream: EventStream, event: Json) -> Iterator[Delta]:
+    """What the event holds.
+
+    Raises:
+        Problem: it is of no form that the API has.
+    """
+    try:
+        yield from stream.read(event)
+    except (TypeError, ValueError, AttributeError, LookupError):
+        metrics.upstream_error("stream")
+        raise Problem(502, "upstream_unreadable", "upstream's stream cannot be read") from None

@@ -34,6 +34,9 @@ class Limits(BaseModel):
     document_chars: int = Field(default=2_000_000, gt=0)
     documents: int = Field(default=200, gt=0)
     claims: int = Field(default=500, gt=0)
+    judge_seconds: float = Field(default=60.0, gt=0)
+    """Longest that the claims of one turn may be judged, all stages and pieces of it together. The first claims of the turn are
+    judged first; those that are left are unchecked."""
     turns: int = Field(default=2_000, gt=0)
     passages: int = Field(default=48, gt=0)
     """Passages of the turn's documents that the judge sees: the most relevant, when there are more."""
@@ -89,6 +92,9 @@ class Settings(BaseSettings):
     store: Literal["chroma", "memory"] = "chroma"
     data_dir: Path | None = None
     """Folder of the stores; the user's data folder when not given."""
+    store_free_mb: int = Field(default=64, ge=0)
+    """Megabytes that a write of knowledge or documents leaves on the data folder's disk. Below it nothing is written, which the
+    report says: a write that meets the end of the disk breaks Chroma's engine."""
     chroma_url: str | None = None
     """A Chroma server, `http://host:port`, in place of the folder."""
     reports: str | None = None

@@ -34,6 +34,10 @@ _PATIENCE = 300
 """Characters after which an open bracket or quotation mark holds nothing back any more: it may be an inch sign or a smile."""
 _CONTEXT = 1000
 """Characters before an end that are looked at."""
+_WINDOW = 2000
+"""Characters of a block that are looked at first; twice as many each time that they do not tell."""
+_TAIL = 200
+"""Characters at the end of the text that say whether a sentence most likely ended."""
 _GOES_ON = "qzx x` x' x'' x`` x\" x\u00bb x\u201d x\u2019 x\u201a x\u201b x\u201c x\u00ab x\u201f x\u203a x\u300b x\u300d x) x "
 """A continuation that closes whatever is open: an end that survives it survives any other."""
 
@@ -56,6 +60,8 @@ class Sentences:
         self._may_end = False
         self._rejected = 0
         """Place up to which no mark ends a sentence, whatever comes."""
+        self._lines = 0
+        """Where the line begins up to which a paragraph or code block surely goes on."""
 
     @property
     def last(self) -> int:
@@ -70,90 +76,126 @@ class Sentences:
             return
         while (end := self._next(text, complete)) is not None:
             self.ends.append(end)
+            self._lines = 0
         self._may_end = _MAY_END.search(text, self.last) is not None
 
     def likely(self, text: str) -> int | None:
         """The end of a sentence that only wants the next word to be sure; it may still turn out to be none."""
-        if not _LIKELY.search(text, self.last):
+        if len(text) - self.last >= self._longest or not _LIKELY.search(text, max(self.last, len(text) - _TAIL)):
             return None
-        end = self._next_end(f"{text} Qzx", complete=False)
-        return end if end == len(text.rstrip()) else None
+        end = self._next_end(f"{text[self._line_start(text) :]} Qzx", self._line_start(text), complete=False)
+        return end if end == self.last + len(text[self.last :].rstrip()) else None
 
     def _next(self, text: str, complete: bool) -> int | None:
         latest = self.last + self._longest
+        cut = self._line_start(text)
         if len(text) >= latest:
-            return self._next_end(text[:latest], complete=False) or latest
+            return self._next_end(text[cut:latest], cut, complete=False) or latest
         if complete and len(text) == self.last:
             return None
-        end = self._next_end(text, complete)
-        if end is None or not text[end:].strip():  # space at the very end belongs to the last sentence
+        end = self._next_end(text[cut:], cut, complete=complete)
+        if end is None or not _NOT_BLANK.search(text, end):  # space at the very end belongs to the last sentence
             return len(text) if complete else None
         return end
 
-    def _next_end(self, text: str, complete: bool) -> int | None:
-        start = self.last
+    def _line_start(self, text: str) -> int:
+        """Where the line began in which the last end is, or as far before that end as matters."""
+        start = max(self.last - _TAIL, 0)
+        return max(text.rfind("\n", start, self.last) + 1, start)
+
+    def _next_end(self, text: str, cut: int, *, complete: bool) -> int | None:
+        """The first end after the last one, a place in the turn; `text` is the turn from `cut` on."""
+        start = self.last - cut
         first = _NOT_BLANK.search(text, start)
         if first is None:
             return None
-        line_start = max(text.rfind("\n", 0, first.start()) + 1, start)
-        opens_line = not text[text.rfind("\n", 0, first.start()) + 1 : first.start()].strip()
+        before = text.rfind("\n", 0, first.start()) + 1
+        opens_line = not text[before : first.start()].strip()
+        line_start = max(before, start)
         if opens_line and _FENCE.match(text, line_start):
-            return _code_end(text, line_start)
+            return _in_turn(self._code_end(text, cut, line_start), cut)
         if opens_line and not complete and _MAYBE_FENCE.fullmatch(text, line_start):
             return None
         if opens_line and _WHOLE_LINE.match(text, line_start):
             newline = text.find("\n", first.start())
-            return newline if newline >= 0 else None
-        end, known = _block_end(text, first.start(), complete)
+            return cut + newline if newline >= 0 else None
+        end, known = self._block_end(text, cut, first.start(), complete)
         return self._sentence_end(text[start:end], ended=known)
 
+    def _code_end(self, text: str, cut: int, line_start: int) -> int | None:
+        opening = text.find("\n", line_start)
+        if opening < 0:
+            return None
+        closing = _CLOSING_FENCE.search(text, max(opening + 1, self._lines - cut))
+        if closing is None:
+            # The last line may yet become the closing one.
+            self._lines = cut + max(text.rfind("\n", 0, len(text)) + 1, opening + 1)
+        return closing.end() if closing else None
+
+    def _block_end(self, text: str, cut: int, position: int, complete: bool) -> tuple[int, bool]:
+        """Where the paragraph or list item ends, and whether that is sure; else how far it surely reaches."""
+        line = max(text.rfind("\n", 0, position) + 1, self._lines - cut)
+        position = max(position, line)
+        while True:
+            newline = text.find("\n", position)
+            if newline < 0:
+                return len(text), complete
+            goes_on = _goes_on(text, line, newline, complete)
+            if not goes_on:
+                return newline, goes_on is False
+            line = position = newline + 1
+            if not complete and text.find("\n", line) >= 0:
+                self._lines = cut + line
+
     def _sentence_end(self, block: str, *, ended: bool) -> int | None:
-        """The first end of a sentence in the block, or the block's own end; None when it is too early to tell."""
+        """The first end of a sentence in the block, or the block's own end; None when it is too early to tell.
+
+        As little of the block is looked at as tells.
+        """
+        size = max(_WINDOW, 2 * (self._rejected - self.last))
+        while size < len(block):
+            place, sure = self._end_within(block[:size], ended=ended, whole=False)
+            if sure:
+                return _in_turn(place, self.last)
+            size *= 2
+        return _in_turn(self._end_within(block, ended=ended, whole=True)[0], self.last)
+
+    def _end_within(self, block: str, *, ended: bool, whole: bool) -> tuple[int | None, bool]:
+        """The end, and whether more of the block would say the same. Without `whole` the block goes on."""
         window = _SURROGATES.sub("\ufffd", block).translate(_SAME_LENGTH)
         for run in _RUN.finditer(window, max(self._rejected - self.last, 0)):
             reach = min(run.end() + _PATIENCE, len(window))
+            if not whole and reach == len(window):
+                return None, False
             place = _end_at(window[:reach], run)
-            rest = "" if place is None else window[place:].lstrip()
+            rest = "" if place is None else window[place : reach + 1].lstrip()
             # Neither "2." nor "so . . . on" has a sentence before it.
             if place is None or _NUMBER.fullmatch(window[:place].strip()) or _RUN.match(rest):
                 if reach < len(window):
                     self._rejected = self.last + run.end()
                 continue
-            if not rest:
+            if not rest and not (rest := window[place:].lstrip()):
                 break
+            if _RUN.match(rest):
+                continue
             if ended or reach < len(window) or _is_settled(window, run, place):
-                return self.last + place
-            return None
-        return self.last + len(block) if ended else None
+                return place, True
+            return None, True
+        return len(block) if ended else None, whole
 
 
-def _code_end(text: str, line_start: int) -> int | None:
-    opening = text.find("\n", line_start)
-    closing = _CLOSING_FENCE.search(text, opening + 1) if opening >= 0 else None
-    return closing.end() if closing else None
-
-
-def _block_end(text: str, position: int, complete: bool) -> tuple[int, bool]:
-    """Where the paragraph or list item ends, and whether that is sure; else how far it surely reaches."""
-    line = text.rfind("\n", 0, position) + 1
-    while True:
-        newline = text.find("\n", position)
-        if newline < 0:
-            return len(text), complete
-        goes_on = _goes_on(text, line, newline, complete)
-        if not goes_on:
-            return newline, goes_on is False
-        line = position = newline + 1
+def _in_turn(place: int | None, cut: int) -> int | None:
+    return None if place is None else cut + place
 
 
 def _goes_on(text: str, line: int, newline: int, complete: bool) -> bool | None:
     """Whether the next line goes on with this one's sentence; None when it is too early to tell."""
-    if _SAID.search(text[line:newline]):
+    if _SAID.search(text[max(line, newline - _TAIL) : newline]):
         return False
     following = text.find("\n", newline + 1)
     whole = complete or following >= 0
     rest = text[newline + 1 : following if following >= 0 else len(text)]
-    opener = rest.strip()[:1]
+    opener = rest.lstrip()[:1]
     if not opener:
         return False if whole else None
     if opener in "#|" or _FENCE.match(rest) or _MARKER.match(rest):

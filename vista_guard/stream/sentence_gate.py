@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from bisect import bisect_right
+from functools import partial
 
 from vista_guard.stream.again import Again, NoAnswer, ask_again, broke_off
 from vista_guard.stream.cuts import Sentences
@@ -14,6 +17,8 @@ from vista_guard.turn.repair import refuse, why
 from vista_guard.turn.work import Work, silent
 from vista_guard.types import Action, Decision, Outcome, RepairMode, Span, TurnReport
 
+_AT_ONCE = 2000
+"""Characters that are cut on the event loop: two milliseconds of work."""
 _UNREADABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -32,7 +37,7 @@ class SentenceGate:
         self._draft = draft
         self._source = source
         self._sentences = Sentences(draft.parts.limits.turn_chars)
-        self._judged = 0
+        self._judged = self._seen = 0
         self._ahead: tuple[int, Work | None] = (0, None)
         self._notes: dict[str, str] = {}
         """Annotated claims, in the order of their marks, with what is said of each."""
@@ -56,7 +61,7 @@ class SentenceGate:
         self._learn()
         source, complete = self._source, self._source.complete
         text = source.text
-        self._sentences.grow(text, complete=complete)
+        await self._cut(text, complete)
         waiting = self._ready(text)
         if complete and (not waiting or waiting[-1] == len(text)):
             return await self._finish(text, waiting)
@@ -94,12 +99,27 @@ class SentenceGate:
         self._ahead = (end, await self._draft.judge_so_far(text[:end], complete=False))
         return True
 
+    async def _cut(self, text: str, complete: bool) -> None:
+        """Finds the sentences in what is new; off the event loop, where that is much."""
+        new, self._seen = len(text) - self._seen, len(text)
+        most = self._draft.parts.limits.turn_chars
+        if self._sentences.last <= most:
+            reach = min(len(text), 2 * most)
+            grow = partial(self._sentences.grow, text[:reach], complete=complete and reach == len(text))
+            await asyncio.to_thread(grow) if new > _AT_ONCE else grow()
+        if most < self._sentences.last < len(text):
+            self._sentences.ends.append(len(text))  # a turn of that length is not judged: no use in small pieces
+
     def _ready(self, text: str) -> list[int]:
         """Ends of the sentences to judge next. What no judge can read is left for later, alone."""
-        waiting = [end for end in self._sentences.ends if end > self._judged]
+        ends = self._sentences.ends
+        waiting = ends[bisect_right(ends, self._judged) :]
+        most = self._draft.parts.limits.turn_chars
+        if waiting and waiting[0] > most:
+            return waiting[-1:]
         bad = _UNREADABLE.search(text, self._judged)
-        limit = min(self._draft.parts.limits.turn_chars, bad.start() if bad else len(text))
-        return [end for end in waiting if end <= limit] or waiting[:1]
+        limit = min(most, bad.start() if bad else len(text))
+        return waiting[: bisect_right(waiting, limit)] or waiting[:1]
 
     async def _judge(self, text: str, ends: list[int]) -> Work:
         """The first of the sentences, when it was judged ahead, else all of them at once."""

@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from vista_guard.judges.contract import verify as ask
+from vista_guard.turn.in_time import judged_in_time
 from vista_guard.turn.work import Emit, Parts, Work
 from vista_guard.types import Check, Evidence, Finding, Label, Unchecked
 
 
 async def verify(work: Work, parts: Parts, emit: Emit) -> Work:
     """Supported claims become VERIFIED findings at once; the others go on to be categorised."""
-    if work.evidence is None or parts.trusts(work.turn):
+    evidence = work.evidence
+    if evidence is None or parts.trusts(work.turn):
         return work
-    answers = work.answers if work.answers is not None else await ask(parts.judge, work.claims, work.evidence)
-    done = tuple(_outcome(answer) for answer in answers if isinstance(answer, Unchecked) or answer.supported)
-    for outcome in done:
-        emit({"event": outcome.kind, outcome.kind: outcome.model_dump(mode="json")})
+
+    def tell(answers: Sequence[Check | Unchecked]) -> None:
+        for outcome in _done(answers):
+            emit({"event": outcome.kind, outcome.kind: outcome.model_dump(mode="json")})
+
+    if work.answers is not None:
+        answers: Sequence[Check | Unchecked] = work.answers
+        tell(answers)
+    else:
+        answers = await judged_in_time(
+            work, parts, work.claims, lambda claims: ask(parts.judge, claims, evidence), tell
+        )
     open_checks = tuple(answer for answer in answers if isinstance(answer, Check) and not answer.supported)
-    return work.with_(checks=open_checks, outcomes=(*work.outcomes, *done))
+    return work.with_(checks=open_checks, outcomes=(*work.outcomes, *_done(answers)))
+
+
+def _done(answers: Sequence[Check | Unchecked]) -> tuple[Finding | Unchecked, ...]:
+    """What needs no category."""
+    return tuple(_outcome(answer) for answer in answers if isinstance(answer, Unchecked) or answer.supported)
 
 
 def _outcome(answer: Check | Unchecked) -> Finding | Unchecked:

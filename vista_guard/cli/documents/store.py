@@ -81,7 +81,14 @@ class Location:
 
         if isinstance(self.place, Path):
             data_dir(self.place.parent)
-        store = ChromaDocuments(chroma_client(self.place, telemetry=self.settings.telemetry), OnnxEmbedder())
+        store = ChromaDocuments(
+            chroma_client(
+                self.place,
+                telemetry=self.settings.telemetry,
+                free_bytes=self.settings.store_free_mb * 1_000_000,
+            ),
+            OnnxEmbedder(),
+        )
         try:
             yield store if self.tenant is None else store.of_tenant(self.tenant)
         finally:

@@ -7,11 +7,11 @@ sent on, and reads the body within limits.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from vista_guard.errors import ConfigError
 from vista_guard.proxy.access import account
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 OWN_HEADER = b"x-vista-guard-key"
 KEY_HEADERS = (OWN_HEADER, b"x-api-key", b"authorization")
 """Where a key may stand. The first is never sent on; the others may hold upstream's, and are sent on unless they hold ours."""
+
+_AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/@?#\[\]]+)(?::\d*)?")
 
 PROBES = frozenset({"/healthz", "/readyz"})
 UNCOUNTED = PROBES | {"/metrics"}
@@ -104,6 +106,7 @@ class Gatekeeper:
         """The tenant, the client that places are counted for, and the headers without our keys."""
         address = (scope.get("client") or ("unknown", 0))[0]
         headers = [(name, value) for name, value in scope["headers"] if name != OWN_HEADER]
+        self._check_host(headers)
         open_path = scope["path"] in PROBES or (scope["path"] == "/metrics" and self._settings.open_metrics)
         if not self._keyring:
             self._refuse_foreign_pages(headers)
@@ -128,12 +131,29 @@ class Gatekeeper:
             {"www-authenticate": "Bearer"},
         )
 
+    def _check_host(self, headers: list[tuple[bytes, bytes]]) -> None:
+        """A page whose own name was made to resolve to this machine is of the same origin for its browser: only `Host` tells."""
+        for name in (b"host", b"origin"):
+            if [found for found, _ in headers].count(name) > 1:
+                raise _Refused(400, "invalid_request", f"the request has two {name.decode().title()} headers; send one")
+        given = dict(headers).get(b"host")
+        if given is None:  # of HTTP/1.0, which no browser speaks
+            return
+        host = _host(given)
+        allowed = self._settings.allowed_hosts
+        local = not self._keyring and self._settings.loopback
+        if host.lower() in map(str.lower, allowed) or (not allowed and (not local or is_loopback(host.lower()))):
+            return
+        raise _Refused(
+            421, "unknown_host", f"the guard is not called {host[:100]!r}; add the name to allowed_hosts in [proxy]"
+        )
+
     def _refuse_foreign_pages(self, headers: list[tuple[bytes, bytes]]) -> None:
         """A web page in this machine's browser can reach loopback too, and spend upstream's key: only local pages may."""
         origin = dict(headers).get(b"origin")
         if origin is None or not self._settings.loopback:
             return
-        if not is_loopback(_host(origin)):
+        if not is_loopback(_host(origin.partition(b"://")[2])):
             raise _Refused(403, "foreign_origin", "without API keys, only pages from this machine may call the guard")
 
     @contextmanager
@@ -208,11 +228,11 @@ def _key(name: bytes, value: bytes) -> bytes:
     return key.strip() if scheme.lower() == b"bearer" else b""
 
 
-def _host(origin: bytes) -> str:
-    try:
-        return urlsplit(origin.decode("latin-1")).hostname or ""
-    except ValueError:
-        return ""
+def _host(authority: bytes) -> str:
+    """The name in `Host`, or in an origin without its scheme; empty when it is none."""
+    # A URL's parser reads "[::1].evil.example" as "::1".
+    found = _AUTHORITY.fullmatch(authority.decode("latin-1"))
+    return found.group(1).strip("[]") if found else ""
 
 
 def _leaving(send: Send, leave: Callable[[], None]) -> Send:

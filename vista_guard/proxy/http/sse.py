@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 
 import httpx2
 
@@ -20,20 +21,26 @@ def frame(content: Mapping[str, object]) -> bytes:
     return f"{name}data: {json.dumps(content, separators=(',', ':'))}\n\n".encode()
 
 
-async def events(response: httpx2.Response, *, most: int) -> AsyncIterator[Json | None]:
+async def events(response: httpx2.Response, *, most: int) -> AsyncGenerator[Json | None, None]:
     """The events of a stream as JSON objects; None for `[DONE]`, after which nothing is read.
 
     Raises:
         ValueError: an event that is no JSON object.
         httpx2.TransportError: the stream broke off, was silent for too long, or has an event of more than `most` bytes.
     """
+    async with aclosing(_received(response, most)) as received:
+        async for event in received:
+            if event.data.strip() == "[DONE]":
+                yield None
+                return
+            if not event.data.strip():
+                continue
+            content = json.loads(event.data)
+            if not isinstance(content, dict):
+                raise ValueError("an event of upstream is no JSON object")
+            yield content
+
+
+async def _received(response: httpx2.Response, most: int) -> AsyncGenerator[httpx2.ServerSentEvent, None]:
     async for event in httpx2.EventSource(response, max_event_size=most):
-        if event.data.strip() == "[DONE]":
-            yield None
-            return
-        if not event.data.strip():
-            continue
-        content = json.loads(event.data)
-        if not isinstance(content, dict):
-            raise ValueError("an event of upstream is no JSON object")
-        yield content
+        yield event

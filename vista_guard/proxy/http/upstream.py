@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from urllib.parse import urlsplit
@@ -13,6 +14,7 @@ import httpx2
 
 from vista_guard.integrations.openai_api import Json
 from vista_guard.proxy.http import metrics
+from vista_guard.proxy.http.inflating import ACCEPTED, EncodingError, TooLargeError, inflated
 from vista_guard.proxy.settings import ProxySettings
 
 logger = logging.getLogger("vista_guard.proxy")
@@ -37,6 +39,7 @@ _NOT_SENT = HOP_BY_HOP | {"host", "content-length", "accept-encoding", "expect"}
 # Bodies leave decoded; `alt-svc` would send the client around the proxy; the server writes its own date and name.
 _NOT_RETURNED = HOP_BY_HOP | {"content-length", "content-encoding", "alt-svc", "date", "server"}
 _KEYS = frozenset({"authorization", "api-key", "x-api-key"})
+_CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 _CLOSING_SECONDS = 5.0
 _KEPT_SECONDS = 3.0
 """Model servers on uvicorn close a connection that was idle for 5 s. A request that is just being sent would be lost with it."""
@@ -96,10 +99,16 @@ class Upstream:
             response = await self._client.send(request, stream=True)
         except (httpx2.HTTPError, httpx2.InvalidURL) as exc:
             raise problem_of(exc, self._settings) from None  # the cause carries the request, and with it the key
+        if any(map(_CONTROL.search, (part for header in response.headers.raw for part in header))):
+            await close_answer(response)
+            raise Problem(502, "upstream_unreadable", "upstream's answer has control characters in its headers")
         if response.has_redirect_location:
             await close_answer(response)
             raise Problem(502, "upstream_redirect", "upstream redirects to another address, which is not followed")
-        return response
+        # What is fetched, such as a file, is passed on as it comes; what is answered is read, and has to end somewhere.
+        most = None if method == "GET" else self._settings.max_answer_bytes
+        idle = self._settings.stream_idle_timeout_s if is_stream(response.headers) else None
+        return inflated(response, most=most, idle_seconds=idle)
 
     async def aclose(self) -> None:
         """Closes the connections."""
@@ -108,7 +117,7 @@ class Upstream:
     def _sent(self, headers: Iterable[tuple[str, str]]) -> Headers:
         key = self._settings.upstream_key
         dropped = _NOT_SENT | {self._settings.conversation_header} | (_KEYS if key else frozenset())
-        kept = headers_passed_on(headers, dropped)
+        kept = [*headers_passed_on(headers, dropped), ("accept-encoding", ACCEPTED)]
         return [*kept, ("authorization", f"Bearer {key.get_secret_value()}")] if key else kept
 
 
@@ -149,6 +158,8 @@ def problem_of(exc: Exception, settings: ProxySettings, *, inside_stream: bool =
         hint = "; is it running, and is --upstream right?" if settings.names_upstream else ""
         return Problem(502, "upstream_unreachable", f"{settings.upstream_name} cannot be reached{hint}")
     metrics.upstream_error("stream" if inside_stream else "connect")
+    if isinstance(exc, TooLargeError | EncodingError):
+        return Problem(502, "upstream_unreadable", str(exc))
     return Problem(502, "upstream_broken", "upstream broke off its answer")
 
 

@@ -3,56 +3,59 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from pathlib import Path
-from threading import Lock
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 from urllib.parse import urlsplit
 
-import chromadb
-from chromadb.api.client import Client
-from chromadb.api.models.Collection import Collection
-from chromadb.config import Settings
-from chromadb.errors import NotFoundError
-
 from vista_guard.errors import StoreError
+from vista_guard.stores.chroma.folder import FREE_BYTES, FolderClient, FolderCollection, FullError
+from vista_guard.stores.chroma.process import NoCollectionError
+
+if TYPE_CHECKING:
+    from chromadb.api.client import Client
+    from chromadb.api.models.Collection import Collection as ServerCollection
+
+    AnyClient = FolderClient | Client
+    AnyCollection = FolderCollection | ServerCollection
 
 T = TypeVar("T")
 
 TIMEOUT_S = 30.0
 """Longest that one call may take. Chroma's own HTTP client waits for ever, and a turn would wait with it."""
 
-_opening = Lock()  # clients of one folder share an engine, and Chroma builds it without a lock
+_THREADS = 16
+"""Of a store. They are its own: a store that hangs must not take the threads in which turns are judged."""
 
 
-def chroma_client(location: str | Path, *, telemetry: bool = False) -> Client:
+def chroma_client(location: str | Path, *, telemetry: bool = False, free_bytes: int = FREE_BYTES) -> AnyClient:
     """A client for a folder (created when missing) or for a server (`http://host:port`).
 
-    Chroma's own telemetry is off unless `telemetry` is on.
+    A folder's engine is a process of its own, which all clients of that folder in this process share. Chroma's own telemetry is
+    off unless `telemetry` is on. Give each location one owner: closing a store closes its client.
 
-    Give each location one owner: closing a store closes its client. Clients of one folder in one process share an engine.
+    Args:
+        location: the folder, or the server's address.
+        telemetry: whether Chroma may send its own usage data.
+        free_bytes: space on the folder's disk below which nothing is written.
 
     Raises:
         StoreError: the folder cannot be used, or no Chroma server answers at the address.
     """
     text = str(location)
-    # A `.env` in the working directory belongs to the host application.
-    settings = Settings(_env_file=None, anonymized_telemetry=telemetry)
     try:
-        with _opening:
-            if text.startswith(("http://", "https://")):
-                return _server(text, settings)
-            folder = Path(text).expanduser().resolve()
-            folder.mkdir(parents=True, exist_ok=True)
-            _log_ahead(folder / "chroma.sqlite3")
-            return cast(Client, chromadb.PersistentClient(folder, settings=settings))
+        if text.startswith(("http://", "https://")):
+            return _server(text, telemetry=telemetry)
+        folder = Path(text).expanduser().resolve()
+        folder.mkdir(parents=True, exist_ok=True)
+        return FolderClient(folder, telemetry=telemetry, free_bytes=free_bytes)
     except Exception as exc:  # besides its own errors Chroma raises ValueError, OSError and bare Exception
         raise StoreError(f"cannot open Chroma at {text}: {exc}. {_advice(text)}") from exc
 
 
-def close_client(client: Client) -> None:
+def close_client(client: AnyClient) -> None:
     """Closes the client, its sockets included. Closing again does nothing."""
     client.close()
     # Chroma 1.5 leaves the two HTTP sessions of a server's client open.
@@ -65,10 +68,11 @@ def close_client(client: Client) -> None:
 class ChromaConnection:
     """A client as the stores use it: blocking calls in a thread, collections looked up once, every failure a `StoreError`."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: AnyClient) -> None:
         self._client = client
         self._location = _location(client)
-        self._collections: dict[str, Collection] = {}
+        self._collections: dict[str, AnyCollection] = {}
+        self._threads = ThreadPoolExecutor(_THREADS, "vista-guard-chroma")
         self._closed = False
 
     async def run(self, operation: str, call: Callable[[], T], *, timeout_s: float = TIMEOUT_S) -> T:
@@ -79,21 +83,26 @@ class ChromaConnection:
         """
         if self._closed:
             raise StoreError(f"cannot {operation}: the store at {self._location} is closed. Open a new one")
+        calling = asyncio.get_running_loop().run_in_executor(self._threads, copy_context().run, call)
         try:
             async with asyncio.timeout(timeout_s):
-                return await asyncio.to_thread(call)
-        except StoreError:
-            raise
+                return await calling
         except TimeoutError as exc:
+            self._give_up(timeout_s)
             raise StoreError(
                 f"cannot {operation}: no answer from {self._location} in {timeout_s:g} s. {_advice(self._location)}"
             ) from exc
+        except FullError as exc:
+            raise StoreError(f"cannot {operation}: {exc}") from exc
         except Exception as exc:  # Chroma raises bare Exception for an HTTP error that it does not know
+            self._collections.clear()  # what a failed engine made may never have reached the disk
+            if type(exc) is StoreError:
+                raise
             raise StoreError(
                 f"cannot {operation} in Chroma at {self._location}: {exc}. {_advice(self._location)}"
             ) from exc
 
-    def collection(self, name: str, metadata: Mapping[str, str | int]) -> Collection:
+    def collection(self, name: str, metadata: Mapping[str, str | int]) -> AnyCollection:
         """The collection, created with `metadata` when missing; an existing one keeps its own. Blocks."""
         if name not in self._collections:
             # Vectors are always passed in: Chroma's default embedding function downloads a model.
@@ -102,16 +111,18 @@ class ChromaConnection:
             )
         return self._collections[name]
 
-    def existing(self, name: str) -> Collection | None:
+    def existing(self, name: str) -> AnyCollection | None:
         """The collection, if it was ever made. Blocks."""
         if name not in self._collections:
             try:
                 self._collections[name] = self._client.get_collection(name, embedding_function=None)
-            except NotFoundError:
-                return None
+            except Exception as exc:
+                if isinstance(exc, NoCollectionError) or type(exc).__name__ == "NotFoundError":  # the server's client's
+                    return None
+                raise
         return self._collections[name]
 
-    def expect(self, collection: Collection, key: str, value: int, advice: str) -> None:
+    def expect(self, collection: AnyCollection, key: str, value: int, advice: str) -> None:
         """Checks what the collection was made with.
 
         Raises:
@@ -133,28 +144,30 @@ class ChromaConnection:
         self._closed = True
         self._collections.clear()
         await asyncio.to_thread(close_client, self._client)
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _give_up(self, seconds: float) -> None:
+        """Ends a folder's engine that hangs, and with it the threads that wait for it."""
+        if isinstance(self._client, FolderClient):
+            # Some of the time may have been spent before the call reached the engine.
+            self._client.give_up(0.9 * seconds)
 
 
-def _log_ahead(file: Path) -> None:
-    """Makes the database, when there is none, with SQLite's write-ahead log; the file remembers the mode.
+def _server(url: str, *, telemetry: bool) -> Client:
+    import chromadb
+    from chromadb.config import Settings
 
-    Chroma holds the interpreter's lock while it writes, so every thread waits for the disk with it. With the log a write takes
-    half the time or less, and does not wait for readers.
-    """
-    # Never a file that is there: Chroma has an SQLite of its own, and two of them in one process undo each other's locks.
-    if not file.exists():
-        with suppress(sqlite3.Error), closing(sqlite3.connect(file)) as database:
-            database.execute("PRAGMA journal_mode=WAL").close()
-
-
-def _server(url: str, settings: Settings) -> Client:
     parts = urlsplit(url)
     secure = parts.scheme == "https"
     port = parts.port or (443 if secure else 8000)
-    return cast(Client, chromadb.HttpClient(parts.hostname or "", port, ssl=secure, settings=settings))
+    # A `.env` in the working directory belongs to the host application.
+    settings = Settings(_env_file=None, anonymized_telemetry=telemetry)
+    return cast("Client", chromadb.HttpClient(parts.hostname or "", port, ssl=secure, settings=settings))
 
 
-def _location(client: Any) -> str:
+def _location(client: AnyClient) -> str:
+    if isinstance(client, FolderClient):
+        return str(client.folder)
     settings = client.get_settings()
     if settings.chroma_server_host is None:
         return str(settings.persist_directory)

@@ -11,9 +11,6 @@ from operator import itemgetter
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from chromadb.api.client import Client
-from chromadb.api.models.Collection import Collection
-
 from vista_guard.errors import StoreError
 from vista_guard.protocols import Embedder
 from vista_guard.reading.passages import passages
@@ -27,6 +24,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from vista_guard.stores.chroma.client import AnyClient, AnyCollection
+
 _PROBE = "The lighthouse keeper counted eleven ships before noon."
 _SAME_MODEL = 0.98
 """Least cosine of the probe's vectors for them to come from one model; rounding between processors stays far above."""
@@ -39,7 +38,7 @@ class ChromaDocuments:
     use a folder: Chroma's vector index does not see what another process writes there. Several need a server.
     """
 
-    def __init__(self, client: Client, embedder: Embedder) -> None:
+    def __init__(self, client: AnyClient, embedder: Embedder) -> None:
         self._chroma = ChromaConnection(client)
         self._embedder = embedder
         self._name = DOCUMENTS
@@ -125,7 +124,7 @@ class ChromaDocuments:
         return len(found)
 
     def _store(
-        self, collection: Collection, document: Document, found: Sequence[Passage], vectors: NDArray[np.float32]
+        self, collection: AnyCollection, document: Document, found: Sequence[Passage], vectors: NDArray[np.float32]
     ) -> None:
         owner, version = digest(document.id), _version(document)
         rows = list(enumerate(found))
@@ -144,7 +143,7 @@ class ChromaDocuments:
                 listed: Any = {"passages": len(found), "about": json.dumps(document.metadata)}
                 collection.update(ids=[f"{owner}:{version}:0"], metadatas=[listed])
 
-    async def _open(self) -> Collection:
+    async def _open(self) -> AnyCollection:
         """The collection to add to, made when missing."""
         probe = await self._probe()
         metadata = {"probe": " ".join(f"{number:.4f}" for number in probe.tolist()), **self._about}
@@ -152,10 +151,10 @@ class ChromaDocuments:
         await self._check_model(collection)
         return collection
 
-    async def _made(self, names: Sequence[str]) -> Sequence[Collection]:
+    async def _made(self, names: Sequence[str]) -> Sequence[AnyCollection]:
         """Those of the collections that were ever added to. Reading makes none."""
 
-        def look() -> list[Collection]:
+        def look() -> list[AnyCollection]:
             return [found for name in names if (found := self._chroma.existing(name)) is not None]
 
         collections = await self._chroma.run("open the documents", look)
@@ -163,7 +162,7 @@ class ChromaDocuments:
             await self._check_model(collection)
         return collections
 
-    async def _check_model(self, collection: Collection) -> None:
+    async def _check_model(self, collection: AnyCollection) -> None:
         if collection.name not in self._probed:
             _expect_model(collection, await self._probe())
             self._probed.add(collection.name)
@@ -173,7 +172,7 @@ class ChromaDocuments:
         return vector
 
 
-def _expect_model(collection: Collection, probe: NDArray[np.float32]) -> None:
+def _expect_model(collection: AnyCollection, probe: NDArray[np.float32]) -> None:
     """Raises `StoreError` when the collection's probe text had another vector than it has now."""
     import numpy as np
 
@@ -185,7 +184,7 @@ def _expect_model(collection: Collection, probe: NDArray[np.float32]) -> None:
         )
 
 
-def _nearest(collection: Collection, vector: NDArray[Any], limit: int) -> list[tuple[float, Passage]]:
+def _nearest(collection: AnyCollection, vector: NDArray[Any], limit: int) -> list[tuple[float, Passage]]:
     """The collection's passages nearest to the vector, each behind its distance."""
     found = collection.query(
         query_embeddings=[vector], n_results=limit, include=["documents", "metadatas", "distances"]

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-from chromadb.api.client import Client
-from chromadb.api.models.Collection import Collection
+from typing import TYPE_CHECKING, Any
 
 from vista_guard.protocols import Embedder
 from vista_guard.stores.chroma.client import ChromaConnection, chroma_client
 from vista_guard.stores.entries import claim_passages, digest, nearest, persona_passages
 from vista_guard.types import Claim, Label, Passage, Persona, SourceKind
+
+if TYPE_CHECKING:
+    from vista_guard.stores.chroma.client import AnyClient, AnyCollection
 
 __all__ = ["ChromaKnowledge", "chroma_client"]
 
@@ -41,7 +41,7 @@ class ChromaKnowledge:
     number belongs to the location: it is fixed when the first conversation is stored. Closing the store closes `client`.
     """
 
-    def __init__(self, client: Client, embedder: Embedder, *, buckets: int = BUCKETS) -> None:
+    def __init__(self, client: AnyClient, embedder: Embedder, *, buckets: int = BUCKETS) -> None:
         self._chroma = ChromaConnection(client)
         self._embedder = embedder
         self._buckets = buckets
@@ -86,14 +86,17 @@ class ChromaKnowledge:
 
     async def _facts(self, persona: Persona) -> tuple[Passage, ...]:
         if persona.key not in self._personas:
-            stored = await self._chroma.run(
-                f"recall the persona {persona.name!r}", lambda: self._shelf().get(where={"persona": persona.key})["ids"]
-            )
+            stored = await self._chroma.run(f"recall the persona {persona.name!r}", lambda: self._stored_facts(persona))
             facts = persona_passages(persona)
             if not facts or len(stored) < len(facts):  # not seeded, or only just being seeded by another process
                 return ()
             self._personas[persona.key] = facts
         return self._personas[persona.key]
+
+    def _stored_facts(self, persona: Persona) -> Sequence[str]:
+        """Ids of the persona's facts."""
+        made = self._chroma.existing(_PERSONAS) is not None
+        return self._shelf().get(where={"persona": persona.key})["ids"] if made else ()
 
     def _remember(self, conversation_id: str, turn_key: str, claims: Sequence[Passage]) -> None:
         positions = {row.metadata["turn"]: row.metadata["position"] for row in self._rows(conversation_id)}
@@ -113,19 +116,21 @@ class ChromaKnowledge:
 
     def _rows(self, conversation_id: str) -> list[_Row]:
         """What is stored of the conversation, oldest first."""
-        found = self._bucket(conversation_id).get(
-            where={"conversation": digest(conversation_id)}, include=["documents", "metadatas"]
-        )
+        bucket = self._made_bucket(conversation_id)
+        if bucket is None:
+            return []
+        found = bucket.get(where={"conversation": digest(conversation_id)}, include=["documents", "metadatas"])
         texts, metadatas = found["documents"] or [], found["metadatas"] or []
         rows = [_Row(*parts) for parts in zip(found["ids"], texts, metadatas, strict=True)]
         return sorted(rows, key=lambda row: tuple(row.metadata[key] for key in ("position", "turn", "number")))
 
     def _forget(self, conversation_id: str) -> int:
-        claims = sum(map(_is_claim, self._rows(conversation_id)))
-        self._bucket(conversation_id).delete(where={"conversation": digest(conversation_id)})
-        return claims
+        rows = self._rows(conversation_id)
+        if rows:
+            self._bucket(conversation_id).delete(where={"conversation": digest(conversation_id)})
+        return sum(map(_is_claim, rows))
 
-    def _add(self, collection: Collection, rows: Sequence[_Row]) -> None:
+    def _add(self, collection: AnyCollection, rows: Sequence[_Row]) -> None:
         # `add` keeps a row that is there already, so that whoever writes the same turn twice changes nothing.
         for batch in self._chroma.batches(rows):
             collection.add(
@@ -135,16 +140,24 @@ class ChromaKnowledge:
                 metadatas=[dict(row.metadata) for row in batch],
             )
 
-    def _shelf(self) -> Collection:
+    def _shelf(self) -> AnyCollection:
         """The personas' collection, which also knows how many buckets this location has."""
         shelf = self._chroma.collection(_PERSONAS, {"buckets": self._buckets})
         self._chroma.expect(shelf, "buckets", self._buckets, "Pass that number as buckets, or use another location")
         return shelf
 
-    def _bucket(self, conversation_id: str) -> Collection:
+    def _bucket(self, conversation_id: str) -> AnyCollection:
         self._shelf()
-        number = int(digest(conversation_id)[:8], 16) % self._buckets
-        return self._chroma.collection(f"vista_guard.knowledge.{number:03}", {"buckets": self._buckets})
+        return self._chroma.collection(self._bucket_name(conversation_id), {"buckets": self._buckets})
+
+    def _made_bucket(self, conversation_id: str) -> AnyCollection | None:
+        """The bucket, if anything was ever put into it. Reading makes none: it has to work on a full disk."""
+        if self._chroma.existing(_PERSONAS) is not None:
+            self._shelf()
+        return self._chroma.existing(self._bucket_name(conversation_id))
+
+    def _bucket_name(self, conversation_id: str) -> str:
+        return f"vista_guard.knowledge.{int(digest(conversation_id)[:8], 16) % self._buckets:03}"
 
 
 def _is_claim(row: _Row) -> bool:

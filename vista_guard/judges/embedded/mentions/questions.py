@@ -68,7 +68,7 @@ def declared(asked: str) -> str:
 
 
 def is_open(asked: str) -> bool:
-    """Whether it asks for a value of what is so: when, who, how long. "Why" takes for granted what it asks, and does not count."""
+    """Whether it asks for a value of what is so: when, who, how long. "Why" takes for granted what it asks: it is not."""
     return _OPEN.match(asked) is not None and not _SUPPOSES.search(asked)
 
 

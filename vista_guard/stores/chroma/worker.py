@@ -1,0 +1,160 @@
+"""The process that holds Chroma's engine for one folder. It takes calls over its standard input until that is closed.
+
+Chroma keeps the interpreter's lock in every call. One that never returns, as after a full disk, takes every thread of its
+process along: here these are threads that do nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from vista_guard.stores.chroma.frames import Answer, Call, Fault, read, write
+
+_STUCK_S = 90
+"""Seconds that Chroma may hold the interpreter's lock before the system ends this process, even when nobody is left to do it."""
+_THREADS = 4
+
+
+def main() -> None:
+    """Answers until the other side is gone. The first frame says which folder, and whether Chroma may send usage data."""
+    calls, answers = _pipes()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that uses this one
+    folder, telemetry = _opening(calls)
+    reply = _replying(answers)
+    try:
+        engine = Engine(folder, telemetry=telemetry)
+    except BaseException as exc:  # Chroma's Rust panics are no Exceptions
+        reply(Answer(0, str(exc), Fault.BROKEN))
+        return
+    reply(Answer(0))
+    threading.Thread(target=_stay_killable, daemon=True).start()
+    threads = ThreadPoolExecutor(_THREADS)
+    with suppress(EOFError):
+        while True:
+            call = read(calls)
+            if isinstance(call, Call):
+                threads.submit(_answer, engine, call, reply)
+    engine.close()
+    os._exit(0)  # a thread that hangs is not waited for
+
+
+class Engine:
+    """Chroma on a folder, asked by name."""
+
+    def __init__(self, folder: Path, *, telemetry: bool) -> None:
+        import chromadb
+        from chromadb.config import Settings
+
+        folder.mkdir(parents=True, exist_ok=True)
+        _log_ahead(folder / "chroma.sqlite3")
+        # A `.env` in the working directory belongs to the host application.
+        settings = Settings(_env_file=None, anonymized_telemetry=telemetry)
+        self.client: Any = chromadb.PersistentClient(folder, settings=settings)
+        self._collections: dict[str, Any] = {}
+
+    def answer(self, call: Call) -> Answer:
+        """What Chroma says to the call."""
+        try:
+            return Answer(call.id, self._value(call))
+        except BaseException as exc:
+            return Answer(call.id, str(exc) or type(exc).__name__, _fault(exc, call))
+
+    def close(self) -> None:
+        """Closes the client, unless a call hangs."""
+        with suppress(Exception):
+            self.client.close()
+
+    def _value(self, call: Call) -> object:
+        if call.collection is not None:
+            return _plain(getattr(self._collection(call.collection), call.method)(**call.arguments))
+        if call.method == "list_collections":
+            return [found.name for found in self.client.list_collections()]
+        if call.method in ("get_collection", "get_or_create_collection"):
+            # Vectors are always passed in: Chroma's default embedding function downloads a model.
+            made = getattr(self.client, call.method)(embedding_function=None, **call.arguments)
+            self._collections[made.name] = made
+            return made.metadata
+        if call.method == "delete_collection":
+            self._collections.pop(str(call.arguments["name"]), None)
+        return getattr(self.client, call.method)(**call.arguments)
+
+    def _collection(self, name: str) -> Any:
+        if name not in self._collections:
+            self._collections[name] = self.client.get_collection(name, embedding_function=None)
+        return self._collections[name]
+
+
+def _answer(engine: Engine, call: Call, reply: Callable[[Answer], None]) -> None:
+    reply(engine.answer(call))
+
+
+def _pipes() -> tuple[BinaryIO, BinaryIO]:
+    """Where calls come from and answers go to. Whatever prints goes to standard error."""
+    calls, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    with Path(os.devnull).open() as nothing:
+        os.dup2(nothing.fileno(), 0)
+    os.dup2(2, 1)
+    sys.stdin = None  # nobody types here
+    return calls, answers
+
+
+def _opening(calls: BinaryIO) -> tuple[Path, bool]:
+    first = read(calls)
+    if not isinstance(first, Call):
+        raise AssertionError("the first frame says which folder")
+    return Path(str(first.arguments["folder"])), bool(first.arguments["telemetry"])
+
+
+def _replying(answers: BinaryIO) -> Callable[[Answer], None]:
+    writing = threading.Lock()
+
+    def reply(answer: Answer) -> None:
+        with writing, suppress(BrokenPipeError):
+            write(answers, answer)
+
+    return reply
+
+
+def _stay_killable() -> None:
+    """Sets the system's alarm clock again and again. A thread that holds the interpreter's lock for good lets it ring."""
+    if not hasattr(signal, "setitimer"):  # Windows: whoever uses this process ends it
+        return
+    while True:
+        signal.setitimer(signal.ITIMER_REAL, _STUCK_S)  # what it does when it rings is the system's default: the end
+        time.sleep(_STUCK_S / 10)
+
+
+def _log_ahead(file: Path) -> None:
+    """Makes the database, when there is none, with SQLite's write-ahead log; the file remembers the mode.
+
+    With the log a write takes half the time or less, and does not wait for readers.
+    """
+    # Never a file that is there: Chroma has an SQLite of its own, and two of them in one process undo each other's locks.
+    if not file.exists():
+        with suppress(sqlite3.Error), closing(sqlite3.connect(file)) as database:
+            database.execute("PRAGMA journal_mode=WAL").close()
+
+
+def _fault(exc: BaseException, call: Call) -> Fault:
+    from chromadb.errors import ChromaError, InternalError, NotFoundError
+
+    if isinstance(exc, NotFoundError):
+        # A collection that was there a moment ago: its making was never committed, or another process dropped it.
+        return Fault.MISSING if call.collection is None else Fault.BROKEN
+    refused = isinstance(exc, ValueError | TypeError | ChromaError) and not isinstance(exc, InternalError)
+    return Fault.REFUSED if refused else Fault.BROKEN
+
+
+def _plain(found: object) -> object:
+    """A result without Chroma's own types."""
+    return dict(found) if isinstance(found, Mapping) else found
