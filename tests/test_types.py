@@ -25,7 +25,7 @@ def test_a_report_has_what_readers_rely_on() -> None:
         "timings",
     } <= set(written)  # fmt: skip
     assert set(written["outcomes"][0]) == {"kind", "claim", "label", "confidence", "evidence", "reason", "judged_by"}
-    assert (written["schema_version"], written["outcomes"][0]["kind"]) == ("1.1", "finding")
+    assert (written["schema_version"], written["outcomes"][0]["kind"]) == ("1.2", "finding")
 
 
 def test_a_span_that_ends_before_it_starts_is_refused() -> None:

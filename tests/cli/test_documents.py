@@ -390,19 +390,19 @@ sys.argv[0] = "vista-guard"
 try:
     main()
 finally:
-    print("chromadb" in sys.modules, file=sys.stderr)
+    print("vista_guard.stores.chroma.process" in sys.modules, file=sys.stderr)
 """
 
 
 def alone(*arguments: str) -> tuple[int | None, str]:
-    """A command in a process of its own: its exit code, and whether Chroma was loaded, behind what it said on stderr."""
+    """A command in a process of its own: its exit code, and whether Chroma was asked, behind what it said on stderr."""
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     command = [sys.executable, "-c", COMMAND, *arguments]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     return done.returncode, done.stderr
 
 
-def test_chroma_is_loaded_only_where_something_was_added(shelf: Path) -> None:
+def test_chroma_is_asked_only_where_something_was_added(shelf: Path) -> None:
     assert checked().evidence_missing
     assert not default_dir().exists()
     with Guard.from_settings() as guard:  # keeps knowledge there, and looks for documents

@@ -13,7 +13,7 @@ from vista_guard.types import Check, Claim, Unchecked
 Item = TypeVar("Item", Claim, Check)
 Answer = TypeVar("Answer")
 
-AT_ONCE = 64
+AT_ONCE = 128
 """Claims that are asked about together. A turn has fewer; of a longer one the first are known before the last are asked about."""
 
 _JUDGING = ("decompose", "verify", "categorize")

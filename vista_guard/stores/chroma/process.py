@@ -18,7 +18,7 @@ from typing import IO
 from vista_guard.errors import StoreError
 from vista_guard.stores.chroma.frames import Answer, Call, Fault, read, write
 
-_STARTING_S = 20.0
+_STARTING_S = 60.0
 _CLOSING_S = 5.0
 # The package is found as it was found here, whatever the child's working folder and environment.
 _PROGRAM = (
