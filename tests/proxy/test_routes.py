@@ -183,21 +183,33 @@ class TestBlocked:
 class TestNotJudged:
     @BOTH
     @pytest.mark.parametrize(
-        "answer", [Answer(LIE, function="look_up"), Answer(refusal=LIE), Answer(None)], ids=["call", "refusal", "null"]
+        ("answer", "unjudged"), [(Answer(LIE, function="look_up"), ["tools"]), (Answer(None), [])], ids=["call", "null"]
     )
-    def test_calls_and_refusals_pass_untouched(self, path: str, answer: Answer) -> None:
+    def test_calls_pass_untouched_and_are_told(self, path: str, answer: Answer, unjudged: list[str]) -> None:
         with ScriptedChatServer([answer]) as upstream, proxy(upstream) as served:
             response = ask(served, path)
         assert response.status_code == 200
-        assert "vista_guard" not in response.json()
+        assert response.json().get("vista_guard", {"unjudged": []}) == {"unjudged": unjudged}
+        assert response.headers.get("x-vista-guard-unjudged", "") == ",".join(unjudged)
         assert "x-vista-guard-decision" not in response.headers
         assert served.judge.asked == []
 
-    def test_structured_output_passes_untouched(self) -> None:
+    @BOTH
+    def test_a_refusal_is_judged_as_text(self, path: str) -> None:
+        with ScriptedChatServer([Answer(refusal=LIE)]) as upstream, proxy(upstream) as served:
+            response = ask(served, path)
+        assert (text_of(response.json()), response.headers["x-vista-guard-decision"]) == (MESSAGE, "BLOCK")
+        assert LIE not in response.text
+
+    @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+    def test_structured_output_passes_untouched_and_is_told(self, stream: bool) -> None:
         with ScriptedChatServer('{"a": 1}') as upstream, proxy(upstream) as served:
-            wanted = {"response_format": {"type": "json_object"}}
+            wanted = {"response_format": {"type": "json_object"}, "stream": stream}
             response = ask(served, CHAT, messages=[{"role": "user", "content": "As json."}], **wanted)
-        assert text_of(response.json()) == '{"a": 1}'
+        told = chunks(response) if stream else [response.json()]
+        assert (said(told) if stream else text_of(told[0])) == '{"a": 1}'
+        assert told[-1]["vista_guard"] == {"unjudged": ["structured"]}
+        assert response.headers["x-vista-guard-unjudged"] == "structured"
         assert served.judge.asked == []
 
 
