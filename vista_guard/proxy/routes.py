@@ -23,7 +23,8 @@ from vista_guard.proxy.dialects.responses import Responses
 from vista_guard.proxy.exchange import Exchange
 from vista_guard.proxy.http import metrics
 from vista_guard.proxy.http.answer_headers import answer_headers
-from vista_guard.proxy.http.paths import gives_unjudged_text, judged_api, read_path
+from vista_guard.proxy.http.paths import judged_api, passed_by_default, read_path
+from vista_guard.proxy.http.patterns import passes
 from vista_guard.proxy.http.upstream import (
     Ask,
     Headers,
@@ -49,6 +50,21 @@ if TYPE_CHECKING:
 DIALECTS: Mapping[str, Dialect] = {"chat": Chat(), "responses": Responses()}
 
 _CLIENT_CLOSED = 499
+_NOT_PASSED = (
+    "the guard judges chat/completions and responses, and passes only paths that are known to give out no model's words; to pass "
+    "this one unjudged, name it in pass_paths in [proxy]"
+)
+_REROUTING = frozenset(
+    {
+        "x-http-method-override",
+        "x-http-method",
+        "x-method-override",
+        "x-original-url",
+        "x-rewrite-url",
+        "x-forwarded-prefix",
+    }
+)
+"""Headers by which some servers take a request for one of another path or method than it was judged by."""
 
 
 class Proxy:
@@ -184,16 +200,21 @@ class Proxy:
         return report
 
     async def _pass_unjudged(self, request: Request, path: str) -> Response:
-        if gives_unjudged_text(request.method, path):
-            raise Problem(
-                403,
-                "not_judged",
-                "this path gives out a model's words, and the guard judges only chat/completions and responses: use one of these",
-            )
-        return await _unless_caller_left(request, self._relay(request, path, await request.body()))
+        method = request.method
+        if passed_by_default(method, path) or (method == "OPTIONS" and judged_api(path)):
+            more = []
+        elif passes(method, path, self._settings.pass_paths):
+            more = verdict.unjudged_headers(["everything"])
+        else:
+            raise Problem(404, "path_not_passed", _NOT_PASSED)
+        return await _unless_caller_left(request, self._relay(request, path, await request.body(), more))
 
-    async def _relay(self, request: Request, path: str, body: bytes) -> Response:
-        return RelayedAnswer(await self._ask(request, path, body))
+    async def _relay(self, request: Request, path: str, body: bytes, more: Headers) -> Response:
+        response = await self._ask(request, path, body)
+        if request.method != "OPTIONS":
+            return RelayedAnswer(response, [*returned_headers(response), *more])
+        await close_answer(response)  # what may be asked is said in the headers
+        return _respond(b"", response, [*returned_headers(response), *more])
 
     async def _relay_while_off(self, request: Request, path: str, sent: Json) -> Response:
         """The proxy is switched off, and the answer says so. What is meant for the guard still goes no further."""
@@ -201,7 +222,8 @@ class Proxy:
         return RelayedAnswer(response, [*returned_headers(response), *verdict.OFF])
 
     async def _ask(self, request: Request, path: str, body: bytes) -> httpx2.Response:
-        return await self._upstream.ask(request.method, path, request.url.query, request.headers.items(), body)
+        headers = [(name, value) for name, value in request.headers.items() if name not in _REROUTING]
+        return await self._upstream.ask(request.method, path, request.url.query, headers, body)
 
 
 async def _check(guard: Guard, conversation: Conversation) -> TurnReport:

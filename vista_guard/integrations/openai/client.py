@@ -36,7 +36,7 @@ from vista_guard.guard import Guard
 from vista_guard.integrations.openai.client_guard import ClientGuard, Finder, OnBlock
 from vista_guard.integrations.openai.doors import AsyncCompletions, AsyncResponses, Completions, Responses
 from vista_guard.integrations.openai.guarded_part import GuardedPart
-from vista_guard.integrations.openai.reports import report_of
+from vista_guard.integrations.openai.reports import report_of, unjudged_of
 from vista_guard.integrations.openai.requests import ConversationId
 from vista_guard.stream.gates import Gate
 from vista_guard.types import TurnReport
@@ -54,7 +54,7 @@ else:  # the SDK loads its resources when they are asked for, which takes a seco
 
 Client = TypeVar("Client", OpenAI, AsyncOpenAI)
 
-__all__ = ["guarded", "report_of"]
+__all__ = ["guarded", "report_of", "unjudged_of"]
 
 
 def guarded(

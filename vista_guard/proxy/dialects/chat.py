@@ -68,6 +68,7 @@ class ChatStream:
         self._tail: list[Json] = []
         self._opened = False
         self._logprobs = PendingLogprobs[object]()
+        self._cited: list[object] = []
 
     finished = property(lambda self: self._finish is not None)
     unjudged = property(lambda self: self._sifting.told)
@@ -100,6 +101,7 @@ class ChatStream:
         text = content if isinstance(content, str) else ""
         if text:
             del delta["content"]
+        self._cited += as_list(delta.pop("annotations", None))
         finish = choice.get("finish_reason")
         rest = {key: value for key, value in choice.items() if key not in ("delta", "finish_reason")}
         if self._worth_passing(delta, finish):
@@ -127,9 +129,11 @@ class ChatStream:
         yield item
 
     def end(self, verdict: Json | None, *, blocked: bool) -> Iterator[Json]:
-        """The finish reason with the verdict, then usage."""
+        """What the text cites, when it was shown as it was said; the finish reason with the verdict; then usage."""
         made = {"index": 0, "delta": {}, "logprobs": None, "finish_reason": "content_filter" if blocked else "stop"}
         last = self._chunk(made) if blocked or self._finish is None else self._finish
+        if self._cited and not blocked and self._logprobs.faithful:
+            yield self._chunk({**made, "delta": {"annotations": self._cited}, "finish_reason": None})
         yield last if verdict is None else {**last, FIELD: verdict}
         yield from self._tail
 

@@ -92,7 +92,7 @@ class ResponseStream:
     def read(self, event: Json) -> Iterator[Delta]:
         """Texts of several parts are read as one text, a line each."""
         kind = event.get("type")
-        if kind in _FAILURES or (kind is None and event.get("error")):
+        if (isinstance(kind, str) and kind in _FAILURES) or (kind is None and event.get("error")):
             raise UpstreamFailed(self._failure(event))
         passed = sift_event(event, self._sifting)
         if passed is None:
@@ -240,8 +240,8 @@ class _WrittenOutput:
     def follow(self, event: Json) -> Json | None:
         """The event as the caller may see it."""
         kind, part, item = event.get("type"), event.get("part"), event.get("item")
-        if kind == "response.output_text.annotation.added" and not self.logprobs.faithful:
-            return None  # its place in the text is another one now
+        if kind == "response.output_text.annotation.added" and not self._may_cite(event):
+            return None
         if kind == "response.content_part.added" and is_text(part):
             self._place = {key: event.get(key) for key in ("item_id", "output_index", "content_index")}
             self._joined, self.is_open = bool(self._texts), True
@@ -262,6 +262,10 @@ class _WrittenOutput:
                 self.output.append(shown)
                 self._item = None if item.get("type") == "message" else self._item
         return event
+
+    def _may_cite(self, event: Json) -> bool:
+        """Whether the text that a citation points into is shown, and is the draft: else its place is another one, or none."""
+        return self.logprobs.faithful and bool(self._texts.get(self._key(event)))
 
     def shown(self, output: object) -> list[object]:
         """A whole output with what was shown in place of what upstream said."""

@@ -107,7 +107,9 @@ def _in_words(message: Json, joint: str, sifting: Sifting) -> Json:
     """A refusal, and what is spoken, are words as all others: they are judged, and delivered, as the content."""
     audio = message.get("audio")
     transcript = audio.get("transcript") if isinstance(audio, dict) else None
-    said = [text for text in (message.get("content"), message.get("refusal"), transcript) if text]
+    said = [text for text in (message.get("content"), message.get("refusal")) if text]
+    if transcript and transcript not in said[:1] and not str(message.get("content")).endswith(f"{joint}{transcript}"):
+        said.append(transcript)
     if message.get("refusal") or transcript:
         message["content"] = joint.join(str(text) for text in said)
     if "refusal" in message:
@@ -177,7 +179,9 @@ def _choices(rule: Rule, message: str, most: int) -> Rule:
         kept: dict[int, Json] = {}
         for position, item in enumerate(value):
             choice = _choice(rule, message, item, sifting)
-            index = None if choice is None else choice.setdefault("index", position)
+            if choice is not None and choice.get("index") is None:
+                choice["index"] = position
+            index = None if choice is None else choice["index"]
             if choice is None or not isinstance(index, int) or index in kept or not 0 <= index < most:
                 sifting.drop("choice")
             else:
