@@ -303,10 +303,10 @@ def response_streams() -> Iterator[Answer]:
             told = events()
             put(told[place]["response"])
             yield Answer(f"event {place}: {name}", "responses", {}, tuple(told))
-    for place, told in enumerate(events()):
+    for place, plain in enumerate(events()):
         odd = events()
         odd[place] = {
-            **told,
+            **plain,
             "__verbose": LIE,
             "text_so_far": {"text": LIE},
             "obfuscation": LIE,
@@ -358,4 +358,35 @@ _ODD_EVENTS: tuple[tuple[str, Json, bool], ...] = (
     ("an error of chat", {"error": {"message": LIE, "code": LIE}}, False),
 )
 
-ANSWERS = (*chat_whole(), *chat_streams(), *response_whole(), *response_streams())
+
+def repeats() -> Iterator[Answer]:
+    """Streams whose events repeat another text than was streamed, or put one where another is."""
+    plain = events()
+    delta = plain[3]
+    for name, place, event in (
+        ("a done text", 4, {**plain[4], "text": LIE}),
+        ("a done part", 5, {**plain[5], "part": {**plain[5]["part"], "text": LIE}}),
+        ("a done item", 6, {**plain[6], "item": message(LIE)}),
+        ("a done response", 7, {**plain[7], "response": response(message(LIE))}),
+        ("a reason", 7, {"type": "response.incomplete", "response": response(incomplete_details={"reason": LIE})}),
+    ):
+        told = events()
+        told[place] = event
+        yield Answer(f"{name} that differs", "responses", {}, tuple(told))
+    for name, where in (
+        ("another item", {"item_id": "m2", "output_index": 5}),
+        ("a place below zero", {"output_index": -1, "content_index": -9}),
+        ("a place of no kind", {"output_index": "0", "content_index": []}),
+        ("the same place", {}),
+    ):
+        told = [*plain[:4], {**delta, "delta": LIE, **where}, *plain[4:]]
+        yield Answer(f"a delta at {name}", "responses", {}, tuple(told), true=False, words=True)
+    again = {"type": "response.completed", "response": response(message(LIE))}
+    yield Answer("two ends", "responses", {}, (*plain, again))
+    yield Answer("an end of no kind", "responses", {}, (*plain[:7], {**again, "type": "response.cancelled"}, plain[7]))
+    first, spoken, last = chunks()
+    yield Answer("words with the end", "chat", {}, (first, chunk({"content": LIE}, "stop")), true=False, words=True)
+    yield Answer("words with the usage", "chat", {}, (first, spoken, last, {**chunk({"x": LIE}), "usage": {"cost": 1}}))
+
+
+ANSWERS = (*chat_whole(), *chat_streams(), *response_whole(), *response_streams(), *repeats())

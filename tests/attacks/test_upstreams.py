@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tests.attacks.answers import ANSWERS, LIE, SECRET, TRUTH, Answer
+from tests.attacks.answers import ANSWERS, LIE, SECRET, TRUTH, Answer, completion
 from tests.integrations.openai.ways import NOTES, Script
 from tests.proxy.serving import Kept, serving
 from vista_guard import Blocked, Guard, Label
@@ -135,6 +135,38 @@ def heard(client: Any, answer: Answer, name: str) -> str:
     return json.loads(json.dumps("\n".join(seen)))  # type: ignore[no-any-return]
 
 
+PLAIN = json.dumps(completion(LIE))
+TOLD = f'{{"choices":[{{"index":0,"message":{{"content":"{TRUTH}"}}}}],'
+ODD_BYTES: dict[str, tuple[bytes | str, str, int]] = {
+    "content twice": (PLAIN.replace('"content"', f'"content": "{TRUTH}", "content"'), "application/json", 200),
+    "escaped": (PLAIN.replace("SECRET", "\\u0053ECRET"), "application/json", 200),
+    "half a character": (PLAIN.replace("they", "\\ud800"), "application/json", 200),
+    "half a character in a name": (f'{TOLD}"\\ud800{SECRET}":"x"}}', "application/json", 200),
+    "no number": (f'{TOLD}"usage":{{"total_tokens":NaN,"{SECRET}":1e999}}}}', "application/json", 200),
+    "a mark before it": (f"\ufeff{PLAIN}", "application/json", 200),
+    "sixteen bits": (PLAIN.encode("utf-16"), "application/json", 200),
+    "deep": (f'{{"x":"{SECRET}","choices":{"[" * 5000}{"]" * 5000}}}', "application/json", 200),
+    "a text": (LIE, "text/plain", 200),
+    "a page": (f"<p>{LIE}</p>", "text/html", 200),
+    "a stream that is told to be none": (f"data: {PLAIN}\n\n", "application/json", 200),
+    "created": (PLAIN, "application/json", 201),
+    "a part of it": (PLAIN, "application/json", 206),
+    "comments": (f": {SECRET}\nevent: {SECRET}\nid: {SECRET}\ndata: [DONE]\n\n", "text/event-stream", 200),
+    "lines": (f"{PLAIN}\n{PLAIN}\n", "application/x-ndjson", 200),
+}
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("name", ODD_BYTES)
+def test_odd_bytes(museum: Museum, name: str, stream: bool, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "vista_guard")
+    body, kind, status = ODD_BYTES[name]
+    museum.odd["bytes"] = Response(body, status, media_type=kind)
+    given = museum.post("chat", "bytes", stream=stream)
+    assert given.status_code in (status, 502)
+    assert "1850" not in given.text + str(given.headers) + caplog.text
+
+
 CALL = {"id": "t1", "type": "function", "function": {"name": "look_up", "arguments": "{}"}}
 
 
@@ -164,8 +196,8 @@ class TestWhatPassesUnjudged:
 
     def test_it_is_told_at_the_end_of_a_stream(self, museum: Museum) -> None:
         deltas: list[dict[str, Any]] = [{"reasoning_content": "Hm."}, {"content": TRUTH}]
-        told = [{"choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
-        told.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+        ends: list[tuple[dict[str, Any], str | None]] = [*((delta, None) for delta in deltas), ({}, "stop")]
+        told = [{"choices": [{"index": 0, "delta": delta, "finish_reason": end}]} for delta, end in ends]
         raw = "".join(f"data: {json.dumps(event)}\n\n" for event in told)
         museum.odd["stream"] = Response(f"{raw}data: [DONE]\n\n", media_type="text/event-stream")
         *_, last = [line for line in museum.post("chat", "stream", stream=True).text.split("\n\n") if "{" in line]

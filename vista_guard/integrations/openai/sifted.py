@@ -97,7 +97,7 @@ def _sifted_event(api: Api, event: Event, sifting: Sifting, choices: int) -> Eve
 def _plain(answer: object) -> Json:
     if not isinstance(answer, BaseModel):
         raise InputError("upstream's answer is no JSON object of the API")
-    given = answer.to_dict(mode="json", warnings=False)
+    given = answer.to_dict(mode="python", warnings=False)
     told = _unparsed(given) if isinstance(answer, ParsedChatCompletion | ParsedResponse) else given
     return told if isinstance(told, dict) else {}
 
