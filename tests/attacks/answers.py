@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 SECRET = "SECRET-1850"
@@ -92,11 +93,15 @@ Put = Callable[[Json], object]
 """Puts the secret into a completion, a chunk, a response or an event."""
 
 
-def _fields(names: str, shapes: int = 2) -> Iterator[tuple[str, Callable[[Json], object]]]:
+def _fields(names: str, shapes: int = 2) -> Iterator[tuple[str, Put]]:
     for number, name in enumerate(names.split()):
         for offset in range(shapes):
             shape, value = SHAPES[(number + offset) % len(SHAPES)]
-            yield f"{name} as {shape}", lambda held, name=name, value=value: held.update({name: deepcopy(value)})  # type: ignore[misc]
+            yield f"{name} as {shape}", partial(_put, name, value)
+
+
+def _put(name: str, value: object, held: Json) -> None:
+    held[name] = deepcopy(value)
 
 
 ENVELOPE = (

@@ -26,6 +26,13 @@ from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder
 BODY = {"model": "m", "messages": [{"role": "user", "content": "When?"}], "input": "When?", "prompt": "When?"}
 
 
+class _Plain(http.client.HTTPConnection):
+    """Sends a path as it is: this caller is hostile."""
+
+    def _validate_path(self, url: str) -> None:
+        pass
+
+
 class Door:
     """A proxy in front of an upstream that answers everything with the secret, in the form of every API at once."""
 
@@ -43,8 +50,7 @@ class Door:
 
     def ask(self, method: str, path: str, **headers: str) -> tuple[int, str]:
         """Status and body of the answer; the path goes out letter by letter."""
-        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=30)
-        connection._validate_path = lambda _: None  # type: ignore[attr-defined]  # this caller is hostile
+        connection = _Plain(urlsplit(self.url).netloc, timeout=30)
         try:
             body = json.dumps(BODY) if method not in ("GET", "HEAD", "OPTIONS", "TRACE") else None
             connection.request(method, path, body, {"content-type": "application/json", **headers})

@@ -223,7 +223,7 @@ class _StreamedChoice:
     def ending_chunks(self) -> list[ChatCompletionChunk]:
         """The chunks that end the choice; the first holds the report. Made up where a block cut upstream off."""
         ending = self.ending
-        if ending and self.cited and self.logprobs.faithful and not (self.report and self.report.blocked):
+        if ending and self.cited and self.logprobs.faithful and self.report and not self.report.blocked:
             delta = ChoiceDelta.construct(annotations=self.cited)
             choice = Choice(index=self.index, delta=delta, finish_reason=None)
             ending = [ending[0].model_copy(update={"choices": [choice], "usage": None}), *ending]

@@ -69,6 +69,7 @@ class ChatStream:
         self._opened = False
         self._logprobs = PendingLogprobs[object]()
         self._cited: list[object] = []
+        self._said = False
 
     finished = property(lambda self: self._finish is not None)
     unjudged = property(lambda self: self._sifting.told)
@@ -120,6 +121,7 @@ class ChatStream:
 
     def text(self, text: str) -> Iterator[Json]:
         """One chunk, with the log probabilities of the tokens that it completes."""
+        self._said = True
         given = self._logprobs.show(text)
         logprobs = {"content": given, "refusal": None} if given else None
         yield self._chunk({"index": 0, "delta": {"content": text}, "logprobs": logprobs, "finish_reason": None})
@@ -132,7 +134,7 @@ class ChatStream:
         """What the text cites, when it was shown as it was said; the finish reason with the verdict; then usage."""
         made = {"index": 0, "delta": {}, "logprobs": None, "finish_reason": "content_filter" if blocked else "stop"}
         last = self._chunk(made) if blocked or self._finish is None else self._finish
-        if self._cited and not blocked and self._logprobs.faithful:
+        if self._cited and self._said and not blocked and self._logprobs.faithful:
             yield self._chunk({**made, "delta": {"annotations": self._cited}, "finish_reason": None})
         yield last if verdict is None else {**last, FIELD: verdict}
         yield from self._tail

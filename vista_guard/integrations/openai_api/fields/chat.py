@@ -49,7 +49,9 @@ def _content(joint: str) -> Rule:
 
 
 def _finish(value: object, sifting: Sifting) -> object:
-    """Why upstream ended. A reason of its own is still an end."""
+    """Why upstream ended. A reason of its own is still an end; some servers say with every chunk that it is none."""
+    if value in ("", "null"):
+        return None
     if isinstance(value, str) and value in _FINISHES:
         return value
     sifting.drop("choice", "finish_reason")

@@ -10,6 +10,7 @@ from vista_guard.integrations.openai_api.fields.rules import (
     each,
     either,
     fields,
+    flag,
     integer,
     line,
     number,
@@ -129,9 +130,7 @@ FILTERED: Final = fields(
         fields(
             "choice",
             {
-                **dict.fromkeys(
-                    ("filtered", "detected"), lambda value, _: value if isinstance(value, bool) else DROPPED
-                ),
+                **dict.fromkeys(("filtered", "detected"), flag),
                 "severity": one_of("safe", "low", "medium", "high"),
             },
         ),

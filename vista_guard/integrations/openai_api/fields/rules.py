@@ -15,6 +15,9 @@ DROPPED: Final = object()
 Rule = Callable[[object, Sifting], object]
 """Gives the value as it passes, or `DROPPED`."""
 
+_UNTOLD = frozenset({"obfuscation", "billing"})
+"""Fields of OpenAI's own that do not pass, and that nobody needs to be told of."""
+
 _TOKEN = re.compile(r"[!-~]{1,200}")
 _LINE = 200
 _BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}")
@@ -125,7 +128,7 @@ def fields(place: Place, rules: Mapping[str, Rule]) -> Rule:
             passed = _held(rules.get(name), item, sifting)
             if passed is not DROPPED:
                 kept[name] = passed
-            elif item not in (None, "", [], {}):
+            elif item not in (None, "", [], {}) and name not in _UNTOLD:
                 sifting.drop(place, name)
         return kept
 
