@@ -57,6 +57,12 @@ USAGE: Final = fields(
     },
 )
 
+_TIMED = ("n", "ms", "per_token_ms", "per_second")
+TIMINGS: Final = fields(
+    "usage", {"cache_n": number, **{f"{what}_{name}": number for what in ("prompt", "predicted") for name in _TIMED}}
+)
+"""How long a llama.cpp server took."""
+
 _CITED: Final[dict[str, Rule]] = {
     "type": one_of("url_citation", "file_citation", "container_file_citation", "file_path"),
     **dict.fromkeys(("start_index", "end_index", "index"), integer),
