@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tests.attacks.answers import ANSWERS, LIE, SECRET, TRUTH, Answer, completion
+from tests.attacks.answers import ANSWERS, LIE, SECRET, TRUTH, Answer, completion, message, response
 from tests.integrations.openai.ways import NOTES, Script
 from tests.proxy.serving import Kept, serving
 from vista_guard import Blocked, Guard, Label
@@ -167,13 +167,39 @@ def test_odd_bytes(museum: Museum, name: str, stream: bool, caplog: pytest.LogCa
     assert "1850" not in given.text + str(given.headers) + caplog.text
 
 
+def parsed() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Whole answers that name a field as the SDK names what it parsed."""
+    for reach in ("answer", "choice", "message"):
+        body = completion(TRUTH)
+        choice = body["choices"][0]
+        {"answer": body, "choice": choice, "message": choice["message"]}[reach]["parsed"] = {"text": LIE}
+        yield f"chat: {reach}", body
+    yield "responses: response", response(parsed=LIE)
+    yield "responses: item", response(message(parsed=LIE))
+    yield "responses: thoughts", response(message(), {"type": "reasoning", "id": "r", "summary": [], "parsed": LIE})
+    part = {"type": "output_text", "text": TRUTH, "annotations": [], "parsed": LIE}
+    yield "responses: part", response(message(content=[part]))
+
+
+@pytest.mark.parametrize(("name", "body"), [*parsed()], ids=[name for name, _ in parsed()])
+def test_what_upstream_calls_parsed_is_not_shown(museum: Museum, name: str, body: dict[str, Any]) -> None:
+    museum.odd["parsed"] = Response(json.dumps(body), media_type="application/json")
+    client: Any = guarded(museum.client, museum.guard)
+    if name.startswith("chat"):
+        answer = client.chat.completions.parse(model="parsed", messages=ASKED)
+    else:
+        answer = client.responses.parse(model="parsed", input=ASKED)
+    shown = answer.model_dump_json(warnings=False) + repr(answer)
+    assert (TRUTH in shown, SECRET in shown) == (True, False)
+
+
 CALL = {"id": "t1", "type": "function", "function": {"name": "look_up", "arguments": "{}"}}
 
 
 def spoken(text: str, **more: Any) -> Response:
     """A completion as bytes."""
-    message = {"role": "assistant", "content": text, **more}
-    body = {"id": "c1", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+    said = {"role": "assistant", "content": text, **more}
+    body = {"id": "c1", "choices": [{"index": 0, "message": said, "finish_reason": "stop"}]}
     return Response(json.dumps(body), media_type="application/json")
 
 

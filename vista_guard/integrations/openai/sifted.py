@@ -27,8 +27,6 @@ _REFUSED: Final[dict[object, type[BaseModel]]] = {
     "response.refusal.delta": ResponseTextDeltaEvent,
     "response.refusal.done": ResponseTextDoneEvent,
 }
-_PARSED: Final = frozenset({"parsed", "parsed_arguments"})
-"""What the SDK itself puts on an answer that it parsed."""
 
 
 def sifted_answer(api: Api, answer: Answer, sifting: Sifting) -> Answer:
@@ -98,16 +96,28 @@ def _plain(answer: object) -> Json:
     if not isinstance(answer, BaseModel):
         raise InputError("upstream's answer is no JSON object of the API")
     given = answer.to_dict(mode="python", warnings=False)
-    told = _unparsed(given) if isinstance(answer, ParsedChatCompletion | ParsedResponse) else given
-    return told if isinstance(told, dict) else {}
+    return _unparsed(given) if isinstance(answer, ParsedChatCompletion | ParsedResponse) else given
 
 
-def _unparsed(value: object) -> object:
-    if isinstance(value, list):
-        return [_unparsed(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    return {name: _unparsed(item) for name, item in value.items() if name not in _PARSED}
+def _unparsed(told: Json) -> Json:
+    """Without what the SDK itself put there when it parsed the answer; anywhere else these names are upstream's."""
+    for choice in _objects(told.get("choices")):
+        for message in _objects([choice.get("message")]):
+            message.pop("parsed", None)
+            calls = [call for call in _objects(message.get("tool_calls")) if call.get("type") == "function"]
+            for function in _objects([call.get("function") for call in calls]):
+                function.pop("parsed_arguments", None)
+    for item in _objects(told.get("output")):
+        if item.get("type") == "function_call":
+            item.pop("parsed_arguments", None)
+        for part in _objects(item.get("content") if item.get("type") == "message" else None):
+            if part.get("type") == "output_text":
+                part.pop("parsed", None)
+    return told
+
+
+def _objects(values: object) -> list[Json]:
+    return [value for value in values if isinstance(value, dict)] if isinstance(values, list) else []
 
 
 def _filled(kept: Json, *, chunked: bool = False) -> Json:
@@ -133,9 +143,8 @@ def _filled(kept: Json, *, chunked: bool = False) -> Json:
     return kept
 
 
-def _items(response: object) -> list[object]:
-    output = response.get("output") if isinstance(response, dict) else None
-    return output if isinstance(output, list) else []
+def _items(response: object) -> list[Json]:
+    return _objects(response.get("output") if isinstance(response, dict) else None)
 
 
 def _keep_parsed(made: object, answer: object) -> None:
