@@ -34,6 +34,7 @@ def test_a_lie_passes_as_upstream_told_it_and_the_header_says_why(path: str, str
     with ScriptedChatServer(f"{TRUTH} {LIE}") as upstream, proxy(upstream, off=True, policy="strict") as served:
         given = served.post(path, asking(path, stream=stream), **{"x-conversation-id": "c1"})
         assert (given.status_code, given.headers["x-vista-guard-decision"]) == (200, "OFF")
+        assert given.headers["x-vista-guard-unjudged"] == "everything"
         assert "x-vista-guard-score" not in given.headers
         assert LIE in given.text if not (stream and path == CHAT) else said(chunks(given)) == f"{TRUTH} {LIE}"
         assert '"vista_guard"' not in given.text
@@ -56,7 +57,7 @@ def test_keys_limits_and_refused_paths_stay() -> None:
     ):
         assert it.post(CHAT, asking(CHAT)).status_code == 401
         assert it.post(CHAT, asking(CHAT, user="x" * 2000), **{"x-api-key": key}).status_code == 413
-        assert it.post("/v1/completions", {"prompt": "Once"}, **{"x-api-key": key}).status_code == 403
+        assert it.post("/v1/completions", {"prompt": "Once"}, **{"x-api-key": key}).status_code == 404
         assert it.post(CHAT, {"model": "any"}, **{"x-api-key": key}).status_code == 400
         assert upstream.calls == 0
         fine = it.post(CHAT, asking(CHAT), **{"x-api-key": key})

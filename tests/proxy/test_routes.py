@@ -183,21 +183,33 @@ class TestBlocked:
 class TestNotJudged:
     @BOTH
     @pytest.mark.parametrize(
-        "answer", [Answer(LIE, function="look_up"), Answer(refusal=LIE), Answer(None)], ids=["call", "refusal", "null"]
+        ("answer", "unjudged"), [(Answer(LIE, function="look_up"), ["tools"]), (Answer(None), [])], ids=["call", "null"]
     )
-    def test_calls_and_refusals_pass_untouched(self, path: str, answer: Answer) -> None:
+    def test_calls_pass_untouched_and_are_told(self, path: str, answer: Answer, unjudged: list[str]) -> None:
         with ScriptedChatServer([answer]) as upstream, proxy(upstream) as served:
             response = ask(served, path)
         assert response.status_code == 200
-        assert "vista_guard" not in response.json()
+        assert response.json().get("vista_guard", {"unjudged": []}) == {"unjudged": unjudged}
+        assert response.headers.get("x-vista-guard-unjudged", "") == ",".join(unjudged)
         assert "x-vista-guard-decision" not in response.headers
         assert served.judge.asked == []
 
-    def test_structured_output_passes_untouched(self) -> None:
+    @BOTH
+    def test_a_refusal_is_judged_as_text(self, path: str) -> None:
+        with ScriptedChatServer([Answer(refusal=LIE)]) as upstream, proxy(upstream) as served:
+            response = ask(served, path)
+        assert (text_of(response.json()), response.headers["x-vista-guard-decision"]) == (MESSAGE, "BLOCK")
+        assert LIE not in response.text
+
+    @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+    def test_structured_output_passes_untouched_and_is_told(self, stream: bool) -> None:
         with ScriptedChatServer('{"a": 1}') as upstream, proxy(upstream) as served:
-            wanted = {"response_format": {"type": "json_object"}}
+            wanted = {"response_format": {"type": "json_object"}, "stream": stream}
             response = ask(served, CHAT, messages=[{"role": "user", "content": "As json."}], **wanted)
-        assert text_of(response.json()) == '{"a": 1}'
+        told = chunks(response) if stream else [response.json()]
+        assert (said(told) if stream else text_of(told[0])) == '{"a": 1}'
+        assert told[-1]["vista_guard"] == {"unjudged": ["structured"]}
+        assert response.headers["x-vista-guard-unjudged"] == "structured"
         assert served.judge.asked == []
 
 
@@ -208,7 +220,11 @@ class TestPassedThrough:
             return JSONResponse({**told, "headers": dict(request.headers)}, 418, headers={"x-kept": "1"})
 
         app = Starlette(routes=[Route("/{path:path}", echo, methods=["GET", "POST", "PUT"])])
-        with serving(app) as upstream, proxy(f"{upstream}/base") as served, httpx2.Client() as client:
+        with (
+            serving(app) as upstream,
+            proxy(f"{upstream}/base", pass_paths=["PUT files/**"]) as served,
+            httpx2.Client() as client,
+        ):
             sent = {"authorization": "Bearer caller", "connection": "keep-alive, x-hop", "x-hop": "1", "te": "trailers"}
             response = client.put(f"{served.url}/v1/files/a%2Fb?x=1&y=", content=b"body", headers=sent)
         told = response.json()
@@ -233,7 +249,7 @@ class TestPassedThrough:
             return response
 
         app = Starlette(routes=[Route("/v1/cookie", cookie)])
-        with serving(app) as upstream, proxy(upstream) as served:
+        with serving(app) as upstream, proxy(upstream, pass_paths=["cookie"]) as served:
             seen = [httpx2.get(f"{served.url}/v1/cookie").json() for _ in range(2)]
         assert seen == [{}, {}]
 
@@ -274,11 +290,11 @@ class TestPassedThrough:
     @pytest.mark.parametrize(
         ("method", "path", "status"),
         [
-            ("POST", "/v1/completions", 403),
-            ("GET", "/v1/responses/resp_1", 403),
-            ("GET", "/v1/chat/completions/chat_1", 403),
-            ("GET", "/v1/conversations/conv_1/items", 403),
-            ("POST", "/v1/responses/resp_1/cancel", 403),
+            ("POST", "/v1/completions", 404),
+            ("GET", "/v1/responses/resp_1", 404),
+            ("GET", "/v1/chat/completions/chat_1", 404),
+            ("GET", "/v1/conversations/conv_1/items", 404),
+            ("POST", "/v1/responses/resp_1/cancel", 404),
             ("POST", "/v1/%2e%2e/chat/completions;x", 404),
         ],
     )

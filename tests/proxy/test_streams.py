@@ -251,10 +251,14 @@ class TestWithheld:
 
 class TestNotJudged:
     @BOTH
-    @pytest.mark.parametrize(
-        "answer", [Answer('{"x": 1}', function="look_up"), Answer(refusal=LIE)], ids=["call", "refusal"]
-    )
-    def test_calls_and_refusals_pass_untouched(self, path: str, answer: Answer) -> None:
+    def test_a_refusal_is_judged_as_text(self, path: str) -> None:
+        with ScriptedChatServer(lambda _: Answer(refusal=LIE)) as upstream, proxy(upstream) as served:
+            response = stream(served, path)
+        assert (text_of(path, events(response)), LIE in response.text) == (MESSAGE, False)
+
+    @BOTH
+    def test_calls_pass_untouched_and_are_told(self, path: str) -> None:
+        answer = Answer('{"x": 1}', function="look_up")
         with ScriptedChatServer(lambda _: answer) as upstream, proxy(upstream) as served:
             response = stream(served, path)
             with httpx2.Client() as client:
@@ -262,7 +266,10 @@ class TestNotJudged:
                 body = {"model": "any", "stream": True, **asked}
                 plain = client.post(f"{upstream.base_url}{path.removeprefix('/v1')}", json=body)
         assert served.judge.asked == []
-        assert _unmoving(events(response)) == _unmoving(chunks(plain))
+        told = events(response)
+        last = told[-1] if path == CHAT else told[-1]["response"]
+        assert last.pop("vista_guard") == {"unjudged": ["tools"]}
+        assert _unmoving(told) == _unmoving(chunks(plain))
 
     def test_reasoning_and_calls_keep_their_places_beside_the_text(self) -> None:
         call = {"index": 0, "id": "call_1", "type": "function", "function": {"name": "look_up", "arguments": "{}"}}
@@ -398,8 +405,8 @@ class TestFailures:
             *_, last = events(stream(served, path))
         assert (last["error"] if path == CHAT else last)["code"] == "upstream_timeout"
 
-    def test_upstreams_own_error_is_passed_on(self) -> None:
-        error = {"error": {"message": "Out of tokens.", "type": "server_error", "code": "rate"}}
+    def test_of_upstreams_own_error_the_kind_is_passed_on(self) -> None:
+        error = {"error": {"message": f"Cannot parse: {LIE}", "type": "server_error", "code": "rate"}}
 
         async def pieces() -> AsyncIterator[bytes]:
             yield delta(CHAT, f"{TRUTH} {LIE[:20]}")
@@ -407,7 +414,8 @@ class TestFailures:
 
         with serving(streaming(CHAT, pieces)) as upstream, proxy(upstream) as served:
             response = stream(served, CHAT)
-        assert events(response)[-1] == error
+        told = {"message": "upstream reported an error inside its answer", "type": "server_error", "param": None}
+        assert events(response)[-1] == {"error": {**told, "code": "rate"}}
         assert "Zub" not in response.text
 
     def test_a_failed_response_does_not_bring_its_output(self) -> None:

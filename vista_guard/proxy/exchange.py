@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vista_guard.integrations.openai_api import Json, repeatable, request_again, with_answer
+from vista_guard.integrations.openai_api.fields import Sifting
 from vista_guard.proxy.access.identity import Conversations, Identity
 from vista_guard.proxy.dialects.evidence import ReadRequest
 from vista_guard.proxy.dialects.protocol import Dialect
+from vista_guard.proxy.http import metrics
 from vista_guard.stream.gates import regenerates
 from vista_guard.turn.limits import check_limits
 from vista_guard.types import TurnReport
@@ -51,6 +53,10 @@ class Exchange:
         """
         if not self.asked.structured:
             check_limits(with_answer(self.asked.conversation(), "", self.asked.grounds()), self.guard.parts.limits)
+
+    def sifting(self) -> Sifting:
+        """What holds one answer to the request against the table of known fields."""
+        return Sifting(self.asked.sent, metrics.dropped_field, self.asked.structured)
 
     async def make_known(self, report: TurnReport, response_id: str | None, *, alone: bool = True) -> None:
         """Makes the turn known to the requests that build on it; `alone` is False for one of several choices."""

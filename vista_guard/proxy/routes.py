@@ -6,13 +6,14 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import httpx2
 from starlette.responses import Response
 
 from vista_guard.errors import InputError
 from vista_guard.integrations.openai_api import Json, ending_report, with_answer
+from vista_guard.integrations.openai_api.fields import Sifting, request_error
 from vista_guard.proxy import verdict
 from vista_guard.proxy.access.identity import Conversations
 from vista_guard.proxy.again import judge_again
@@ -21,7 +22,9 @@ from vista_guard.proxy.dialects.protocol import FIELD, Dialect
 from vista_guard.proxy.dialects.responses import Responses
 from vista_guard.proxy.exchange import Exchange
 from vista_guard.proxy.http import metrics
-from vista_guard.proxy.http.paths import gives_unjudged_text, judged_api, read_path
+from vista_guard.proxy.http.answer_headers import answer_headers
+from vista_guard.proxy.http.paths import judged_api, passed_by_default, read_path
+from vista_guard.proxy.http.patterns import passes
 from vista_guard.proxy.http.upstream import (
     Ask,
     Headers,
@@ -47,6 +50,21 @@ if TYPE_CHECKING:
 DIALECTS: Mapping[str, Dialect] = {"chat": Chat(), "responses": Responses()}
 
 _CLIENT_CLOSED = 499
+_NOT_PASSED = (
+    "the guard judges chat/completions and responses, and passes only paths that are known to give out no model's words; to pass "
+    "this one unjudged, name it in pass_paths in [proxy]"
+)
+_REROUTING = frozenset(
+    {
+        "x-http-method-override",
+        "x-http-method",
+        "x-method-override",
+        "x-original-url",
+        "x-rewrite-url",
+        "x-forwarded-prefix",
+    }
+)
+"""Headers by which some servers take a request for one of another path or method than it was judged by."""
 
 
 class Proxy:
@@ -85,26 +103,27 @@ class Proxy:
             return await self._ask(request, path, _write_json(sent))
 
         response = await ask(asked.sent)
-        if is_stream(response.headers) and response.is_success and not asked.structured:
+        if is_stream(response.headers) and response.is_success:
             return GuardedStream(exchange, response, ask)
-        if asked.structured and response.is_success:
-            return RelayedAnswer(response)
         try:
             body = await _read_whole(response, self._settings)
         finally:
             await close_answer(response)
         if not response.is_success:
             return _failure(response, body)
-        return await self._judge(exchange, response, _read_answer(body), ask)
+        answer = exchange.dialect.sift(_read_answer(body), exchange.sifting())
+        return await self._judge(exchange, response, answer, ask)
 
     async def _judge(self, exchange: Exchange, response: httpx2.Response, answer: Json, ask: Ask) -> Response:
-        dialect, headers = exchange.dialect, returned_headers(response)
+        dialect, headers = exchange.dialect, answer_headers(returned_headers(response))
         try:
             texts = dialect.texts(answer)
         except (TypeError, ValueError, AttributeError, LookupError):
             raise Problem(502, "upstream_unreadable", "upstream's answer cannot be read") from None
-        reports = []
-        if len(texts) == 1 and texts[0].strip() and exchange.may_ask_again:
+        reports: list[TurnReport] = []
+        if exchange.asked.structured:
+            pass
+        elif len(texts) == 1 and texts[0].strip() and exchange.may_ask_again:
             answer, report = await self._judge_again(exchange, answer, ask)
             reports = [report]
         else:
@@ -120,9 +139,13 @@ class Proxy:
             )
             answer[FIELD] = verdict.field(worst, exchange.identity)
             headers += verdict.headers(worst)
-        return _respond(
-            json.dumps(answer).encode(), response, [*headers, *verdict.conversation_header(exchange.identity)]
-        )
+        # Said of what is delivered: a withheld answer brings nothing but the policy's words.
+        delivered = Sifting(exchange.asked.sent, structured=exchange.asked.structured)
+        dialect.sift(answer, delivered)
+        if (told := verdict.unjudged_field(cast("Json | None", answer.get(FIELD)), delivered.told)) is not None:
+            answer[FIELD] = told
+        headers += [*verdict.unjudged_headers(delivered.told), *verdict.conversation_header(exchange.identity)]
+        return _respond(json.dumps(answer).encode(), response, headers)
 
     async def _judge_again(self, exchange: Exchange, answer: Json, ask: Ask) -> tuple[Json, TurnReport]:
         """As `_judge_text`, of the only text of an answer that may be asked for again."""
@@ -136,7 +159,8 @@ class Proxy:
             try:
                 response = await open_answer(ask, sent, self._settings)
                 try:
-                    return _read_answer(await _read_whole(response, self._settings))
+                    following = _read_answer(await _read_whole(response, self._settings))
+                    return dialect.sift(following, exchange.sifting())
                 finally:
                     await close_answer(response)
             finally:
@@ -176,24 +200,30 @@ class Proxy:
         return report
 
     async def _pass_unjudged(self, request: Request, path: str) -> Response:
-        if gives_unjudged_text(request.method, path):
-            raise Problem(
-                403,
-                "not_judged",
-                "this path gives out a model's words, and the guard judges only chat/completions and responses: use one of these",
-            )
-        return await _unless_caller_left(request, self._relay(request, path, await request.body()))
+        method = request.method
+        if passed_by_default(method, path) or (method == "OPTIONS" and judged_api(path)):
+            more = []
+        elif passes(method, path, self._settings.pass_paths):
+            more = verdict.unjudged_headers(["everything"])
+        else:
+            raise Problem(404, "path_not_passed", _NOT_PASSED)
+        return await _unless_caller_left(request, self._relay(request, path, await request.body(), more))
 
-    async def _relay(self, request: Request, path: str, body: bytes) -> Response:
-        return RelayedAnswer(await self._ask(request, path, body))
+    async def _relay(self, request: Request, path: str, body: bytes, more: Headers) -> Response:
+        response = await self._ask(request, path, body)
+        if request.method != "OPTIONS":
+            return RelayedAnswer(response, [*returned_headers(response), *more])
+        await close_answer(response)  # what may be asked is said in the headers
+        return _respond(b"", response, [*returned_headers(response), *more])
 
     async def _relay_while_off(self, request: Request, path: str, sent: Json) -> Response:
         """The proxy is switched off, and the answer says so. What is meant for the guard still goes no further."""
         response = await self._ask(request, path, _write_json(sent))
-        return RelayedAnswer(response, [*returned_headers(response), verdict.OFF])
+        return RelayedAnswer(response, [*returned_headers(response), *verdict.OFF])
 
     async def _ask(self, request: Request, path: str, body: bytes) -> httpx2.Response:
-        return await self._upstream.ask(request.method, path, request.url.query, request.headers.items(), body)
+        headers = [(name, value) for name, value in request.headers.items() if name not in _REROUTING]
+        return await self._upstream.ask(request.method, path, request.url.query, headers, body)
 
 
 async def _check(guard: Guard, conversation: Conversation) -> TurnReport:
@@ -286,16 +316,14 @@ async def _read_whole(response: httpx2.Response, settings: ProxySettings) -> byt
 
 
 def _failure(response: httpx2.Response, body: bytes) -> Response:
-    """Upstream's own error; a gateway's page is not passed on, it tells about the inside."""
+    """Upstream's own error; a gateway's page is not passed on, it tells about the inside, nor what a broken server quotes."""
     metrics.upstream_error("status")
     try:
-        readable = isinstance(json.loads(body), dict)
+        told: object = json.loads(body)
     except (ValueError, RecursionError):
-        readable = False
-    if not readable:
-        told = {"message": f"upstream answered with status {response.status_code}", "type": "upstream_error"}
-        body = json.dumps({"error": {**told, "param": None, "code": "upstream_status"}}).encode()
-    return _respond(body, response, returned_headers(response))
+        told = None
+    error = json.dumps({"error": request_error(response.status_code, told)}).encode()
+    return _respond(error, response, answer_headers(returned_headers(response)))
 
 
 def _respond(body: bytes, response: httpx2.Response, headers: Headers) -> Response:

@@ -19,6 +19,7 @@ from pydantic_settings import (
 )
 
 from vista_guard.errors import ConfigError
+from vista_guard.proxy.http.patterns import check_pattern
 from vista_guard.reading.context_blocks import PATTERNS
 from vista_guard.settings.sources import config_file
 
@@ -72,6 +73,9 @@ class ProxySettings(BaseModel):
     """Whether several tenants also retrieve the documents that were added for none of them."""
     open_metrics: bool = False
     """Whether `/metrics` may be read without a key where keys are set."""
+    pass_paths: tuple[str, ...] = ()
+    """Paths below the base URL that pass unjudged, beside those that are known to give out no model's words: each a method and
+    a path, with `*` for one segment and `**` at the end for any rest."""
     context_patterns: tuple[str, ...] = PATTERNS
     """Regular expressions with one group, `.` matching newlines too: what the group matches in a system message is a
     document."""
@@ -131,6 +135,11 @@ class ProxySettings(BaseModel):
             if groups != 1:
                 raise ValueError(f"{pattern!r} has {groups} groups; put exactly one around the document's text")
         return value
+
+    @field_validator("pass_paths")
+    @classmethod
+    def _are_paths(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(check_pattern(pattern) for pattern in value)
 
     @field_validator("conversation_header")
     @classmethod

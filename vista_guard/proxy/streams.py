@@ -17,6 +17,7 @@ from vista_guard.proxy import verdict
 from vista_guard.proxy.dialects.protocol import EventStream, UpstreamFailed
 from vista_guard.proxy.exchange import Exchange
 from vista_guard.proxy.http import metrics
+from vista_guard.proxy.http.answer_headers import answer_headers
 from vista_guard.proxy.http.sse import events, frame
 from vista_guard.proxy.http.upstream import (
     Ask,
@@ -66,12 +67,13 @@ class GuardedStream(RelayedAnswer):
     """Upstream's stream, of which nothing is shown before the gate released it."""
 
     def __init__(self, exchange: Exchange, response: httpx2.Response, ask: Ask) -> None:
-        headers = [(name, value) for name, value in returned_headers(response) if name != "content-type"]
-        told = verdict.conversation_header(exchange.identity)
+        headers = [item for item in answer_headers(returned_headers(response)) if item[0] != "content-type"]
+        self._stream = exchange.dialect.stream(exchange.sifting())
+        # What else will pass unjudged is not known before it comes: the last event tells it.
+        told = [*verdict.unjudged_headers(self._stream.unjudged), *verdict.conversation_header(exchange.identity)]
         super().__init__(response, [*headers, *told, ("content-type", "text/event-stream; charset=utf-8")])
         self._exchange = exchange
         self._ask = ask
-        self._stream = exchange.dialect.stream()
         self._waited = 0.0
 
     async def _chunks(self) -> AsyncIterator[bytes]:
@@ -95,6 +97,14 @@ class GuardedStream(RelayedAnswer):
         to judge."""
         again = self._again if self._exchange.may_ask_again else None
         async with aclosing(self._parts(self._response, self._stream)) as parts:
+            if self._exchange.asked.structured:
+                async for part in parts:
+                    if isinstance(part, str | Passed):
+                        for event in self._events_for(part):
+                            yield event
+                for event in self._stream.end(verdict.unjudged_field(None, self._stream.unjudged), blocked=False):
+                    yield event
+                return
             opening = Opening(parts, hold=again is not None)
             async with aclosing(opening.before_text()) as passing:
                 async for passed in passing:
@@ -105,7 +115,7 @@ class GuardedStream(RelayedAnswer):
                     async for event in guarded:
                         yield event
                 return
-        for event in self._stream.end(None, blocked=False):
+        for event in self._stream.end(verdict.unjudged_field(None, self._stream.unjudged), blocked=False):
             yield event
 
     async def _guarded_events(
@@ -129,7 +139,7 @@ class GuardedStream(RelayedAnswer):
                 spent = perf_counter() - started - (self._waited - waited)
                 metrics.observe_turn(item, max(spent, 0.0), exchange.settings.gate)
                 await exchange.make_known(item, self._stream.response_id)
-                field = verdict.field(item, exchange.identity)
+                field = verdict.unjudged_field(verdict.field(item, exchange.identity), self._stream.unjudged)
                 for event in self._stream.end(field, blocked=item.blocked):
                     yield event
 
@@ -141,7 +151,7 @@ class GuardedStream(RelayedAnswer):
         exchange, asked = self._exchange, perf_counter()
         response = await open_answer(self._ask, exchange.request_again(draft, note), exchange.settings)
         self._waited += perf_counter() - asked
-        following = exchange.dialect.stream(self._stream.usage)
+        following = exchange.dialect.stream(exchange.sifting(), self._stream.usage)
         async with aclosing(self._parts(response, following)) as parts:
             async for part in parts:
                 if isinstance(part, str) and part.strip():

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from vista_guard.integrations.openai_api import Json
 from vista_guard.proxy.access.identity import Identity
 from vista_guard.types import Action, Finding, Outcome, TurnReport
 
-OFF = ("x-vista-guard-decision", "OFF")
+OFF = (("x-vista-guard-decision", "OFF"), ("x-vista-guard-unjudged", "everything"))
 """Told in place of a decision where the proxy is switched off. No report ever has it."""
 _DELIVERED = (Action.ALLOW, Action.FLAG)
 
@@ -17,6 +18,18 @@ def headers(report: TurnReport) -> list[tuple[str, str]]:
     """The decision, and the score when there is one."""
     told = [("x-vista-guard-decision", report.decision.action.value)]
     return told if report.score is None else [*told, ("x-vista-guard-score", f"{report.score:.4f}")]
+
+
+def unjudged_headers(unjudged: Sequence[str]) -> list[tuple[str, str]]:
+    """What passes unjudged by design, when something does."""
+    return [("x-vista-guard-unjudged", ",".join(unjudged))] if unjudged else []
+
+
+def unjudged_field(told: Json | None, unjudged: Sequence[str]) -> Json | None:
+    """The verdict with what passed unjudged by design; None when there is neither."""
+    if not unjudged:
+        return told
+    return {**(told or {}), "unjudged": list(unjudged)}
 
 
 def conversation_header(identity: Identity) -> list[tuple[str, str]]:

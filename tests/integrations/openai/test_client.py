@@ -77,15 +77,23 @@ async def test_a_repaired_answer_replaces_the_text(way: Any, knowledge: MemoryKn
 @EVERY_WAY
 @pytest.mark.parametrize(
     "answer",
-    [Answer(LIE, function="look_up"), Answer(refusal=LIE), Answer(""), Answer(None), Answer("  \n")],
-    ids=["tool call", "refusal", "empty", "null", "blank"],
+    [Answer(LIE, function="look_up"), Answer(""), Answer(None), Answer("  \n")],
+    ids=["tool call", "empty", "null", "blank"],
 )
 async def test_what_is_no_text_is_not_judged(way: Any, answer: Answer, knowledge: MemoryKnowledge) -> None:
     judge = museum_judge()
     with ScriptedChatServer([answer]) as server:
         heard = await ask(way, server, guard_with(judge, knowledge, "strict"))
     assert (heard.error, heard.told, judge.asked) == (None, [], [])
-    assert ("whal" in "".join(heard.objects)) == (LIE in (answer.refusal, answer.text))
+    assert ("whal" in "".join(heard.objects)) == (answer.text == LIE)
+
+
+@EVERY_WAY
+async def test_a_refusal_is_judged_as_text(way: Any, knowledge: MemoryKnowledge) -> None:
+    with ScriptedChatServer([Answer(refusal=LIE)]) as server:
+        heard = await ask(way, server, guard_with(museum_judge(), knowledge, "strict"))
+    assert isinstance(heard.error, Blocked)
+    assert not any("Zubrowka" in shown for shown in heard.objects)
 
 
 class Opening(BaseModel):

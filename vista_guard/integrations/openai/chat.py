@@ -77,10 +77,14 @@ def deliver_completion(
             continue
         if report.response != choice.message.content:
             choice.message.content = report.response
-            choice.message.annotations = None  # They point into the text that was replaced.
+            choice.message.annotations = choice.message.audio = (
+                None  # They point into the text that was replaced, or say it.
+            )
             if choice.logprobs is not None:
                 choice.logprobs.content = None
-        if report.blocked and not choice.message.tool_calls:
+        if report.blocked:
+            message = type(choice.message)
+            choice.message = message.construct(role="assistant", content=report.response, refusal=None)
             choice.finish_reason = FILTERED
     mark(completion, reports)
 
@@ -160,6 +164,8 @@ class _StreamedChoice:
     """Usage of the drafts before it."""
     frame: ChatCompletionChunk | None = None
     ending: list[ChatCompletionChunk] = field(default_factory=list)
+    cited: list[object] = field(default_factory=list)
+    """What the text cites: shown with its end, when it was shown as it was said."""
     introduced: bool = False
     report: TurnReport | None = None
     logprobs: PendingLogprobs[ChatCompletionTokenLogprob] = field(default_factory=PendingLogprobs)
@@ -185,6 +191,7 @@ class _StreamedChoice:
 
     def _split(self, chunk: ChatCompletionChunk, choice: Choice) -> Iterator[str | Passed]:
         text = choice.delta.content if choice.delta else None
+        self.cited += (choice.delta.model_extra or {}).pop("annotations", None) or [] if choice.delta else []
         if text:
             self.logprobs.read(text, choice.logprobs.content or () if choice.logprobs else ())
             delta = choice.delta.model_copy(update={"content": None, **self._known_role(choice.delta)})
@@ -216,13 +223,18 @@ class _StreamedChoice:
     def ending_chunks(self) -> list[ChatCompletionChunk]:
         """The chunks that end the choice; the first holds the report. Made up where a block cut upstream off."""
         ending = self.ending
+        if ending and self.cited and self.logprobs.faithful and self.report and not self.report.blocked:
+            delta = ChoiceDelta.construct(annotations=self.cited)
+            choice = Choice(index=self.index, delta=delta, finish_reason=None)
+            ending = [ending[0].model_copy(update={"choices": [choice], "usage": None}), *ending]
         if self.report is not None and self.report.blocked:
             blank = Choice(index=self.index, delta=ChoiceDelta(), finish_reason=FILTERED)
             first = ending[0] if ending else self.chunk("")
             called = any(choice.finish_reason in ("tool_calls", "function_call") for choice in first.choices)
             ending = ending if called else [first.model_copy(update={"choices": [blank]}), *ending[1:]]
         if ending and self.report is not None:
-            mark(ending[0], {self.index: self.report})
+            last = next(chunk for chunk in ending if chunk.choices and chunk.choices[0].finish_reason)
+            mark(last, {self.index: self.report})
         return ending
 
 

@@ -6,8 +6,10 @@
 Guarded are `chat.completions.create`, `.parse` and `.stream`, and `responses.create`, `.parse` and `.stream`, streamed or
 not. All else is the client's own and passes through as it is, **unjudged**: `with_raw_response` and
 `with_streaming_response` (they hand out the bytes of the wire), `responses.retrieve`, background responses, realtime,
-assistants, `post`. Of an answer only its text is judged: tool calls, reasoning, refusals, audio and structured outputs
-(`response_format`, `text_format`) are passed on untouched.
+assistants, `post`. Of an answer all words are judged, a refusal and the transcript of spoken audio
+as text too. Tool calls, reasoning, citations, sound and structured outputs (`response_format`, `text_format`) pass unjudged,
+and `unjudged_of(result)` names them; of a whole answer that is withheld none is left, and in streams no sound passes. Fields,
+parts and events that are not known are dropped.
 
 What a model said is judged against the tool messages of the request, `documents` on its messages (taken off before it is
 sent), `documents` in `extra_body` (sent as they are), results of file search and MCP servers in a response, and what
@@ -36,7 +38,7 @@ from vista_guard.guard import Guard
 from vista_guard.integrations.openai.client_guard import ClientGuard, Finder, OnBlock
 from vista_guard.integrations.openai.doors import AsyncCompletions, AsyncResponses, Completions, Responses
 from vista_guard.integrations.openai.guarded_part import GuardedPart
-from vista_guard.integrations.openai.reports import report_of
+from vista_guard.integrations.openai.reports import report_of, unjudged_of
 from vista_guard.integrations.openai.requests import ConversationId
 from vista_guard.stream.gates import Gate
 from vista_guard.types import TurnReport
@@ -54,7 +56,7 @@ else:  # the SDK loads its resources when they are asked for, which takes a seco
 
 Client = TypeVar("Client", OpenAI, AsyncOpenAI)
 
-__all__ = ["guarded", "report_of"]
+__all__ = ["guarded", "report_of", "unjudged_of"]
 
 
 def guarded(

@@ -17,11 +17,14 @@ from vista_guard.integrations.openai.answering import AskAgain
 from vista_guard.integrations.openai.client_guard import ClientGuard
 from vista_guard.integrations.openai.guarded_part import GuardedPart
 from vista_guard.integrations.openai.helpers import AsyncHelper, AsyncManager, Manager, SyncHelper
+from vista_guard.integrations.openai.reports import mark_unjudged
 from vista_guard.integrations.openai.requests import Asked, argument, read_request, with_lists, without_documents
 from vista_guard.integrations.openai.responses import stream, whole
+from vista_guard.integrations.openai.sifted import sifted_answer, sifted_events, unjudged_in
 from vista_guard.integrations.openai.streams import GuardedAsyncStream, GuardedSyncStream, Guarding, read_async
 from vista_guard.integrations.openai.threads import read_in_thread
 from vista_guard.integrations.openai_api import Api, Json, repeatable, request_again
+from vista_guard.integrations.openai_api.fields import Sifting
 from vista_guard.types import TurnReport
 
 Answer = TypeVar("Answer")
@@ -92,21 +95,42 @@ class _Call(Generic[Answer, Event]):
     guard: ClientGuard
     sent: Json
     asked: Asked
+    sifting: Sifting
 
     async def judge(
         self, answer: Answer, ask: Callable[[Json], Awaitable[Answer]]
     ) -> tuple[Answer, dict[int, TurnReport]]:
         """The answer, maybe another one, and its reports; `ask` sends a request the same way once more."""
-        return await self.api.judge(self.guard, self.asked, answer, self._ask_again(ask))
+
+        async def next_answer(sent: Json) -> Answer:
+            return sifted_answer(self.api.name, await ask(sent), self.sifting)
+
+        first = sifted_answer(self.api.name, answer, self.sifting)
+        return await self.api.judge(self.guard, self.asked, first, self._ask_again(next_answer))
 
     def deliver(self, answer: Answer, reports: Mapping[int, TurnReport]) -> Answer:
         """The answer, with what is delivered in it."""
         self.api.deliver(self.guard, self.asked, answer, reports)
+        mark_unjudged(answer, unjudged_in(self.api.name, answer, structured=self.asked.structured))
         return answer
 
     def guarding(self, ask: Callable[[Json], Awaitable[AsyncGenerator[Event, None]]]) -> Guarding[Event]:
         """What guards the answer's stream."""
-        return lambda events: self.api.shown(self.guard, self.asked, events, self._ask_again(ask))
+
+        async def next_events(sent: Json) -> AsyncGenerator[Event, None]:
+            events = await ask(sent)
+            self.sifting.unjudged.clear()  # what passed of an answer that nobody sees
+            return self._sifted(events)
+
+        return lambda events: self.api.shown(self.guard, self.asked, self._sifted(events), self._ask_again(next_events))
+
+    def _sifted(self, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
+        return sifted_events(self.api.name, events, self.sifting, self.asked.choices)
+
+    def marked(self, stream: Result) -> Result:
+        """The stream, which tells by `unjudged_of` what passed unjudged so far."""
+        mark_unjudged(stream, self.sifting.unjudged)
+        return stream
 
     def helper_options(self) -> Json:
         """What the SDK's helper is made with."""
@@ -139,7 +163,7 @@ class _Door(GuardedPart[Resource[Answer, Event]]):
             return read_in_thread(await _in_thread(lambda: self._inner.stream(**sent).__enter__()._raw_stream))
 
         def guarded(raw: Stream[Event]) -> SyncHelper[Event]:
-            over = GuardedSyncStream(raw, self._guard, call.guarding(again))
+            over = call.marked(GuardedSyncStream(raw, self._guard, call.guarding(again)))
             return self._helper(raw_stream=over, **call.helper_options())
 
         return Manager(self._inner.stream(**call.sent), guarded)
@@ -155,7 +179,7 @@ class _Door(GuardedPart[Resource[Answer, Event]]):
 
         result = method(**call.sent)
         if isinstance(result, Stream):
-            return GuardedSyncStream(result, self._guard, call.guarding(next_stream))
+            return call.marked(GuardedSyncStream(result, self._guard, call.guarding(next_stream)))
         return call.deliver(*loop.run(call.judge(result, next_answer)))
 
 
@@ -178,7 +202,7 @@ class _AsyncDoor(GuardedPart[AsyncResource[Answer, Event]]):
             return read_async((await self._inner.stream(**sent).__aenter__())._raw_stream)
 
         def guarded(raw: AsyncStream[Event]) -> AsyncHelper[Event]:
-            over = GuardedAsyncStream(raw, self._guard, call.guarding(again))
+            over = call.marked(GuardedAsyncStream(raw, self._guard, call.guarding(again)))
             return self._helper(raw_stream=over, **call.helper_options())
 
         return AsyncManager(self._inner.stream(**call.sent), guarded)
@@ -196,7 +220,7 @@ class _AsyncDoor(GuardedPart[AsyncResource[Answer, Event]]):
 
         result = await method(**call.sent)
         if isinstance(result, AsyncStream):
-            return GuardedAsyncStream(result, self._guard, call.guarding(next_stream))
+            return call.marked(GuardedAsyncStream(result, self._guard, call.guarding(next_stream)))
         return call.deliver(*await call.judge(result, next_answer))
 
 
@@ -223,7 +247,9 @@ class AsyncResponses(_AsyncDoor[Response, ResponseStreamEvent]):
 def _prepare(api: JudgedApi[Answer, Event], guard: ClientGuard, request: Json) -> _Call[Answer, Event]:
     request = with_lists(api.name, request)
     asked = read_request(api.name, request, guard.conversation_id, guard.chains)
-    return _Call(api, guard, without_documents(api.name, request), asked)
+    sent = without_documents(api.name, request)
+    plain = {name: argument(sent, name) for name in sent}
+    return _Call(api, guard, sent, asked, Sifting(plain, structured=asked.structured))
 
 
 async def _in_thread(send: Callable[[], Result]) -> Result:

@@ -11,7 +11,7 @@ from openai.lib.streaming.responses import AsyncResponseStream, ResponseStream
 from openai.types.responses import ParsedResponse, Response
 
 from vista_guard.integrations.openai.answering import FILTERED
-from vista_guard.integrations.openai.reports import mark, report_of, reports_of
+from vista_guard.integrations.openai.reports import mark, mark_unjudged, report_of, reports_of, unjudged_of
 
 if TYPE_CHECKING:
     from openai.lib.streaming.chat import ChatCompletionStreamEvent
@@ -188,4 +188,5 @@ def _withheld_response(raw: object) -> ParsedResponse[Any] | None:
 
 def _marked(result: Result, raw: object) -> Result:
     mark(result, reports_of(raw))
+    mark_unjudged(result, unjudged_of(raw))
     return result

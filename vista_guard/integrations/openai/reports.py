@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import cast
 
 from vista_guard.types import TurnReport
 
 _REPORTS = "_vista_guard"
+_UNJUDGED = "_vista_guard_unjudged"
 
 
 def mark(result: object, reports: Mapping[int, TurnReport]) -> None:
@@ -23,6 +24,21 @@ def report_of(result: object, choice: int = 0) -> TurnReport | None:
         choice: index of the choice; of a response, place of the text part among its texts.
     """
     return reports_of(result).get(choice)
+
+
+def mark_unjudged(result: object, kinds: Collection[str]) -> None:
+    """Puts what passed unjudged on one of the SDK's objects; on a stream, what it is being put into."""
+    object.__setattr__(result, _UNJUDGED, kinds)
+
+
+def unjudged_of(result: object) -> tuple[str, ...]:
+    """What of an answer that came through a guarded client was not judged, by design: `tools`, `reasoning`, `citations`, `audio`,
+    `structured`.
+
+    Args:
+        result: a completion, a response, or a stream, of which more may come until it has ended.
+    """
+    return tuple(sorted(cast("Collection[str]", getattr(result, _UNJUDGED, None) or ())))
 
 
 def reports_of(result: object) -> dict[int, TurnReport]:

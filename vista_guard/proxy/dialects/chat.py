@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vista_guard.integrations.openai_api import Api, Json, PendingLogprobs, summed
-from vista_guard.proxy.dialects.evidence import as_list, is_text, read_chat, text_of
+from vista_guard.integrations.openai_api.fields import Sifting, scrubbed_error, sift_chunk, sift_completion
+from vista_guard.proxy.dialects.evidence import as_list, read_chat, text_of
 from vista_guard.proxy.dialects.protocol import FIELD, EventStream, UpstreamFailed
 from vista_guard.proxy.http.sse import DONE
 from vista_guard.proxy.http.upstream import Problem
@@ -19,8 +20,12 @@ class Chat:
     api: Api = "chat"
     read = staticmethod(read_chat)
 
+    def sift(self, answer: Json, sifting: Sifting) -> Json:
+        """The completion, with what the table knows."""
+        return sift_completion(answer, sifting)
+
     def texts(self, answer: Json) -> list[str]:
-        """One text a choice; empty for a choice that only calls tools, or refuses."""
+        """One text a choice; empty for a choice that only calls tools."""
         return [text_of(_message(choice).get("content")) for choice in _choices(answer)]
 
     def documents(self, answer: Json) -> tuple[Document, ...]:  # noqa: ARG002 - the dialects' signature
@@ -36,26 +41,26 @@ class Chat:
         return None
 
     def deliver(self, answer: Json, choice: int, text: str, *, blocked: bool) -> None:
-        """A withheld message loses all that could repeat it; a mended one its log probabilities."""
+        """A withheld message loses all that could repeat it; a mended one what spells, speaks or points into its text."""
         told = _choices(answer)[choice]
-        message, parts = _message(told), isinstance(_message(told).get("content"), list)
-        content = [{"type": "text", "text": text}] if parts else text
         if blocked:
-            told["message"] = {"role": "assistant", "content": content, "refusal": None}
+            told["message"] = {"role": "assistant", "content": text, "refusal": None}
             told["finish_reason"] = "content_filter"
         else:
-            told["message"] = {**message, "content": content}
+            kept = {name: held for name, held in _message(told).items() if name not in ("audio", "annotations")}
+            told["message"] = {**kept, "content": text}
         told["logprobs"] = None
 
-    def stream(self, spent: Json | None = None) -> EventStream:
+    def stream(self, sifting: Sifting, spent: Json | None = None) -> EventStream:
         """A stream of chunks."""
-        return ChatStream(spent)
+        return ChatStream(sifting, spent)
 
 
 class ChatStream:
     """Chunks in, chunks out. The finish reason and what follows it are held back for the verdict."""
 
-    def __init__(self, spent: Json | None = None) -> None:
+    def __init__(self, sifting: Sifting, spent: Json | None = None) -> None:
+        self._sifting = sifting
         self.usage: Json | None = None
         self._spent = spent
         self._envelope: Json = {"object": "chat.completion.chunk", "choices": []}
@@ -63,25 +68,29 @@ class ChatStream:
         self._tail: list[Json] = []
         self._opened = False
         self._logprobs = PendingLogprobs[object]()
+        self._cited: list[object] = []
+        self._said = False
 
     finished = property(lambda self: self._finish is not None)
+    unjudged = property(lambda self: self._sifting.told)
     response_id: str | None = None
 
     def read(self, event: Json) -> Iterator[Delta]:
         """Only choice 0 is read: others were not asked for."""
         if event.get("error"):
-            raise UpstreamFailed(event)
+            raise UpstreamFailed({"error": scrubbed_error(event["error"])})
+        event = sift_chunk(event, self._sifting)
         if isinstance(usage := event.get("usage"), dict):
             self.usage = summed(self._spent, usage)
             event = {**event, "usage": self.usage}
-        self._envelope = {key: value for key, value in event.items() if key not in ("choices", "usage", "obfuscation")}
+        self._envelope = {key: value for key, value in event.items() if key not in ("choices", "usage")}
         choices = event.get("choices")
-        choice = next((item for item in as_list(choices) if isinstance(item, dict) and not item.get("index")), None)
-        if choice is None:
+        choice = next((item for item in as_list(choices)), None)
+        if not isinstance(choice, dict):
             # Usage comes last; what comes without a choice before the end, such as a filter's verdict on the prompt, may pass.
             if self._finish is not None or event.get("usage"):
                 self._tail.append({**event, "choices": []})
-            elif not choices:
+            elif choices == []:
                 yield Passed(event)
             return
         yield from self._read_choice(event, choice)
@@ -90,16 +99,14 @@ class ChatStream:
         given = choice.get("delta")
         delta: Json = dict(given) if isinstance(given, dict) else {}
         content, logprobs = delta.get("content"), choice.get("logprobs")
-        text = content if isinstance(content, str) else "".join(str(part["text"]) for part in _texts(content))
-        if isinstance(content, list):
-            delta["content"] = [part for part in content if not is_text(part)]
-        elif text:
+        text = content if isinstance(content, str) else ""
+        if text:
             del delta["content"]
+        self._cited += as_list(delta.pop("annotations", None))
         finish = choice.get("finish_reason")
-        # `message` and `text` are where other formats put the answer.
-        rest = {key: value for key, value in choice.items() if key not in ("delta", "message", "text", "finish_reason")}
+        rest = {key: value for key, value in choice.items() if key not in ("delta", "finish_reason")}
         if self._worth_passing(delta, finish):
-            shown = {**rest, "delta": delta, "logprobs": None if text else logprobs, "finish_reason": None}
+            shown = {**rest, "delta": delta, "logprobs": None, "finish_reason": None}
             yield Passed({**event, "choices": [shown]}, binding=_calls(delta))
         if text:
             self._logprobs.read(text, as_list(logprobs.get("content") if isinstance(logprobs, dict) else None))
@@ -114,6 +121,7 @@ class ChatStream:
 
     def text(self, text: str) -> Iterator[Json]:
         """One chunk, with the log probabilities of the tokens that it completes."""
+        self._said = True
         given = self._logprobs.show(text)
         logprobs = {"content": given, "refusal": None} if given else None
         yield self._chunk({"index": 0, "delta": {"content": text}, "logprobs": logprobs, "finish_reason": None})
@@ -123,9 +131,11 @@ class ChatStream:
         yield item
 
     def end(self, verdict: Json | None, *, blocked: bool) -> Iterator[Json]:
-        """The finish reason with the verdict, then usage."""
+        """What the text cites, when it was shown as it was said; the finish reason with the verdict; then usage."""
         made = {"index": 0, "delta": {}, "logprobs": None, "finish_reason": "content_filter" if blocked else "stop"}
         last = self._chunk(made) if blocked or self._finish is None else self._finish
+        if self._cited and self._said and not blocked and self._logprobs.faithful:
+            yield self._chunk({**made, "delta": {"annotations": self._cited}, "finish_reason": None})
         yield last if verdict is None else {**last, FIELD: verdict}
         yield from self._tail
 
@@ -156,7 +166,3 @@ def _message(choice: Json) -> Json:
 
 def _calls(message: Json) -> bool:
     return bool(message.get("tool_calls") or message.get("function_call"))
-
-
-def _texts(content: object) -> list[Json]:
-    return [part for part in as_list(content) if is_text(part)]

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from vista_guard.integrations.openai_api import Api, Json
+from vista_guard.integrations.openai_api.fields import Sifting
 from vista_guard.proxy.dialects.evidence import ReadRequest
 from vista_guard.proxy.http.upstream import Problem
 from vista_guard.stream.gates import Delta
@@ -16,7 +17,7 @@ FIELD = "vista_guard"
 
 
 class UpstreamFailed(Exception):
-    """Upstream ended its stream with an error of its own, which goes to the caller as it is."""
+    """Upstream ended its stream with an error of its own; `event` is what the caller is told of it."""
 
     def __init__(self, event: Mapping[str, object]) -> None:
         super().__init__("upstream reported an error inside its stream")
@@ -37,6 +38,11 @@ class EventStream(Protocol):
     @property
     def usage(self) -> Json | None:
         """What the answer cost, with what was spent before it; None until upstream says it."""
+        ...
+
+    @property
+    def unjudged(self) -> list[str]:
+        """What passed so far that is not judged by design."""
         ...
 
     def read(self, event: Json) -> Iterator[Delta]:
@@ -73,6 +79,10 @@ class Dialect(Protocol):
         """The request. Raises InputError."""
         ...
 
+    def sift(self, answer: Json, sifting: Sifting) -> Json:
+        """What passes of a complete answer by the table of known fields; all below is asked of that alone."""
+        ...
+
     def texts(self, answer: Json) -> list[str]:
         """What a complete answer says, choice by choice; raises ValueError for what is no answer."""
         ...
@@ -93,6 +103,6 @@ class Dialect(Protocol):
         """Puts a text in place of a choice's own."""
         ...
 
-    def stream(self, spent: Json | None = None) -> EventStream:
-        """A stream of an answer; `spent` is the usage of those before it."""
+    def stream(self, sifting: Sifting, spent: Json | None = None) -> EventStream:
+        """A stream of an answer, held against the table of known fields; `spent` is the usage of those before it."""
         ...

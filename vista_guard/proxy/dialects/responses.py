@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vista_guard.integrations.openai_api import BINDING, Api, Json, PendingLogprobs, summed
+from vista_guard.integrations.openai_api.fields import Sifting, scrubbed_error, sift_event, sift_response
 from vista_guard.proxy.dialects.evidence import as_list, found_documents, is_text, read_responses, text_of
 from vista_guard.proxy.dialects.protocol import FIELD, EventStream, UpstreamFailed
 from vista_guard.proxy.http.upstream import Problem
@@ -24,6 +25,10 @@ class Responses:
 
     api: Api = "responses"
     read = staticmethod(read_responses)
+
+    def sift(self, answer: Json, sifting: Sifting) -> Json:
+        """The response, with what the table knows."""
+        return sift_response(answer, sifting)
 
     def texts(self, answer: Json) -> list[str]:
         """The texts of all messages in the output as one."""
@@ -56,16 +61,17 @@ class Responses:
         if blocked:
             answer.update(_FILTERED)
 
-    def stream(self, spent: Json | None = None) -> EventStream:
+    def stream(self, sifting: Sifting, spent: Json | None = None) -> EventStream:
         """A stream of events."""
-        return ResponseStream(spent)
+        return ResponseStream(sifting, spent)
 
 
 class ResponseStream:
     """Events in, events out, numbered anew. The last one is held back for the verdict, and those that repeat a text say
     what was shown of it."""
 
-    def __init__(self, spent: Json | None = None) -> None:
+    def __init__(self, sifting: Sifting, spent: Json | None = None) -> None:
+        self._sifting = sifting
         self.usage: Json | None = None
         self._spent = spent
         self._number = 0
@@ -75,6 +81,7 @@ class ResponseStream:
         self._written = _WrittenOutput()
 
     finished = property(lambda self: self._last is not None)
+    unjudged = property(lambda self: self._sifting.told)
 
     @property
     def response_id(self) -> str | None:
@@ -85,12 +92,18 @@ class ResponseStream:
     def read(self, event: Json) -> Iterator[Delta]:
         """Texts of several parts are read as one text, a line each."""
         kind = event.get("type")
-        if kind in _FAILURES:
-            raise UpstreamFailed(_without_output(event))
+        if (isinstance(kind, str) and kind in _FAILURES) or (kind is None and event.get("error")):
+            raise UpstreamFailed(self._failure(event))
+        passed = sift_event(event, self._sifting)
+        if passed is None:
+            return
+        event = passed
         if isinstance(response := event.get("response"), dict):
             self._response = self._with_total_usage(response)
             event = {**event, "response": self._response}
+        kind = event["type"]
         if kind in _ENDS:
+            self._refuse_unsaid_words()
             self._last = event
         elif kind == "response.output_text.delta":
             yield from self._read_text(event)
@@ -99,6 +112,17 @@ class ResponseStream:
             if kind == "response.output_item.done" and (found := found_documents([item])):
                 yield Found(found)
             yield Passed(event, binding=_acts(item))
+
+    def _failure(self, event: Json) -> Json:
+        failed = sift_event(event, self._sifting) if event.get("type") == "response.failed" else None
+        if failed is not None:
+            return failed
+        error = scrubbed_error(event.get("error", event))
+        return {"type": "error", "code": error["code"], "message": error["message"], "param": None}
+
+    def _refuse_unsaid_words(self) -> None:
+        if self._reading is None and any(text_of(item.get("content")).strip() for item in _messages(self._response)):
+            raise Problem(502, "upstream_unreadable", "upstream's stream ends with words that it did not stream")
 
     def _with_total_usage(self, response: Json) -> Json:
         if not isinstance(usage := response.get("usage"), dict):
@@ -216,8 +240,8 @@ class _WrittenOutput:
     def follow(self, event: Json) -> Json | None:
         """The event as the caller may see it."""
         kind, part, item = event.get("type"), event.get("part"), event.get("item")
-        if kind == "response.output_text.annotation.added" and not self.logprobs.faithful:
-            return None  # its place in the text is another one now
+        if kind == "response.output_text.annotation.added" and not self._may_cite(event):
+            return None
         if kind == "response.content_part.added" and is_text(part):
             self._place = {key: event.get(key) for key in ("item_id", "output_index", "content_index")}
             self._joined, self.is_open = bool(self._texts), True
@@ -238,6 +262,10 @@ class _WrittenOutput:
                 self.output.append(shown)
                 self._item = None if item.get("type") == "message" else self._item
         return event
+
+    def _may_cite(self, event: Json) -> bool:
+        """Whether the text that a citation points into is shown, and is the draft: else its place is another one, or none."""
+        return self.logprobs.faithful and bool(self._texts.get(self._key(event)))
 
     def shown(self, output: object) -> list[object]:
         """A whole output with what was shown in place of what upstream said."""
@@ -274,8 +302,3 @@ def _messages(answer: Json) -> list[Json]:
 
 def _acts(item: object) -> bool:
     return isinstance(item, dict) and item.get("type") in BINDING
-
-
-def _without_output(event: Json) -> Json:
-    response = event.get("response")
-    return {**event, "response": {**response, "output": []}} if isinstance(response, dict) else event

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.responses import Response
 
+from vista_guard.integrations.openai_api.fields import Place
 from vista_guard.types import Action, Label, TurnReport
 
 if TYPE_CHECKING:
@@ -39,6 +40,13 @@ _seconds = Histogram(
 _upstream = Counter("vista_guard_upstream_errors", "Failed calls to upstream.", ("kind",), registry=REGISTRY)
 _streams = Gauge("vista_guard_streams_open", "Streams being delivered.", registry=REGISTRY)
 _refused = Counter("vista_guard_refused_requests", "Requests refused before any route.", ("code",), registry=REGISTRY)
+
+_dropped = Counter(
+    "vista_guard_dropped_fields",
+    "Fields of answers that are not known and did not pass.",
+    ("place",),
+    registry=REGISTRY,
+)
 
 for _gate in GATES:
     _seconds.labels(_gate)
@@ -79,6 +87,11 @@ def upstream_error(kind: UpstreamError) -> None:
 def refused(code: str) -> None:
     """Counts a refused request; `code` is one of ours, never the client's."""
     _refused.labels(code).inc()
+
+
+def dropped_field(place: Place) -> None:
+    """Counts a field of an answer that did not pass; `place` is one of the table's, never upstream's."""
+    _dropped.labels(place).inc()
 
 
 class StreamCounter:

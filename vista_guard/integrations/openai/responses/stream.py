@@ -21,7 +21,7 @@ from vista_guard.integrations.openai.client_guard import ClientGuard
 from vista_guard.integrations.openai.reports import mark
 from vista_guard.integrations.openai.requests import Asked
 from vista_guard.integrations.openai.responses.closing_events import closing_events
-from vista_guard.integrations.openai.responses.streamed_text import DELTA, Events, ReplayedEvents, StreamedText
+from vista_guard.integrations.openai.responses.streamed_text import CITED, DELTA, Events, ReplayedEvents, StreamedText
 from vista_guard.integrations.openai.responses.texts import Place, put_in_place, texts_of_event
 from vista_guard.integrations.openai.responses.whole import after_answers, cut_short, finish, with_found_documents
 from vista_guard.stream.gates import Delta, Passed
@@ -119,6 +119,8 @@ class _StreamedResponse:
 
     async def _other_events(self, event: ResponseStreamEvent) -> Shown:
         """An event that repeats texts says what was delivered; a text that did not come before is judged here."""
+        if event.type == CITED and Place(event.item_id, event.content_index) not in self.reports:
+            return
         self._note(event)
         for text in texts_of_event(event):
             said = text.holder.text

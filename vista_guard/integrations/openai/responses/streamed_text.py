@@ -15,6 +15,7 @@ from vista_guard.integrations.openai_api import BINDING
 from vista_guard.stream.gates import Delta, Found, Passed
 
 DELTA: Final = "response.output_text.delta"
+CITED: Final = "response.output_text.annotation.added"
 FAILURES = ("response.failed", "error")
 ENDS = ("response.completed", "response.incomplete", *FAILURES)
 
@@ -83,7 +84,7 @@ class StreamedText:
         elif event.type in ENDS or any(text.holder.text for text in texts_of_event(event)):
             self.later.append(event)
             self.over = True
-        else:
+        elif event.type != CITED or self.first is not None:  # nothing is cited by a text that is not there yet
             item = getattr(event, "item", None)
             if event.type == "response.output_item.done" and (found := output_documents([item])):
                 yield Found(found)

@@ -86,6 +86,9 @@ def finish(guard: ClientGuard, asked: Asked, response: Response, reports: Mappin
             cut_short(item, reports)
     mark(response, reports)
     conversation = after_answers(with_found_documents(asked, response.output or []), reports).conversation
+    if response.status == "incomplete" and any(report.blocked for report in reports.values()):
+        # What tools were asked, and what was thought, may repeat the draft.
+        response.output = [item for item in response.output or [] if is_message(item)]
     guard.chains.put(response.id, conversation)
     guard.chains.put(asked.chain, conversation)
 

@@ -1,0 +1,271 @@
+"""A hostile upstream: whatever place it puts its words in, the reader sees none that was not judged."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import openai
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from tests.attacks.answers import ANSWERS, LIE, SECRET, TRUTH, Answer, completion, message, response
+from tests.integrations.openai.ways import NOTES, Script
+from tests.proxy.serving import Kept, serving
+from vista_guard import Blocked, Guard, Label
+from vista_guard.integrations.openai import guarded, unjudged_of
+from vista_guard.integrations.openai_api.fields import Sifting, sift_completion, sift_response
+from vista_guard.proxy.app import build_app
+from vista_guard.proxy.settings import ProxySettings
+from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder
+
+ASKED = [{"role": "user", "content": "When did the whale hall open?", "documents": [NOTES]}]
+BY_NAME = {f"a{number}": answer for number, answer in enumerate(ANSWERS)}
+
+
+class Museum:
+    """A hostile upstream behind the proxy and behind the client, which share a guard."""
+
+    client: openai.OpenAI
+
+    def __init__(self) -> None:
+        self.knowledge, self.sink = MemoryKnowledge(WordEmbedder()), Kept()
+        judge = ScriptedJudge(Script(Verdict(TRUTH, needs="1925"), Verdict(SECRET, Label.CONTRADICTED, 0.99)))
+        self.guard = Guard(judge, "strict", knowledge=self.knowledge, sinks=[self.sink])
+        self.proxy = self.upstream = ""
+        self.odd: dict[str, Response] = {}
+        self.http = httpx2.Client(verify=False, timeout=30)
+
+    async def answer(self, request: Request) -> Response:
+        """What is named by the model that is asked for."""
+        name = (await request.json())["model"]
+        if name in self.odd:
+            return self.odd[name]
+        answer = BY_NAME[name]
+        if answer.events is None:
+            return Response(json.dumps(answer.body), media_type="application/json")
+        raw = "".join(f"data: {json.dumps(event)}\n\n" for event in answer.events)
+        return Response(f"{raw}data: [DONE]\n\n", media_type="text/event-stream")
+
+    def post(self, api: str, model: str, **more: Any) -> httpx2.Response:
+        """Asks through the proxy."""
+        path, said = ("chat/completions", "messages") if api == "chat" else ("responses", "input")
+        body = {"model": model, said: ASKED, "metadata": {"conversation_id": model}, **more}
+        return self.http.post(f"{self.proxy}/v1/{path}", json=body)
+
+    def asking(self) -> openai.OpenAI:
+        """A client of upstream's, not guarded yet."""
+        http = openai.DefaultHttpxClient(verify=False)
+        return openai.OpenAI(base_url=f"{self.upstream}/v1", api_key="k", max_retries=0, http_client=http)
+
+    def remembered(self, name: str) -> str:
+        """What is known of a conversation."""
+        known = asyncio.run(self.knowledge.recall(name, persona=None, query="", limit=99))
+        return "\n".join(passage.text for passage in known)
+
+
+@pytest.fixture(scope="module")
+def museum() -> Iterator[Museum]:
+    it = Museum()
+    app = Starlette(routes=[Route("/{path:path}", it.answer, methods=["POST"])])
+    with serving(app) as it.upstream:
+        settings = ProxySettings(upstream=f"{it.upstream}/v1")
+        with serving(build_app(it.guard, settings)) as it.proxy, it.http, it.asking() as it.client:
+            yield it
+
+
+def test_there_are_many() -> None:
+    assert len(ANSWERS) >= 300
+    assert len({str(answer) for answer in ANSWERS}) == len(ANSWERS)
+
+
+@pytest.mark.parametrize("name", BY_NAME, ids=[str(answer) for answer in BY_NAME.values()])
+def test_the_proxy_shows_nothing_of_it(museum: Museum, name: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "vista_guard")
+    answer = BY_NAME[name]
+    given = museum.post(answer.api, name, stream=answer.events is not None)
+    shown = given.text + str(given.headers)
+    assert given.status_code in (200, 502)
+    assert (SECRET in shown, SECRET in caplog.text, SECRET in museum.remembered(f"default/{name}")) == (False,) * 3
+    assert "1850" not in shown.replace(name, "")
+    if answer.words:
+        assert '"BLOCK"' in shown.replace(" ", "")
+    elif answer.true:
+        assert TRUTH in given.text
+    else:
+        assert '"ALLOW"' not in shown.replace(" ", "") or TRUTH in given.text
+
+
+@pytest.mark.parametrize("name", BY_NAME, ids=[str(answer) for answer in BY_NAME.values()])
+def test_the_client_shows_nothing_of_it(museum: Museum, name: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "vista_guard")
+    answer = BY_NAME[name]
+    shown = heard(guarded(museum.client, museum.guard), answer, name)
+    assert (SECRET in shown, SECRET in caplog.text, SECRET in museum.remembered(f"client-{name}")) == (False,) * 3
+    if answer.words:
+        assert "Blocked" in shown
+    elif answer.true:
+        assert TRUTH in shown
+
+
+def heard(client: Any, answer: Answer, name: str) -> str:
+    """All that a caller of the client can see, exceptions and what they came from included."""
+    seen: list[str] = []
+    asked: Any = {"model": name, "metadata": {"conversation_id": f"client-{name}"}}
+    asked |= {"messages": ASKED} if answer.api == "chat" else {"input": ASKED}
+    create = client.chat.completions.create if answer.api == "chat" else client.responses.create
+    try:
+        if answer.events is None:
+            seen.append(create(**asked).model_dump_json(warnings=False))
+        else:
+            seen.extend(item.model_dump_json(warnings=False) for item in create(**asked, stream=True))
+    except (Blocked, openai.APIError) as exc:
+        cause: BaseException | None = exc
+        while cause is not None:
+            seen += [type(cause).__name__, str(cause), repr(cause), str(getattr(cause, "body", ""))]
+            cause = cause.__cause__ or cause.__context__
+    return "\n".join(seen)
+
+
+PLAIN = json.dumps(completion(LIE))
+TOLD = f'{{"choices":[{{"index":0,"message":{{"content":"{TRUTH}"}}}}],'
+ODD_BYTES: dict[str, tuple[bytes | str, str, int]] = {
+    "content twice": (PLAIN.replace('"content"', f'"content": "{TRUTH}", "content"'), "application/json", 200),
+    "escaped": (PLAIN.replace("SECRET", "\\u0053ECRET"), "application/json", 200),
+    "half a character": (PLAIN.replace("they", "\\ud800"), "application/json", 200),
+    "half a character in a name": (f'{TOLD}"\\ud800{SECRET}":"x"}}', "application/json", 200),
+    "no number": (f'{TOLD}"usage":{{"total_tokens":NaN,"{SECRET}":1e999}}}}', "application/json", 200),
+    "a mark before it": (f"\ufeff{PLAIN}", "application/json", 200),
+    "sixteen bits": (PLAIN.encode("utf-16"), "application/json", 200),
+    "deep": (f'{{"x":"{SECRET}","choices":{"[" * 5000}{"]" * 5000}}}', "application/json", 200),
+    "a text": (LIE, "text/plain", 200),
+    "a page": (f"<p>{LIE}</p>", "text/html", 200),
+    "a stream that is told to be none": (f"data: {PLAIN}\n\n", "application/json", 200),
+    "created": (PLAIN, "application/json", 201),
+    "a part of it": (PLAIN, "application/json", 206),
+    "comments": (f": {SECRET}\nevent: {SECRET}\nid: {SECRET}\ndata: [DONE]\n\n", "text/event-stream", 200),
+    "lines": (f"{PLAIN}\n{PLAIN}\n", "application/x-ndjson", 200),
+}
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("name", ODD_BYTES)
+def test_odd_bytes(museum: Museum, name: str, stream: bool, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "vista_guard")
+    body, kind, status = ODD_BYTES[name]
+    museum.odd["bytes"] = Response(body, status, media_type=kind)
+    given = museum.post("chat", "bytes", stream=stream)
+    assert given.status_code in (status, 502)
+    assert "1850" not in given.text + str(given.headers) + caplog.text
+
+
+def parsed() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Whole answers that name a field as the SDK names what it parsed."""
+    for reach in ("answer", "choice", "message"):
+        body = completion(TRUTH)
+        choice = body["choices"][0]
+        {"answer": body, "choice": choice, "message": choice["message"]}[reach]["parsed"] = {"text": LIE}
+        yield f"chat: {reach}", body
+    yield "responses: response", response(parsed=LIE)
+    yield "responses: item", response(message(parsed=LIE))
+    yield "responses: thoughts", response(message(), {"type": "reasoning", "id": "r", "summary": [], "parsed": LIE})
+    part = {"type": "output_text", "text": TRUTH, "annotations": [], "parsed": LIE}
+    yield "responses: part", response(message(content=[part]))
+
+
+@pytest.mark.parametrize(("name", "body"), [*parsed()], ids=[name for name, _ in parsed()])
+def test_what_upstream_calls_parsed_is_not_shown(museum: Museum, name: str, body: dict[str, Any]) -> None:
+    museum.odd["parsed"] = Response(json.dumps(body), media_type="application/json")
+    client: Any = guarded(museum.client, museum.guard)
+    if name.startswith("chat"):
+        answer = client.chat.completions.parse(model="parsed", messages=ASKED)
+    else:
+        answer = client.responses.parse(model="parsed", input=ASKED)
+    shown = answer.model_dump_json(warnings=False) + repr(answer)
+    assert (TRUTH in shown, SECRET in shown) == (True, False)
+
+
+CALL = {"id": "t1", "type": "function", "function": {"name": "look_up", "arguments": "{}"}}
+
+
+def spoken(text: str, **more: Any) -> Response:
+    """A completion as bytes."""
+    said = {"role": "assistant", "content": text, **more}
+    body = {"id": "c1", "choices": [{"index": 0, "message": said, "finish_reason": "stop"}]}
+    return Response(json.dumps(body), media_type="application/json")
+
+
+class TestWhatPassesUnjudged:
+    """Said in a header and a field; by `unjudged_of` where the client was asked."""
+
+    def test_it_is_told_of_a_whole_answer(self, museum: Museum) -> None:
+        museum.odd["calls"] = spoken(TRUTH, tool_calls=[CALL], reasoning_content="Hm.")
+        given = museum.post("chat", "calls")
+        assert given.headers["x-vista-guard-unjudged"] == "reasoning,tools"
+        assert given.json()["vista_guard"]["unjudged"] == ["reasoning", "tools"]
+        assert given.json()["vista_guard"]["decision"] == "ALLOW"
+
+    def test_nothing_of_it_is_left_of_a_withheld_answer(self, museum: Museum) -> None:
+        museum.odd["withheld"] = spoken(LIE, tool_calls=[CALL], reasoning_content="Hm.")
+        given = museum.post("chat", "withheld")
+        assert "x-vista-guard-unjudged" not in given.headers
+        assert set(given.json()["choices"][0]["message"]) == {"role", "content", "refusal"}
+        assert "look_up" not in given.text
+
+    def test_it_is_told_at_the_end_of_a_stream(self, museum: Museum) -> None:
+        deltas: list[dict[str, Any]] = [{"reasoning_content": "Hm."}, {"content": TRUTH}]
+        ends: list[tuple[dict[str, Any], str | None]] = [*((delta, None) for delta in deltas), ({}, "stop")]
+        told = [{"choices": [{"index": 0, "delta": delta, "finish_reason": end}]} for delta, end in ends]
+        raw = "".join(f"data: {json.dumps(event)}\n\n" for event in told)
+        museum.odd["stream"] = Response(f"{raw}data: [DONE]\n\n", media_type="text/event-stream")
+        *_, last = [line for line in museum.post("chat", "stream", stream=True).text.split("\n\n") if "{" in line]
+        assert json.loads(last.removeprefix("data: "))["vista_guard"]["unjudged"] == ["reasoning"]
+
+    def test_the_client_tells_it(self, museum: Museum) -> None:
+        museum.odd["client"] = spoken(TRUTH, tool_calls=[CALL])
+        client: Any = guarded(museum.client, museum.guard)
+        answer = client.chat.completions.create(model="client", messages=ASKED)
+        assert unjudged_of(answer) == ("tools",)
+        assert answer.choices[0].message.tool_calls[0].function.name == "look_up"
+
+
+@pytest.mark.parametrize("status", [400, 404, 429, 500, 502, 529])
+def test_a_failure_brings_no_choices_and_a_broken_server_no_words(museum: Museum, status: int) -> None:
+    told = {"message": f"cannot parse: {LIE}" if status >= 500 else "Slow down.", "draft": LIE}
+    body = {"error": told, "choices": [{"message": {"content": LIE}}], "detail": LIE}
+    museum.odd["failing"] = Response(json.dumps(body), status, media_type="application/json")
+    given = museum.post("chat", "failing")
+    assert (given.status_code, SECRET in given.text) == (status, False)
+    assert ("Slow down." in given.text) == (status < 500)
+
+
+def test_headers_of_an_answer_pass_by_a_list(museum: Museum) -> None:
+    museum.odd["headers"] = spoken(TRUTH)
+    for name, value in (
+        ("x-draft", LIE),
+        ("x-request-id", "abc"),
+        ("openai-model", LIE * 9),
+        ("set-cookie", f"a={SECRET}"),
+    ):
+        museum.odd["headers"].headers[name] = value
+    museum.odd["headers"].headers["x-vista-guard-decision"] = "ALLOW"
+    given = museum.post("chat", "headers")
+    assert (given.headers["x-request-id"], SECRET in str(given.headers)) == ("abc", False)
+
+
+@pytest.mark.parametrize("answer", [it for it in ANSWERS if it.events is None], ids=str)
+def test_what_passes_passes_again(answer: Answer) -> None:
+    """A second look finds nothing to take away: what the table gives is what the table knows."""
+    sift = sift_completion if answer.api == "chat" else sift_response
+    once, twice = Sifting(), Sifting()
+    passed = sift(answer.body, once)
+    assert sift(json.loads(json.dumps(passed)), twice) == passed
+    assert twice.dropped == 0
