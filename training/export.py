@@ -26,13 +26,9 @@ _QUANTISED = ["MatMul", "Gemm", "Gather"]  # Gather: the embedding tables, half 
 
 def load_verifier(checkpoint: Path) -> Verifier:
     """The trained cross-encoder of a checkpoint written by ``training.train``."""
-    import torch
+    from training.model import read_verifier
 
-    from training.model import EncoderConfig, Verifier, base_folder
-
-    model = Verifier(EncoderConfig.read(base_folder()))
-    model.load_state_dict(torch.load(checkpoint, weights_only=True)["model"])
-    return model.eval()
+    return read_verifier(checkpoint).eval()
 
 
 def load_embedder() -> Embedder:
