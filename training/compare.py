@@ -13,6 +13,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -110,7 +111,9 @@ def summary_figures(name: str, found: Sequence[Scored]) -> Iterator[tuple[str, f
         summaries: dict[tuple[str, str], list[Scored]] = defaultdict(list)
         for one in found:
             summaries[one.item.kind, one.item.group].append(one)
-        table = {key: (rows[0].item.supported, float(fold([r.support for r in rows]))) for key, rows in summaries.items()}
+        table = {
+            key: (rows[0].item.supported, float(fold([r.support for r in rows]))) for key, rows in summaries.items()
+        }
         domains = {kind: [cell for (k, _), cell in table.items() if k == kind] for kind, _ in table}
         yield f"{name}, {how} sentence: AUC", 100 * float(np.mean([auc_of(rows) for rows in domains.values()]))
         yield f"{name}, {how} sentence: balanced accuracy", 100 * crossed(list(domains.values()))
@@ -161,10 +164,8 @@ def measures(data: Path, challenge: Path | None, worlds: int) -> dict[str, Measu
     }
     if challenge and any(challenge.glob("*.jsonl")):
         for reading in ("gold", "sentences", "windows"):
-            table[f"challenge, {reading}"] = (
-                lambda reading=reading: sets.challenge(challenge, embedder, reading),
-                lambda name, found, reading=reading: pair_figures(name, found, reading != "sentences"),
-            )
+            figures = partial(pair_figures, by_kind=reading != "sentences")
+            table[f"challenge, {reading}"] = (partial(sets.challenge, challenge, embedder, reading), figures)
     return table
 
 
@@ -194,14 +195,18 @@ def main() -> None:
     """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     data_argument(parser)
-    parser.add_argument("verifiers", nargs="+", help="checkpoints, exported files, or A.pt,B.pt; NAME=FILE names a column")
+    parser.add_argument(
+        "verifiers", nargs="+", help="checkpoints, exported files, or A.pt,B.pt; NAME=FILE names a column"
+    )
     parser.add_argument("--challenge", type=Path, help="folder with the development half of the challenge")
     parser.add_argument("--worlds", type=int, default=3000, help="pairs of small worlds")
     parser.add_argument("--only", nargs="*", default=[], help="beginnings of names of sets")
     parser.add_argument("--keep", type=Path, help="JSON file: columns that it has are not measured again")
     args = parser.parse_args()
     table = measures(args.data, args.challenge, args.worlds)
-    table = {n: m for n, m in table.items() if not args.only or n.lower().startswith(tuple(o.lower() for o in args.only))}
+    table = {
+        n: m for n, m in table.items() if not args.only or n.lower().startswith(tuple(o.lower() for o in args.only))
+    }
     columns: dict[str, Figures] = json.loads(args.keep.read_text()) if args.keep and args.keep.exists() else {}
     known: dict[str, list[Item]] = {}
     for verifier in args.verifiers:

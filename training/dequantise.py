@@ -29,12 +29,16 @@ _WEIGHT_INPUTS = {
 _TABLES = ("encoder.words.weight", "encoder.positions.weight", "encoder.types.weight")
 
 
-def dequantised(weight: NDArray[np.generic], scale: NDArray[np.generic], zero: NDArray[np.generic]) -> NDArray[np.float32]:
+def dequantised(
+    weight: NDArray[np.generic], scale: NDArray[np.generic], zero: NDArray[np.generic]
+) -> NDArray[np.float32]:
     """Real values of 8-bit weights; one scale a column, or one for all."""
     return ((weight.astype(np.float32) - zero.astype(np.float32)) * scale.astype(np.float32)).astype(np.float32)
 
 
-def linear_weights(graph: GraphProto, known: Mapping[str, NDArray[np.generic]]) -> Iterator[tuple[str, NDArray[np.float32]]]:
+def linear_weights(
+    graph: GraphProto, known: Mapping[str, NDArray[np.generic]]
+) -> Iterator[tuple[str, NDArray[np.float32]]]:
     """Every linear layer's weight as [out, in], named after the bias that its operator adds."""
     for node in graph.node:
         if node.op_type in _WEIGHT_INPUTS:
@@ -90,7 +94,8 @@ def difference(model: Verifier, path: Path, pairs: Sequence[tuple[str, str]]) ->
     from vista_guard.onnx import Encoder
 
     there = Encoder.load(path.stem, max_length=256, folder=path.parent.resolve()).run(list(pairs))
-    return np.abs(torch_logits(model, pairs) - there)
+    off: NDArray[np.float32] = np.abs(torch_logits(model, pairs) - there)
+    return off
 
 
 def main() -> None:

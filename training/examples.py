@@ -57,7 +57,9 @@ def load_examples(path: Path, max_length: int) -> list[Example]:
     tokenizer = verifier_tokenizer(max_length)
     encodings: list[Encoding] = tokenizer.encode_batch([(row["premise"], row["hypothesis"]) for row in rows])
     return [
-        Example(e.ids, e.type_ids, [float(i in row["allowed"]) for i in range(len(VERIFIER_LABELS))], row.get("twin", ""))
+        Example(
+            e.ids, e.type_ids, [float(i in row["allowed"]) for i in range(len(VERIFIER_LABELS))], row.get("twin", "")
+        )
         for e, row in zip(encodings, rows, strict=True)
     ]
 

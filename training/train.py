@@ -130,10 +130,13 @@ class Run:
         fresh.replace(self.args.out / "last.pt")
 
     def resume(self) -> None:
-        """Go on from the last save."""
+        """Go on from the last save, at the rates and on the pairs that are asked for now."""
         found = torch.load(self.args.out / "last.pt", weights_only=True)
+        peaks = [group["peak"] for group in self.optimiser.param_groups]
         self.model.load_state_dict(found["model"])
         self.optimiser.load_state_dict(found["optimiser"])
+        for group, peak in zip(self.optimiser.param_groups, peaks, strict=True):
+            group["peak"] = peak
         self.mean, self.at = found["mean"], Progress(**found["at"])
 
 

@@ -80,7 +80,12 @@ def med(data: Path) -> list[Item]:
     rows = [row for row in read_tsv(data / "train/help/med.tsv.gz")[1:] if row[15] in ("entailment", "neutral")]
     kinds = ("downward", "upward", "non_monotone")
     return [
-        Item((row[8],), row[9], THREE[0] if row[15] == "entailment" else "not", next(k for k in (*kinds, "") if k in row[3]))
+        Item(
+            (row[8],),
+            row[9],
+            THREE[0] if row[15] == "entailment" else "not",
+            next(k for k in (*kinds, "") if k in row[3]),
+        )
         for row in spaced(rows, 1500)
     ]
 
