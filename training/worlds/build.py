@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from itertools import islice
 
-from training.worlds import claims, comparing, frames, order, roles
+from training.worlds import claims, comparing, frames, limits, order, roles, rules
 from training.worlds.case import SUPPORT, Allowed, Case, TextCase, WorldPair
 from training.worlds.domains import Part
 from training.worlds.forms import GRID, TELLING, WHOLE
@@ -14,6 +15,7 @@ from training.worlds.values import pick
 from training.worlds.world import World
 
 Maker = Callable[[Part, random.Random], Case | TextCase | None]
+_PATIENCE = 200  # so many failures in a row mean that the part has no words for the kind
 _WORDS = 130  # longer premises would lose their end in training
 
 KINDS: dict[str, tuple[Maker, float]] = {
@@ -41,6 +43,11 @@ KINDS: dict[str, tuple[Maker, float]] = {
     "mention": (frames.mention, 3),
     "contrast": (frames.contrast, 1.5),
     "mentioned_roles": (frames.mentioned_roles, 1),
+    "modality": (rules.modality, 2),
+    "condition": (rules.condition, 1.5),
+    "dropped": (rules.dropped, 1.5),
+    "exception": (rules.exception, 1.5),
+    "limit": (limits.limit, 1.5),
 }
 
 
@@ -76,13 +83,16 @@ def _usable(case: TextCase) -> bool:
 
 
 def minimal_pairs(kind: str, part: Part, rng: random.Random, tag: str) -> Iterator[tuple[WorldPair, WorldPair]]:
-    """Minimal pairs of one kind without end."""
+    """Minimal pairs of one kind, as many as can be made."""
     make, number = KINDS[kind][0], 0
-    for _ in range(10_000_000):
+    idle = 0
+    while idle < _PATIENCE:
+        idle += 1
         case = make(part, rng)
         text = _texts(case, part, rng) if case else None
         if text is None or not _usable(text):
             continue
+        idle = 0
         twin = f"{kind}-{tag}-{number}"
         one, two = (WorldPair(p, h, allowed, "worlds", kind, twin) for p, h, allowed in _members(text, rng))
         yield one, two
@@ -101,8 +111,9 @@ def build(kind: str | None, count: int, seed: int, part: Part) -> Iterator[World
     seen: set[tuple[str, str]] = set()
     for name, many in wanted.items():
         source = minimal_pairs(name, part, random.Random(f"{seed}-{part}-{name}"), f"{part[:1]}{seed}")
-        while many > 0:
-            pair = next(source)
+        for pair in islice(source, 20 * many):  # a kind that runs out of new pairs gives fewer
+            if many == 0:
+                break
             keys = {(p.premise, p.hypothesis) for p in pair}
             if not keys & seen:
                 seen |= keys

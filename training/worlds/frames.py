@@ -84,7 +84,8 @@ def _square(
     part: Part, rng: random.Random, facts: tuple[Content, Content], claims: tuple[str, str], denied: bool, world: World | None
 ) -> TextCase:
     sure, unsure = pick(rng, lines("frames", "assert", part)), pick(rng, lines("frames", "deny" if denied else "open", part))
-    first_names = [n for n in rng.sample(section(pools()["she"] + pools()["he"], part), 4) if n not in " ".join(claims)]
+    named = " ".join(claims)
+    first_names = [n for n in rng.sample(section(pools()["she"] + pools()["he"], part), 9) if n not in named] or ["The clerk"]
     bare, late, seed = rng.random() < 0.25, rng.random() < 0.5, rng.randrange(1 << 30)
     texts = []
     for true, rest in (facts, facts[::-1]):

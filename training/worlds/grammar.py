@@ -41,6 +41,8 @@ def third(verb: str) -> str:
     fixed = {"are": "is", "were": "was", "have": "has", "do": "does"}
     if verb in fixed or verb in _AUXILIARIES:
         return fixed.get(verb, verb)
+    if base(verb) != verb:  # the past does not agree
+        return verb
     forms = getInflection(verb, tag="VBZ")
     return str(forms[0]) if forms else verb + "s"
 

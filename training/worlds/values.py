@@ -78,7 +78,8 @@ def written(value: Value) -> list[str]:
         case "year":
             return [str(int(value.amount))]
         case "unit":
-            return [f"{n} {value.unit}", f"{n} {_LONG.get(value.unit, value.unit)}"]
+            shown = f"{value.amount:g}" if value.amount < 1000 else n
+            return [f"{shown} {value.unit}", f"{shown} {_LONG.get(value.unit, value.unit)}"]
         case "list":
             return [listed(value.items)]
         case "flag":
