@@ -1,7 +1,7 @@
 """Average checkpoints of one line of training: ``python -m training.average A.pt B.pt --out DIR``.
 
 The mean of the weights of two stages keeps more of what each was good at than the last stage alone (model soups, Wortsman et
-al. 2022). Which stages: chosen on development files. ``--shares 0.3 0.7`` weighs them, so that what a start was good at can be kept
+al. 2022). Which stages: chosen on development files. ``--shares 0.3 0.7`` weighs them, so that what a start was good at is kept
 in part (Wortsman et al. 2022, robust fine-tuning).
 """
 
