@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.sparse import csr_matrix, hstack
-from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GroupKFold
+from scipy.sparse import csr_matrix, hstack  # type: ignore[import-untyped]
+from sklearn.feature_extraction.text import CountVectorizer  # type: ignore[import-untyped]
+from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
+from sklearn.model_selection import GroupKFold  # type: ignore[import-untyped]
 
 CLAIM_LIMIT, SETS_LIMIT = 0.55, 0.60
 _ENOUGH = 400  # pairs of a kind below which a figure says little
@@ -61,7 +61,7 @@ class Result:
 
 def read(path: Path) -> list[Row]:
     """The pairs of one JSONL file."""
-    raw = (json.loads(line) for line in path.open(encoding="utf-8"))
+    raw = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     return [
         Row(r["premise"], r["hypothesis"], r["allowed"] == [0], r.get("kind", r["source"]), r.get("twin") or f"row {i}")
         for i, r in enumerate(raw)
@@ -73,7 +73,13 @@ def overlap(row: Row) -> list[float]:
     premise, claim = (set(_TOKEN.findall(text.lower())) for text in (row.premise, row.claim))
     numbers = {word for word in claim if any(c.isdigit() for c in word)}
     share = len(claim & premise) / max(1, len(claim))
-    return [share, float(share == 1), len(numbers & premise) / max(1, len(numbers)), float(bool(numbers - premise)), len(claim - premise)]
+    return [
+        share,
+        float(share == 1),
+        len(numbers & premise) / max(1, len(numbers)),
+        float(bool(numbers - premise)),
+        len(claim - premise),
+    ]
 
 
 def words(texts: Sequence[str], pairs: bool) -> csr_matrix:
@@ -87,7 +93,9 @@ def features(rows: Sequence[Row], premise: bool) -> csr_matrix:
     claims = [row.claim for row in rows]
     if not premise:
         return words(claims, pairs=True)
-    shared = [" ".join(set(_TOKEN.findall(r.claim.lower())) & set(_TOKEN.findall(r.premise.lower()))) + " x" for r in rows]
+    shared = [
+        " ".join(set(_TOKEN.findall(r.claim.lower())) & set(_TOKEN.findall(r.premise.lower()))) + " x" for r in rows
+    ]
     parts = [words(claims, False), words([r.premise for r in rows], False), words(shared, False)]
     return csr_matrix(hstack([*parts, csr_matrix(np.array([overlap(r) for r in rows]))]))
 

@@ -13,7 +13,6 @@ from training.reading import CONTRADICTED, NOT_ENOUGH, SUPPORTED
 from training.worlds.build import KINDS, build
 from training.worlds.case import WorldPair
 
-
 _LABELS = {SUPPORTED: "supported", CONTRADICTED: "contradicted", NOT_ENOUGH: "not enough"}
 
 

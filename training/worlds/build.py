@@ -6,11 +6,28 @@ import random
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-from training.worlds import claims, comparing, frames, limits, order, roles, rules
+from training.worlds import (
+    amounts,
+    calendars,
+    claims,
+    comparing,
+    extras,
+    frames,
+    hops,
+    joining,
+    leads,
+    limits,
+    order,
+    procedures,
+    quantifying,
+    roles,
+    rules,
+)
 from training.worlds.case import SUPPORT, Allowed, Case, TextCase, WorldPair
 from training.worlds.domains import Part
 from training.worlds.forms import GRID, TELLING, WHOLE
 from training.worlds.passages import surrounded
+from training.worlds.style import claimed
 from training.worlds.values import pick
 from training.worlds.world import World
 
@@ -24,15 +41,15 @@ KINDS: dict[str, tuple[Maker, float]] = {
     "reworded": (claims.reworded, 3),
     "negation": (claims.negation, 2),
     "flag": (claims.flag, 3),
-    "joined": (claims.joined, 1.5),
-    "two_entities": (claims.two_entities, 1.5),
+    "joined": (joining.joined, 1.5),
+    "two_entities": (joining.two_entities, 1.5),
     "unstated": (claims.unstated, 2),
     "listing": (claims.listing, 1.5),
-    "alike": (claims.alike, 1),
+    "alike": (joining.alike, 1),
     "comparison": (comparing.comparison, 3),
     "superlative": (comparing.superlative, 1.5),
-    "quantifier": (comparing.quantifier, 2),
-    "counting": (comparing.counting, 1.5),
+    "quantifier": (quantifying.quantifier, 2),
+    "counting": (quantifying.counting, 1.5),
     "detour": (comparing.detour, 1),
     "roles": (roles.roles, 3),
     "chain": (roles.chain, 1),
@@ -48,6 +65,14 @@ KINDS: dict[str, tuple[Maker, float]] = {
     "dropped": (rules.dropped, 1.5),
     "exception": (rules.exception, 1.5),
     "limit": (limits.limit, 1.5),
+    "hop": (hops.hop, 1.5),
+    "lead": (leads.lead, 1),
+    "extra": (extras.extra, 1.5),
+    "procedure": (procedures.procedure, 1),
+    "step_order": (procedures.step_order, 1),
+    "advice": (procedures.advice, 1),
+    "calendar": (calendars.calendar, 1.5),
+    "amount": (amounts.amount, 1.5),
 }
 
 
@@ -65,7 +90,8 @@ def _texts(case: Case | TextCase, part: Part, rng: random.Random) -> TextCase:
         return case
     seed = rng.randrange(1 << 30)
     first, second = rendered(case.first, part, seed), rendered(case.second, part, seed)
-    return TextCase(first, second, case.claim, case.counter, case.wrong)
+    claim, counter = claimed((case.claim, case.counter), part, rng)
+    return TextCase(first, second, claim, counter, case.wrong)
 
 
 def _members(case: TextCase, rng: random.Random) -> list[tuple[str, str, Allowed]]:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from training.worlds.case import OPEN, WRONG, Case
 from training.worlds.domains import Part
-from training.worlds.grammar import clause, negated, sentence, singular_phrase
-from training.worlds.values import ORDERED, Value, listed, pick, said, written
+from training.worlds.grammar import clause, negated, sentence
+from training.worlds.values import ORDERED, Value, pick, said
 from training.worlds.world import World, sample, say, told
 
 VALUED = (*ORDERED, "choice")
@@ -27,7 +27,9 @@ def columns(world: World, kinds: Sequence[str]) -> list[int]:
 def two_rows(world: World, column: int, rng: random.Random) -> tuple[int, int] | None:
     """Two entities with different values of one attribute."""
     order = rng.sample(range(len(world.entities)), len(world.entities))
-    return next(((i, j) for i in order for j in order if i != j and world.cells[i][column] != world.cells[j][column]), None)
+    return next(
+        ((i, j) for i in order for j in order if i != j and world.cells[i][column] != world.cells[j][column]), None
+    )
 
 
 def neighbour(part: Part, rng: random.Random) -> Case | None:
@@ -55,8 +57,11 @@ def own_value(part: Part, rng: random.Random) -> Case | None:
             (a, b)
             for a in columns(world, VALUED)
             for b in columns(world, VALUED)
-            if a != b and _alike(world, a, b) and world.cells[0][a] != world.cells[0][b]
-            and _fits(world, a, b) and _fits(world, b, a)
+            if a != b
+            and _alike(world, a, b)
+            and world.cells[0][a] != world.cells[0][b]
+            and _fits(world, a, b)
+            and _fits(world, b, a)
         ]
         if mates:
             a, b = pick(rng, mates)
@@ -132,7 +137,9 @@ def _not(world: World, row: int, column: int, value: Value, rng: random.Random) 
     name = world.entities[row].name
     text = told(pick(rng, fitting), world.entities[row], value, rng)
     if rng.random() < 0.2:
-        return sentence(f"{pick(rng, ('It is not true that', 'It is not the case that', 'It is wrong that'))} {clause(text)}")
+        return sentence(
+            f"{pick(rng, ('It is not true that', 'It is not the case that', 'It is wrong that'))} {clause(text)}"
+        )
     denied = negated(name, text, contracted=rng.random() < 0.3)
     return sentence(denied) if denied else None
 
@@ -159,55 +166,6 @@ def _flag_claim(world: World, row: int, column: int, rng: random.Random) -> str:
         denied = negated(world.entities[row].name, say(opposite, row, column, rng), contracted=rng.random() < 0.4)
         return sentence(denied) if denied and "not" not in denied.replace("not", "", 1) else text
     return text
-
-
-def joined(part: Part, rng: random.Random) -> Case | None:
-    """Two facts in one claim, one of which another entity's value makes wrong."""
-    for _ in range(20):
-        world = sample(part, rng)
-        usable = columns(world, (*VALUED, "flag"))
-        if len(usable) < 2:
-            continue
-        a, b = rng.sample(usable, 2)
-        rows = two_rows(world, a, rng)
-        if rows:
-            i, j = rows
-            other = world.swap(a, i, j)
-            return Case(world, other, _both(world, i, a, b, rng), _both(other, i, a, b, rng))
-    return None
-
-
-def _both(world: World, row: int, a: int, b: int, rng: random.Random) -> str:
-    entity = world.entities[row]
-    first, second = (a, b) if rng.random() < 0.5 else (b, a)
-    text = say(world, row, second, rng)
-    if text.startswith(f"{entity.name} "):
-        text = entity.pronoun + text[len(entity.name) :]
-    link = pick(rng, (" and ", ", and ", "; "))
-    return sentence(f"{clause(say(world, row, first, rng))}{link}{text}")
-
-
-def two_entities(part: Part, rng: random.Random) -> Case | None:
-    """One claim with the values of two entities: ``A costs 12 and B 15``, right or the wrong way round."""
-    for _ in range(20):
-        world = sample(part, rng, VALUED)
-        column = pick(rng, columns(world, VALUED))
-        fitting = [t for t in world.attributes[column].says if t.startswith("{e} ")]
-        rows = two_rows(world, column, rng)
-        if rows and fitting:
-            other = world.swap(column, *rows)
-            template = pick(rng, fitting)
-            return Case(world, other, _pairwise(world, rows, column, template, rng), _pairwise(other, rows, column, template, rng))
-    return None
-
-
-def _pairwise(world: World, rows: tuple[int, int], column: int, template: str, rng: random.Random) -> str:
-    i, j = rows if rng.random() < 0.5 else rows[::-1]
-    first, second = (clause(told(template, world.entities[r], world.value(r, column), rng)) for r in (i, j))
-    roll = rng.random()
-    if roll < 0.35:
-        return sentence(f"{first}, {world.entities[j].name} {written(world.value(j, column))[0]}")
-    return sentence(f"{first}{pick(rng, (' and ', ', while ', ', but ', ', whereas '))}{second}")
 
 
 def unstated(part: Part, rng: random.Random) -> Case | None:
@@ -260,42 +218,7 @@ def _list_claims(
     order = rng.sample(range(len(mine)), len(mine))
     by = rng.randrange(100)
     claims = [
-        sentence(say(world, row, column, rng, Value("list", items=tuple(items[o] for o in order)), by)) for items in (mine, wrong)
+        sentence(say(world, row, column, rng, Value("list", items=tuple(items[o] for o in order)), by))
+        for items in (mine, wrong)
     ]
     return claims[0], claims[1]
-
-
-def alike(part: Part, rng: random.Random) -> Case | None:
-    """Two entities with the same value beside a third with another."""
-    for _ in range(20):
-        world = sample(part, rng, VALUED)
-        usable = [c for c in columns(world, VALUED) if world.attributes[c].plural]
-        if len(world.entities) < 3 or not usable:
-            continue
-        column = pick(rng, usable)
-        i, j, k = rng.sample(range(len(world.entities)), 3)
-        world = world.put(j, column, world.cells[i][column])
-        if world.cells[k][column] == world.cells[i][column]:
-            continue
-        other = world.swap(column, j, k)
-        return Case(world, other, _same(world, i, j, column, rng), _same(other, i, k, column, rng))
-    return None
-
-
-def _same(world: World, i: int, j: int, column: int, rng: random.Random) -> str:
-    a, b = (world.entities[r].name for r in ((i, j) if rng.random() < 0.5 else (j, i)))
-    header = world.attributes[column].header[:1].lower() + world.attributes[column].header[1:]
-    phrase = pick(rng, world.attributes[column].plural).replace("{v}", written(world.value(i, column))[0])
-    options = (
-        f"{a} and {b} have the same {header}",
-        f"{header} is the same for {a} and {b}",
-        f"both {a} and {b} {phrase}",
-        f"{a} and {b} both {phrase}",
-        f"like {a}, {b} {singular_phrase(phrase)}" if world.domain.pronoun != "they" else f"like {a}, {b} {phrase}",
-    )
-    return sentence(pick(rng, options))
-
-
-def of(items: Sequence[str]) -> str:
-    """Names joined for a claim."""
-    return listed(list(items))

@@ -21,7 +21,16 @@ from training.worlds.values import DURATIONS, Value
 
 Part = Literal["train", "development"]
 TEXT = Path(__file__).parent / "text"
-_MARKS = {"?": "questions", "-": "denies", "*": "plural", ">": "more", "<": "less", ">>": "most", "<<": "least", "~": "asides"}
+_MARKS = {
+    "?": "questions",
+    "-": "denies",
+    "*": "plural",
+    ">": "more",
+    "<": "less",
+    ">>": "most",
+    "<<": "least",
+    "~": "asides",
+}
 _RANGE = re.compile(r"(-?[\d.:]+)-([\d.:]+)(?:/([\d.]+))?\s*(.*)")
 
 
@@ -74,9 +83,9 @@ def in_part(text: str, part: Part) -> bool:
 
 
 def section(options: Sequence[str], part: Part) -> tuple[str, ...]:
-    """Those that belong to the part: of four or more a fifth, chosen by checksum, is for development."""
+    """Those that belong to the part: of three or more a fifth, chosen by checksum, is for development."""
     ranked = sorted(options, key=lambda o: zlib.crc32(o.encode()))
-    held = set(ranked[: max(1, round(len(ranked) / 5))]) if len(ranked) > 3 else set()
+    held = set(ranked[: max(1, round(len(ranked) / 5))]) if len(ranked) > 2 else set()
     return tuple(o for o in options if (o in held) == (part == "development"))
 
 
@@ -99,7 +108,9 @@ def _values(spec: str) -> tuple[Value, ...]:
     if not found:
         raise ValueError(f"no range in {spec!r}")
     low, high, step, unit = found.groups()
-    return tuple(Value(kind, n, unit=unit or (kind if kind in DURATIONS else "")) for n in _steps(kind, low, high, step))
+    return tuple(
+        Value(kind, n, unit=unit or (kind if kind in DURATIONS else "")) for n in _steps(kind, low, high, step)
+    )
 
 
 def _steps(kind: str, low: str, high: str, step: str | None) -> list[float]:
@@ -132,10 +143,14 @@ def _domain(block: str) -> Domain:
             mark, _, rest = line.partition(" ")
             marked = mark in _MARKS
             parts = rest.split(";") if marked and mark in "*>><<" else [rest if marked else line]
-            drafts[-1].lines.setdefault(mark if marked else "", []).extend(p.strip().rstrip(".") for p in parts if p.strip())
+            drafts[-1].lines.setdefault(mark if marked else "", []).extend(
+                p.strip().rstrip(".") for p in parts if p.strip()
+            )
         else:
             key, _, rest = line.partition(": ")
-            texts.setdefault(key, []).extend([rest] if key == "note" else [p.strip() for p in rest.split(";") if p.strip()])
+            texts.setdefault(key, []).extend(
+                [rest] if key == "note" else [p.strip() for p in rest.split(";") if p.strip()]
+            )
     noun, nouns = texts["nouns"][0].split("|")
     return Domain(
         head.strip(), texts.get("part", ["both"])[0], noun.strip(), nouns.strip(), texts.get("pronoun", ["it"])[0],
@@ -177,5 +192,6 @@ def _narrowed(attribute: Attribute, part: Part) -> Attribute:
     elif attribute.kind != "flag":
         split = tuple(v for v in pool if in_part(f"{v.amount:g}", part))
         pool = split if len(split) > 1 else pool
-    texts = {name: section(getattr(attribute, name), part) for name in ("says", *_MARKS.values())}
-    return replace(attribute, pool=pool, **texts)
+    a = attribute
+    texts = (a.says, a.denies, a.questions, a.plural, a.more, a.less, a.most, a.least, a.asides)
+    return Attribute(a.key, a.kind, a.header, pool, *(section(t, part) for t in texts))

@@ -4,6 +4,8 @@ Each form reads random numbers in the same order whatever the values are, so two
 rendered alike when the generator starts from the same seed.
 """
 
+# ruff: noqa: ARG001 - every form has the same signature
+
 from __future__ import annotations
 
 import random
@@ -11,6 +13,7 @@ from collections.abc import Callable
 
 from training.worlds.domains import Part, pools, section
 from training.worlds.grammar import clause, negated_phrase, sentence, singular_phrase
+from training.worlds.style import dressed, merged
 from training.worlds.values import Value, listed, pick, written
 from training.worlds.world import Entity, World, templates, told
 
@@ -50,10 +53,25 @@ def by_entity(world: World, part: Part, rng: random.Random) -> str:
     """Prose that goes through the entities; after the first sentence on each a pronoun may stand for it."""
     pronouns, sentences, last = rng.random() < 0.6, [], -1
     for row, column in _given(world):
-        opener = pick(rng, _TURNS) if row != last and last >= 0 and not part == "development" else ""
-        sentences.append(sentence(opener + _raw(world, row, column, rng, pronouns and row == last)))
+        turn = pick(rng, _TURNS) if row != last and last >= 0 else ""
+        text = _raw(world, row, column, rng, pronouns and row == last)
+        sentences.append(sentence(turn + text) if turn else dressed(text, part, rng))
         last = row
     return " ".join(sentences)
+
+
+def by_pairs(world: World, part: Part, rng: random.Random) -> str:
+    """Prose with two facts a sentence, by relative clause or coordination."""
+    told_so_far = []
+    for row in range(len(world.entities)):
+        mine = [c for r, c in _given(world) if r == row]
+        while mine:
+            first, rest = mine[0], mine[1:]
+            pair = bool(rest) and not any(_detour(world, row, c) for c in mine[:2])
+            both = merged(world, row, (first, rest[0]), rng) if pair else None
+            told_so_far.append(both or dressed(_raw(world, row, first, rng), part, rng))
+            mine = rest[1:] if both else rest
+    return " ".join(told_so_far)
 
 
 def by_attribute(world: World, part: Part, rng: random.Random) -> str:
@@ -198,16 +216,30 @@ def faq(world: World, part: Part, rng: random.Random) -> str:
 def question(world: World, row: int, column: int, rng: random.Random) -> str:
     """A question that a cell answers."""
     attribute = world.attributes[column]
-    options = attribute.questions or (f"What should I know about {{e}}: {attribute.header[:1].lower()}{attribute.header[1:]}?",)
-    return sentence(pick(rng, options).replace("{e}", world.entities[row].name).replace("{s}", world.entities[row].genitive))
+    options = attribute.questions or (
+        f"What should I know about {{e}}: {attribute.header[:1].lower()}{attribute.header[1:]}?",
+    )
+    return sentence(
+        pick(rng, options).replace("{e}", world.entities[row].name).replace("{s}", world.entities[row].genitive)
+    )
 
 
 def email(world: World, part: Part, rng: random.Random) -> str:
     """A message with greeting and signature."""
     people = section(pools()["she"] + pools()["he"], part)
-    hello = pick(rng, ("Dear {x},", "Hi {x},", "Hello {x},", "Dear {x}, thank you for your message.")).replace("{x}", pick(rng, people))
+    hello = pick(rng, ("Dear {x},", "Hi {x},", "Hello {x},", "Dear {x}, thank you for your message.")).replace(
+        "{x}", pick(rng, people)
+    )
     bye = pick(rng, ("Best wishes,", "Kind regards,", "Thanks,", "See you soon,"))
-    intro = pick(rng, ("", "as promised, here are the details. ", "a quick answer to your question. ", "I have looked it up for you. "))
+    intro = pick(
+        rng,
+        (
+            "",
+            "as promised, here are the details. ",
+            "a quick answer to your question. ",
+            "I have looked it up for you. ",
+        ),
+    )
     body = by_entity(world, part, rng) if rng.random() < 0.5 else by_attribute(world, part, rng)
     return f"{hello}\n{sentence(intro) + ' ' if intro else ''}{body}\n{bye}\n{pick(rng, people)}"
 
@@ -242,7 +274,7 @@ def clauses(world: World, part: Part, rng: random.Random) -> str:
 
 
 TELLING: tuple[Form, ...] = (
-    by_entity, by_entity, by_entity, by_attribute, by_attribute, by_attribute, shuffled, bullets, faq, email, dialogue, minutes,
+    by_entity, by_entity, by_entity, by_pairs, by_pairs, by_pairs, by_attribute, by_attribute, by_attribute, shuffled, bullets, faq, email, dialogue, minutes,
     clauses,
 )  # fmt: skip
 GRID: tuple[Form, ...] = (table, table, row_lines, row_lines, key_values)

@@ -81,15 +81,28 @@ def mention(part: Part, rng: random.Random) -> TextCase | None:
 
 
 def _square(
-    part: Part, rng: random.Random, facts: tuple[Content, Content], claims: tuple[str, str], denied: bool, world: World | None
+    part: Part,
+    rng: random.Random,
+    facts: tuple[Content, Content],
+    claims: tuple[str, str],
+    denied: bool,
+    world: World | None,
 ) -> TextCase:
-    sure, unsure = pick(rng, lines("frames", "assert", part)), pick(rng, lines("frames", "deny" if denied else "open", part))
+    sure, unsure = (
+        pick(rng, lines("frames", "assert", part)),
+        pick(rng, lines("frames", "deny" if denied else "open", part)),
+    )
     named = " ".join(claims)
-    first_names = [n for n in rng.sample(section(pools()["she"] + pools()["he"], part), 9) if n not in named] or ["The clerk"]
+    first_names = [n for n in rng.sample(section(pools()["she"] + pools()["he"], part), 9) if n not in named] or [
+        "The clerk"
+    ]
     bare, late, seed = rng.random() < 0.25, rng.random() < 0.5, rng.randrange(1 << 30)
     texts = []
     for true, rest in (facts, facts[::-1]):
-        parts = [sentence(true[0]) if bare else framed(sure, true, first_names[0]), framed(unsure, rest, first_names[-1])]
+        parts = [
+            sentence(true[0]) if bare else framed(sure, true, first_names[0]),
+            framed(unsure, rest, first_names[-1]),
+        ]
         texts.append(_placed(parts[::-1] if late else parts, part, random.Random(seed), world))
     return TextCase(texts[0], texts[1], claims[0], claims[1], REFUTE if denied else OPEN)
 
@@ -115,7 +128,9 @@ def contrast(part: Part, rng: random.Random) -> TextCase | None:
         seed, frame = rng.randrange(1 << 30), pick(rng, lines("frames", "contrast", part))
         one, two = (content(w, (row, column), random.Random(seed)) for w in (world, other))
         name, near = pick(rng, section(pools()["she"], part)), rng.randrange(1 << 30)
-        texts = [_placed([framed(frame, a, name, b)], part, random.Random(near), world) for a, b in ((one, two), (two, one))]
+        texts = [
+            _placed([framed(frame, a, name, b)], part, random.Random(near), world) for a, b in ((one, two), (two, one))
+        ]
         claims = _claim(world, (row, column), one, rng), _claim(other, (row, column), two, rng)
         return TextCase(texts[0], texts[1], claims[0], claims[1], REFUTE)
     return None
@@ -127,7 +142,9 @@ def mentioned_roles(part: Part, rng: random.Random) -> TextCase:
     a, b, c, d = people(relation, part, rng, 4)
     thing, other_thing = (pick(rng, relation.things) for _ in range(2))
     wordings = [pick(rng, relation.wordings) for _ in range(4)]
-    facts = [worded(w, x, y, t) for w, (x, y, t) in zip(wordings, ((a, b, thing), (c, d, other_thing)) * 2, strict=True)]
+    facts = [
+        worded(w, x, y, t) for w, (x, y, t) in zip(wordings, ((a, b, thing), (c, d, other_thing)) * 2, strict=True)
+    ]
     one, two = ((clause(_low(f)), f"Is it so that {clause(_low(f))}?") for f in facts[:2])
     claims = (facts[0], facts[1]) if rng.random() < 0.5 else (facts[2], facts[3])
     return _square(part, rng, (one, two), claims, rng.random() < 0.35, None)

@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from lemminflect import getInflection, getLemma
+from lemminflect import getInflection, getLemma  # type: ignore[import-untyped]
 
 _AUXILIARIES = {"is", "are", "was", "were", "can", "may", "must", "will", "should", "could", "would", "had to"}
-_BE = {"is": "are", "was": "were", "has": "have", "does": "do"}
-_VOWEL = re.compile(r"\b([Aa]) (?=(?:[aeioAEIO]|u[^ns]|un[^i]|8\b|8\d|11\b|18\b|hour\b|honest|MRI))")
+_VOWEL = re.compile(
+    r"\b([Aa]) (?=(?!one\b|once\b|eu|uni[^nm]|use|usu|Eu|Uni)(?:[aeiouAEIOU]|8\b|8\d\b|11\b|18\b|hour\b|honest|MRI))"
+)
 
 
 def sentence(text: str) -> str:
     """First letter up, one final stop, ``a`` before vowels mended."""
     text = _VOWEL.sub(r"\1n ", re.sub(r"\s+", " ", text).strip())
     text = text.replace("m..", "m.")
-    text = text if text[-1:] in ".!?:\"" else text + "."
+    text = text if text[-1:] in '.!?:"' else text + "."
     return text[:1].upper() + text[1:]
 
 

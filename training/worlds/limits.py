@@ -12,7 +12,19 @@ from training.worlds.grammar import sentence
 from training.worlds.values import pick, spelled
 
 _PAIRS, _ANY = 2, 10  # the last so many qualifiers also suit things
-_PERSONS = ("readers", "passengers", "guests", "patients", "members", "pupils", "employees", "users", "applicants", "tenants", "children")
+_PERSONS = (
+    "readers",
+    "passengers",
+    "guests",
+    "patients",
+    "members",
+    "pupils",
+    "employees",
+    "users",
+    "applicants",
+    "tenants",
+    "children",
+)
 
 
 @dataclass(frozen=True)
@@ -38,13 +50,15 @@ class Limit:
 @cache
 def limits(part: Part) -> tuple[Limit, ...]:
     """The limits of one part."""
-    rows = [r for r in (TEXT / "limits.txt").read_text(encoding="utf-8").splitlines() if r.count(" | ") == 4 and r[0] != "#"]
+    rows = [
+        r for r in (TEXT / "limits.txt").read_text(encoding="utf-8").splitlines() if r.count(" | ") == 4 and r[0] != "#"
+    ]
     found = []
     for row in section(rows, part):
         people, rule, passes, fails, span = (field.strip() for field in row.split(" | "))
         low, high = (int(n) for n in span.split("-"))
-        plain = [claim.rstrip("*-") for claim in (passes, fails)]
-        found.append(Limit(people, rule, *plain, low, high, "*" in passes, passes.endswith("-")))
+        upward, outside = "*" in passes, passes.endswith("-")
+        found.append(Limit(people, rule, passes.rstrip("*-"), fails.rstrip("*-"), low, high, upward, outside))
     return tuple(found)
 
 
@@ -68,14 +82,19 @@ def limit(part: Part, rng: random.Random) -> TextCase | None:
     loose, tight = (low, high) if rule.allows(low, case) else (high, low)
     group, other = rng.sample(pair, 2)
     style = rng.random() < 0.5
-    texts = [_told(rule, [(group, a), (other, b)], random.Random(17 + case), style) for a, b in ((loose, tight), (tight, loose))]
+    texts = [
+        _told(rule, [(group, a), (other, b)], random.Random(17 + case), style)
+        for a, b in ((loose, tight), (tight, loose))
+    ]
     shown = spelled(case) if rng.random() < 0.5 else str(case)
     claims = [sentence(f"{rule.people} {group} {text.replace('{k}', shown)}") for text in (rule.passes, rule.fails)]
     return TextCase(texts[0], texts[1], claims[0], claims[1], REFUTE)
 
 
 def _told(rule: Limit, bounds: list[tuple[str, int]], rng: random.Random, words: bool) -> str:
-    texts = [f"{rule.people} {group} {rule.rule.replace('{n}', spelled(n) if words else str(n))}" for group, n in bounds]
+    texts = [
+        f"{rule.people} {group} {rule.rule.replace('{n}', spelled(n) if words else str(n))}" for group, n in bounds
+    ]
     order = rng.sample(texts, 2)
     joint = pick(rng, (". ", "; ", ", while ", ", whereas ", "\n- "))
     if joint == "\n- ":

@@ -55,21 +55,23 @@ def _around(part: Part, rng: random.Random, text: str, used: list[Event]) -> str
 
 def order(part: Part, rng: random.Random) -> TextCase:
     """Before and after: one of two events first."""
-    return _turned(part, rng, ("before", "before_story"), "before", 0.1)
+    return _turned(part, rng, ("before", "before_story"), "before")
 
 
 def cause(part: Part, rng: random.Random) -> TextCase:
     """Cause and effect; at times the claim only says which was first."""
-    return _turned(part, rng, ("cause", "cause_story"), pick(rng, ("cause", "cause", "cause", "before")), 0.0)
+    return _turned(part, rng, ("cause", "cause_story"), pick(rng, ("cause", "cause", "cause", "before")))
 
 
-def _turned(part: Part, rng: random.Random, heads: tuple[str, str], claim_head: str, same: float) -> TextCase:
+def _turned(part: Part, rng: random.Random, heads: tuple[str, str], claim_head: str) -> TextCase:
     one, two = rng.sample(events(part), 2)
     years = _years(rng)
     document = pick(rng, lines("order", heads[0], part) + lines("order", heads[1], part))
     said = pick(rng, lines("order", claim_head, part))
     seed = rng.randrange(1 << 30)
-    texts = [_around(part, random.Random(seed), tell(document, pair, years), [one, two]) for pair in ([one, two], [two, one])]
+    texts = [
+        _around(part, random.Random(seed), tell(document, pair, years), [one, two]) for pair in ([one, two], [two, one])
+    ]
     return TextCase(texts[0], texts[1], tell(said, [one, two], years), tell(said, [two, one], years), REFUTE)
 
 
@@ -79,7 +81,11 @@ def triple(part: Part, rng: random.Random) -> TextCase:
     i, j = sorted(rng.sample(range(3), 2))
     turned = story[:]
     turned[i], turned[j] = story[j], story[i]
-    years, document, said = _years(rng), pick(rng, lines("order", "triple", part)), pick(rng, lines("order", "before", part))
+    years, document, said = (
+        _years(rng),
+        pick(rng, lines("order", "triple", part)),
+        pick(rng, lines("order", "before", part)),
+    )
     claim, counter = tell(said, [story[i], story[j]], years), tell(said, [story[j], story[i]], years)
     return TextCase(tell(document, story, years), tell(document, turned, years), claim, counter, REFUTE)
 

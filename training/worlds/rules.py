@@ -77,7 +77,12 @@ def _document(rules: list[str], people: People, part: Part, rng: random.Random) 
         start = 1 + int(rng.random() * 8)
         return "\n".join(f"{start}.{i} {t}" for i, t in enumerate(texts, 1))
     if style < 0.45:
-        return "\n".join([pick(rng, ("House rules:", "Please note:", "The rules:", f"What {people.plural} should know:")), *(f"- {t}" for t in texts)])
+        return "\n".join(
+            [
+                pick(rng, ("House rules:", "Please note:", "The rules:", f"What {people.plural} should know:")),
+                *(f"- {t}" for t in texts),
+            ]
+        )
     if style < 0.55:
         return "\n".join(f"{i}. {t}" for i, t in enumerate(texts, 1))
     return " ".join(texts)
@@ -108,7 +113,12 @@ def condition(part: Part, rng: random.Random) -> TextCase:
     acts, conditions = rng.sample(people.acts, 2), rng.sample(people.conditions, 2)
     frames, seed = [pick(rng, lines("rules", "only_if", part)) for _ in range(2)], rng.randrange(1 << 30)
     texts = [
-        _document([put(f, people, a, c) for f, a, c in zip(frames, acts, order, strict=True)], people, part, random.Random(seed))
+        _document(
+            [put(f, people, a, c) for f, a, c in zip(frames, acts, order, strict=True)],
+            people,
+            part,
+            random.Random(seed),
+        )
         for order in (conditions, conditions[::-1])
     ]
     head = pick(rng, ("claims_if", "claims_unless"))
@@ -141,8 +151,13 @@ def exception(part: Part, rng: random.Random) -> TextCase:
     bar, open_ = pick(rng, lines("rules", "except", part)), pick(rng, lines("rules", "all_in", part))
     seed = rng.randrange(1 << 30)
     texts = [
-        _document([put(bar, people, a, group=group), put(open_, people, b, group=group)], people, part, random.Random(seed))
+        _document(
+            [put(bar, people, a, group=group), put(open_, people, b, group=group)], people, part, random.Random(seed)
+        )
         for a, b in ((one, two), (two, one))
     ]
-    yes, no = (put(pick(rng, lines("rules", head, part)), people, one, group=group) for head in ("claims_group", "claims_group_not"))
+    yes, no = (
+        put(pick(rng, lines("rules", head, part)), people, one, group=group)
+        for head in ("claims_group", "claims_group_not")
+    )
     return TextCase(texts[0], texts[1], no, yes, REFUTE)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
+from typing import TypeVar
 
 from training.worlds.domains import TEXT, Part, section
+
+T = TypeVar("T")
 
 
 @cache
@@ -26,7 +29,7 @@ def lines(name: str, head: str, part: Part) -> tuple[str, ...]:
     return section(sections(name)[head], part)
 
 
-def cut(options: Sequence[str], part: Part) -> tuple[str, ...]:
+def cut(options: Sequence[T], part: Part) -> tuple[T, ...]:
     """The train or the development share of a list of things; a short one is shared."""
     size = max(2, len(options) // 5) if len(options) >= 5 else 0
     if not size:

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TypeVar
 
-from num2words import num2words
+from num2words import num2words  # type: ignore[import-untyped]
 
 T = TypeVar("T")
-_MONTHS = tuple("January February March April May June July August September October November December".split())
-_WEEKDAYS = tuple("Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split())
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
+_WEEKDAYS = tuple(["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"])
 _SHARES = {10: "one in ten", 20: "a fifth", 25: "a quarter", 50: "half", 75: "three quarters", 80: "four fifths"}
 _LONG = {
     "g": "grams", "kg": "kilograms", "mg": "milligrams", "ml": "millilitres", "l": "litres", "cm": "centimetres",

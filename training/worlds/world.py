@@ -77,7 +77,7 @@ def entities(domain: Domain, count: int, part: Part, rng: random.Random) -> tupl
     choices = [style] if "{" in style else [n for n in fixed if "{" not in n]
     for _ in range(60):
         pronoun = domain.pronoun if domain.pronoun != "person" else pick(rng, ("she", "he"))
-        pattern = pick(rng, choices).replace("{first}", "{%s}" % pronoun)
+        pattern = pick(rng, choices).replace("{first}", f"{{{pronoun}}}")
         name = fill(pattern, part, rng)
         if domain.pronoun != "person" or not any(set(name.split()) & set(other.split()) for other in found):
             found.setdefault(name, Entity(name, pronoun))
@@ -156,7 +156,9 @@ def templates(attribute: Attribute, value: Value, document: bool = False) -> tup
     return (*attribute.says, *attribute.asides) if document else attribute.says
 
 
-def say(world: World, row: int, column: int, rng: random.Random, value: Value | None = None, by: int | None = None) -> str:
+def say(
+    world: World, row: int, column: int, rng: random.Random, value: Value | None = None, by: int | None = None
+) -> str:
     """A sentence that gives a cell; ``value`` puts another value there, ``by`` fixes the template."""
     attribute, shown = world.attributes[column], value or world.value(row, column)
     options = templates(attribute, shown)
