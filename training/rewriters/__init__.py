@@ -9,7 +9,7 @@ from random import Random
 
 from training.rewriters.build import Workshop, assembled
 from training.rewriters.names import NameKinds
-from training.sources import dstc9, fever, grounded, mtragun, nli, summedits
+from training.sources import dstc9, fever, grounded, mtragun, nli, passages, summedits
 from training.sources.carrier import Carrier, KindPair
 
 
@@ -18,7 +18,8 @@ def all_carriers(data: Path, rng: Random) -> tuple[list[Carrier], NameKinds]:
     rows = fever.claims(data)
     kinds = NameKinds((c.title, s) for c in rows for s in c.evidence)
     real = [*summedits.carriers(data), *dstc9.carriers(data, rng), *mtragun.carriers(data)]
-    carriers = [*fever.carriers(rows, rng), *real, *nli.carriers(data), *grounded.carriers(data)]
+    own = passages.carriers(data, rng)
+    carriers = [*fever.carriers(rows, rng), *real, *own, *nli.carriers(data), *grounded.carriers(data)]
     rng.shuffle(carriers)
     return carriers, kinds
 

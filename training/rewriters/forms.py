@@ -12,7 +12,8 @@ from training.rewriters.values import MONTHS, Value, magnitude
 
 _FRACTIONS = {50: "half", 25: "a quarter", 75: "three quarters", 20: "a fifth", 10: "a tenth", 33: "a third"}
 _DATE = re.compile(
-    rf"(?:(\d{{1,2}})(?:st|nd|rd|th)? (?:of )?({'|'.join(MONTHS)})|({'|'.join(MONTHS)}) (\d{{1,2}})(?:st|nd|rd|th)?),?(?: (\d{{4}}))?"
+    rf"(?:(\d{{1,2}})(?:st|nd|rd|th)? (?:of )?({'|'.join(MONTHS)})|({'|'.join(MONTHS)}) (\d{{1,2}})(?:st|nd|rd"
+    rf"|th)?),?(?: (\d{{4}}))?"
 )
 _TIME = re.compile(r"(\d{1,2})(?:[:.](\d\d))? ?([ap])?\.?(m)?\.?$", re.IGNORECASE)
 _HOURS = ("twelve", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven")
@@ -58,7 +59,7 @@ def times(text: str) -> list[str]:
     if not match or not (match[2] or match[3]):
         return []
     hour, minute, half = int(match[1]), match[2] or "00", (match[3] or "").lower()
-    if hour > 24 or half and not 1 <= hour <= 12:
+    if hour > 24 or (half and not 1 <= hour <= 12):
         return []
     hour = hour % 12 + (12 if half == "p" else 0) if half else hour % 24
     return clock(hour, minute)
@@ -68,8 +69,12 @@ def clock(hour: int, minute: str) -> list[str]:
     """Ways to tell one time of the day."""
     twelve, half = hour % 12 or 12, "p" if hour >= 12 else "a"
     part = "in the morning" if hour < 12 else "in the afternoon" if hour < 18 else "in the evening"
-    spoken = {"00": f"{_HOURS[hour % 12]} o'clock {part}", "30": f"half past {_HOURS[hour % 12]} {part}",
-              "15": f"a quarter past {_HOURS[hour % 12]} {part}", "45": f"a quarter to {_HOURS[(hour + 1) % 12]} {part}"}  # fmt: skip
+    spoken = {
+        "00": f"{_HOURS[hour % 12]} o'clock {part}",
+        "30": f"half past {_HOURS[hour % 12]} {part}",
+        "15": f"a quarter past {_HOURS[hour % 12]} {part}",
+        "45": f"a quarter to {_HOURS[(hour + 1) % 12]} {part}",
+    }
     short = f"{twelve}" if minute == "00" else f"{twelve}:{minute}"
     forms = [f"{hour}:{minute}", f"{short} {half}.m.", f"{short}{half}m", f"{twelve}.{minute} {half}.m."]
     noon = {(0, "00"): ["midnight"], (12, "00"): ["noon"]}.get((hour, minute), [])
@@ -85,7 +90,7 @@ def counts(text: str) -> list[str]:
         return []
     whole = int(number)
     forms = [str(whole)] if whole < 1000 else [f"{whole:,}", str(whole)]
-    if whole <= 100 or whole % 100 == 0 and whole < 1_000_000:
+    if whole <= 100 or (whole % 100 == 0 and whole < 1_000_000):
         forms.append(str(num2words(whole)).replace(",", "").replace(" and ", " "))
     dozens = {12: "a dozen", 24: "two dozen"}
     return forms + ([dozens[whole]] if whole in dozens else []) + large(text, number)
@@ -126,7 +131,7 @@ def amounts(text: str) -> list[str]:
     forms = [f"{sign}{digits}", f"{digits} {unit}"]
     if scale:
         forms += [f"{sign}{scale[1]} {scale[2]}", f"{scale[1]} {scale[2]} {unit}"]
-    if number == int(number) and (number <= 100 or number % 100 == 0 and number < 100_000):
+    if number == int(number) and (number <= 100 or (number % 100 == 0 and number < 100_000)):
         forms.append(f"{str(num2words(int(number))).replace(',', '')} {unit}")
     return [f for f in forms if number != 1 and f.replace(",", "") != text.replace(",", "").replace("US", "")]
 
@@ -143,22 +148,54 @@ def measures(text: str) -> list[str]:
 
 
 _DURATIONS: dict[tuple[float, str], list[str]] = {
-    (90, "minute"): ["an hour and a half", "1.5 hours", "one and a half hours"], (30, "minute"): ["half an hour"],
-    (15, "minute"): ["a quarter of an hour"], (45, "minute"): ["three quarters of an hour"], (60, "minute"): ["an hour", "one hour"],
-    (120, "minute"): ["two hours"], (24, "hour"): ["one day", "a full day"], (48, "hour"): ["two days"], (72, "hour"): ["three days"],
-    (7, "day"): ["a week", "one week"], (14, "day"): ["two weeks", "a fortnight"], (21, "day"): ["three weeks"],
-    (2, "week"): ["14 days", "a fortnight", "fourteen days"], (3, "week"): ["21 days"], (4, "week"): ["28 days"],
-    (12, "month"): ["a year", "one year"], (6, "month"): ["half a year"], (18, "month"): ["a year and a half", "one and a half years"],
-    (24, "month"): ["two years"], (36, "month"): ["three years"], (2, "year"): ["24 months"], (3, "year"): ["36 months"],
-    (10, "year"): ["a decade"], (20, "year"): ["two decades"], (100, "year"): ["a century"], (60, "second"): ["a minute", "one minute"],
-    (2, "hour"): ["120 minutes"], (3, "hour"): ["180 minutes"], (1, "hour"): ["60 minutes"],
-}  # fmt: skip
+    (90, "minute"): ["an hour and a half", "1.5 hours", "one and a half hours"],
+    (30, "minute"): ["half an hour"],
+    (15, "minute"): ["a quarter of an hour"],
+    (45, "minute"): ["three quarters of an hour"],
+    (60, "minute"): ["an hour", "one hour"],
+    (120, "minute"): ["two hours"],
+    (24, "hour"): ["one day", "a full day"],
+    (48, "hour"): ["two days"],
+    (72, "hour"): ["three days"],
+    (7, "day"): ["a week", "one week"],
+    (14, "day"): ["two weeks", "a fortnight"],
+    (21, "day"): ["three weeks"],
+    (2, "week"): ["14 days", "a fortnight", "fourteen days"],
+    (3, "week"): ["21 days"],
+    (4, "week"): ["28 days"],
+    (12, "month"): ["a year", "one year"],
+    (6, "month"): ["half a year"],
+    (18, "month"): ["a year and a half", "one and a half years"],
+    (24, "month"): ["two years"],
+    (36, "month"): ["three years"],
+    (2, "year"): ["24 months"],
+    (3, "year"): ["36 months"],
+    (10, "year"): ["a decade"],
+    (20, "year"): ["two decades"],
+    (100, "year"): ["a century"],
+    (60, "second"): ["a minute", "one minute"],
+    (2, "hour"): ["120 minutes"],
+    (3, "hour"): ["180 minutes"],
+    (1, "hour"): ["60 minutes"],
+}
 _METRIC: dict[str, tuple[float, str]] = {
-    "mile": (1.609, "kilometres"), "mi": (1.609, "km"), "km": (0.6214, "miles"), "kilometre": (0.6214, "miles"),
-    "kilometer": (0.6214, "miles"), "feet": (0.3048, "metres"), "ft": (0.3048, "m"), "metre": (3.281, "feet"), "meter": (3.281, "feet"),
-    "kg": (2.205, "lb"), "kilogram": (2.205, "pounds"), "inche": (2.54, "cm"), "cm": (0.3937, "inches"), "acre": (0.4047, "hectares"),
-    "hectare": (2.471, "acres"), "gallon": (3.785, "litres"),
-}  # fmt: skip
+    "mile": (1.609, "kilometres"),
+    "mi": (1.609, "km"),
+    "km": (0.6214, "miles"),
+    "kilometre": (0.6214, "miles"),
+    "kilometer": (0.6214, "miles"),
+    "feet": (0.3048, "metres"),
+    "ft": (0.3048, "m"),
+    "metre": (3.281, "feet"),
+    "meter": (3.281, "feet"),
+    "kg": (2.205, "lb"),
+    "kilogram": (2.205, "pounds"),
+    "inche": (2.54, "cm"),
+    "cm": (0.3937, "inches"),
+    "acre": (0.4047, "hectares"),
+    "hectare": (2.471, "acres"),
+    "gallon": (3.785, "litres"),
+}
 
 
 def converted(number: float, unit: str) -> list[str]:
@@ -172,5 +209,11 @@ def converted(number: float, unit: str) -> list[str]:
 
 
 _WRITERS: dict[str, Callable[[str], list[str]]] = {
-    "date": dates, "day": dates, "time": times, "number": counts, "percent": percents, "money": amounts, "measure": measures,
-}  # fmt: skip
+    "date": dates,
+    "day": dates,
+    "time": times,
+    "number": counts,
+    "percent": percents,
+    "money": amounts,
+    "measure": measures,
+}

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from training.sources.carrier import Carrier, content_words
+from training.sources.carrier import Carrier
+from training.sources.windows import stems
 
 _SECTIONS = (
     "Overview",
@@ -37,7 +38,9 @@ class Frame:
         return f"{self.heading}{body}"
 
 
-def frame_for(carrier: Carrier, keep_out: Sequence[str], strangers: Sequence[str], rng: Random) -> Frame:
+def frame_for(
+    carrier: Carrier, keep_out: Sequence[str], strangers: Sequence[str], rng: Random, headless: bool = False
+) -> Frame:
     """Neighbours that say nothing of the values in ``keep_out``, up to about 220 words in all."""
     long = rng.random() < 0.45
     limit = 220 - len(carrier.text.split())
@@ -54,14 +57,16 @@ def frame_for(carrier: Carrier, keep_out: Sequence[str], strangers: Sequence[str
         else f"{carrier.title}\n" * (rng.random() < 0.4)
     )
     return Frame(
-        heading if carrier.title else "", tuple(before), tuple(after), "\n" if carrier.source == "dstc9" else " "
+        "" if headless or not carrier.title else heading,
+        tuple(before),
+        tuple(after),
+        "\n" if carrier.source.startswith("dstc9") else " ",
     )
 
 
 def fit(sentence: str, keep_out: Sequence[str]) -> bool:
     """Whether the sentence has nothing to say about the values at stake."""
-    words = content_words(sentence)
-    return not any(content_words(value) & words for value in keep_out if value)
+    return not stems(" ".join(keep_out)) & stems(sentence)
 
 
 def trimmed(before: list[str], after: list[str], limit: int, rng: Random) -> tuple[list[str], list[str]]:

@@ -10,6 +10,7 @@ from lemminflect import getLemma
 
 from training.rewriters.values import Value, name_spans
 from training.rewriters.wordnet import noun_kind
+from training.sources.carrier import word_list
 
 _DEFINES = re.compile(r"\b(?:is|was|are|were) (?:an?|the|one of the) ([^,.;()]+)")
 _STOPS = re.compile(r"\b(?:of|in|from|by|that|who|which|for|with|and|on|at|to|based|located|set|written|directed)\b")
@@ -46,11 +47,7 @@ _NO_PLACE = {
     "Washington",
     "Lincoln",
 }
-_DEMONYMS = frozenset(
-    "American British English French German Italian Spanish Russian Chinese Japanese Indian Canadian Australian Irish Scottish"
-    " Welsh Mexican Brazilian Dutch Swedish Norwegian Danish Polish Korean Israeli Turkish Greek Austrian Swiss African Asian"
-    " European Cuban Jamaican Argentine Portuguese Belgian Hungarian Iranian Egyptian Pakistani Nigerian".split()
-)  # fmt: skip
+_DEMONYMS = word_list("demonyms")
 _KINDS = {
     "person": "person",
     "location": "place",
@@ -84,7 +81,7 @@ class NameKinds:
             return "demonym"
         if " " in name and name.split()[0] in self.first_names and not _NO_PERSON.search(name):
             return "person"
-        if _PLACE_WORDS.search(name) or noun_kind(name) == "location" and len(name) > 3 and name not in _NO_PLACE:
+        if _PLACE_WORDS.search(name) or (noun_kind(name) == "location" and len(name) > 3 and name not in _NO_PLACE):
             return "place"
         if _GROUP_WORDS.search(name) and " " in name:
             return "group"

@@ -7,14 +7,17 @@ from random import Random
 
 from lemminflect import getLemma
 
-from training.rewriters.text import BE, MODALS, Token, stripped, tokens
+from training.rewriters.text import BE, MODALS, Token, past_is_participle, stripped, tokens
 from training.rewriters.values import Value
+from training.sources.carrier import word_list
 
 _NP = {"DT", "JJ", "JJR", "JJS", "NN", "NNS", "NNP", "NNPS", "CD", "PRP", "PRP$", "POS", "$", "VBG"}
 _HAVE = {"has", "have", "had"}
 _BARRED = re.compile(
-    r"\b(?:not|never|no|none|nothing|nobody|neither|nor|only|all|every|each|some|any|always|most|many|few|both|either|also|still|even"
-    r"|just|least|yet|too|already|without|hardly|rarely|cannot|because|if|unless|several|one of|more than|less than|until|after|before"
+    r"\b(?:not|never|no|none|nothing|nobody|neither|nor|only|all|every|each|some|any|always|most|many|few|both"
+    r"|either|also|still|even"
+    r"|just|least|yet|too|already|without|hardly|rarely|cannot|because|if|unless|several|one of|more than|less than"
+    r"|until|after|before"
     r"|sometimes|often|usually|whether|currently|mainly|including|such as)\b|n['’]t\b|[;:?]|\"",
     re.IGNORECASE,
 )
@@ -24,19 +27,59 @@ def verb_at(text: str) -> int | None:
     """Index of the first finite verb when only a plain noun phrase stands before it."""
     words = tokens(text)
     for i, token in enumerate(words):
-        if i and (token.lower in BE | MODALS | _HAVE or token.tag in {"VBD", "VBZ", "VBP"}):
-            return i if plain_subject(words[:i]) else None
+        finite = token.lower in BE | MODALS | _HAVE or token.tag in {"VBD", "VBZ", "VBP"}
+        if i and finite and token.text.islower():
+            sure = plain_subject(words[:i]) and not token.text.startswith(("'", "’")) and not reduced(words, i)
+            return i if sure else None
         if not (
-            token.tag in _NP or token.lower in {"of", "'s", "the", "and", "(", ")", "."} or token.tag == "IN" and i
+            token.tag in _NP
+            or finite
+            or token.lower in {"of", "'s", "the", "and", "(", ")", "."}
+            or (token.tag == "IN" and i)
         ):
             return None
     return None
 
 
+def reduced(words: tuple[Token, ...], at: int) -> bool:
+    """Whether what looks like a past tense may be a participle ("the topics covered include …")."""
+    if words[at].tag != "VBD" or words[at].lower in BE | _HAVE or not past_is_participle(words[at].text):
+        return False
+    for word in words[at + 1 :]:
+        if word.text in {
+            ",",
+            ";",
+            "and",
+            "but",
+            "that",
+            "which",
+            "who",
+            "because",
+            "when",
+            "while",
+            "as",
+            "before",
+            "after",
+            "where",
+        }:
+            return False
+        if word.tag in {"VBZ", "VBP", "VBD", "MD"} or word.lower in BE | _HAVE:
+            return True
+    return False
+
+
+_SAYING = word_list("saying")
+
+
 def plain_subject(words: tuple[Token, ...]) -> bool:
     """A noun phrase, at most with a prepositional phrase."""
     tags = [w.tag for w in words]
-    return len(words) <= 9 and any(t.startswith(("NN", "PRP", "CD")) for t in tags) and words[0].tag != "IN"
+    return (
+        len(words) <= 9
+        and any(t.startswith(("NN", "PRP", "CD")) for t in tags)
+        and words[0].tag not in {"IN", "VBG"}
+        and not any(w.lower == "that" for w in words)
+    )
 
 
 def negated(text: str, rng: Random | None = None, strict: bool = True) -> str | None:
@@ -46,7 +89,9 @@ def negated(text: str, rng: Random | None = None, strict: bool = True) -> str | 
     words, at = tokens(text), verb_at(text)
     if at is None:
         return None
-    verb = words[at]
+    verb, after = words[at], words[at + 1 : at + 2]
+    if verb.lower in {"do", "does", "did"} and after and after[0].tag.startswith("VB"):
+        return f"{text[: verb.start]}{verb.text} not{text[verb.end :]}"
     short = rng is not None and rng.random() < 0.4
     if verb.lower in BE | MODALS or (
         verb.lower in _HAVE and words[at + 1 : at + 2] and words[at + 1].tag in {"VBN", "VBD"}
@@ -58,6 +103,8 @@ def negated(text: str, rng: Random | None = None, strict: bool = True) -> str | 
     if verb.lower in _HAVE:
         base = "have"
     if base == verb.lower and verb.tag != "VBP":
+        return None
+    if base in _SAYING:
         return None
     auxiliary = {"VBD": "did", "VBZ": "does", "VBP": "do"}[finite_tag(verb)]
     return f"{text[: verb.start]}{denied_auxiliary(auxiliary, short)} {base}{text[verb.end :]}"

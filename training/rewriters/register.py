@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from random import Random
 
-from training.rewriters.text import stripped, uncapitalised
+from training.rewriters.text import a_or_an, stripped, uncapitalised
+from training.rewriters.values import occurrences, replaced
+from training.rewriters.wording import alike
 
 _SHORT = (
     (r"\b(is|are|was|were|do|does|did|has|have|had|would|could|should) not\b", r"\1n't"),
@@ -26,10 +28,24 @@ _LONG = (
     (r"\b([Ii]t|[Tt]here)['’]s (?=(?:a|an|the|not|no|in|on|also|located|open|free|available)\b)", r"\1 is "),
 )
 _OPENINGS = (
-    "Sure, ", "Yes, ", "As far as I can see, ", "From what I found, ", "To answer your question: ", "Good question! ",
-    "Just so you know, ", "Right, so ", "Quick note: ", "In short, ", "Here's what I have: ", "Happy to help! ", "Okay, ",
-    "Basically, ", "According to the page, ", "The document says that ", "Per the text, ",
-)  # fmt: skip
+    "Sure, ",
+    "Yes, ",
+    "As far as I can see, ",
+    "From what I found, ",
+    "To answer your question: ",
+    "Good question! ",
+    "Just so you know, ",
+    "Right, so ",
+    "Quick note: ",
+    "In short, ",
+    "Here's what I have: ",
+    "Happy to help! ",
+    "Okay, ",
+    "Basically, ",
+    "According to the page, ",
+    "The document says that ",
+    "Per the text, ",
+)
 _CLOSINGS = ("", "", "", " :)", " Hope that helps!", " Let me know if you need more.")
 
 
@@ -49,6 +65,7 @@ def expanded(text: str) -> str:
 
 def styled(claims: tuple[str, ...], rng: Random) -> tuple[str, ...]:
     """All twins in one register: as they are, contracted or expanded, with an opening, in lower case."""
+    claims = alike_in_all(claims, rng) if rng.random() < 0.25 else claims
     roll, opening = rng.random(), rng.choice(_OPENINGS)
     if roll < 0.62:
         return claims
@@ -59,7 +76,16 @@ def styled(claims: tuple[str, ...], rng: Random) -> tuple[str, ...]:
     if roll < 0.9:
         closing = rng.choice(_CLOSINGS)
         return tuple(f"{opening}{opened(c, opening)}{closing}" for c in claims)
-    return tuple(stripped(c)[0].lower() if rng.random() < 0.99 else c.lower() for c in claims)
+    return tuple(stripped(c)[0].lower() for c in claims)
+
+
+def alike_in_all(claims: tuple[str, ...], rng: Random) -> tuple[str, ...]:
+    """One or two words that all twins share, exchanged for words of the same meaning."""
+    words = [w for w in alike() if all(occurrences(c, w) for c in claims)]
+    for word in rng.sample(words, min(len(words), 2)):
+        other = rng.choice(alike()[word])
+        claims = tuple(a_or_an(replaced(c, word, other)) for c in claims)
+    return claims
 
 
 def opened(text: str, opening: str) -> str:

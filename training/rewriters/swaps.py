@@ -13,26 +13,33 @@ from training.reading import UNSUPPORTED
 from training.rewriters.group import FALSE, Quad
 from training.rewriters.names import NameKinds
 from training.rewriters.text import a_or_an
-from training.rewriters.values import Value, exchanged, like_numbers, numeric_values, occurrences
+from training.rewriters.values import Value, exchanged, like_numbers, magnitude, numeric_values, occurrences
 from training.sources.carrier import Carrier, content_words
 from training.sources.windows import stem, stems
 
 _CLAUSE = re.compile(r"[,;:()\n–]| and | but | while | whereas | who | which | that |(?<=[a-z\"\d])[.!?] |\. ")
 _ONE_VALUE = re.compile(
-    r"\b(?:born|died|birth|death|capital|directed|written|wrote|founded|located|based|created|composed|won|produced by|named after"
-    r"|costs?|priced?|open|closes?|starts?|begins?|ends?|check|first|last|only|debut|premiered|released|published|population"
+    r"\b(?:born|died|birth|death|capital|directed|written|wrote|founded|located|based|created|composed|won"
+    r"|produced by|named after"
+    r"|costs?|priced?|open|closes?|starts?|begins?|ends?|check|first|last|only|debut|premiered|released|published"
+    r"|population"
     r"|married|son of|daughter of|president|located|headquarter\w*|developed by|played by|portrayed)\b"
 )
 _SYMMETRIC = re.compile(
-    r"\b(?:marr\w+|spouse|wed\w*|wife|husband|sibling\w*|brother|sister|cousin|friends?|met|near|border\w*|collaborat\w+|and|or"
-    r"|both|together|equal|same|similar\w*|related|relationship|dat(?:ed|ing)|between|duo|co-\w+|with|partner\w*|(?:is |was |also |better |publicly )*known|pseudonym|name|nick\w*"
+    r"\b(?:marr\w+|spouse|wed\w*|wife|husband|sibling\w*|brother|sister|cousin|friends?|met|near|border\w*"
+    r"|collaborat\w+|and|or"
+    r"|both|together|equal|same|similar\w*|related|relationship|dat(?:ed|ing)|between|duo|co-\w+|with|partner\w*"
+    r"|(?:is |was |also |better |publicly )*known|pseudonym|name|nick\w*"
     r"|called|known as|stage name|same as|neighbou?rs?)\b",
     re.IGNORECASE,
 )
 _DIRECTED = re.compile(
-    r"\b(?:defeat\w*|beat|kill\w*|succeed\w*|precede\w*|follow\w*|son of|daughter of|father of|mother of|bought|acquired|owned by|owns"
-    r"|directed|wrote|founded|replaced|student of|taught|sequel|prequel|older|younger|larger|smaller|higher|before|after|part of"
-    r"|located in|capital|governed|conquered|invaded|invented|discovered|created|produced|sold|adapted|based on|won|lost|led)\b"
+    r"\b(?:defeat\w*|beat|kill\w*|succeed\w*|precede\w*|follow\w*|son of|daughter of|father of|mother of|bought"
+    r"|acquired|owned by|owns"
+    r"|directed|wrote|founded|replaced|student of|taught|sequel|prequel|older|younger|larger|smaller|higher|before"
+    r"|after|part of"
+    r"|located in|capital|governed|conquered|invaded|invented|discovered|created|produced|sold|adapted|based on|won"
+    r"|lost|led)\b"
 )
 
 
@@ -64,9 +71,13 @@ def joined(carrier: Carrier, stranger: Carrier, rng: Random) -> Carrier:
 def names_itself(carrier: Carrier) -> bool:
     """Whether the first evidence sentence names what the claim is about: it can then stand beside another subject."""
     last = re.sub(r" \(.*\)$", "", carrier.title).split()[-1:]
-    pronoun = re.match(r"(?:The (?:film|series|album|song|show|city|book|novel|game|band|group|company)|He|She|It|They|His|Her|Its|Their|This"
-                       r"|These|Both|Other|(?:In|On|After|Since|During|At|For|By|As|Among|With|Throughout)\b.*?\b(?:he|she|it|they|his|her|its)) ",
-                       carrier.evidence[0])  # fmt: skip
+    pronoun = re.match(
+        r"(?:The (?:film|series|album|song|show|city|book|novel|game|band|group|company)|He|She|It"
+        r"|They|His|Her|Its|Their|This"
+        r"|These|Both|Other|(?:In|On|After|Since|During|At|For|By|As|Among|With"
+        r"|Throughout)\b.*?\b(?:he|she|it|they|his|her|its)) ",
+        carrier.evidence[0],
+    )
     return bool(last) and last[0] in carrier.evidence[0] and carrier.title in carrier.claim and not pronoun
 
 
@@ -76,6 +87,12 @@ def fits(own: Value, other: Value) -> bool:
     if own.kind != other.kind or own.kind in {"name:other", "name:act"} or one in two or two in one:
         return False
     if own.kind == "ordinal" and own.text[0].isdigit() != other.text[0].isdigit():
+        return False
+    if (
+        magnitude(one) is not None
+        and magnitude(one) == magnitude(two)
+        and own.kind not in {"date", "day", "month_year", "time"}
+    ):
         return False
     if own.kind == "measure":
         return own.text.split()[-1].rstrip("s") == other.text.split()[-1].rstrip("s")
@@ -99,8 +116,11 @@ def apart(carrier: Carrier, own: Value, other: Value) -> bool:
 
 def clauses_with(text: str, value: str) -> str:
     """The clauses that hold the value."""
-    return " ".join(clause for clause in _CLAUSE.split(text.replace(value, value.replace(",", "\0"))) if clause
-                    and value.replace(",", "\0") in clause).replace("\0", ",")  # fmt: skip
+    return " ".join(
+        clause
+        for clause in _CLAUSE.split(text.replace(value, value.replace(",", "\0")))
+        if clause and value.replace(",", "\0") in clause
+    ).replace("\0", ",")
 
 
 def shared_clause(text: str, one: str, other: str) -> bool:
@@ -112,7 +132,7 @@ def shared_clause(text: str, one: str, other: str) -> bool:
 
 def clean_swap(carrier: Carrier, one: str, other: str) -> bool:
     """Neither name goes by a part of itself elsewhere, and neither is what the page is about."""
-    if any(value in carrier.title or carrier.title and carrier.title in value for value in (one, other)):
+    if any(value in carrier.title or (carrier.title and carrier.title in value) for value in (one, other)):
         return False
     rest = exchanged(carrier.text, one, "\0").replace(other, "\0").replace(one, "\0")
     parts = [p for value in (one, other) for p in re.findall(r"[A-Z]\w{2,}", value)]
@@ -125,8 +145,15 @@ def quad(carrier: Carrier, own: Value, other: Value) -> Quad:
     claim = carrier.claim[: own.start] + other.text + carrier.claim[own.end :]
     sure = not own.kind.startswith("name:") or bool(_ONE_VALUE.search(carrier.claim))
     kind = "swap_name" if own.kind.startswith("name:") else "swap_value"
-    return Quad(kind, carrier.evidence, edited, carrier.claim, a_or_an(claim), FALSE if sure else UNSUPPORTED,
-                (own.text, other.text))  # fmt: skip
+    return Quad(
+        kind,
+        carrier.evidence,
+        edited,
+        carrier.claim,
+        a_or_an(claim),
+        FALSE if sure else UNSUPPORTED,
+        (own.text, other.text),
+    )
 
 
 def role_swaps(carrier: Carrier, kinds: NameKinds) -> Iterator[Quad]:

@@ -9,6 +9,8 @@ from functools import lru_cache
 from lemminflect import getAllLemmas, getInflection
 from textblob.en import parse
 
+from training.sources.carrier import word_list
+
 _TOKEN = re.compile(
     r"(?:[A-Z]\.){2,}|(?:Mr|Mrs|Ms|Dr|St|Jr|Sr|vs|No)\.(?=\s)|\d+(?:[,.:]\d+)*(?:st|nd|rd|th)?"
     r"|\w+(?=n['’]t\b)|n['’]t\b|['’](?:s|re|ve|ll|d|m)\b|\w+(?:[-&.]\w+|['’](?!(?:s|re|ve|ll|d|m)\b)\w+)*|[^\w\s]"
@@ -55,6 +57,10 @@ def mended(words: list[str], tags: list[str]) -> list[str]:
         before = words[i - 1].lower()
         if tag in {"NN", "VBP", "JJ"} and before in MODALS | {"do", "does", "did", "n't", "to"} and is_verb(words[i]):
             tags[i] = "VB"
+        elif tags[i - 1] in {"DT", "PRP$"} and (
+            tag in {"VB", "VBP"} or (tag == "RB" and words[i + 1 : i + 2] and words[i + 1] in BE)
+        ):
+            tags[i] = "NN"
         elif tag == "VBN" and tags[i - 1] in {"NNP", "NN", "NNS", "PRP"} and past_is_participle(words[i]):
             tags[i] = "VBD"
     return tags
@@ -85,21 +91,18 @@ def uncapitalised(text: str) -> str:
     return text[:1].lower() + text[1:] if opens else text
 
 
-_OPENERS = frozenset(
-    "a an the this that these those there it he she they we you his her its their our your my in on at by for from of"
-    " to with after before during since until while when if although because some any no all most many several few both"
-    " each every only one two three four five six seven eight nine ten as and but or not another other".split()
-)
+_OPENERS = word_list("openers")
+
+
+_CONSONANT = r"(?:[bcdfgjklmnpqrstvwxyz]|[BCDFGJKLMNPQRSTVWXYZ][a-z])(?!our\b|eir\b|onest|onou?r)"
+_VOWEL = r"(?:[aeioAEIO][a-z]|[uU]n(?!i)[a-z])"
+_JOINING = r"(?!(?:and|or|is|in|as|at|on|of|are|also|it|one|once|a|an)\b|[eE]u|uni|[hH](?:our|eir|ono))"
 
 
 def a_or_an(text: str) -> str:
     """Repair the article after an exchange of words."""
-    text = re.sub(
-        r"\b([Aa])n (?=(?:[bcdfgjklmnpqrstvwxyz]|[BCDFGJKLMNPQRSTVWXYZ][a-z])(?!our\b|eir\b|onest|onou?r))(?!hour|heir|hono)",
-        r"\1 ",
-        text,
-    )
-    return re.sub(r"\b([Aa]) (?=[aeioAEIO][a-z]|[uU]n(?!i)[a-z])(?!one\b|once\b|[eE]u|uni)", r"\1n ", text)
+    text = re.sub(rf"\b([Aa])n (?={_CONSONANT}){_JOINING}", r"\1 ", text)
+    return re.sub(rf"\b([Aa]) (?={_VOWEL}){_JOINING}", r"\1n ", text)
 
 
 def spaced(text: str) -> str:

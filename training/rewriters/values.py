@@ -10,25 +10,60 @@ from functools import lru_cache
 from training.rewriters.text import tokens
 
 MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
     "December",
-)  # fmt: skip
+)
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 NUMBER_WORDS = (
-    "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen",
-    "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty", "thirty", "forty", "fifty",
-)  # fmt: skip
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+    "twenty",
+    "thirty",
+    "forty",
+    "fifty",
+)
 _MONTH = "|".join(MONTHS)
 _UNITS = (
-    "km|kilometres?|kilometers?|miles?|mi|metres?|meters?|feet|foot|ft|inches|cm|mm|kg|kilograms?|pounds?|lbs?|tons?|tonnes?"
+    "km|kilometres?|kilometers?|miles?|mi|metres?|meters?|feet|foot|ft|inches|cm|mm|kg|kilograms?|pounds?|lbs?"
+    "|tons?|tonnes?"
     "|acres?|hectares?|litres?|liters?|gallons?|GB|MB|TB|hours?|minutes?|days?|weeks?|months?|years?|seconds?|degrees?"
 )
 _PATTERNS = (
     ("money", r"(?:US)?[$£€]\s?\d+(?:,\d{3})*(?:\.\d+)?(?: (?:million|billion|trillion|thousand))?(?![\w.]*\d)"),
     ("money", r"\d+(?:,\d{3})*(?:\.\d+)?(?: (?:million|billion))? (?:dollars|euros|pounds|GBP|USD|EUR)\b"),
-    ("percent", r"\d+(?:,\d{3})*(?:\.\d+)? ?(?:%|percent\b|per cent\b)"),
+    ("percent", r"(?<![\d.-])\d+(?:,\d{3})*(?:\.\d+)? ?(?:%|percent\b|per cent\b)"),
     ("time", r"\d{1,2}(?:[:.]\d\d)? ?(?:[ap]\.m\.|[ap]m\b|AM\b|PM\b)|\b\d{1,2}:\d\d\b"),
-    ("date", rf"\b\d{{1,2}}(?:st|nd|rd|th)? (?:of )?(?:{_MONTH}),? \d{{4}}\b|\b(?:{_MONTH}) \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}\b"),
+    (
+        "date",
+        rf"\b\d{{1,2}}(?:st|nd|rd|th)? (?:of )?(?:{_MONTH}),? \d{{4}}\b|\b(?:{_MONTH}) \d{{1,2}}(?:st|nd|rd"
+        rf"|th)?,? \d{{4}}\b",
+    ),
     ("day", rf"\b\d{{1,2}}(?:st|nd|rd|th)? (?:of )?(?:{_MONTH})\b|\b(?:{_MONTH}) \d{{1,2}}(?:st|nd|rd|th)?\b(?!\s*\d)"),
     ("month_year", rf"\b(?:{_MONTH}),? \d{{4}}\b"),
     ("weekday", rf"\b(?:{'|'.join(WEEKDAYS)})s?\b"),
@@ -36,10 +71,18 @@ _PATTERNS = (
     ("measure", rf"\b\d+(?:,\d{3})*(?:\.\d+)?[ -](?:{_UNITS})\b"),
     ("measure", rf"\b(?:{'|'.join(NUMBER_WORDS)})[ -](?:{_UNITS})\b"),
     ("year", r"(?<![\w.,:/-])(?:1[4-9]|20)\d\d(?![\w]|[.,:]\d|-\d)"),
-    ("ordinal", r"\b(?:\d+(?:st|nd|rd|th)|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth)\b(?! (?:century|largest))"),
-    ("number", r"(?<![\w.,:/$£€#–=.-])(?<!– )(?<!# )(?<![Nn]o\. )\d+(?:,\d{3})*(?:\.\d+)?(?: (?:million|billion|thousand))?(?![\w%–/-]|[.,:]\d| ?/| –|°)"),
+    (
+        "ordinal",
+        r"\b(?:\d+(?:st|nd|rd|th)|second|third|fourth|fifth|sixth|seventh|eighth|ninth"
+        r"|tenth)\b(?! (?:century|largest))",
+    ),
+    (
+        "number",
+        r"(?<![\w.,:/$£€#–=.-])(?<!– )(?<!# )(?<![Nn]o\. )\d+(?:,\d{3})*(?:\.\d+)?(?: (?:million|billion"
+        r"|thousand))?(?![\w%–/-]|[.,:]\d| ?/| –|°)",
+    ),
     ("number", rf"\b(?:{'|'.join(NUMBER_WORDS)})\b(?!-)"),
-)  # fmt: skip
+)
 _COMPILED = tuple((kind, re.compile(pattern, re.IGNORECASE if kind == "number" else 0)) for kind, pattern in _PATTERNS)
 NUMERIC = frozenset(kind for kind, _ in _PATTERNS)
 
@@ -63,8 +106,43 @@ def numeric_values(text: str) -> tuple[Value, ...]:
         for match in pattern.finditer(text):
             if not any(taken[match.start() : match.end()]):
                 taken[match.start() : match.end()] = [True] * (match.end() - match.start())
+                if kind in {"number", "ordinal"} and part_of_name(text, match):
+                    continue
                 found.append(Value(kind, match.group(), match.start(), match.end()))
     return tuple(sorted(found, key=lambda v: v.start))
+
+
+_COUNTS = re.compile(
+    r"\b(?:has|have|had|won|received|earned|of|for|with|including|includes?|contains?|over|about|the|The|played|and"
+    r"|sold|by) $"
+)
+
+
+def part_of_name(text: str, match: re.Match[str]) -> bool:
+    """Whether a number belongs to a name ("Room 93", "Eight Below") or to an era ("146 BC")."""
+    before, after = text[: match.start()].split()[-1:], text[match.end() :].split()[:1]
+    named = before and before[0][:1].isupper() and len(text[: match.start()].split()) > 1 and before[0].isalnum()
+    first = before and before[0] in {
+        "In",
+        "The",
+        "Of",
+        "At",
+        "With",
+        "About",
+        "Over",
+        "Only",
+        "There",
+        "All",
+        "For",
+        "It",
+    }
+    titled = (
+        after and after[0][:1].isupper() and match.group()[0].isdigit() and not _COUNTS.search(text[: match.start()])
+    )
+    if titled or (after and after[0].lower().startswith("century")):
+        return True
+    opens = match.group()[:1].isupper() and (match.start() > 0 or (bool(after) and after[0][:1].isupper()))
+    return bool((named and not first) or opens or (after and after[0].strip(".,") in {"BC", "AD", "BCE", "CE"}))
 
 
 @lru_cache(maxsize=100_000)
@@ -91,9 +169,39 @@ def _in_name(word: str, inside: bool) -> bool:
     return word[:1].isupper() and word[:1].isalpha() and (len(word) > 2 or inside) and word not in _NEVER
 
 
-_NEVER = frozenset("I The A An We Many They He She It You Some Most Mr Mrs Ms Dr".split()) | set(MONTHS) | set(WEEKDAYS)
+_NEVER = (
+    frozenset(
+        ["I", "The", "A", "An", "We", "Many", "They", "He", "She", "It", "You", "Some", "Most", "Mr", "Mrs", "Ms", "Dr"]
+    )
+    | set(MONTHS)
+    | set(WEEKDAYS)
+)
 _NOT_FIRST = frozenset(
-    "the a an in on at by for from after before during since it he she they his her its as with while".split()
+    [
+        "the",
+        "a",
+        "an",
+        "in",
+        "on",
+        "at",
+        "by",
+        "for",
+        "from",
+        "after",
+        "before",
+        "during",
+        "since",
+        "it",
+        "he",
+        "she",
+        "they",
+        "his",
+        "her",
+        "its",
+        "as",
+        "with",
+        "while",
+    ]
 )
 
 

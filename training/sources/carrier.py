@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 from sentencex import segment
 
@@ -35,6 +37,12 @@ class Carrier:
         return " ".join(self.evidence)
 
 
+def word_list(name: str) -> frozenset[str]:
+    """One of the word lists of ``templates/words_real.json``."""
+    lists = json.loads((Path(__file__).parents[1] / "templates/words_real.json").read_text(encoding="utf-8"))
+    return frozenset(lists[name])
+
+
 def sentences(text: str) -> list[str]:
     """The sentences of a text; line breaks end a sentence too."""
     found = (s.strip() for line in text.splitlines() for s in segment("en", line))
@@ -46,9 +54,4 @@ def content_words(text: str) -> set[str]:
     return {w for w in re.findall(r"\d[\d.,:]*\d|\w+", text.lower()) if w.isdigit() or (len(w) > 3 and w not in _STOP)}
 
 
-_STOP = frozenset(
-    "about after also although another because been before being between both cannot could does doing down during each"
-    " either from further have having here however into itself just like many more most must neither only other over"
-    " same shall should since some such than that their them then there these they this those through under until"
-    " upon very want were what when where whether which while whom whose will with within without would your yours".split()
-)
+_STOP = word_list("stop")

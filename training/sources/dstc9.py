@@ -21,7 +21,8 @@ FILES = tuple(
 )
 _NO = re.compile(r"\b(?:no|not|never|none|cannot|unfortunately|unavailable|without|neither)\b|n't\b", re.IGNORECASE)
 _POLITE = re.compile(
-    r"^(?:(?:oh|ok|okay|well|great|sure|thanks?|thank you|i(?:'| a)m sorry|sorry|unfortunately|yes|no|yeah|yep|nope)\b[^.!?]{0,25}?"
+    r"^(?:(?:oh|ok|okay|well|great|sure|thanks?|thank you|i(?:'| a)m sorry|sorry|unfortunately|yes|no|yeah|yep"
+    r"|nope)\b[^.!?]{0,25}?"
     r"[,.!]\s*)+",
     re.IGNORECASE,
 )
@@ -162,3 +163,16 @@ def carriers(data: Path, rng: Random) -> Iterator[Carrier]:
         cut = rng.randint(0, len(picked))
         evidence = snippet.faq if rng.random() < 0.5 or len(snippet.answer.split()) < 5 else snippet.said
         yield Carrier(told, (evidence,), "dstc9", snippet.place, tuple(picked[:cut]), tuple(picked[cut:]))
+
+
+def pages(data: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """(place, its FAQ's answers that name it or stand alone)."""
+    for knowledge in (FILES[0], FILES[2]):
+        places: dict[str, list[Snippet]] = defaultdict(list)
+        for snippet in snippets(data / knowledge).values():
+            places[snippet.key].append(snippet)
+        for group in places.values():
+            yield (
+                group[0].place,
+                tuple(re.sub(r"^(?:Yes|No),? (?=\w)", "", s.answer) for s in group if len(s.answer.split()) > 4),
+            )

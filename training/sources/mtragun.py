@@ -112,3 +112,13 @@ def carriers(data: Path) -> Iterator[Carrier]:
             if found and found[1].share > 0.5:
                 title, window = found
                 yield Carrier(sentence, window.best, "mtragun", title, window.before, window.after)
+
+
+def passages(data: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """(title, sentences) of each passage once."""
+    seen: set[tuple[str, ...]] = set()
+    for turn in turns(data):
+        for title, text in turn.passages:
+            if text[:2] not in seen:
+                seen.add(text[:2])
+                yield title, text
