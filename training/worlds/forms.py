@@ -274,8 +274,8 @@ def clauses(world: World, part: Part, rng: random.Random) -> str:
 
 
 TELLING: tuple[Form, ...] = (
-    by_entity, by_entity, by_entity, by_pairs, by_pairs, by_pairs, by_attribute, by_attribute, by_attribute, shuffled, bullets, faq, email, dialogue, minutes,
-    clauses,
+    by_entity, by_entity, by_entity, by_pairs, by_pairs, by_pairs, by_attribute, by_attribute, by_attribute,
+    shuffled, bullets, faq, email, dialogue, minutes, clauses,
 )  # fmt: skip
 GRID: tuple[Form, ...] = (table, table, row_lines, row_lines, key_values)
 WHOLE = (email, dialogue)  # forms that stand alone, with nothing before or after

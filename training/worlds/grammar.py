@@ -67,6 +67,11 @@ def _do(verb: str) -> str:
     return "does" if verb == third(lemma) else "did"
 
 
+_ADVERBS = (
+    "never", "also", "still", "only", "once", "often", "commonly", "already", "almost", "usually", "always", "cannot", "no", "nobody",
+)  # fmt: skip
+
+
 def negated_phrase(phrase: str, contracted: bool = False) -> str:
     """``costs 12`` -> ``does not cost 12``; ``is open`` -> ``is not open``."""
     verb, _, rest = phrase.partition(" ")
@@ -104,4 +109,7 @@ def asked(subject: str, text: str) -> str | None:
 def _after(subject: str, text: str) -> str:
     if not text.lower().startswith(subject.lower() + " "):
         return ""
-    return text[len(subject) + 1 :]
+    phrase = text[len(subject) + 1 :]
+    words = phrase.split()
+    plain = words[0] not in _ADVERBS and "no" not in words[:3] and "not" not in words[:3]
+    return phrase if plain else ""

@@ -76,7 +76,7 @@ def roles(part: Part, rng: random.Random) -> TextCase:
     relation = pick(rng, relations(part))
     a, b, c, d = people(relation, part, rng, 4)
     thing = pick(rng, relation.things)
-    document, said = pick(rng, relation.wordings), pick(rng, [w for w in relation.wordings])
+    document, said = pick(rng, relation.wordings), pick(rng, relation.wordings)
     other, second_thing = pick(rng, relations(part)), rng.random()
     around = []
     for x, y in ((c, d), (b, c), (d, a))[: int(second_thing * 4)]:

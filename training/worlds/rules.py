@@ -12,8 +12,10 @@ from training.worlds.grammar import negated_phrase, sentence, singular_phrase
 from training.worlds.textfiles import cut, lines, sections
 from training.worlds.values import pick
 
-_SCAFFOLD = {"modes", "duties", "only_if", "claims_if", "claims_unless", "claims_free", "free", "except", "all_in", "claims_group",
-             "claims_group_not"}  # fmt: skip
+_SCAFFOLD = (
+    "modes", "duties", "only_if", "claims_if", "claims_unless", "claims_free", "free", "except", "all_in", "claims_group",
+    "claims_group_not",
+)  # fmt: skip
 # what a claim of one modality is where the document has another; pairs that agree or leave it open are not asked
 _CLASH: dict[tuple[str, str], Allowed] = {
     ("must", "need not"): REFUTE, ("must", "must not"): REFUTE, ("may", "must"): WRONG, ("may", "must not"): REFUTE,

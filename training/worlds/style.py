@@ -10,7 +10,16 @@ from training.worlds.textfiles import lines
 from training.worlds.values import pick
 from training.worlds.world import Entity, World, templates, told
 
-_LINKS = (" and ", ", and ", " but ", ", and it is also worth saying that {it} ")
+_LINKS = (
+    " and ",
+    " and ",
+    ", and ",
+    ", and {it} ",
+    "; {it} ",
+    "; besides, {it} ",
+    " and, besides, ",
+    ", and at the same time {it} ",
+)
 
 
 def phrase(world: World, row: int, column: int, rng: random.Random) -> str | None:

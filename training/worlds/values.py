@@ -14,7 +14,7 @@ T = TypeVar("T")
 _MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
-_WEEKDAYS = tuple(["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"])
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _SHARES = {10: "one in ten", 20: "a fifth", 25: "a quarter", 50: "half", 75: "three quarters", 80: "four fifths"}
 _LONG = {
     "g": "grams", "kg": "kilograms", "mg": "milligrams", "ml": "millilitres", "l": "litres", "cm": "centimetres",
