@@ -130,7 +130,7 @@ def _by_gap(world: World, i: int, j: int, column: int, rng: random.Random) -> Ca
         if not options:
             return None
         phrase = re_spaced(options[by % len(options)].replace("{d}", f"{difference(value, there)} "))
-        texts.append(sentence(f"{world.entities[i].name} {phrase} {world.entities[j].name}"))
+        texts.append(f"{world.entities[i].name} {phrase} {world.entities[j].name}")
     first = replace(world, hidden=((i, column, texts[0]),))
     second = replace(world.put(i, column, other), hidden=((i, column, texts[1]),))
     return Case(first, second, plain(world, i, column, rng), plain(world, i, column, rng, other))

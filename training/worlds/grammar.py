@@ -68,7 +68,8 @@ def _do(verb: str) -> str:
 
 
 _ADVERBS = (
-    "never", "also", "still", "only", "once", "often", "commonly", "already", "almost", "usually", "always", "cannot", "no", "nobody",
+    "never", "also", "still", "only", "once", "often", "commonly", "already", "almost", "usually", "always", "cannot", "no",
+    "nobody",
 )  # fmt: skip
 
 
