@@ -40,6 +40,7 @@ _PEOPLE = {"begin": 800, "wice": 374, "negation": 3000, "help": 3500, "dstc9": 7
 MIXES = {
     "first": Mix("finish", 0.35, _PEOPLE),
     "joined": Mix("finish", 1.0, _PEOPLE, worlds=45000, rewriters=32000),
+    "wide": Mix("finish", 0.62, _PEOPLE, worlds=30000, rewriters=22000, kinds={"fever_minimal": 0.35}),
 }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -164,7 +163,7 @@ def _challenge_items(entry: Any, embedder: Embedder, reading: str) -> list[Item]
     if reading == "sentences":
         pieces = product_pieces(documents, texts, embedder)
     elif reading == "windows":
-        pieces = [whole_passages(documents, text, embedder) for text in texts]
+        pieces = whole_passages(documents, texts, embedder)
     else:
         pieces = [(" ".join(pair["gold"]),) for _, pair, _ in members]
     labels = {"VERIFIED": THREE[0], "CONTRADICTED": THREE[1]}
@@ -174,14 +173,11 @@ def _challenge_items(entry: Any, embedder: Embedder, reading: str) -> list[Item]
     ]
 
 
-def whole_passages(documents: Sequence[Document], claim: str, embedder: Embedder) -> tuple[str, ...]:
-    """The four passages nearest in meaning, whole, under their titles."""
+def whole_passages(documents: Sequence[Document], claims: Sequence[str], embedder: Embedder) -> list[tuple[str, ...]]:
+    """For each claim the three passages nearest in meaning, whole, under their titles."""
     found = [passage for document in documents for passage in passages(document)]
-    scores = (embedder.embed([claim]) @ embedder.embed([one.text for one in found]).T)[0]
-    best = sorted((-scores).argsort(kind="stable")[:4])
-    return tuple(f"{found[i].title}. {found[i].text}" if found[i].title else found[i].text for i in best)
-
-
-def shuffled(items: Sequence[Item], seed: int) -> list[Item]:
-    """In random order."""
-    return random.Random(seed).sample(list(items), len(items))
+    texts = [f"{one.title}. {one.text}" if one.title else one.text for one in found]
+    if len(found) <= 3:
+        return [tuple(texts)] * len(claims)
+    scores = embedder.embed(claims) @ embedder.embed([one.text for one in found]).T
+    return [tuple(texts[i] for i in sorted((-row).argsort(kind="stable")[:3])) for row in scores]
