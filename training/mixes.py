@@ -12,7 +12,7 @@ import json
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from training import data as benchmarks
@@ -26,10 +26,12 @@ _LOWERED = 0.06
 
 @dataclass(frozen=True)
 class Mix:
-    """How much of what. ``kinds`` multiplies the share of single kinds; kinds that it does not name count once."""
+    """How much of what: ``old`` scales mixes of ``training.data``, the others count pairs.
 
-    old: str
-    old_scale: float
+    ``kinds`` multiplies the share of single kinds; kinds that it does not name count once.
+    """
+
+    old: Mapping[str, float]
     people: Mapping[str, int]
     worlds: int = 0
     rewriters: int = 0
@@ -38,9 +40,10 @@ class Mix:
 
 _PEOPLE = {"begin": 800, "wice": 374, "negation": 3000, "help": 3500, "dstc9": 7000, "mtragun": 2500, "summedits": 5000}
 MIXES = {
-    "first": Mix("finish", 0.35, _PEOPLE),
-    "joined": Mix("finish", 1.0, _PEOPLE, worlds=45000, rewriters=32000),
-    "wide": Mix("finish", 0.62, _PEOPLE, worlds=30000, rewriters=22000, kinds={"fever_minimal": 0.35}),
+    "first": Mix({"finish": 0.35}, _PEOPLE),
+    "joined": Mix({"finish": 1.0}, _PEOPLE, worlds=45000, rewriters=32000),
+    "wide": Mix({"finish": 0.62}, _PEOPLE, worlds=30000, rewriters=22000, kinds={"fever_minimal": 0.35}),
+    "late": Mix({"broad": 0.16, "finish": 0.12}, {**_PEOPLE, "begin": 1600}, worlds=16000, rewriters=12000),
 }
 
 
@@ -112,7 +115,9 @@ def written(path: Path) -> list[list[Row]]:
 def build(data: Path, mix: Mix, scale: float, seed: int, files: Mapping[str, Path | None]) -> list[Row]:
     """All rows of one run, shuffled; the trainer puts twins together again. ``files`` spares making pairs anew."""
     rng = random.Random(seed)
-    rows: list[Row] = [asdict(pair) for pair in benchmarks.build(data, mix.old, scale * mix.old_scale, seed)]
+    rows: list[Row] = [
+        asdict(pair) for name, part in mix.old.items() for pair in benchmarks.build(data, name, scale * part, seed)
+    ]
     readers = people_pairs(data, rng)
     for name, count in mix.people.items():
         rows.extend(take(grouped(readers[name]()), round(scale * count), rng))
@@ -133,14 +138,13 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--mix", choices=MIXES, default="joined")
     parser.add_argument("--scale", type=float, default=1.0, help="multiplies every quota")
-    parser.add_argument("--old-scale", type=float, help="of the benchmark sources, instead of the mix's own")
     parser.add_argument("--worlds", type=Path, help="file of training.worlds, instead of making the pairs")
     parser.add_argument("--rewriters", type=Path, help="file of training.rewriters, instead of making the pairs")
     parser.add_argument("--seed", type=int, default=13)
     args = parser.parse_args()
-    mix = MIXES[args.mix]
-    mix = replace(mix, old_scale=args.old_scale) if args.old_scale is not None else mix
-    rows = build(args.data, mix, args.scale, args.seed, {"worlds": args.worlds, "rewriters": args.rewriters})
+    rows = build(
+        args.data, MIXES[args.mix], args.scale, args.seed, {"worlds": args.worlds, "rewriters": args.rewriters}
+    )
     with args.out.open("w", encoding="utf-8") as out:
         out.writelines(json.dumps(row) + "\n" for row in rows)
     for (source, kind, allowed), count in sorted(
