@@ -12,10 +12,10 @@ pytest.importorskip("lemminflect")
 pytest.importorskip("num2words")
 
 from training.reading import CONTRADICTED, NOT_ENOUGH, SUPPORTED
-from training.rewriters import claims, edits, facts, forms, layout, logic, mention, polarity, swaps, vague
+from training.rewriters import claims, edits, facts, forms, layout, logic, mention, polarity, swaps, vague, voice
 from training.rewriters.group import Group, Quad
 from training.rewriters.names import NameKinds
-from training.rewriters.register import contracted, expanded, styled
+from training.rewriters.register import contracted, expanded, headline, styled
 from training.rewriters.text import a_or_an
 from training.rewriters.values import Value, exchanged, numeric_values
 from training.rewriters.wordnet import FOLDER
@@ -235,12 +235,13 @@ def test_a_condition_is_dropped_or_turned_round() -> None:
 
 
 def test_duties_and_permissions_turn_round() -> None:
-    group = logic.duty_group(
-        Carrier("Dogs are allowed on the deck.", ("Guests should know that dogs are allowed on the deck.",), "dstc9")
-    )
-    assert group is None  # "that" opens a clause: not sure
-    group = logic.duty_group(Carrier("Dogs are allowed on deck.", ("Dogs are allowed on the upper deck.",), "dstc9"))
-    assert group is not None
+    hidden = ("Guests should know that dogs are allowed on the deck.",)
+    assert (
+        logic.duty_group(Carrier("Dogs are allowed on the deck.", hidden, "dstc9")) is None
+    )  # "that" opens a clause: not sure
+    found = logic.duty_group(Carrier("Dogs are allowed on deck.", ("Dogs are allowed on the upper deck.",), "dstc9"))
+    assert found is not None
+    group, _ = found
     assert ("Dogs are allowed on the upper deck.", "Dogs are not allowed on deck.", (CONTRADICTED,)) in labels(group)
 
 
@@ -259,11 +260,26 @@ def test_opposites_on_either_side() -> None:
     from training.rewriters import wording
 
     gate = Carrier("The gate is open on Sundays.", ("On Sundays the north gate is open until dusk.",), "mtragun")
-    (group,) = wording.opposite_groups(gate, Random(1))
+    ((group, word),) = wording.opposite_groups(gate, Random(1))
+    assert word == "open"
     found = {(p, c): a for p, c, a in labels(group)}
     assert found[gate.text, "The gate is closed on Sundays."] == (CONTRADICTED,)
     assert found[gate.text, "The gate is not closed on Sundays."] == (SUPPORTED,)
     assert found["On Sundays the north gate is closed until dusk.", "The gate is closed on Sundays."] == (SUPPORTED,)
+
+
+@needs_wordnet
+def test_a_mate_says_the_opposite_of_something_else() -> None:
+    from training.rewriters.mates import Mates
+
+    lift = Carrier("Dogs are allowed on deck.", ("Dogs are allowed on the upper deck.",), "dstc9")
+    found = logic.duty_group(lift)
+    assert found is not None
+    pool = Mates(["Cameras are allowed in the chapel."], Random(3))
+    groups = [g for _ in range(5) if (g := pool.beside(found[0], f"duty {found[1]}", lift))]
+    premises = {" ".join(item.evidence) for g in groups for item in g.items}
+    assert any("Dogs are allowed" in p and "Cameras are not allowed" in p for p in premises)
+    assert any("Dogs are not allowed" in p and "Cameras are allowed" in p for p in premises)
 
 
 def test_subjects_change_places() -> None:
@@ -315,6 +331,33 @@ def test_frames_of_evidence_are_the_same_for_all_twins(quad: Quad) -> None:
         frame = layout.frame_for(carrier, ("1931", "1908"), ("A neighbour kept geese.",), Random(seed))
         text, edited = frame.around(quad.evidence), frame.around(quad.edited)
         assert text.replace(quad.evidence[0], "") == edited.replace(quad.edited[0], "")
+
+
+def test_relations_are_told_from_the_other_side() -> None:
+    assert voice.activated("The Tin Goose was directed by Ada Moll.") == "Ada Moll directed the Tin Goose."
+    assert voice.passivated("Ada Moll directed The Tin Goose.") == "The Tin Goose was directed by Ada Moll."
+    base = Quad(
+        "swap_name", ("x",), ("y",), "Tin Goose was directed by Ada Moll.", "Tin Goose was directed by Bo Lind."
+    )
+    for seed in range(6):
+        told = voice.voiced(base, Random(seed))
+        assert told is not None
+        assert told.claim.replace("Ada Moll", "Bo Lind") == told.twin
+        assert told.claim != base.claim
+
+
+def test_what_may_be_is_not_what_will_be() -> None:
+    sentence = "The ferry may run late in winter."
+    group = logic.hedge_group(Carrier(sentence, (sentence,), "mtragun_text"))
+    assert group is not None
+    found = {(p, c): a for p, c, a in labels(group)}
+    assert found[sentence, "The ferry will run late in winter."] == (NOT_ENOUGH,)
+    assert found["The ferry will run late in winter.", "The ferry will run late in winter."] == (SUPPORTED,)
+    assert found["The ferry will not run late in winter.", sentence] == (CONTRADICTED,)
+
+
+def test_headlines_lose_articles_only() -> None:
+    assert headline("The council bought a mill in the old town.") == "council bought mill in old town"
 
 
 def test_articles() -> None:

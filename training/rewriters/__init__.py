@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from random import Random
 
@@ -11,6 +12,9 @@ from training.rewriters.build import Workshop, assembled
 from training.rewriters.names import NameKinds
 from training.sources import dstc9, fever, grounded, mtragun, nli, passages, summedits
 from training.sources.carrier import Carrier, KindPair
+
+_CHOICE = 2.5
+"""How many pairs are made for each that is kept: the large kinds are cut, the small ones kept in full."""
 
 
 def all_carriers(data: Path, rng: Random) -> tuple[list[Carrier], NameKinds]:
@@ -29,7 +33,8 @@ def build(data: Path, count: int, seed: int) -> Iterator[KindPair]:
     rng = Random(seed)
     carriers, kinds = all_carriers(data, rng)
     people = fever.minimal_pairs(fever.claims(data), rng)
-    yield from levelled([*people, *assembled(Workshop(carriers, kinds, rng), carriers)], count, rng)
+    made = islice(assembled(Workshop(carriers, kinds, rng), carriers), round(_CHOICE * count))
+    yield from levelled([*people, *made], count, rng)
 
 
 def levelled(pairs: list[KindPair], count: int, rng: Random) -> list[KindPair]:

@@ -11,9 +11,11 @@ from training.reading import NOT_ENOUGH
 from training.rewriters import claims, edits, facts, logic, mention, swaps, wording
 from training.rewriters.group import Group, Quad
 from training.rewriters.layout import frame_for
+from training.rewriters.mates import Mates
 from training.rewriters.names import NameKinds
 from training.rewriters.register import styled
 from training.rewriters.values import numeric_values
+from training.rewriters.voice import voiced
 from training.sources.carrier import Carrier, KindPair
 
 _OWN_SENTENCE = "_text"
@@ -33,6 +35,10 @@ class Workshop:
                     self.strangers[kind].append(carrier)
         self.events = [c for c in self.fever if facts.event_of(c)]
         self.sentences = sorted({c.evidence[0] for c in self.fever})
+        faq = [c.claim for c in carriers if c.source == "dstc9_text"]
+        prose = [c.claim for c in carriers if c.source.endswith(_OWN_SENTENCE) and c.source != "dstc9_text"]
+        prose += rng.sample(self.sentences, min(4000, len(self.sentences)))
+        self.mates, self.faq_mates = (Mates(rng.sample(own, min(6000, len(own))), rng) for own in (prose, faq))
         self.said: dict[str, list[tuple[Carrier, mention.Said]]] = defaultdict(list)
 
     def value_quads(self, carrier: Carrier) -> Iterator[Quad]:
@@ -63,13 +69,22 @@ class Workshop:
             yield from self.side_by_side(carrier)
         for quad in edits.value_edits(carrier, self.rng):
             yield from (Group(q.kind, q.items()) for q in claims.restyled(quad, self.rng, claims.EDIT_STYLES))
-        yield from wording.opposite_groups(carrier, self.rng)
-        yield from logic.denial_groups(carrier, self.rng)
-        yield from present(logic.duty_group(carrier))
+        yield from self.turned(carrier, human)
+
+    def turned(self, carrier: Carrier, human: bool) -> Iterator[Group]:
+        """What is turned round by a word or two, with a mate that is turned the other way."""
+        keyed = [(group, f"word {word}") for group, word in wording.opposite_groups(carrier, self.rng)]
+        keyed += [(group, "denial") for group in logic.denial_groups(carrier, self.rng)]
+        duty = logic.duty_group(carrier)
+        keyed += [(duty[0], f"duty {duty[1]}")] if duty else []
         if not human:
-            yield from present(
-                logic.condition_group(carrier.claim, self.rng), logic.quantifier_group(carrier.claim, self.rng)
-            )
+            condition = logic.condition_group(carrier.claim, self.rng)
+            parts = logic.conditioned(carrier.claim)
+            keyed += [(condition, f"mark {parts[1]}")] if condition and parts else []
+            keyed += [(hedge, "hedge") for hedge in present(logic.hedge_group(carrier))]
+            yield from present(logic.quantifier_group(carrier.claim, self.rng))
+        mates = self.faq_mates if carrier.source.startswith("dstc9") else self.mates
+        yield from present(*(mates.beside(group, key, carrier) for group, key in keyed))
 
     def swap_groups(self, carrier: Carrier) -> Iterator[Group]:
         """Values, names and roles that change places."""
@@ -79,18 +94,26 @@ class Workshop:
                 fused = facts.fused_quad(quad, self.rng.choice(self.fever), self.rng)
                 yield from present(Group(fused.kind, fused.items()) if fused else None)
         for quad in swaps.role_swaps(carrier, self.kinds):
-            yield Group(quad.kind, quad.items())
+            yield from self.both_voices(quad)
+
+    def both_voices(self, quad: Quad) -> Iterator[Group]:
+        """The quad as it is, told from the other side, or with a mention beside it."""
+        yield Group(quad.kind, quad.items())
+        told = [voiced(quad, self.rng), mention.framed_quad(quad, self.rng) if self.rng.random() < 0.15 else None]
+        yield from (Group(q.kind, q.items()) for q in told if q)
 
     def side_by_side(self, carrier: Carrier) -> Iterator[Group]:
         """The carrier's fact beside another one."""
         if carrier.source == "fever" and swaps.names_itself(carrier):
             kind = self.kinds.known.get(facts.bare(carrier.title), "")
             alike = (
-                c for c in self.rng.sample(self.fever, 25) if self.kinds.known.get(facts.bare(c.title), "") == kind
+                c
+                for c in self.rng.sample(self.fever, 25)
+                if kind and self.kinds.known.get(facts.bare(c.title), "") == kind
             )
             quads = (facts.subject_quad(carrier, other, self.rng) for other in alike)
             found = next((q for q in quads if q), None)
-            yield from present(Group(found.kind, found.items()) if found else None)
+            yield from self.both_voices(found) if found else ()
             if facts.event_of(carrier):
                 others = self.rng.sample(self.events, min(3, len(self.events)))
                 yield from present(next((g for o in others if (g := facts.order_group(carrier, o, self.rng))), None))

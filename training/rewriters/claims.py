@@ -14,6 +14,7 @@ from training.rewriters.mention import framed_quad, question
 from training.rewriters.text import a_or_an
 from training.rewriters.vague import vague_forms
 from training.rewriters.values import Value, magnitude, numeric_values, occurrences
+from training.rewriters.voice import voiced
 
 Rewriter = Callable[[Quad, Random], Quad | None]
 
@@ -197,6 +198,7 @@ SWAP_STYLES: tuple[tuple[Rewriter, float], ...] = (
     (bounded, 0.7),
     (loosened, 0.5),
     (framed_quad, 0.25),
+    (voiced, 0.9),
     (asked, 0.12),
 )
 EDIT_STYLES: tuple[tuple[Rewriter, float], ...] = ((reworded, 0.8), (bounded, 0.7), (loosened, 0.7))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from random import Random
 
 from training.rewriters.group import Quad
+from training.rewriters.swaps import loosely_held
 from training.rewriters.values import (
     MONTHS,
     NUMBER_WORDS,
@@ -26,13 +27,19 @@ _DIGITS = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 def value_edits(carrier: Carrier, rng: Random) -> Iterator[Quad]:
     """One quad a claim: its value, and another that might have stood there."""
     found = [v for v in numeric_values(carrier.claim) if v.kind in EDITABLE and occurrences(carrier.text, v.text)]
-    unique = [v for v in found if len(occurrences(carrier.claim, v.text)) == 1]
+    unique = [v for v in found if len(occurrences(carrier.claim, v.text)) == 1 and not bound_anywhere(carrier, v)]
     for own in rng.sample(unique, min(1, len(unique))):
         other = another(own, rng)
         if other and not occurrences(carrier.text, other) and not occurrences(carrier.claim, other):
             edited = tuple(replaced(s, own.text, other) for s in carrier.evidence)
             twin = carrier.claim[: own.start] + other + carrier.claim[own.end :]
             yield Quad("form", carrier.evidence, edited, carrier.claim, twin, values=(own.text, other))
+
+
+def bound_anywhere(carrier: Carrier, value: Value) -> bool:
+    """Whether the value is only a bound in the claim or in the evidence."""
+    texts = (carrier.claim, carrier.text)
+    return any(loosely_held(text[:start], value.kind) for text in texts for start, _ in occurrences(text, value.text))
 
 
 def another(value: Value, rng: Random) -> str | None:

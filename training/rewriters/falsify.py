@@ -12,7 +12,7 @@ from functools import lru_cache
 from random import Random
 
 from training.rewriters.edits import EDITABLE, another
-from training.rewriters.logic import _DUTIES, plainly
+from training.rewriters.logic import DUTIES, plainly
 from training.rewriters.names import NameKinds
 from training.rewriters.polarity import negated
 from training.rewriters.swaps import fits
@@ -113,8 +113,8 @@ def opposite(sentence: str, told: str, rng: Random) -> str | None:
 def other_duty(sentence: str, told: str, rng: Random) -> str | None:
     """A duty, permission or offer turned round."""
     del told
-    for pattern, new in rng.sample(_DUTIES, len(_DUTIES)):
-        if new and len(re.findall(pattern, sentence)) == 1 and plainly(pattern, sentence):
+    for pattern, new in rng.sample(DUTIES, len(DUTIES)):
+        if len(re.findall(pattern, sentence)) == 1 and plainly(pattern, sentence):
             return re.sub(pattern, new, sentence)
     return None
 

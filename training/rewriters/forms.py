@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from random import Random
 
-from num2words import num2words
+from num2words import num2words  # type: ignore[import-untyped]
 
 from training.rewriters.values import MONTHS, Value, magnitude
 

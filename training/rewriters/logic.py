@@ -23,7 +23,7 @@ _WHETHER = re.compile(
     r"\b(?:even|as|what) if\b|\b(?:ask\w*|wonder\w*|know|knew|sure|see|saw|tell|told|determin\w+|decid\w+|check"
     r"|question\w*|unclear|find out) (?:[\w'-]+ ){0,4}if\b"
 )
-_OTHER_MARK = {
+OTHER_MARK = {
     "if": "unless",
     "unless": "if",
     "as long as": "unless",
@@ -60,7 +60,7 @@ def condition_group(sentence: str, rng: Random) -> Group | None:
     if not parts:
         return None
     main, mark, rest = parts
-    other = _OTHER_MARK[mark]
+    other = OTHER_MARK[mark]
     bare = capitalised(main) + "."
     own, turned = (with_condition(main, m, rest, rng) for m in (mark, other))
     free = (f"{bare}",)
@@ -82,7 +82,7 @@ def with_condition(main: str, mark: str, rest: str, rng: Random) -> str:
     return f"{capitalised(main)} {mark} {rest}."
 
 
-_DUTIES = (
+DUTIES = (
     (r"\bmust not\b", "may"),
     (r"\bmust\b(?! not| have| be the)", "need not"),
     (r"\b(?:have|has) to\b", "need not"),
@@ -99,25 +99,31 @@ _DUTIES = (
     (r"\bwill be charged\b", "will not be charged"),
     (r"\b(is|are) included\b", r"\1 not included"),
     (r"\b(is|are) available\b", r"\1 not available"),
-    (
-        r"\b(does|do) not (?=(?:offer|provide|accept|allow|serve"
-        r"|have|charge|require|deliver)\b)",
-        "",
-    ),
 )
 
 
-def duty_group(carrier: Carrier) -> Group | None:
-    """A duty, a permission or an offer turned into its opposite, in the claim and in the evidence."""
-    for pattern, new in _DUTIES:
-        if not new:
-            continue
-        found = [len(re.findall(pattern, text)) for text in (carrier.claim, carrier.text)]
-        if found == [1, 1] and all(plainly(pattern, text) for text in (carrier.claim, carrier.text)):
-            edited = tuple(re.sub(pattern, new, s) for s in carrier.evidence)
-            twin = re.sub(pattern, new, carrier.claim)
-            return Group("duty", two_by_two(carrier.evidence, edited, carrier.claim, twin))
-    return None
+def duty_of(sentence: str) -> int | None:
+    """Which of the duties a sentence speaks of, when it does so once and in a main clause."""
+    found = (
+        i
+        for i, (pattern, _) in enumerate(DUTIES)
+        if len(re.findall(pattern, sentence)) == 1 and plainly(pattern, sentence)
+    )
+    return next(found, None)
+
+
+def turned_duty(sentence: str, number: int) -> str:
+    """The sentence with its duty turned into the opposite."""
+    return re.sub(*DUTIES[number], sentence)
+
+
+def duty_group(carrier: Carrier) -> tuple[Group, int] | None:
+    """A duty, a permission or an offer turned into its opposite, in the claim and in the evidence; and which one."""
+    number = duty_of(carrier.claim)
+    if number is None or len(carrier.evidence) != 1 or duty_of(carrier.text) != number:
+        return None
+    edited, twin = (turned_duty(carrier.text, number),), turned_duty(carrier.claim, number)
+    return Group("duty", two_by_two(carrier.evidence, edited, carrier.claim, twin)), number
 
 
 def plainly(pattern: str, text: str) -> bool:
@@ -142,6 +148,38 @@ def two_by_two(evidence: tuple[str, ...], edited: tuple[str, ...], claim: str, t
         Item(edited, claim, false),
         Item(edited, twin, true),
     )
+
+
+_MAY, _WILL = re.compile(r"\b(?:may|might)\b(?! not| be able| have)"), re.compile(r"\bwill\b(?! not| be able| have)")
+
+
+def hedge_turned(sentence: str) -> str | None:
+    """ "may" -> "will", "will" -> "may", where one of them stands once in a main clause."""
+    for pattern, new in ((_MAY, "will"), (_WILL, "may")):
+        once = len(pattern.findall(sentence)) == 1 and len(_MAY.findall(sentence)) + len(_WILL.findall(sentence)) == 1
+        if (
+            once
+            and plainly(pattern.pattern, sentence)
+            and not re.search(r"\bif\b|\bunless\b|\byou (?:may|might)\b", sentence)
+        ):
+            return pattern.sub(new, sentence)
+    return None
+
+
+def hedge_group(carrier: Carrier) -> Group | None:
+    """What may be and what will be: the one is not known from the other, and "will not" rules out "may"."""
+    turned = hedge_turned(carrier.claim)
+    if not turned or carrier.evidence != (carrier.claim,):
+        return None
+    may, will = (carrier.claim, turned) if _MAY.search(carrier.claim) else (turned, carrier.claim)
+    never = _WILL.sub("will not", will)
+    items = (
+        Item((may,), may, (SUPPORTED,)),
+        Item((may,), will, (NOT_ENOUGH,)),
+        Item((will,), will, (SUPPORTED,)),
+        Item((never,), may, (CONTRADICTED,)),
+    )
+    return Group("hedge", items)
 
 
 _PLURAL = re.compile(

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, replace
 from random import Random
 
-from lemminflect import getLemma
+from lemminflect import getLemma  # type: ignore[import-untyped]
 
 from training.augment import lines
 from training.reading import CONTRADICTED, NOT_ENOUGH, SUPPORTED, UNSUPPORTED

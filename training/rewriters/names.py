@@ -6,7 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-from lemminflect import getLemma
+from lemminflect import getLemma  # type: ignore[import-untyped]
 
 from training.rewriters.values import Value, name_spans
 from training.rewriters.wordnet import noun_kind

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from random import Random
 
-from lemminflect import getLemma
+from lemminflect import getLemma  # type: ignore[import-untyped]
 
 from training.rewriters.text import BE, MODALS, Token, past_is_participle, stripped, tokens
 from training.rewriters.values import Value
@@ -128,7 +129,7 @@ def denied_auxiliary(word: str, short: bool) -> str:
 def corrected(claim: str, value: Value, other: str, rng: Random) -> tuple[str, str] | None:
     """(the claim with "not ``other``" put in, the same with the two values changed over), whichever form suits."""
     body, stop = stripped(claim)
-    forms = []
+    forms: list[Callable[[str, str], str]] = []
     if re.match(r"['’]s|-", body[value.end :]) or re.search(
         r"\b(?:of|until|since|before|after|than) $", body[: value.start]
     ):

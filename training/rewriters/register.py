@@ -76,7 +76,14 @@ def styled(claims: tuple[str, ...], rng: Random) -> tuple[str, ...]:
     if roll < 0.9:
         closing = rng.choice(_CLOSINGS)
         return tuple(f"{opening}{opened(c, opening)}{closing}" for c in claims)
+    if roll < 0.94:
+        return tuple(headline(c) for c in claims)
     return tuple(stripped(c)[0].lower() for c in claims)
+
+
+def headline(text: str) -> str:
+    """Without articles and full stop, as headlines and notes are."""
+    return stripped(re.sub(r"\b(?:the|a|an) (?=\w)", "", re.sub(r"^(?:The|A|An) (?=[a-z])", "", text)))[0]
 
 
 def alike_in_all(claims: tuple[str, ...], rng: Random) -> tuple[str, ...]:

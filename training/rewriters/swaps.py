@@ -13,7 +13,7 @@ from training.reading import UNSUPPORTED
 from training.rewriters.group import FALSE, Quad
 from training.rewriters.names import NameKinds
 from training.rewriters.text import a_or_an
-from training.rewriters.values import Value, exchanged, like_numbers, magnitude, numeric_values, occurrences
+from training.rewriters.values import NUMERIC, Value, exchanged, like_numbers, magnitude, numeric_values, occurrences
 from training.sources.carrier import Carrier, content_words
 from training.sources.windows import stem, stems
 
@@ -46,13 +46,29 @@ _DIRECTED = re.compile(
 _DATED = {"year", "date", "day", "month_year", "month", "time", "weekday"}
 
 
+_BOUND = re.compile(
+    r"\b(?:(?:less|more|fewer|greater|longer|later|earlier|higher|lower) than|over|under|at least|at most"
+    r"|up to|above|below|nearly|almost"
+    r"|maximum of|minimum of|as (?:many|much|few) as) $",
+    re.IGNORECASE,
+)
+
+
+def loosely_held(before: str, kind: str) -> bool:
+    """Whether a bound stands before a value, so that another value may be true as well: "by 2015" goes with 2014 too."""
+    dated = kind in _DATED and re.search(r"\b(?:by|until|since|before|after|till) $", before)
+    return bool(dated or (kind in NUMERIC and _BOUND.search(before)))
+
+
 def value_swaps(carrier: Carrier, kinds: NameKinds, rng: Random) -> Iterator[Quad]:
     """Quads in which a value of the claim changes places with another of its kind elsewhere in the evidence."""
     text = carrier.text
     here = [*numeric_values(text), *kinds.names(text)]
     for own in [*numeric_values(carrier.claim), *kinds.names(carrier.claim)]:
-        if re.search(r"\b(?:by|until|since|before|after|till) $", carrier.claim[: own.start]) and own.kind in _DATED:
-            continue  # "by 2015" goes with 2014 too
+        if loosely_held(carrier.claim[: own.start], own.kind) or any(
+            loosely_held(carrier.text[:start], own.kind) for start, _ in occurrences(carrier.text, own.text)
+        ):
+            continue
         others = [v for v in here if fits(own, v) and not occurrences(carrier.claim, v.text)]
         rng.shuffle(others)
         for other in others:

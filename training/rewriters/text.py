@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from lemminflect import getAllLemmas, getInflection
-from textblob.en import parse
+from lemminflect import getAllLemmas, getInflection  # type: ignore[import-untyped]
+from textblob.en import parse  # type: ignore[import-untyped]
 
 from training.sources.carrier import word_list
 

@@ -47,8 +47,8 @@ def alike() -> dict[str, tuple[str, ...]]:
     return {word: tuple(others) for word, others in found.items()}
 
 
-def opposite_groups(carrier: Carrier, rng: Random) -> Iterator[Group]:
-    """A word of the claim that stands in the evidence too, and its opposite on either side, plain and denied."""
+def opposite_groups(carrier: Carrier, rng: Random) -> Iterator[tuple[Group, str]]:
+    """A word of the claim that stands in the evidence too, and its opposite on either side, plain and denied; and the word."""
     claim, text = carrier.claim, carrier.text
     words = [
         w for w in dict.fromkeys(re.findall(r"[a-z-]+", claim)) if w in opposites() and len(occurrences(text, w)) == 1
@@ -69,7 +69,7 @@ def opposite_groups(carrier: Carrier, rng: Random) -> Iterator[Group]:
         denied = [refused(c, w) for c, w in ((twin, other), (claim, word))]
         if exclusive and None not in denied and not _NEGATION.search(claim):
             items += four(carrier.evidence, edited, a_or_an(denied[0] or ""), a_or_an(denied[1] or ""))
-        yield Group("opposite", tuple(items))
+        yield Group("opposite", tuple(items)), word
 
 
 def in_place(text: str, word: str) -> bool:

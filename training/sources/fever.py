@@ -31,7 +31,18 @@ def carriers(rows: Sequence[FeverClaim], rng: Random) -> Iterator[Carrier]:
             near = neighbours(row, pages[row.title] if row.title else [])
             picked = rng.sample(near, min(len(near), 4))
             cut = rng.randint(0, len(picked))
-            yield Carrier(row.claim, row.evidence, "fever", row.title, tuple(picked[:cut]), tuple(picked[cut:]))
+            yield Carrier(
+                row.claim, row.evidence, "fever", title_of_page(row.title), tuple(picked[:cut]), tuple(picked[cut:])
+            )
+
+
+def title_of_page(title: str) -> str:
+    """The claim's opening as a heading; nothing where the claim opens with an adverbial, and no genitive."""
+    return (
+        ""
+        if re.match(r"(?:In|On|At|During|After|By|For|There|One|Both|As|From|Since|According)\b", title)
+        else re.sub(r"['’]s?$", "", title)
+    )
 
 
 def neighbours(row: FeverClaim, page: Sequence[str]) -> list[str]:
