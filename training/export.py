@@ -26,13 +26,9 @@ _QUANTISED = ["MatMul", "Gemm", "Gather"]  # Gather: the embedding tables, half 
 
 def load_verifier(checkpoint: Path) -> Verifier:
     """The trained cross-encoder of a checkpoint written by ``training.train``."""
-    import torch
+    from training.model import read_verifier
 
-    from training.model import EncoderConfig, Verifier, base_folder
-
-    model = Verifier(EncoderConfig.read(base_folder()))
-    model.load_state_dict(torch.load(checkpoint, weights_only=True)["model"])
-    return model.eval()
+    return read_verifier(checkpoint).eval()
 
 
 def load_embedder() -> Embedder:
@@ -141,11 +137,13 @@ def main() -> None:
     parser.add_argument(
         "--keep-fp32", type=Path, help="folder for the float32 ONNX files (for the fp32/int8 comparison)"
     )
+    parser.add_argument("--verifier-only", action="store_true", help="the embedder is there already, or not needed")
     parser.add_argument("--reduce-range", action="store_true", help="7-bit weights, for CPUs without VNNI")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     write_tokenizer(args.out / "tokenizer.json")
-    export_model(load_embedder(), args.out, "embedder", "embedding", args.reduce_range, args.keep_fp32)
+    if not args.verifier_only:
+        export_model(load_embedder(), args.out, "embedder", "embedding", args.reduce_range, args.keep_fp32)
     if args.checkpoint:
         model = load_verifier(args.checkpoint)
         export_model(model, args.out, "verifier", "logits", args.reduce_range, args.keep_fp32)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -70,10 +70,9 @@ class Layer(nn.Module):
     def attend(self, x: Tensor, bias: Tensor) -> Tensor:
         """Self-attention, [n, t, hidden] -> [n, t, hidden]; ``bias`` [n, 1, 1, t] is added to the scores."""
         q, k, v = self._split(self.query(x)), self._split(self.key(x)), self._split(self.value(x))
-        if self.training:  # the fused kernel is faster; the written-out form below exports to plain ONNX operators
-            mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=bias.expand(-1, -1, x.shape[1], -1))
-        else:
-            mixed = (q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1]) + bias).softmax(-1) @ v
+        # Written out: it exports to plain ONNX operators, and in bfloat16 on a CPU it is faster than the fused kernel.
+        scores = (q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1]) + bias).softmax(-1)
+        mixed = scores.to(v.dtype) @ v
         return self.output(mixed.transpose(1, 2).reshape(x.shape))
 
     def forward(self, x: Tensor, bias: Tensor) -> Tensor:
@@ -98,6 +97,8 @@ class Encoder(nn.Module):
         places = torch.arange(input_ids.shape[1], device=input_ids.device)
         x = self.norm(self.words(input_ids) + self.positions(places) + self.types(token_type_ids))
         x = functional.dropout(x, self.dropout, self.training) if self.dropout else x
+        if torch.is_autocast_enabled("cpu"):  # residuals in half precision too: nothing is converted between the layers
+            x = x.to(torch.get_autocast_dtype("cpu"))
         bias = (1.0 - attention_mask[:, None, None, :].to(x.dtype)) * _MASKED
         for layer in self.layers:
             x = layer(x, bias)
@@ -121,10 +122,19 @@ class Verifier(nn.Module):
         self.dropout = dropout
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
-        hidden = self.encoder(input_ids, attention_mask, token_type_ids)
+        hidden = self.encoder(input_ids, attention_mask, token_type_ids).float()
         pooled = torch.cat([hidden[:, 0], mean_pool(hidden, attention_mask)], -1)
         x = torch.tanh(self.dense(functional.dropout(pooled, self.dropout, self.training)))
         return self.classify(functional.dropout(x, self.dropout, self.training))
+
+
+def read_verifier(checkpoint: Path, dropout: float = 0.1) -> Verifier:
+    """The cross-encoder of a checkpoint, in float32, with as many layers as the checkpoint has."""
+    state = torch.load(checkpoint, weights_only=True)["model"]
+    depth = 1 + max(int(name.split(".")[2]) for name in state if name.startswith("encoder.layers."))
+    model = Verifier(replace(EncoderConfig.read(base_folder()), num_hidden_layers=depth), dropout)
+    model.load_state_dict({name: tensor.float() for name, tensor in state.items()})
+    return model
 
 
 class Embedder(nn.Module):
