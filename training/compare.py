@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from training import metrics
 from training.comparison import sets
 from training.comparison.scorers import Scorer, mean_scorer, scorer
 from training.comparison.sets import THREE, Item
 from training.data import data_argument
+from vista_guard.evaluation.metrics import arrays
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -66,7 +66,7 @@ def share(rights: Sequence[bool]) -> float:
 def support_figures(name: str, found: Sequence[Scored]) -> Iterator[tuple[str, float]]:
     """Supported or not: accuracy, and the area under the curve."""
     yield f"{name}: supported or not", share([one.right for one in found])
-    yield f"{name}: AUC", 100 * metrics.auc([one.item.supported for one in found], [one.support for one in found])
+    yield f"{name}: AUC", 100 * arrays.auc([one.item.supported for one in found], [one.support for one in found])
 
 
 def three_way(name: str, found: Sequence[Scored]) -> Iterator[tuple[str, float]]:
@@ -84,7 +84,7 @@ def pair_figures(name: str, found: Sequence[Scored], by_kind: bool = True) -> It
     yield f"{name}: false ones supported", share([not one.right for one in found if not one.item.supported])
     yield f"{name}: pairs right", share([all(one.right for one in pair) for pair in pairs.values()])
     yield f"{name}: pairs in order", share([in_order(pair) for pair in pairs.values() if mixed(pair)])
-    yield f"{name}: AUC", 100 * metrics.auc([one.item.supported for one in found], [one.support for one in found])
+    yield f"{name}: AUC", 100 * arrays.auc([one.item.supported for one in found], [one.support for one in found])
     against = [one for one in found if one.item.gold == THREE[1]]
     yield f"{name}: false ones contradicted", share([one.label == THREE[1] for one in against])
     for kind in sorted({one.item.kind for one in found}) if by_kind else ():
@@ -121,7 +121,7 @@ def summary_figures(name: str, found: Sequence[Scored]) -> Iterator[tuple[str, f
 
 def auc_of(rows: Sequence[tuple[bool, float]]) -> float:
     """Of gold and score."""
-    return metrics.auc([gold for gold, _ in rows], [score for _, score in rows])
+    return arrays.auc([gold for gold, _ in rows], [score for _, score in rows])
 
 
 def crossed(domains: Sequence[Sequence[tuple[bool, float]]]) -> float:

@@ -91,7 +91,7 @@ def torch_logits(model: Verifier, pairs: Sequence[tuple[str, str]], max_length: 
 
 def difference(model: Verifier, path: Path, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
     """Absolute difference of the logits between the model and the exported file, [pairs, 3]."""
-    from vista_guard.onnx import Encoder
+    from vista_guard.inference.onnx import Encoder
 
     there = Encoder.load(path.stem, max_length=256, folder=path.parent.resolve()).run(list(pairs))
     off: NDArray[np.float32] = np.abs(torch_logits(model, pairs) - there)

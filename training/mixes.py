@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from training import data as benchmarks
-from training.reading import Pair
 from training.sources import dstc9, grounded, mtragun, nli, summedits
+from vista_guard.evaluation.suites.reading import Pair
 
 Row = dict[str, object]
 _LOWERED = 0.06

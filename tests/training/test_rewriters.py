@@ -11,7 +11,6 @@ pytest.importorskip("textblob")
 pytest.importorskip("lemminflect")
 pytest.importorskip("num2words")
 
-from training.reading import CONTRADICTED, NOT_ENOUGH, SUPPORTED
 from training.rewriters import claims, edits, facts, forms, layout, logic, mention, polarity, swaps, vague, voice
 from training.rewriters.group import Group, Quad
 from training.rewriters.names import NameKinds
@@ -21,6 +20,7 @@ from training.rewriters.values import Value, exchanged, numeric_values
 from training.rewriters.wordnet import FOLDER
 from training.sources.carrier import Carrier
 from training.sources.windows import best_sentences
+from vista_guard.evaluation.suites.reading import CONTRADICTED, NOT_ENOUGH, SUPPORTED
 
 needs_wordnet = pytest.mark.skipif(not FOLDER.exists(), reason="Debian's wordnet-base is not installed")
 

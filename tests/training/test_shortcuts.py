@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from training.shortcuts import check, read
 from training.worlds import build
 
 
-def written(path: Path, rows: list[dict[str, object]]) -> Path:
+def written(path: Path, rows: Sequence[Mapping[str, object]]) -> Path:
     """The rows as a JSONL file."""
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path

@@ -9,12 +9,12 @@ import pytest
 pytest.importorskip("lemminflect")
 pytest.importorskip("num2words")
 
-from training.reading import SUPPORTED, UNSUPPORTED
 from training.worlds import KINDS, WorldPair, build
 from training.worlds.domains import Part, all_domains, domains, section
 from training.worlds.grammar import asked, negated, negated_phrase, sentence, singular_phrase
 from training.worlds.textfiles import lines
 from training.worlds.values import Value, clock, hours_of, said, written
+from vista_guard.evaluation.suites.reading import SUPPORTED, UNSUPPORTED
 
 PARTS: tuple[Part, Part] = ("train", "development")
 

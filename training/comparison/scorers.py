@@ -34,7 +34,7 @@ def softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _exported(path: Path) -> Scorer:
-    from vista_guard.onnx import WEIGHTS, Encoder
+    from vista_guard.inference.onnx import WEIGHTS, Encoder
 
     folder = path.parent.resolve()
     if not (folder / "tokenizer.json").exists():

@@ -10,14 +10,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from training import evalsets
-from training.reading import SUPPORTED, best_window, clean, read_tsv
 from training.sources.carrier import sentences
 from training.sources.summedits import tidy
 from training.sources.windows import best_sentences
-from vista_guard.chunking import passages
+from vista_guard.evaluation.suites import evalsets
+from vista_guard.evaluation.suites.reading import SUPPORTED, best_window, clean, read_tsv
 from vista_guard.judges.embedded.relevance import choose, pool
 from vista_guard.protocols import Embedder
+from vista_guard.reading.passages import passages
 from vista_guard.types import Document, EvidenceSet
 
 T = TypeVar("T")

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from random import Random
 
-from training.reading import NOT_ENOUGH
 from training.rewriters import claims, edits, facts, logic, mention, swaps, wording
 from training.rewriters.group import Group, Quad
 from training.rewriters.layout import frame_for
@@ -17,6 +16,7 @@ from training.rewriters.register import styled
 from training.rewriters.values import numeric_values
 from training.rewriters.voice import voiced
 from training.sources.carrier import Carrier, KindPair
+from vista_guard.evaluation.suites.reading import NOT_ENOUGH
 
 _OWN_SENTENCE = "_text"
 """Sources of this ending have no human paraphrase: the claim is the sentence itself."""

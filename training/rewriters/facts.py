@@ -6,13 +6,13 @@ import re
 from dataclasses import replace
 from random import Random
 
-from training.reading import CONTRADICTED, UNSUPPORTED
 from training.rewriters.group import FALSE, Group, Quad
 from training.rewriters.swaps import names_itself
 from training.rewriters.text import stripped, uncapitalised
 from training.rewriters.values import exchanged, numeric_values, occurrences
 from training.sources.carrier import Carrier, content_words
 from training.sources.windows import stems
+from vista_guard.evaluation.suites.reading import CONTRADICTED, UNSUPPORTED
 
 _GENERAL = re.compile(
     r"\b(?:is|was|are|were|has|have) (?:an?|the|one|some|American|in|not)\b|\b(?:appeared|person|people|film|actor)\b"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from training.reading import CONTRADICTED, SUPPORTED
+from vista_guard.evaluation.suites.reading import CONTRADICTED, SUPPORTED
 
 FALSE = (CONTRADICTED,)
 TRUE = (SUPPORTED,)

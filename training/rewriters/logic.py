@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from random import Random
 
-from training.reading import CONTRADICTED, NOT_ENOUGH, SUPPORTED, UNSUPPORTED
 from training.rewriters.group import Group, Item
 from training.rewriters.polarity import negated
 from training.rewriters.text import a_or_an, capitalised, tokens, uncapitalised
 from training.sources.carrier import Carrier
+from vista_guard.evaluation.suites.reading import CONTRADICTED, NOT_ENOUGH, SUPPORTED, UNSUPPORTED
 
 _CONDITION = re.compile(
     r"^(?P<main>[A-Z][^,;:()?\"]{12,140}?),? (?P<mark>if|unless|only if|provided that|as long as"

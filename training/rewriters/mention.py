@@ -13,12 +13,12 @@ from random import Random
 from lemminflect import getLemma  # type: ignore[import-untyped]
 
 from training.augment import lines
-from training.reading import CONTRADICTED, NOT_ENOUGH, SUPPORTED, UNSUPPORTED
 from training.rewriters.group import Group, Item, Quad
 from training.rewriters.polarity import finite_tag, negated, verb_at
 from training.rewriters.swaps import names_itself
 from training.rewriters.text import BE, MODALS, capitalised, stripped, tokens, uncapitalised
 from training.sources.carrier import Carrier
+from vista_guard.evaluation.suites.reading import CONTRADICTED, NOT_ENOUGH, SUPPORTED, UNSUPPORTED
 
 _QUOTED = re.compile(r"[\"“”?!:;]")
 _CHATTY = re.compile(

@@ -9,13 +9,13 @@ import re
 from collections.abc import Iterator
 from random import Random
 
-from training.reading import UNSUPPORTED
 from training.rewriters.group import FALSE, Quad
 from training.rewriters.names import NameKinds
 from training.rewriters.text import a_or_an
 from training.rewriters.values import NUMERIC, Value, exchanged, like_numbers, magnitude, numeric_values, occurrences
 from training.sources.carrier import Carrier, content_words
 from training.sources.windows import stem, stems
+from vista_guard.evaluation.suites.reading import UNSUPPORTED
 
 _CLAUSE = re.compile(r"[,;:()\n–]| and | but | while | whereas | who | which | that |(?<=[a-z\"\d])[.!?] |\. ")
 _ONE_VALUE = re.compile(

@@ -9,12 +9,12 @@ from functools import lru_cache
 from random import Random
 
 from training.augment import read_json
-from training.reading import CONTRADICTED, SUPPORTED
 from training.rewriters.group import Group, Item
 from training.rewriters.text import a_or_an
 from training.rewriters.values import occurrences, replaced
 from training.rewriters.wordnet import antonym, index
 from training.sources.carrier import Carrier, word_list
+from vista_guard.evaluation.suites.reading import CONTRADICTED, SUPPORTED
 
 _BE = r"\b(is|are|was|were|be|been)\b( (?:very |still |now |also )?)"
 _NEGATION = re.compile(r"\b(?:not|never|no|none|neither|nor|without)\b|n['’]t\b", re.IGNORECASE)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sentencex import segment
 
-from training.reading import Pair
+from vista_guard.evaluation.suites.reading import Pair
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from training.reading import CONTRADICTED, NOT_ENOUGH, SUPPORTED
 from training.sources.carrier import Carrier, KindPair, sentences
 from training.sources.windows import stems
+from vista_guard.evaluation.suites.reading import CONTRADICTED, NOT_ENOUGH, SUPPORTED
 
 FILES = tuple(
     f"train/dstc9/{name}.json.gz"

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 
-from training.reading import CONTRADICTED, SUPPORTED, FeverClaim, read_fever
 from training.sources.carrier import Carrier, KindPair, content_words
+from vista_guard.evaluation.suites.reading import CONTRADICTED, SUPPORTED, FeverClaim, read_fever
 
 FILES = ("train/fever/train.jsonl.gz",)
 _ODD = re.compile(r"[\[\]ː|]|\(\s*[;,]|^is |^are |^was ")

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from training.reading import NOT_ENOUGH, SUPPORTED, UNSUPPORTED, clean, read_csv, read_jsonl
 from training.sources.carrier import Carrier, KindPair, sentences
 from training.sources.windows import best_sentences
+from vista_guard.evaluation.suites.reading import NOT_ENOUGH, SUPPORTED, UNSUPPORTED, clean, read_csv, read_jsonl
 
 BEGIN = ("begin/begin_dev_cmu.tsv", "begin/begin_dev_tc.tsv")
 WICE = ("train/wice/non_supported_tokens.train.jsonl.gz",)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from training.reading import NOT_ENOUGH, SUPPORTED, read_jsonl
 from training.sources.carrier import Carrier, KindPair, sentences
 from training.sources.windows import Window, best_sentences, stems
+from vista_guard.evaluation.suites.reading import NOT_ENOUGH, SUPPORTED, read_jsonl
 
 FILES = ("train/mtragun/reference.jsonl.gz",)
 _NO_CLAIM = re.compile(

@@ -6,8 +6,8 @@ import gzip
 from collections.abc import Iterator
 from pathlib import Path
 
-from training.reading import NLI_LABELS, SUPPORTED, clean, read_tsv
 from training.sources.carrier import Carrier, KindPair
+from vista_guard.evaluation.suites.reading import NLI_LABELS, SUPPORTED, clean, read_tsv
 
 NEGATION = ("train/negation/MNLI.txt.gz", "train/negation/SNLI.txt.gz")
 HELP = ("train/help/help_and.tsv.gz", "train/help/help_or.tsv.gz")

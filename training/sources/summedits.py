@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
 
-from training.reading import CONTRADICTED, SUPPORTED, UNSUPPORTED
 from training.sources.carrier import Carrier, KindPair, sentences
 from training.sources.windows import Window, best_sentences
+from vista_guard.evaluation.suites.reading import CONTRADICTED, SUPPORTED, UNSUPPORTED
 
 DOMAINS = ("qmsumm", "sales_email", "scitldr")  # `podcast` and `ectsum` are development data
 FILES = tuple(f"train/summedits/summedits_{name}.json.gz" for name in DOMAINS)

@@ -9,9 +9,9 @@ from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 
-from training.reading import CONTRADICTED, NOT_ENOUGH, SUPPORTED
 from training.worlds.build import KINDS, build
 from training.worlds.case import WorldPair
+from vista_guard.evaluation.suites.reading import CONTRADICTED, NOT_ENOUGH, SUPPORTED
 
 _LABELS = {SUPPORTED: "supported", CONTRADICTED: "contradicted", NOT_ENOUGH: "not enough"}
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from training.reading import CONTRADICTED, NOT_ENOUGH, SUPPORTED, UNSUPPORTED, Pair
 from training.worlds.world import World
+from vista_guard.evaluation.suites.reading import CONTRADICTED, NOT_ENOUGH, SUPPORTED, UNSUPPORTED, Pair
 
 SUPPORT, REFUTE, OPEN, WRONG = (SUPPORTED,), (CONTRADICTED,), (NOT_ENOUGH,), UNSUPPORTED
 Allowed = tuple[int, ...]
