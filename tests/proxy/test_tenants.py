@@ -105,7 +105,10 @@ class Town:
         with (
             ScriptedChatServer(SAID) as upstream,
             Guard.from_settings(**self.stores) as guard,
-            TestClient(build_app(guard, ProxySettings(upstream=upstream.base_url, keys=keys, **settings))) as client,
+            TestClient(
+                build_app(guard, ProxySettings(upstream=upstream.base_url, keys=keys, **settings)),
+                base_url="http://127.0.0.1",
+            ) as client,
         ):
             yield Site(client)
 
