@@ -390,7 +390,7 @@ sys.argv[0] = "vista-guard"
 try:
     main()
 finally:
-    print("vista_guard.stores.chroma.process" in sys.modules, file=sys.stderr)
+    print("vista_guard.stores.chroma.client" in sys.modules, file=sys.stderr)
 """
 
 

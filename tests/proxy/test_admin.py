@@ -161,7 +161,7 @@ def test_a_check_says_what_the_guard_says(guarded: Site) -> None:
                 "text": PIER,
                 "title": None,
                 "span": None,
-                "label": "VERIFIED",
+                "label": None,
             }
         ],
     }
