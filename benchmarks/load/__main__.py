@@ -21,7 +21,9 @@ def main() -> None:
     """Parses the arguments, runs, prints; exits with 1 when a turn was not as it must be."""
     chosen = _parser().parse_args()
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # the servers must not outlive this
-    plan = Plan(chosen.streams, chosen.seconds, chosen.turns, chosen.limit_seconds, chosen.sample)
+    plan = Plan(
+        chosen.streams, chosen.seconds, chosen.turns, chosen.limit_seconds, chosen.sample, hostile=chosen.hostile
+    )
     where = machine()
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder, servers.upstream() as model:
         options = tuple(chosen.serve or ())
@@ -46,6 +48,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--sample", type=int, default=200, help="conversations to look up (default: %(default)s)")
     parser.add_argument("--serve", action="append", metavar="OPTION", help="for vista-guard serve; may be repeated")
+    parser.add_argument(
+        "--hostile",
+        type=float,
+        default=0.0,
+        metavar="SHARE",
+        help="callers of hostile answers beside, by the streams (default: none)",
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything as JSON")
     return parser
 
@@ -72,6 +81,8 @@ def _column(outcome: Outcome) -> dict[str, str]:
     rows |= {fault.value: str(tally.faults[fault]) for fault in Fault}
     if outcome.looked_at:
         rows["conversations looked up; kept otherwise than delivered"] = f"{outcome.looked_at}; {len(outcome.kept)}"
+    if outcome.attacks.turns:
+        rows["hostile answers; of them shown unjudged"] = f"{outcome.attacks.turns}; {outcome.attacks.leaks}"
     rows["warnings and errors in the log"] = str(len(outcome.troubles))
     (_, start), (_, end) = outcome.memory[0], outcome.memory[-1]
     rows["resident memory at start → end"] = f"{start['rss_mb']:.0f} → {end['rss_mb']:.0f} MB"
@@ -96,6 +107,8 @@ def _notes(*outcomes: Outcome) -> Iterator[str]:
     yield f"\nResident memory of the guarding proxy in MB, by turns: {series}"
     if not guarded.complete:
         yield f"\nNOT COMPLETE: stopped by --limit-seconds after {guarded.tally.turns:,} turns."
+    if guarded.attacks.turns:
+        yield f"\nWhat became of hostile answers: {json.dumps(dict(sorted(guarded.attacks.outcomes.items())))}"
     for outcome in outcomes:
         told = {name: value for name, value in outcome.metrics.items() if value}
         yield f"\nThe proxy's own count: {json.dumps(told)}"
@@ -103,7 +116,9 @@ def _notes(*outcomes: Outcome) -> Iterator[str]:
 
 
 def _bad(outcome: Outcome) -> bool:
-    return bool(outcome.tally.faults or outcome.kept or outcome.troubles)
+    # Hostile answers are told of in the log: that is no trouble.
+    troubles = outcome.troubles and not outcome.attacks.turns
+    return bool(outcome.tally.faults or outcome.kept or troubles or outcome.attacks.leaks)
 
 
 def _plain(outcome: Outcome) -> dict[str, object]:

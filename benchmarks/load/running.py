@@ -16,6 +16,7 @@ import psutil  # type: ignore[import-untyped,import-not-found,unused-ignore]  # 
 from benchmarks.load import servers
 from benchmarks.load.callers import TIMEOUT_S, Callers, Tally, probe
 from benchmarks.load.checking import kept_otherwise
+from benchmarks.load.hostile import Attacks, attack
 
 if TYPE_CHECKING:
     import httpx2
@@ -42,6 +43,8 @@ class Plan:
     sample: int
     off: bool = False
     options: tuple[str, ...] = ()
+    hostile: float = 0.0
+    """Share of the callers who ask for hostile answers, beside those who are counted."""
 
 
 @dataclass
@@ -60,6 +63,7 @@ class Outcome:
     troubles: list[str] = field(default_factory=list)
     seconds: float = 0.0
     complete: bool = True
+    attacks: Attacks = field(default_factory=Attacks)
 
 
 def run(plan: Plan, model: Server, folder: Path) -> Outcome:
@@ -102,6 +106,9 @@ class _Run:
         outcome, started = self._outcome, monotonic()
         outcome.memory.append((0, self._server.usage()))
         aside = [asyncio.create_task(probe(self._client, outcome.waits)), asyncio.create_task(self._timed())]
+        if self._plan.hostile and not self._plan.off:
+            hostile = max(1, round(self._plan.streams * self._plan.hostile))
+            aside.append(asyncio.create_task(attack(self._client, hostile, outcome.attacks)))
         await self._callers.run()
         outcome.seconds = monotonic() - started
         if not outcome.rate:  # all turns were done before the timed phase was over

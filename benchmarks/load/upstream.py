@@ -11,6 +11,7 @@ import json
 import socket
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.load import hostile
 from benchmarks.load.talks import CODE, MODEL, talk_of
 
 if TYPE_CHECKING:
@@ -39,7 +40,11 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
         body += message["body"]
         if not message.get("more_body"):
             break
-    text = _answer(json.loads(body))
+    asked = json.loads(body)
+    if attack := hostile.ASKED.search(asked["messages"][-1]["content"]):
+        await _send_hostile(attack[1], send)
+        return
+    text = _answer(asked)
     if text is None:
         await send({"type": "http.response.start", "status": 400, "headers": [(b"content-type", b"application/json")]})
         await send({"type": "http.response.body", "body": b'{"error":{"message":"not what is asked of a model"}}'})
@@ -52,6 +57,15 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
         )
         await asyncio.sleep(0)  # a model's tokens don't come in one packet either
     await send({"type": "http.response.body", "body": _LAST})
+
+
+async def _send_hostile(kind: str, send: Send) -> None:
+    headers, pieces = hostile.answer(kind)
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    for piece in pieces:
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await asyncio.sleep(0)
+    await send({"type": "http.response.body", "body": b""})
 
 
 def _answer(body: dict[str, Any]) -> str | None:
