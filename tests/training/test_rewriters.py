@@ -246,13 +246,15 @@ def test_duties_and_permissions_turn_round() -> None:
 
 
 def test_quantifiers() -> None:
-    group = logic.quantifier_group("Most rooms have a view of the harbour.", Random(1))
+    others = ("boats carry a flare", "cabins are heated")
+    group = logic.quantifier_group("Most rooms have a view of the harbour.", others, Random(1))
     assert group is not None
     for premise, claim, allowed in labels(group):
-        if premise.startswith("All"):
+        if re.search(r"\bAll (?:of the )?rooms", premise):
             assert allowed == ((CONTRADICTED,) if claim.startswith("Not") else (SUPPORTED,))
-        if claim.startswith("All ") and premise.startswith(("Some", "A few")):
+        if claim.startswith("All ") and re.search(r"\b(?:Some|A few)(?: of the)? rooms", premise):
             assert allowed == (NOT_ENOUGH,)
+    assert len({tuple(sorted(re.findall(r"\w+", p))) for p, _, _ in labels(group)}) == 1
 
 
 @needs_wordnet
@@ -350,10 +352,8 @@ def test_what_may_be_is_not_what_will_be() -> None:
     sentence = "The ferry may run late in winter."
     group = logic.hedge_group(Carrier(sentence, (sentence,), "mtragun_text"))
     assert group is not None
-    found = {(p, c): a for p, c, a in labels(group)}
-    assert found[sentence, "The ferry will run late in winter."] == (NOT_ENOUGH,)
-    assert found["The ferry will run late in winter.", "The ferry will run late in winter."] == (SUPPORTED,)
-    assert found["The ferry will not run late in winter.", sentence] == (CONTRADICTED,)
+    will = "The ferry will run late in winter."
+    assert labels(group) == [(sentence, will, (NOT_ENOUGH,)), (will, will, (SUPPORTED,))]
 
 
 def test_headlines_lose_articles_only() -> None:

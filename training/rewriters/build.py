@@ -16,6 +16,7 @@ from training.rewriters.register import styled
 from training.rewriters.values import numeric_values
 from training.rewriters.voice import voiced
 from training.sources.carrier import Carrier, KindPair
+from training.sources.windows import stems
 from vista_guard.evaluation.suites.reading import NOT_ENOUGH
 
 _OWN_SENTENCE = "_text"
@@ -39,6 +40,8 @@ class Workshop:
         prose = [c.claim for c in carriers if c.source.endswith(_OWN_SENTENCE) and c.source != "dstc9_text"]
         prose += rng.sample(self.sentences, min(4000, len(self.sentences)))
         self.mates, self.faq_mates = (Mates(rng.sample(own, min(6000, len(own))), rng) for own in (prose, faq))
+        texts = {c.claim for c in carriers if c.source.endswith(_OWN_SENTENCE)}
+        self.rests = sorted({parts[1] for text in texts if (parts := logic.quantified(text))})
         self.said: dict[str, list[tuple[Carrier, mention.Said]]] = defaultdict(list)
 
     def value_quads(self, carrier: Carrier) -> Iterator[Quad]:
@@ -82,9 +85,15 @@ class Workshop:
             parts = logic.conditioned(carrier.claim)
             keyed += [(condition, f"mark {parts[1]}")] if condition and parts else []
             keyed += [(hedge, "hedge") for hedge in present(logic.hedge_group(carrier))]
-            yield from present(logic.quantifier_group(carrier.claim, self.rng))
+            yield from present(self.quantified(carrier))
         mates = self.faq_mates if carrier.source.startswith("dstc9") else self.mates
         yield from present(*(mates.beside(group, key, carrier) for group, key in keyed))
+
+    def quantified(self, carrier: Carrier) -> Group | None:
+        """Quantifiers of the carrier's sentence beside those of two others that share nothing with it."""
+        own = stems(carrier.claim)
+        free = [rest for rest in self.rests if not stems(rest) & own]
+        return logic.quantifier_group(carrier.claim, self.rng.sample(free, min(2, len(free))), self.rng)
 
     def swap_groups(self, carrier: Carrier) -> Iterator[Group]:
         """Values, names and roles that change places."""

@@ -92,7 +92,7 @@ def event_of(carrier: Carrier) -> tuple[str, int] | None:
 def order_group(one: Carrier, other: Carrier, rng: Random) -> Group | None:
     """Which of two events came first, and by how much, in the evidence as it is and with the years exchanged."""
     first, second = event_of(one), event_of(other)
-    if not first or not second or abs(first[1] - second[1]) < 2 or first[0] == second[0]:
+    if not first or not second or abs(first[1] - second[1]) < 2 or one.title == other.title or first[0] == second[0]:
         return None
     evidence = (*one.evidence, *other.evidence)
     years = {y for s in evidence for y in re.findall(r"\b\d{4}\b", s)}

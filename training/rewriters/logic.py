@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from random import Random
 
 from training.rewriters.group import Group, Item
@@ -167,18 +167,12 @@ def hedge_turned(sentence: str) -> str | None:
 
 
 def hedge_group(carrier: Carrier) -> Group | None:
-    """What may be and what will be: the one is not known from the other, and "will not" rules out "may"."""
+    """What may be is not known to be going to be."""
     turned = hedge_turned(carrier.claim)
     if not turned or carrier.evidence != (carrier.claim,):
         return None
     may, will = (carrier.claim, turned) if _MAY.search(carrier.claim) else (turned, carrier.claim)
-    never = _WILL.sub("will not", will)
-    items = (
-        Item((may,), may, (SUPPORTED,)),
-        Item((may,), will, (NOT_ENOUGH,)),
-        Item((will,), will, (SUPPORTED,)),
-        Item((never,), may, (CONTRADICTED,)),
-    )
+    items = (Item((may,), will, (NOT_ENOUGH,)), Item((will,), will, (SUPPORTED,)))
     return Group("hedge", items)
 
 
@@ -208,25 +202,28 @@ def quantified(sentence: str) -> tuple[str, str] | None:
     return (match["q"], match["rest"]) if good else None
 
 
-def quantifier_group(sentence: str, rng: Random) -> Group | None:
-    """All, some, no and not all of the same things."""
+_AMOUNTS = (("All", "All of the"), ("Some", "Some of the", "A few of the"), ("No", "None of the"))
+
+
+def quantifier_group(sentence: str, others: Sequence[str], rng: Random) -> Group | None:
+    """All, some, no and not all of the same things; two other sentences take the two other quantifiers each time."""
     parts = quantified(sentence)
-    if not parts:
+    rests = [parts[1], *others] if parts else []
+    if len(rests) != 3:
         return None
-    rest = parts[1]
-    every = (f"{rng.choice(['All', 'All of the'])} {rest}.",)
-    some = (f"{rng.choice(['Some', 'Some of the', 'A few of the'])} {rest}.",)
-    none = (f"{rng.choice(['No', 'None of the'])} {rest}.",)
-    c_all, c_some, c_none, c_not = f"All {rest}.", f"Some {rest}.", f"No {rest}.", f"Not all {rest}."
+    order, words = rng.sample(range(3), 3), [rng.choice(amounts) for amounts in _AMOUNTS]
+    told = [[f"{words[(turn + place) % 3]} {rests[place]}." for place in range(3)] for turn in range(3)]
+    every, some, none = (tuple(lines[place] for place in order) for lines in told)
+    c_all, c_some, c_none, c_not = (f"{q} {rests[0]}." for q in ("All", "Some", "No", "Not all"))
+    true, false = (SUPPORTED,), (CONTRADICTED,)
     items = (
-        Item(every, c_all, (SUPPORTED,)),
-        Item(some, c_all, (NOT_ENOUGH,)),
-        Item(every, c_some, (SUPPORTED,)),
-        Item(none, c_some, (CONTRADICTED,)),
-        Item(none, c_none, (SUPPORTED,)),
-        Item(some, c_none, (CONTRADICTED,)),
-        Item(none, c_not, (SUPPORTED,)),
-        Item(every, c_not, (CONTRADICTED,)),
+        *(
+            Item(every, c_all, true),
+            Item(some, c_all, (NOT_ENOUGH,)),
+            Item(every, c_some, true),
+            Item(none, c_some, false),
+        ),
+        *(Item(none, c_none, true), Item(some, c_none, false), Item(none, c_not, true), Item(every, c_not, false)),
     )
     return Group("quantifier", items)
 

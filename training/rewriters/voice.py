@@ -36,7 +36,7 @@ _CONVERSES: tuple[tuple[str, str], ...] = (
     (r"(?P<a>.+?) (?:is|was) the (?:father|mother|parent) of (?P<b>[^,]+)", "{b} is a child of {a}"),
     (r"(?P<a>.+?) (?:owns|owned) (?P<b>[^,]+)", "{b} belongs to {a}"),
     (r"(?P<b>.+?) is owned by (?P<a>[^,]+)", "{b} belongs to {a}"),
-    (r"(?P<a>.+?) is (?:located |situated )?in (?P<b>[^,]+)", "{b} is where {a} lies"),
+    (r"(?P<a>.+?) is (?:located|situated) in (?P<b>[^,]+)", "{b} is where {a} lies"),
     (r"(?P<a>.+?) is the capital of (?P<b>[^,]+)", "{b} has {a} as its capital"),
     (r"(?P<a>.+?) is part of (?P<b>[^,]+)", "{b} includes {a}"),
     (r"(?P<a>.+?) is (?P<n>\w+ years )?older than (?P<b>[^,]+)", "{b} is {n}younger than {a}"),
