@@ -32,6 +32,11 @@ FERRY = Carrier(
 )
 KINDS = NameKinds(())
 
+# The tagger leaves the file of its lexicon open.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning", "ignore:unclosed file:ResourceWarning"
+)
+
 
 def labels(group: Group) -> list[tuple[str, str, tuple[int, ...]]]:
     """(evidence, claim, allowed labels) of each item."""
