@@ -84,7 +84,7 @@ class Workshop:
             condition = logic.condition_group(carrier.claim, self.rng)
             parts = logic.conditioned(carrier.claim)
             keyed += [(condition, f"mark {parts[1]}")] if condition and parts else []
-            keyed += [(hedge, "hedge") for hedge in present(logic.hedge_group(carrier))]
+            keyed += [(hedge, "hedge may") for hedge in present(logic.hedge_group(carrier))]
             yield from present(self.quantified(carrier))
         mates = self.faq_mates if carrier.source.startswith("dstc9") else self.mates
         yield from present(*(mates.beside(group, key, carrier) for group, key in keyed))

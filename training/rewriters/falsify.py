@@ -15,7 +15,7 @@ from training.rewriters.edits import EDITABLE, another
 from training.rewriters.logic import DUTIES, plainly
 from training.rewriters.names import NameKinds
 from training.rewriters.polarity import negated
-from training.rewriters.swaps import fits
+from training.rewriters.swaps import fits, loosely_held
 from training.rewriters.text import a_or_an
 from training.rewriters.values import Value, numeric_values, occurrences
 from training.rewriters.wording import in_place, opposites
@@ -67,7 +67,9 @@ def other_value(sentence: str, told: str, rng: Random) -> str | None:
     held = [
         v
         for v in numeric_values(sentence)
-        if v.kind in EDITABLE and occurrences(told, v.text) and not _HEDGED.search(sentence[: v.start])
+        if v.kind in EDITABLE
+        and occurrences(told, v.text)
+        and not (_HEDGED.search(sentence[: v.start]) or loosely_held(sentence[: v.start], v.kind))
     ]
     for own in rng.sample(held, len(held)):
         others = [v for v in numeric_values(told) if fits(own, v) and usable(v, sentence)]

@@ -87,7 +87,7 @@ DUTIES = (
     (r"\bmust\b(?! not| have| be the)", "need not"),
     (r"\b(?:have|has) to\b", "need not"),
     (r"\b(?:is|are) required to\b", "need not"),
-    (r"\b(?:can|may) not\b|\bcannot\b|\bcan['’]t\b", "can"),
+    (r"\bcan not\b|\bcannot\b|\bcan['’]t\b", "can"),
     (r"\bcan\b(?! not| be seen)", "cannot"),
     (r"\b(is|are) not allowed\b", r"\1 allowed"),
     (r"\b(is|are) allowed\b", r"\1 not allowed"),

@@ -73,7 +73,7 @@ def turns(sentence: str, rng: Random) -> Iterator[tuple[str, str]]:
         yield f"mark {mark}", with_condition(main, OTHER_MARK[mark], rest, rng)
     hedge = hedge_turned(sentence)
     if hedge:
-        yield "hedge", hedge
+        yield ("hedge will" if re.search(r"\bwill\b", sentence) else "hedge may"), hedge
     denial = negated(sentence, rng)
     if denial:
         yield "denial", denial

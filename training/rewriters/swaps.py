@@ -56,7 +56,7 @@ _BOUND = re.compile(
 
 def loosely_held(before: str, kind: str) -> bool:
     """Whether a bound stands before a value, so that another value may be true as well: "by 2015" goes with 2014 too."""
-    dated = kind in _DATED and re.search(r"\b(?:by|until|since|before|after|till) $", before)
+    dated = kind in _DATED and re.search(r"\b(?:by|until|since|before|after|till) $", before, re.IGNORECASE)
     return bool(dated or (kind in NUMERIC and _BOUND.search(before)))
 
 
