@@ -43,6 +43,13 @@ MIXES = {
     "first": Mix({"finish": 0.35}, _PEOPLE),
     "joined": Mix({"finish": 1.0}, _PEOPLE, worlds=45000, rewriters=32000),
     "wide": Mix({"finish": 0.62}, _PEOPLE, worlds=30000, rewriters=22000, kinds={"fever_minimal": 0.35}),
+    "long": Mix(
+        {"broad": 0.4, "finish": 0.9},
+        {**_PEOPLE, "begin": 3200, "dstc9": 14000, "mtragun": 5000, "summedits": 10000},
+        worlds=70000,
+        rewriters=60000,
+        kinds={"fever_minimal": 0.35},
+    ),
     "late": Mix({"broad": 0.16, "finish": 0.12}, {**_PEOPLE, "begin": 1600}, worlds=16000, rewriters=12000),
 }
 

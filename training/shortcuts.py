@@ -1,4 +1,4 @@
-"""Can a bag of words guess the labels? ``python -m training.shortcuts worlds.jsonl``.
+"""Can a bag of words guess the labels? ``python -m training.shortcuts worlds.jsonl``, or ``--generate`` for pairs made anew.
 
 Two logistic regressions are cross-validated on each kind of pair, twins in the same fold: one sees only the claim, one sees the
 words of claim and premise as sets and how they overlap. Data from which either learns more than the limit has a shortcut.
@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix, hstack  # type: ignore[import-untyped]
@@ -24,6 +26,7 @@ from sklearn.model_selection import GroupKFold  # type: ignore[import-untyped]
 CLAIM_LIMIT, SETS_LIMIT = 0.55, 0.60
 _ENOUGH = 400  # pairs of a kind below which a figure says little
 _FOLDS = 5
+_SEED = 17
 _TOKEN = re.compile(r"\w+")
 
 
@@ -61,11 +64,14 @@ class Result:
 
 def read(path: Path) -> list[Row]:
     """The pairs of one JSONL file."""
-    raw = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return [
-        Row(r["premise"], r["hypothesis"], r["allowed"] == [0], r.get("kind", r["source"]), r.get("twin") or f"row {i}")
-        for i, r in enumerate(raw)
-    ]
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [row_of(json.loads(line), i) for i, line in enumerate(lines)]
+
+
+def row_of(raw: Mapping[str, Any], number: int) -> Row:
+    """What the check reads of a pair's fields; a pair without a twin stands alone."""
+    kind, twin = raw.get("kind", raw["source"]), raw.get("twin") or f"row {number}"
+    return Row(raw["premise"], raw["hypothesis"], list(raw["allowed"]) == [0], kind, twin)
 
 
 def overlap(row: Row) -> list[float]:
@@ -122,15 +128,52 @@ def check(rows: Sequence[Row]) -> list[Result]:
     return [Result(k, len(g), accuracy(g, False), accuracy(g, True)) for k, g in fit.items()]
 
 
+def generated(count: int, data: str | None) -> Iterator[tuple[str, list[Row]]]:
+    """So many pairs of each generator; the rewriters need real text to edit."""
+    from training import worlds
+
+    yield "worlds", [row_of(asdict(pair), i) for i, pair in enumerate(worlds.build(None, count, _SEED, "train"))]
+    if data is None:
+        print("rewriters: not checked, since they edit real text: set VISTA_GUARD_DATA to the data folder")
+        return
+    from training import rewriters
+
+    yield "rewriters", [row_of(asdict(p), i) for i, p in enumerate(rewriters.build(Path(data), 3 * count, _SEED))]
+
+
+def shown(name: str, results: Sequence[Result]) -> str:
+    """One line a kind."""
+    head = f"{name:28} {'pairs':>7} {'claim':>7} {'sets':>7}"
+    return "\n".join(
+        [
+            head,
+            *(
+                f"{r.kind:28} {r.count:7} {r.claim:7.3f} {r.sets:7.3f}{'  SHORTCUT' if r.fails else ''}"
+                for r in results
+            ),
+        ]
+    )
+
+
 def main() -> None:
     """Entry point; exits 1 when a kind has a shortcut."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("file", type=Path)
-    results = check(read(parser.parse_args().file))
-    print(f"{'kind':20} {'pairs':>7} {'claim':>7} {'sets':>7}")
-    for r in results:
-        print(f"{r.kind:20} {r.count:7} {r.claim:7.3f} {r.sets:7.3f}{'  SHORTCUT' if r.fails else ''}")
-    sys.exit(any(r.fails for r in results))
+    parser.add_argument("file", type=Path, nargs="?")
+    parser.add_argument("--generate", type=int, metavar="COUNT", help="make so many pairs instead of reading a file")
+    args = parser.parse_args()
+    if (args.file is None) == (args.generate is None):
+        parser.error("give either a file of pairs, or --generate COUNT")
+    parts = (
+        [(args.file.name, read(args.file))]
+        if args.file
+        else generated(args.generate, os.environ.get("VISTA_GUARD_DATA"))
+    )
+    failed = False
+    for name, rows in parts:
+        results = check(rows)
+        failed |= any(r.fails for r in results)
+        print(shown(name, results))
+    sys.exit(failed)
 
 
 if __name__ == "__main__":

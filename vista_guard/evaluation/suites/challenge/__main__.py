@@ -21,7 +21,7 @@ async def judge_items(guard: Guard, items: Iterable[Item]) -> list[JudgedPair]:
                 Answer.read(member.label, await guard.acheck(item.saying(member.text)))
                 for member in (pair.right, pair.wrong)
             ]
-            judged.append(JudgedPair(pair.phenomenon, right, wrong))
+            judged.append(JudgedPair(pair.phenomenon, item.wording, right, wrong))
     return judged
 
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from vista_guard.types import Claim, Conversation, Document, Label, Role, Span, Turn
 
 Half = Literal["development", "sealed"]
+Wording = Literal["free", "ordinary"]
 
 
 class _Read(BaseModel):
@@ -44,12 +45,17 @@ class Message(_Read):
 
 
 class Item(_Read):
-    """Documents with their pairs. `writer` and `style` say whose voice it is."""
+    """Documents with their pairs. `writer` and `style` say whose voice it is.
+
+    `wording`: claims in `ordinary` wording are said as an assistant says them that answers from the document (two thirds of their
+    content words stand in the quotes), `free` ones say the same in other words (a quarter).
+    """
 
     id: str
     writer: str
     genre: str
     style: str
+    wording: Wording
     documents: tuple[Document, ...]
     history: tuple[Message, ...] = ()
     pairs: tuple[Pair, ...]

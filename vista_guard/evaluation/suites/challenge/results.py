@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from vista_guard.evaluation.suites.challenge.items import Wording
 from vista_guard.policy.scoring import SAFE
 from vista_guard.types import Action, Finding, Label, TurnReport
 
@@ -37,6 +38,7 @@ class JudgedPair:
     """Both members of a pair, judged apart."""
 
     phenomenon: str
+    wording: Wording
     right: Answer
     wrong: Answer
 
@@ -81,9 +83,13 @@ def row(name: str, pairs: Sequence[JudgedPair]) -> Row:
 
 
 def rows(pairs: Sequence[JudgedPair]) -> list[Row]:
-    """One row a phenomenon, by name, and last one for all."""
-    names = sorted({pair.phenomenon for pair in pairs})
-    return [*(row(name, [pair for pair in pairs if pair.phenomenon == name]) for name in names), row("all", pairs)]
+    """One row a phenomenon, by name, then one a wording, and last one for all."""
+    names, wordings = sorted({pair.phenomenon for pair in pairs}), sorted({pair.wording for pair in pairs})
+    return [
+        *(row(name, [pair for pair in pairs if pair.phenomenon == name]) for name in names),
+        *(row(f"({wording} wording)", [pair for pair in pairs if pair.wording == wording]) for wording in wordings),
+        row("all", pairs),
+    ]
 
 
 def _share(items: Sequence[T], holds: Callable[[T], bool]) -> float | None:
