@@ -40,6 +40,10 @@ _TAIL = 200
 """Characters at the end of the text that say whether a sentence most likely ended."""
 _GOES_ON = "qzx x` x' x'' x`` x\" x\u00bb x\u201d x\u2019 x\u201a x\u201b x\u201c x\u00ab x\u201f x\u203a x\u300b x\u300d x) x "
 """A continuation that closes whatever is open: an end that survives it survives any other."""
+_SHORTEST = 20
+"""Characters of a sentence, at the least and on average: a text of shorter ones is not cut after each."""
+_FEWEST = 100
+"""Sentences that are cut whatever their length."""
 
 # One character for one, so that offsets hold. Half characters cannot be taken by the splitter.
 _SAME_LENGTH = str.maketrans({"\n": " ", "\t": " ", "\r": " ", "\u00a0": " ", "\x00": " "})
@@ -50,12 +54,14 @@ class Sentences:
     """Finds the ends, as the text grows.
 
     Args:
-        longest: characters after which a text without an end is cut.
+        longest: characters after which a text without an end is cut. Behind as many sentences as nobody says in that many
+            characters there are no more ends but this.
     """
 
     def __init__(self, longest: int) -> None:
         self.ends: list[int] = []
         self._longest = longest
+        self._most = max(longest // _SHORTEST, _FEWEST)
         self._searched = 0
         self._may_end = False
         self._rejected = 0
@@ -81,13 +87,16 @@ class Sentences:
 
     def likely(self, text: str) -> int | None:
         """The end of a sentence that only wants the next word to be sure; it may still turn out to be none."""
-        if len(text) - self.last >= self._longest or not _LIKELY.search(text, max(self.last, len(text) - _TAIL)):
+        full = len(self.ends) >= self._most or len(text) - self.last >= self._longest
+        if full or not _LIKELY.search(text, max(self.last, len(text) - _TAIL)):
             return None
         end = self._next_end(f"{text[self._line_start(text) :]} Qzx", self._line_start(text), complete=False)
         return end if end == self.last + len(text[self.last :].rstrip()) else None
 
     def _next(self, text: str, complete: bool) -> int | None:
         latest = self.last + self._longest
+        if len(self.ends) >= self._most:
+            return latest if len(text) >= latest else len(text) if complete and len(text) > self.last else None
         cut = self._line_start(text)
         if len(text) >= latest:
             return self._next_end(text[cut:latest], cut, complete=False) or latest
