@@ -21,6 +21,10 @@ from vista_guard.types import Action, Decision, Outcome, RepairMode, Span, TurnR
 
 _AT_ONCE = 500
 """Characters that are cut on the event loop: a millisecond of work, or eight where the sentences are of two characters."""
+_SHORT = 2000
+"""Characters that are cut in a thread of their own; longer texts take turns."""
+_ENDS_AT_ONCE = 50
+"""Sentences of a long text that are cut before the next one has its turn."""
 _SHARE = 64
 """The turn is judged again when this part of it is new, so that a long one is read this many times and no more. Of three thousand
 characters that is half a sentence."""
@@ -121,7 +125,13 @@ class SentenceGate:
         if self._sentences.last <= most:
             reach = min(len(text), 2 * most)
             grow = partial(self._sentences.grow, text[:reach], complete=complete and reach == len(text))
-            await lane.run(grow) if new > _AT_ONCE else grow()
+            if new <= _AT_ONCE:
+                grow()
+            elif new <= _SHORT:
+                await asyncio.to_thread(grow)
+            else:
+                while await lane.run(grow, most=_ENDS_AT_ONCE):
+                    pass
         if most < self._sentences.last < len(text):
             self._sentences.ends.append(len(text))  # a turn of that length is not judged: no use in small pieces
 

@@ -18,7 +18,7 @@ from vista_guard.judges.embedded.calibration import (
     ClaimTypeHead,
 )
 from vista_guard.judges.embedded.english import cues
-from vista_guard.judges.embedded.english.decompose import decompose
+from vista_guard.judges.embedded.english.decompose import MAX_STATEMENT, decompose
 from vista_guard.judges.embedded.english.language import foreign
 from vista_guard.judges.embedded.english.stance import plain_figure
 from vista_guard.judges.embedded.forms.code import is_code
@@ -225,6 +225,10 @@ def _unread(claims: Sequence[Claim], evidence: EvidenceSet) -> list[Unchecked | 
 def _unread_claim(claim: Claim, known: str) -> Unchecked | None:
     if is_code(claim.text):
         return Unchecked(claim=claim, error="code is not judged", what="code")
+    if len(claim.text) > MAX_STATEMENT:
+        # The verifier reads the beginning of what is too long for it: the rest would pass on the beginning's verdict.
+        error = f"it has {len(claim.text):,} characters without an end; a claim of more than {MAX_STATEMENT:,} is not judged"
+        return Unchecked(claim=claim, error=error)
     parts = [part for part in unreadable_parts(folded(claim.text)) if part.strip(" .!?") not in known]
     if not parts:
         return None

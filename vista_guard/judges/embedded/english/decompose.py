@@ -47,6 +47,8 @@ from vista_guard.judges.embedded.forms.markup import rendered
 from vista_guard.reading.canonical import Reading, canonical, folded
 from vista_guard.types import Claim, Role, Span, Turn
 
+MAX_STATEMENT = 2000
+"""Characters of a sentence that is read: a longer one is no single statement. It is one claim as it stands, and is not judged."""
 _MAX_BEFORE = 1000
 """How much of the turn before is read, in characters from its end."""
 _REMEMBERED, _REMEMBERED_CHARS = 8192, 500
@@ -84,10 +86,10 @@ def decompose(turn: Turn, history: Sequence[Turn]) -> tuple[Claim, ...]:
     here: set[tuple[str, int]] = set()
     for said, start, end, kind in _resolved_statements(reading.text, question, topic_of_turn(before)):
         span = _trimmed(reading, start, end)
-        if kind is Kind.CODE or SYMBOLS.search(said):
+        says_something = re.search(r"[^\W_]", said) and not _LIST_MARK.fullmatch(said)
+        if kind is Kind.CODE or SYMBOLS.search(said) or (says_something and len(said) > MAX_STATEMENT):
             found.setdefault(said, span)
             continue
-        says_something = re.search(r"[^\W_]", said) and not _LIST_MARK.fullmatch(said)
         named = _finish(name_speakers(said, speaker, listener)) if says_something else ""
         # The same words of the same place with another mark behind them, once from a frame and once whole, are one claim.
         place = (named.rstrip(".!?…"), span.start)
@@ -112,6 +114,10 @@ def _resolved_statements(text: str, question: str, topic: Topic) -> Iterator[tup
         source, start = text[sentence.start : sentence.end], sentence.start
         if sentence.kind is Kind.CODE:
             yield fenced(source), start, sentence.end, sentence.kind
+            continue
+        if len(source) > MAX_STATEMENT:
+            yield (sentence.text or source).strip(), start, sentence.end, sentence.kind
+            topic, asked = NOTHING, ""
             continue
         alone = (source, replace(sentence, start=0, end=len(source)), asked or question, topic)
         read = _read if len(source) <= _REMEMBERED_CHARS else _read.__wrapped__
