@@ -170,6 +170,7 @@ HOSTILE_SPLITTING = {
     "tiny sentences": "_. " * 13_000,
     "dots": "... " * 10_000,
     "titles": "Dr. " * 10_000,
+    "titles in paragraphs": ("Dr. " * 120 + "x\n\n") * 80,
     "numbers": "1. " * 13_000,
     "initials": "Ab is c. " * 4_400,
 }

@@ -202,7 +202,7 @@ class Sentences:
                     self._rejected = self.last + run.end()
                     self._refused += another is None
                 if self._full:
-                    break
+                    return None, True
                 continue
             if not rest and not (rest := window[place:].lstrip()):
                 break
