@@ -7,6 +7,7 @@ follows it: "3." may become "3.5", "Inc." may go on, and a bracket that is still
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 
 _ENDING = ".!?\u2026\u3002\uff01\uff1f\uff61\uff0e\u061f\u06d4\u0964\u0965\u1362\u104b"
 _RUN = re.compile(f"[{_ENDING}]+")
@@ -68,7 +69,10 @@ class Sentences:
         self._rejected = 0
         """Place up to which no mark ends a sentence, whatever comes."""
         self._refused = 0
-        """Marks that the splitter was asked about in vain."""
+        """Marks that the splitter was asked about in vain, in the sentences before; those that a piece later it would not have
+        been asked about, because an end was near, are not among them."""
+        self._vain: list[int] = []
+        """Where such marks are in this sentence."""
         self._lines = 0
         """Where the line begins up to which a paragraph or code block surely goes on."""
 
@@ -95,6 +99,8 @@ class Sentences:
         while (end := self._next(text, complete)) is not None:
             self.ends.append(end)
             self._lines = 0
+            self._refused += bisect_left(self._vain, end - _PATIENCE)
+            self._vain.clear()
             if len(self.ends) - before == most:
                 return True
         self._may_end = _MAY_END.search(text, self.last) is not None
@@ -192,6 +198,8 @@ class Sentences:
             reach = min(run.end() + _PATIENCE, len(window))
             if not whole and reach == len(window):
                 return None, False
+            if self._refused + bisect_left(self._vain, self.last + run.end() - _PATIENCE) >= self._most:
+                return None, True
             another = _AND_ANOTHER.match(window, run.end())
             # Seen without the splitter: of dots and spaces it would be asked about each.
             place = None if another and another.end() <= reach else _end_at(window[:reach], run)
@@ -200,9 +208,8 @@ class Sentences:
             if place is None or _NUMBER.fullmatch(window[:place].strip()) or _RUN.match(rest):
                 if reach < len(window):
                     self._rejected = self.last + run.end()
-                    self._refused += another is None
-                if self._full:
-                    return None, True
+                    if another is None:
+                        self._vain.append(self._rejected)
                 continue
             if not rest and not (rest := window[place:].lstrip()):
                 break
