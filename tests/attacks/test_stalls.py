@@ -5,15 +5,35 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import re
 import zlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
+from time import sleep
 
 import httpx2
 import pytest
+import sentencex
 
 from tests.proxy.serving import ASKED, LIE, TRUTH, proxy
+from vista_guard import Action, Guard, TurnReport
+from vista_guard._aio import lane
+from vista_guard.stores.memory.knowledge import MemoryKnowledge
 from vista_guard.stream.cuts import Sentences
+from vista_guard.stream.gates import gated
+from vista_guard.testing import WordEmbedder, conversation, user
+from vista_guard.types import (
+    Check,
+    Claim,
+    Decision,
+    EvidenceSet,
+    Finding,
+    JudgeInfo,
+    Outcome,
+    RepairMode,
+    Span,
+    Turn,
+)
 
 INFLATED = 300_000_000
 
@@ -144,3 +164,164 @@ def test_cutting_is_linear(text: str) -> None:
         sentences.likely(text[:end])
     sentences.grow(text, complete=True)
     assert sentences.ends[-1] == len(text)
+
+
+HOSTILE_SPLITTING = {
+    "tiny sentences": "_. " * 13_000,
+    "dots": "... " * 10_000,
+    "titles": "Dr. " * 10_000,
+    "titles in paragraphs": ("Dr. " * 120 + "x\n\n") * 80,
+    "numbers": "1. " * 13_000,
+    "initials": "Ab is c. " * 4_400,
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE_SPLITTING.values(), ids=HOSTILE_SPLITTING)
+def test_the_splitter_is_asked_a_bounded_number_of_times(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before, it was asked at each mark, and ten thousand dots took ten seconds."""
+    asked: list[int] = []
+    real = sentencex.get_sentence_boundaries
+
+    def counted(language: str, window: str) -> object:
+        asked.append(len(window))
+        return real(language, window)
+
+    monkeypatch.setattr(sentencex, "get_sentence_boundaries", counted)
+    sentences = Sentences(40_000)
+    sentences.grow(text, complete=True)
+    assert sentences.ends[-1] == len(text)
+    assert len(asked) <= 4_000
+    assert len(sentences.ends) <= 1_001
+
+
+@pytest.mark.parametrize("text", HOSTILE_SPLITTING.values(), ids=HOSTILE_SPLITTING)
+def test_where_cutting_ends_does_not_depend_on_the_pieces(text: str) -> None:
+    whole, drops = Sentences(8_000), Sentences(8_000)
+    text = text[:9_000]
+    whole.grow(text, complete=True)
+    for end in range(0, len(text), 97):
+        drops.grow(text[:end])
+    while drops.grow(text, complete=True, most=7):
+        pass
+    assert whole.ends == drops.ends
+
+
+class Reader:
+    """A judge that claims something of each sentence, or nothing, and knows how much it was given to read."""
+
+    info = JudgeInfo(name="reader", version="1")
+
+    def __init__(self, *, claims: bool) -> None:
+        self.read: list[int] = []
+        self._claims = claims
+
+    async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
+        self.read.append(len(turn.text))
+        places = [(found.start(), found.end()) for found in re.finditer(r"[^. ]+\.", turn.text)] if self._claims else []
+        return [
+            Claim(id=f"t1.c{number}", text=f"{turn.text[start:end]}{number}", span=Span(start=start, end=end))
+            for number, (start, end) in enumerate(places, 1)
+        ]
+
+    async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check]:
+        return [Check(claim=claim, supported=True, confidence=1.0) for claim in claims]
+
+    async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding]:
+        raise AssertionError("everything is supported")
+
+
+class Counting:
+    """A policy that lets everything through, and knows how often it was asked about how much."""
+
+    name, repair, fallback, max_attempts, message = "counting", RepairMode.REFUSE, RepairMode.REFUSE, 0, "no"
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+
+    def __call__(self, outcomes: Sequence[Outcome], *, evidence_missing: bool) -> Decision:
+        self.asked.append(len(outcomes))
+        return Decision(action=Action.ALLOW, reason="all passes")
+
+
+async def streamed(judge: Reader, policy: Counting, pieces: Iterable[str]) -> tuple[list[str], TurnReport]:
+    """What goes out of a turn in these pieces, each of which finds the guard waiting."""
+
+    async def upstream() -> AsyncIterator[str]:
+        for piece in pieces:
+            yield piece
+            for _ in range(20):
+                await asyncio.sleep(0)
+
+    guard = Guard(judge, policy, knowledge=MemoryKnowledge(WordEmbedder()))
+    shown = [piece async for piece in gated(guard.parts, conversation(user("Well?")), upstream())]
+    report = shown.pop()
+    assert isinstance(report, TurnReport)
+    return [piece for piece in shown if isinstance(piece, str)], report
+
+
+@pytest.mark.parametrize("sentence", ["_. ", "The pier is old. "])
+async def test_what_a_judge_reads_grows_with_the_length_of_the_turn(sentence: str) -> None:
+    """Before, each new sentence had the whole turn read again: the square of its length."""
+    for length in (3_000, 12_000):
+        judge, turn = Reader(claims=False), sentence * (length // len(sentence))
+        shown, _ = await streamed(judge, Counting(), (sentence for _ in range(length // len(sentence))))
+        assert "".join(shown) == turn
+        assert sum(judge.read) <= 70 * len(turn)
+
+
+async def test_sentences_that_claim_nothing_are_let_through_with_few_decisions() -> None:
+    """Before, the policy was asked thirteen thousand times in a row on the event loop."""
+    policy, turn = Counting(), "_. " * 13_000
+    shown, _ = await streamed(Reader(claims=False), policy, [turn])
+    assert "".join(shown) == turn
+    assert len(policy.asked) <= 5
+    assert len(shown) <= 5
+
+
+async def test_claims_behind_the_limit_are_let_through_with_one_decision() -> None:
+    policy, turn = Counting(), "Old it is. " * 3_000
+    shown, report = await streamed(Reader(claims=True), policy, [turn])
+    assert "".join(shown) == turn
+    assert len(report.unchecked) == 3_000 - 500
+    assert len(policy.asked) <= 505
+    assert sum(policy.asked) <= 500 * 500
+
+
+async def test_others_have_their_turn_while_much_is_let_through() -> None:
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async def upstream() -> AsyncIterator[str]:
+        nonlocal turns
+        yield "Old it is. " * 450
+        turns = 0
+
+    guard = Guard(Reader(claims=True), Counting(), knowledge=MemoryKnowledge(WordEmbedder()))
+    beside = asyncio.create_task(others())
+    shown = [piece async for piece in gated(guard.parts, conversation(user("Well?")), upstream())]
+    beside.cancel()
+    assert len(shown) == 451
+    assert turns >= 450 / 16
+
+
+async def test_long_work_runs_one_at_a_time_in_the_order_of_asking() -> None:
+    running, most, order = 0, 0, []
+
+    def work(number: int) -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        sleep(0.005)
+        order.append(number)
+        running -= 1
+
+    asked = [asyncio.create_task(lane.run(work, number)) for number in range(8)]
+    await asyncio.sleep(0)
+    asked[4].cancel()  # who leaves is not waited for
+    await asyncio.gather(*asked, return_exceptions=True)
+    assert (most, order) == (1, [0, 1, 2, 3, 5, 6, 7])

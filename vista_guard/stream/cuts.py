@@ -7,6 +7,7 @@ follows it: "3." may become "3.5", "Inc." may go on, and a bracket that is still
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 
 _ENDING = ".!?\u2026\u3002\uff01\uff1f\uff61\uff0e\u061f\u06d4\u0964\u0965\u1362\u104b"
 _RUN = re.compile(f"[{_ENDING}]+")
@@ -14,6 +15,7 @@ _MAY_END = re.compile(f"[{_ENDING}\n]")
 _CLOSER = "\"'\u201d\u2019\u00bb)]}*_`~\u300d\u300f\uff09\u300b"
 _ADJACENT = re.compile(f"[{re.escape(_CLOSER)}]*")
 _FREE = re.compile(rf"[{re.escape(_CLOSER)}]*(?:\s|\[|\Z)")
+_AND_ANOTHER = re.compile(rf"[{re.escape(_CLOSER)}]*\s*[{_ENDING}]")
 _UP_TO_END = re.compile(rf"[{re.escape(_CLOSER)}\[\d\s]*")
 _HALF_NOTE = re.compile(r"\s*\[\^?\d*")
 _LIKELY = re.compile(rf"[^\W\d][{re.escape(_CLOSER)}]*[{_ENDING}]+[{re.escape(_CLOSER)}]*\s*\Z")
@@ -40,6 +42,10 @@ _TAIL = 200
 """Characters at the end of the text that say whether a sentence most likely ended."""
 _GOES_ON = "qzx x` x' x'' x`` x\" x\u00bb x\u201d x\u2019 x\u201a x\u201b x\u201c x\u00ab x\u201f x\u203a x\u300b x\u300d x) x "
 """A continuation that closes whatever is open: an end that survives it survives any other."""
+_SHORTEST = 40
+"""Characters of a sentence, at the least and on average: a text of shorter ones is not cut after each."""
+_FEWEST = 100
+"""Sentences that are cut whatever their length."""
 
 # One character for one, so that offsets hold. Half characters cannot be taken by the splitter.
 _SAME_LENGTH = str.maketrans({"\n": " ", "\t": " ", "\r": " ", "\u00a0": " ", "\x00": " "})
@@ -50,16 +56,23 @@ class Sentences:
     """Finds the ends, as the text grows.
 
     Args:
-        longest: characters after which a text without an end is cut.
+        longest: characters after which a text without an end is cut. Behind as many sentences as nobody says in that many
+            characters there are no more ends but this.
     """
 
     def __init__(self, longest: int) -> None:
         self.ends: list[int] = []
         self._longest = longest
+        self._most = max(longest // _SHORTEST, _FEWEST)
         self._searched = 0
         self._may_end = False
         self._rejected = 0
         """Place up to which no mark ends a sentence, whatever comes."""
+        self._refused = 0
+        """Marks that the splitter was asked about in vain, in the sentences before; those that a piece later it would not have
+        been asked about, because an end was near, are not among them."""
+        self._vain: list[int] = []
+        """Where such marks are in this sentence."""
         self._lines = 0
         """Where the line begins up to which a paragraph or code block surely goes on."""
 
@@ -68,26 +81,44 @@ class Sentences:
         """The last end that was found."""
         return self.ends[-1] if self.ends else 0
 
-    def grow(self, text: str, *, complete: bool = False) -> None:
-        """Looks for more ends in `text`, which begins with the text given before. A complete one ends in any case."""
+    @property
+    def _full(self) -> bool:
+        return max(len(self.ends), self._refused) >= self._most
+
+    def grow(self, text: str, *, complete: bool = False, most: int | None = None) -> bool:
+        """Looks for more ends in `text`, which begins with the text given before. A complete one ends in any case.
+
+        Returns:
+            Whether it stopped because it found `most`: there may be more.
+        """
         self._may_end = self._may_end or _MAY_END.search(text, self._searched) is not None
         self._searched = len(text)
         if not (self._may_end or complete or len(text) - self.last >= self._longest):
-            return
+            return False
+        before = len(self.ends)
         while (end := self._next(text, complete)) is not None:
             self.ends.append(end)
             self._lines = 0
+            self._refused += bisect_left(self._vain, end - _PATIENCE)
+            self._vain.clear()
+            if len(self.ends) - before == most:
+                return True
         self._may_end = _MAY_END.search(text, self.last) is not None
+        return False
 
     def likely(self, text: str) -> int | None:
         """The end of a sentence that only wants the next word to be sure; it may still turn out to be none."""
-        if len(text) - self.last >= self._longest or not _LIKELY.search(text, max(self.last, len(text) - _TAIL)):
+        if self._full or len(text) - self.last >= self._longest:
+            return None
+        if not _LIKELY.search(text, max(self.last, len(text) - _TAIL)):
             return None
         end = self._next_end(f"{text[self._line_start(text) :]} Qzx", self._line_start(text), complete=False)
         return end if end == self.last + len(text[self.last :].rstrip()) else None
 
     def _next(self, text: str, complete: bool) -> int | None:
         latest = self.last + self._longest
+        if self._full:
+            return latest if len(text) >= latest else len(text) if complete and len(text) > self.last else None
         cut = self._line_start(text)
         if len(text) >= latest:
             return self._next_end(text[cut:latest], cut, complete=False) or latest
@@ -167,12 +198,18 @@ class Sentences:
             reach = min(run.end() + _PATIENCE, len(window))
             if not whole and reach == len(window):
                 return None, False
-            place = _end_at(window[:reach], run)
+            if self._refused + bisect_left(self._vain, self.last + run.end() - _PATIENCE) >= self._most:
+                return None, True
+            another = _AND_ANOTHER.match(window, run.end())
+            # Seen without the splitter: of dots and spaces it would be asked about each.
+            place = None if another and another.end() <= reach else _end_at(window[:reach], run)
             rest = "" if place is None else window[place : reach + 1].lstrip()
             # Neither "2." nor "so . . . on" has a sentence before it.
             if place is None or _NUMBER.fullmatch(window[:place].strip()) or _RUN.match(rest):
                 if reach < len(window):
                     self._rejected = self.last + run.end()
+                    if another is None:
+                        self._vain.append(self._rejected)
                 continue
             if not rest and not (rest := window[place:].lstrip()):
                 break

@@ -11,6 +11,9 @@ from vista_guard.types import Outcome, Span
 _MOST_WAITING = 256
 """Pieces that may wait for a slow reader before upstream has to wait too."""
 
+_AT_ONCE = 16
+"""Pieces that a reader takes before others have their turn: one who never has to wait would never give way."""
+
 MOST_HELD = 10_000
 """Objects that may be held back before the first text goes out."""
 
@@ -37,10 +40,14 @@ class Delivery:
 
     async def pieces(self) -> AsyncIterator[str | Passed | Outcome]:
         """Everything, until `end`."""
+        taken = 0
         while (piece := await self._outbox.get()) is not None:
             yield piece
             self._outbox.task_done()
             self._source.go_on()
+            taken += 1
+            if taken % _AT_ONCE == 0:
+                await asyncio.sleep(0)
 
     async def wait_until_taken(self) -> None:
         """Waits until the reader, having taken all that was let through, asks for more: then it is on its way."""
@@ -66,7 +73,7 @@ class Delivery:
             self.holding = False
         while not self.holding and waiting and waiting[0][0] <= self.upto:
             self._outbox.put_nowait(waiting.popleft()[1])
-        return len(self._source.text) - self.upto >= self._most or self._outbox.qsize() > _MOST_WAITING
+        return self._source.length - self.upto >= self._most or self._outbox.qsize() > _MOST_WAITING
 
     def release(self, end: int, marks: Mapping[int, str] | None = None) -> None:
         """Lets the text up to `end` through, with `marks` put in at their places."""

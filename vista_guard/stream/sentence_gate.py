@@ -7,18 +7,29 @@ import re
 from bisect import bisect_right
 from functools import partial
 
+from vista_guard._aio import lane
 from vista_guard.stream.again import Again, NoAnswer, ask_again, broke_off
 from vista_guard.stream.cuts import Sentences
 from vista_guard.stream.delivery import Delivery
 from vista_guard.stream.draft import Draft
 from vista_guard.stream.source import Source
+from vista_guard.stream.units import units
 from vista_guard.turn.decide import decide
 from vista_guard.turn.repair import refuse, why
 from vista_guard.turn.work import Work, silent
 from vista_guard.types import Action, Decision, Outcome, RepairMode, Span, TurnReport
 
-_AT_ONCE = 2000
-"""Characters that are cut on the event loop: two milliseconds of work."""
+_AT_ONCE = 500
+"""Characters that are cut on the event loop: a millisecond of work, or eight where the sentences are of two characters."""
+_SHORT = 2000
+"""Characters that are cut in a thread of their own; longer texts take turns."""
+_ENDS_AT_ONCE = 50
+"""Sentences of a long text that are cut before the next one has its turn."""
+_SHARE = 64
+"""The turn is judged again when this part of it is new, so that a long one is read this many times and no more. Of three thousand
+characters that is half a sentence."""
+_UNITS_AT_ONCE = 8
+"""Decisions that are made before others have their turn."""
 _UNREADABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -38,6 +49,8 @@ class SentenceGate:
         self._source = source
         self._sentences = Sentences(draft.parts.limits.turn_chars)
         self._judged = self._seen = 0
+        self._asked = 0
+        """Characters that had come when the judge was asked last."""
         self._ahead: tuple[int, Work | None] = (0, None)
         self._notes: dict[str, str] = {}
         """Annotated claims, in the order of their marks, with what is said of each."""
@@ -65,7 +78,7 @@ class SentenceGate:
         waiting = self._ready(text)
         if complete and (not waiting or waiting[-1] == len(text)):
             return await self._finish(text, waiting)
-        if waiting:
+        if waiting and (source.ended or self._ahead[0] in waiting or self._is_enough(text)):
             work = await self._judge(text, waiting)
             return await self._let_through(work, [end for end in waiting if end <= self._judged])
         if source.error is not None:
@@ -94,10 +107,16 @@ class SentenceGate:
     async def _look_ahead(self, text: str) -> bool:
         """Judges a sentence that most likely ended, while the word that makes it sure is on its way."""
         end = self._sentences.likely(text)
-        if end is None or end == self._ahead[0] or self._source.ended:
+        if end is None or end == self._ahead[0] or self._source.ended or not self._is_enough(text):
             return False
+        self._asked = len(text)
         self._ahead = (end, await self._draft.judge_so_far(text[:end], complete=False))
         return True
+
+    def _is_enough(self, text: str) -> bool:
+        """Whether enough is new to judge the turn again, or so much waits that upstream has to."""
+        waiting = len(text) - self._out.upto
+        return (len(text) - self._asked) * _SHARE >= self._judged or waiting >= self._draft.parts.limits.turn_chars
 
     async def _cut(self, text: str, complete: bool) -> None:
         """Finds the sentences in what is new; off the event loop, where that is much."""
@@ -106,7 +125,13 @@ class SentenceGate:
         if self._sentences.last <= most:
             reach = min(len(text), 2 * most)
             grow = partial(self._sentences.grow, text[:reach], complete=complete and reach == len(text))
-            await asyncio.to_thread(grow) if new > _AT_ONCE else grow()
+            if new <= _AT_ONCE:
+                grow()
+            elif new <= _SHORT:
+                await asyncio.to_thread(grow)
+            else:
+                while await lane.run(grow, most=_ENDS_AT_ONCE):
+                    pass
         if most < self._sentences.last < len(text):
             self._sentences.ends.append(len(text))  # a turn of that length is not judged: no use in small pieces
 
@@ -123,6 +148,7 @@ class SentenceGate:
 
     async def _judge(self, text: str, ends: list[int]) -> Work:
         """The first of the sentences, when it was judged ahead, else all of them at once."""
+        self._asked = len(text)
         end, work = self._ahead
         if work is None or end not in ends:
             end, work = ends[-1], await self._draft.judge_so_far(text[: ends[-1]], complete=False)
@@ -133,18 +159,22 @@ class SentenceGate:
 
     async def _let_through(self, work: Work, ends: list[int]) -> TurnReport | None:
         """Releases sentence by sentence; the report, when one of them may not be. None too when another draft was begun."""
-        for end in ends:
+        most = self._draft.parts.limits.claims
+        for number, unit in enumerate(units(ends, self._out.upto, work.outcomes, most), 1):
+            if number % _UNITS_AT_ONCE == 0:
+                await asyncio.sleep(0)
+            end = unit.end
             decided = await decide(work.with_(outcomes=self._outcomes_until(work, end)), self._draft.parts, silent)
             if decided.decided.action is Action.REPAIR and self._may_ask_again():
                 if await self._ask_again(decided, end):
                     return None
                 work, decided = self._draft.with_spent(work), self._draft.with_spent(decided)
-            if decided.decided.action is Action.REPAIR and self._mend(decided, end):
+            if decided.decided.action is Action.REPAIR and self._mend(decided, unit.last):
                 continue
             if decided.decided.action in (Action.REPAIR, Action.BLOCK):
                 return await self._withhold(decided, work, end)
             self._out.note(decided.outcomes)
-            self._out.release(end)
+            self._out.release(unit.last)
         return None
 
     def _may_ask_again(self) -> bool:

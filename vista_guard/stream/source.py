@@ -44,17 +44,26 @@ class Source:
     """The text so far, the objects between it with the place where each came, and the documents that were found."""
 
     def __init__(self, deltas: AsyncIterator[Delta]) -> None:
-        self.text = ""
+        self.length = 0
+        """Of the text."""
         self.passed: deque[tuple[int, Passed]] = deque()
         self.bound = False
         """Whether something binding came."""
         self.error: BaseException | None = None
         self.ended = False
+        self._said: list[str] = []
         self._deltas = deltas
         self._found: tuple[Document, ...] = ()
         self._news = asyncio.Event()
         self._room = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+
+    @property
+    def text(self) -> str:
+        """The text so far. Put together when it is asked for: doing so for each piece would take the square of their number."""
+        if len(self._said) > 1:
+            self._said = ["".join(self._said)]
+        return self._said[0] if self._said else ""
 
     @property
     def complete(self) -> bool:
@@ -106,12 +115,13 @@ class Source:
 
     def _take(self, delta: Delta) -> None:
         if isinstance(delta, Passed):
-            self.passed.append((len(self.text), delta))
+            self.passed.append((self.length, delta))
             self.bound = self.bound or delta.binding
         elif isinstance(delta, Found):
             self._found += delta.documents
         else:
-            self.text += delta
+            self._said.append(delta)
+            self.length += len(delta)
 
 
 async def close(deltas: AsyncIterator[Delta]) -> None:

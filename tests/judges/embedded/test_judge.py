@@ -201,7 +201,7 @@ async def test_nothing_in_nothing_out(judge: EmbeddedJudge) -> None:
     assert list(await judge.categorize([], document(HALL))) == []
 
 
-@pytest.mark.parametrize("text", ["", " ", "\ud83d broken", "x" * 50_000, "😀", "今日は"])
+@pytest.mark.parametrize("text", ["", " ", "\ud83d broken", "x" * 2_000, "😀", "今日は"])
 async def test_odd_claims_and_passages_are_judged(judge: EmbeddedJudge, text: str) -> None:
     answers = [
         *await judge.verify([claim(text)], document(HALL)),
@@ -209,6 +209,20 @@ async def test_odd_claims_and_passages_are_judged(judge: EmbeddedJudge, text: st
     ]
     assert not any(isinstance(answer, Unchecked) for answer in answers)
     assert len(await judge.categorize([answer for answer in answers if isinstance(answer, Check)], EvidenceSet())) == 2
+
+
+async def test_a_claim_that_the_verifier_would_read_the_beginning_of_is_unchecked(judge: EmbeddedJudge) -> None:
+    said = f"The hall opened in 1925 {'and so it went on ' * 150}"
+    (turn,) = await judge.decompose(Turn(role=Role.ASSISTANT, text=said), ())
+    assert turn.text == said.strip()
+    (answer,) = await judge.verify([turn], document(f"{HALL} {said}"))
+    assert isinstance(answer, Unchecked)
+    assert answer.error == "it has 2,723 characters without an end; a claim of more than 2,000 is not judged"
+
+
+async def test_a_passage_of_any_length_is_read(judge: EmbeddedJudge) -> None:
+    (answer,) = await judge.verify([claim("It is old.")], document("x" * 50_000))
+    assert not isinstance(answer, Unchecked)
 
 
 async def test_another_language_is_refused_by_name(judge: EmbeddedJudge) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vista_guard._aio import lane
 from vista_guard.errors import JudgeError
 from vista_guard.inference.onnx import WEIGHTS
 from vista_guard.judges.embedded.calibration import (
@@ -17,7 +18,7 @@ from vista_guard.judges.embedded.calibration import (
     ClaimTypeHead,
 )
 from vista_guard.judges.embedded.english import cues
-from vista_guard.judges.embedded.english.decompose import decompose
+from vista_guard.judges.embedded.english.decompose import MAX_STATEMENT, decompose
 from vista_guard.judges.embedded.english.language import foreign
 from vista_guard.judges.embedded.english.stance import plain_figure
 from vista_guard.judges.embedded.forms.code import is_code
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
 
 SUBJECTIVE_SUPPORT = 0.7
 """Least support of a claim about its own speaker's mind or life; documents never support or refute one."""
+_SHORT = 2000
+"""Characters that are taken apart in a thread of their own: a few hundredths of a second of work."""
 MAX_EVIDENCE = 3
 """Quotes that a check carries, at most."""
 
@@ -90,7 +93,9 @@ class EmbeddedJudge:
         Raises:
             JudgeError: the turn is surely not English.
         """
-        return await asyncio.to_thread(self._decompose, turn, history)
+        # A long turn waits for others of its kind, and short ones for nobody.
+        run = asyncio.to_thread if len(turn.text) <= _SHORT else lane.run
+        return await run(self._decompose, turn, history)
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
         """All claims at once. Support is the best piece's probability; nothing to hold against is no support."""
@@ -220,6 +225,10 @@ def _unread(claims: Sequence[Claim], evidence: EvidenceSet) -> list[Unchecked | 
 def _unread_claim(claim: Claim, known: str) -> Unchecked | None:
     if is_code(claim.text):
         return Unchecked(claim=claim, error="code is not judged", what="code")
+    if len(claim.text) > MAX_STATEMENT:
+        # The verifier reads the beginning of what is too long for it: the rest would pass on the beginning's verdict.
+        error = f"it has {len(claim.text):,} characters without an end; a claim of more than {MAX_STATEMENT:,} is not judged"
+        return Unchecked(claim=claim, error=error)
     parts = [part for part in unreadable_parts(folded(claim.text)) if part.strip(" .!?") not in known]
     if not parts:
         return None

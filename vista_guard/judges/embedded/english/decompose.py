@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from vista_guard.judges.embedded.english.answers import answered, expected, open_question, without_opener
 from vista_guard.judges.embedded.english.clauses import clauses
@@ -46,8 +47,12 @@ from vista_guard.judges.embedded.forms.markup import rendered
 from vista_guard.reading.canonical import Reading, canonical, folded
 from vista_guard.types import Claim, Role, Span, Turn
 
+MAX_STATEMENT = 2000
+"""Characters of a sentence that is read: a longer one is no single statement. It is one claim as it stands, and is not judged."""
 _MAX_BEFORE = 1000
 """How much of the turn before is read, in characters from its end."""
+_REMEMBERED, _REMEMBERED_CHARS = 8192, 500
+"""Sentences whose reading is kept, and the longest of them: a turn that is being written is read again with each sentence."""
 _ABOUT = re.compile(r"(?:\w+ ){1,3}about\b")
 _INFERRED = re.compile(
     r"(?:i|you|he|she|it|they|we|that|this|there) (?:must|surely|probably|definitely) ", re.IGNORECASE
@@ -81,10 +86,10 @@ def decompose(turn: Turn, history: Sequence[Turn]) -> tuple[Claim, ...]:
     here: set[tuple[str, int]] = set()
     for said, start, end, kind in _resolved_statements(reading.text, question, topic_of_turn(before)):
         span = _trimmed(reading, start, end)
-        if kind is Kind.CODE or SYMBOLS.search(said):
+        says_something = re.search(r"[^\W_]", said) and not _LIST_MARK.fullmatch(said)
+        if kind is Kind.CODE or SYMBOLS.search(said) or (says_something and len(said) > MAX_STATEMENT):
             found.setdefault(said, span)
             continue
-        says_something = re.search(r"[^\W_]", said) and not _LIST_MARK.fullmatch(said)
         named = _finish(name_speakers(said, speaker, listener)) if says_something else ""
         # The same words of the same place with another mark behind them, once from a frame and once whole, are one claim.
         place = (named.rstrip(".!?…"), span.start)
@@ -104,25 +109,40 @@ def _trimmed(reading: Reading, start: int, end: int) -> Span:
 def _resolved_statements(text: str, question: str, topic: Topic) -> Iterator[tuple[str, int, int, Kind]]:
     """The statements of a turn; each tells what a pronoun that opens the next can mean."""
     asked = ""
-    seen: dict[tuple[str, Sentence, Topic, str], tuple[Topic, str]] = {}
+    seen: set[tuple[str, Sentence, str, Topic]] = set()
     for sentence in sentences(text):
-        source = text[sentence.start : sentence.end]
+        source, start = text[sentence.start : sentence.end], sentence.start
         if sentence.kind is Kind.CODE:
-            yield fenced(source), sentence.start, sentence.end, sentence.kind
+            yield fenced(source), start, sentence.end, sentence.kind
             continue
+        if len(source) > MAX_STATEMENT:
+            yield (sentence.text or source).strip(), start, sentence.end, sentence.kind
+            topic, asked = NOTHING, ""
+            continue
+        alone = (source, replace(sentence, start=0, end=len(source)), asked or question, topic)
+        read = _read if len(source) <= _REMEMBERED_CHARS else _read.__wrapped__
+        said, topic, asked = read(*alone)
         # Said again in the same place of the talk it claims the same again: a line that is repeated costs nothing.
-        key = (source, replace(sentence, start=0, end=0), topic, asked)
-        if key not in seen:
-            topics = []
-            for said, start, end in _statements(text, sentence, asked or question):
-                clear, after = resolved(said, topic)
-                # What answers the question leaves its topic: "Do you know Vale?" "Yes. He ..."
-                topics.append(topic := topic if said.startswith(("the assistant", "the user")) else after)
-                yield clear, start, end, sentence.kind
-            raw = clean(source)
-            # "Did it open in 1850? Yes." answers itself.
-            seen[key] = _next_topic(raw, topic, topics), open_question(raw.strip("\"' "))
-        topic, asked = seen[key]
+        if alone not in seen:
+            seen.add(alone)
+            yield from ((clear, start + first, start + last, sentence.kind) for clear, first, last in said)
+
+
+@lru_cache(_REMEMBERED)
+def _read(
+    source: str, sentence: Sentence, question: str, topic: Topic
+) -> tuple[tuple[tuple[str, int, int], ...], Topic, str]:
+    """What a sentence states, each with its place in it; then what a pronoun behind it can mean, and what it asks."""
+    topics: list[Topic] = []
+    found = []
+    for said, start, end in _statements(source, sentence, question):
+        clear, after = resolved(said, topic)
+        # What answers the question leaves its topic: "Do you know Vale?" "Yes. He ..."
+        topics.append(topic := topic if said.startswith(("the assistant", "the user")) else after)
+        found.append((clear, start, end))
+    raw = clean(source)
+    # "Did it open in 1850? Yes." answers itself.
+    return tuple(found), _next_topic(raw, topic, topics), open_question(raw.strip("\"' "))
 
 
 def _next_topic(raw: str, topic: Topic, topics: Sequence[Topic]) -> Topic:
