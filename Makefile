@@ -1,5 +1,5 @@
 # make demo    set up, and watch a conversation being guarded       make test    set up, and run the tests
-# make check   format, lint, types, layers                          make bench   speed and memory, measured
+# make check   format, lint, types, layers, shortcuts in the data   make bench   speed and memory, measured
 # make docs    write the pages that come from the code              make bench-peers   model judges, next to four others
 # make picture draw the README's picture from the demo              make bench-load    the proxy under load, about a quarter of an hour
 # make challenge   minimal pairs written by hand, by phenomenon (development half)
@@ -23,6 +23,7 @@ check: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m training.shortcuts --generate 16000
 
 format: $(DEV)
 	$(BIN)/ruff format .
