@@ -21,6 +21,7 @@ from pydantic_settings import (
 
 from vista_guard.errors import ConfigError
 from vista_guard.settings.model import ModelOptions
+from vista_guard.types import Recommendations
 
 FILES = ("vista-guard.toml", "vista-guard.yaml", "vista-guard.yml")
 
@@ -73,6 +74,9 @@ class Settings(BaseSettings):
     judge: str = "embedded"
     """`embedded`, `openai:MODEL`, `openai:MODEL@URL`, `langchain:PROVIDER:MODEL`, `recorded:FILE`, `cascade:FIRST,SECOND` or
     `ensemble:A,B,C`."""
+    recommendations: Recommendations = "out_of_scope"
+    """What advice, instructions and permissions are to the embedded judge that no document speaks of: `out_of_scope`, as in the
+    paper, or `lacking_evidence`. What a document speaks of is held against it either way."""
     model: ModelOptions = ModelOptions()
     """How a model judge asks, and what it may spend."""
     cascade: CascadeOptions = CascadeOptions()
