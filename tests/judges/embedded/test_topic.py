@@ -75,4 +75,5 @@ def test_most_content_words_must_stand_in_one_passage() -> None:
 def test_values_and_speakers_are_nothing_to_settle() -> None:
     assert not may_be_settled("It is a great tablet.")
     assert not may_be_settled("The assistant studied pharmacy.")
+    assert not may_be_settled("Did the user take one tablet with water.")
     assert may_be_settled("Keep it below 25 degrees.")

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from vista_guard.judges.embedded.english import cues
+from vista_guard.judges.embedded.english.phrases import QUESTION
 from vista_guard.judges.embedded.english.stance import judges
 from vista_guard.judges.embedded.english.words import word_set
 from vista_guard.judges.embedded.relevance import words
@@ -31,8 +32,8 @@ _EMPTY = word_set(
 
 
 def may_be_settled(claim: str) -> bool:
-    """Whether a document could settle the claim: it is no taste, judgement of value, feeling or life of a speaker."""
-    return not (cues.of_a_mind(claim) or cues.personal(claim) or judges(claim))
+    """Whether a document could settle the claim: it is no question, taste, judgement of value, feeling or life of a speaker."""
+    return not (QUESTION.match(claim) or cues.of_a_mind(claim) or cues.personal(claim) or judges(claim))
 
 
 def spoken_of(claim: str, documents: Sequence[Passage]) -> bool:
