@@ -74,9 +74,6 @@ class Settings(BaseSettings):
     judge: str = "embedded"
     """`embedded`, `openai:MODEL`, `openai:MODEL@URL`, `langchain:PROVIDER:MODEL`, `recorded:FILE`, `cascade:FIRST,SECOND` or
     `ensemble:A,B,C`."""
-    recommendations: Recommendations = "out_of_scope"
-    """What advice, instructions and permissions are to the embedded judge that no document speaks of: `out_of_scope`, as in the
-    paper, or `lacking_evidence`. What a document speaks of is held against it either way."""
     model: ModelOptions = ModelOptions()
     """How a model judge asks, and what it may spend."""
     cascade: CascadeOptions = CascadeOptions()
@@ -84,6 +81,9 @@ class Settings(BaseSettings):
     """A folder in which a model judge's answers are kept and found again; several processes may share it."""
     judge_recording: Path | None = None
     """A file to which everything the judge is asked and answers is written, for `recorded:FILE`."""
+    recommendations: Recommendations = "out_of_scope"
+    """What advice, instructions and permissions are to the embedded judge that no document speaks of: `out_of_scope`, as in the
+    paper, or `lacking_evidence`. What a document speaks of is held against it either way."""
     strict_reference: bool = False
     """Do as the paper's reference implementation does, for comparisons: claims judged one after the other (`per_claim`), turns
     without documents trusted (`ungrounded = "trust"`), no history in verify and categorize (`context = "none"`)."""
