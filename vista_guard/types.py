@@ -17,6 +17,9 @@ SCHEMA_VERSION = "1.2"
 
 Probability = Annotated[float, Field(ge=0.0, le=1.0)]
 
+Recommendations = Literal["out_of_scope", "lacking_evidence"]
+"""What advice, instructions and permissions are that no document speaks of."""
+
 
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")

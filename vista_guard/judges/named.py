@@ -39,7 +39,7 @@ def _named(name: str, settings: Settings, embedder: Embedder) -> Judge:
     if kind == "embedded" and not rest:
         from vista_guard.judges.embedded import EmbeddedJudge
 
-        return EmbeddedJudge.load(embedder)
+        return EmbeddedJudge.load(embedder, recommendations=settings.recommendations)
     if kind == "recorded" and rest:
         from vista_guard.judges.composed.recorded import RecordedJudge
 

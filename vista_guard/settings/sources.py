@@ -21,6 +21,7 @@ from pydantic_settings import (
 
 from vista_guard.errors import ConfigError
 from vista_guard.settings.model import ModelOptions
+from vista_guard.types import Recommendations
 
 FILES = ("vista-guard.toml", "vista-guard.yaml", "vista-guard.yml")
 
@@ -80,6 +81,9 @@ class Settings(BaseSettings):
     """A folder in which a model judge's answers are kept and found again; several processes may share it."""
     judge_recording: Path | None = None
     """A file to which everything the judge is asked and answers is written, for `recorded:FILE`."""
+    recommendations: Recommendations = "out_of_scope"
+    """What advice, instructions and permissions are to the embedded judge that no document speaks of: `out_of_scope`, as in the
+    paper, or `lacking_evidence`. What a document speaks of is held against it either way."""
     strict_reference: bool = False
     """Do as the paper's reference implementation does, for comparisons: claims judged one after the other (`per_claim`), turns
     without documents trusted (`ungrounded = "trust"`), no history in verify and categorize (`context = "none"`)."""

@@ -23,11 +23,11 @@ from vista_guard.judges.embedded.english.language import foreign
 from vista_guard.judges.embedded.english.stance import plain_figure
 from vista_guard.judges.embedded.forms.code import is_code
 from vista_guard.judges.embedded.forms.encoded import unreadable_parts
-from vista_guard.judges.embedded.forms.inline import clean
-from vista_guard.judges.embedded.mentions.frames import read
-from vista_guard.judges.embedded.relevance import COUNTER_COSINE, Piece, choose, pool, same_statement
+from vista_guard.judges.embedded.relevance import COUNTER_COSINE, Piece, choose, pool
+from vista_guard.judges.embedded.support import about_itself, carried, refutation
+from vista_guard.judges.embedded.topic import may_be_settled, spoken_of
 from vista_guard.judges.embedded.trust import outranking
-from vista_guard.judges.embedded.verifier import CONTRADICTED, SUPPORTED, ShippedVerifier
+from vista_guard.judges.embedded.verifier import ShippedVerifier
 from vista_guard.protocols import Embedder, Verifier
 from vista_guard.reading.canonical import folded
 from vista_guard.types import (
@@ -39,6 +39,7 @@ from vista_guard.types import (
     JudgeInfo,
     Label,
     Passage,
+    Recommendations,
     SourceKind,
     Turn,
     Unchecked,
@@ -59,27 +60,45 @@ MAX_EVIDENCE = 3
 class EmbeddedJudge:
     """Implements `Judge`. The work runs in a worker thread: the event loop stays free."""
 
-    def __init__(self, verifier: Verifier, embedder: Embedder, head: ClaimTypeHead, calibration: Calibration) -> None:
+    def __init__(
+        self,
+        verifier: Verifier,
+        embedder: Embedder,
+        head: ClaimTypeHead,
+        calibration: Calibration,
+        *,
+        recommendations: Recommendations = "out_of_scope",
+    ) -> None:
         self._verifier = verifier
+        self._recommendations = recommendations
         self._embedder = embedder
         self._head = head
         self._calibration = calibration
 
     @classmethod
-    def load(cls, embedder: Embedder, folder: Path = WEIGHTS, *, verifier: Verifier | None = None) -> EmbeddedJudge:
+    def load(
+        cls,
+        embedder: Embedder,
+        folder: Path = WEIGHTS,
+        *,
+        verifier: Verifier | None = None,
+        recommendations: Recommendations = "out_of_scope",
+    ) -> EmbeddedJudge:
         """The shipped judge, or the shipped judge with another verifier, which is held to the same thresholds.
 
         Args:
             embedder: finds the evidence that a claim is held against.
             folder: where the weights are.
             verifier: in place of the shipped one, which is shared by all judges of the process.
+            recommendations: what advice, instructions and permissions are that no document speaks of: as in the paper
+                "out_of_scope", or "lacking_evidence".
 
         Raises:
             ConfigError: a weights file is missing or damaged.
         """
         calibration = Calibration.load(folder)
         verifier = verifier or ShippedVerifier.load(calibration, folder)
-        return cls(verifier, embedder, ClaimTypeHead.load(folder), calibration)
+        return cls(verifier, embedder, ClaimTypeHead.load(folder), calibration, recommendations=recommendations)
 
     @property
     def info(self) -> JudgeInfo:
@@ -104,10 +123,14 @@ class EmbeddedJudge:
     async def categorize(
         self,
         checks: Sequence[Check],
-        evidence: EvidenceSet,  # noqa: ARG002  what speaks against a claim was found by verify
+        evidence: EvidenceSet,
     ) -> Sequence[Finding | Unchecked]:
-        """Abstention, then contradiction, then out of scope, else lacking evidence (VISTA §3, step 3)."""
-        return await asyncio.to_thread(self._categorize, checks)
+        """Abstention, then contradiction, then out of scope, else lacking evidence (VISTA §3, step 3).
+
+        What a document speaks of is out of scope only where it tells of a mind or a value: an instruction, a permission or
+        advice that the documents speak of is held against them.
+        """
+        return await asyncio.to_thread(self._categorize, checks, evidence)
 
     def _decompose(self, turn: Turn, history: Sequence[Turn]) -> tuple[Claim, ...]:
         language = foreign(folded(turn.text))
@@ -132,14 +155,10 @@ class EmbeddedJudge:
         return [self._check(claim, pieces) for claim, pieces in zip(claims, judged, strict=True)]
 
     def _check(self, claim: Claim, judged: Sequence[tuple[Piece, NDArray[np.float32]]]) -> Check:
-        support = [(piece, _support(piece, claim, float(row[SUPPORTED]))) for piece, row in judged if piece.supports]
+        needed = max(self._calibration.supported, SUBJECTIVE_SUPPORT if about_itself(claim) else 0.0)
+        support = [(piece, carried(piece, claim, row, needed)) for piece, row in judged if piece.supports]
         best = max((score for _, score in support), default=0.0)
         against = self._against(judged)
-        needed = (
-            max(self._calibration.supported, SUBJECTIVE_SUPPORT)
-            if _about_itself(claim)
-            else self._calibration.supported
-        )
         found = [(piece, score) for piece, score in support if score >= needed]
         outranked = outranking(claim, found, against)
         if found and not outranked:
@@ -155,30 +174,36 @@ class EmbeddedJudge:
 
     def _against(self, judged: Sequence[tuple[Piece, NDArray[np.float32]]]) -> list[tuple[Piece, float]]:
         """The pieces that contradict the claim, and how surely."""
-        scored = [(piece, _refutation(piece, row)) for piece, row in judged if piece.refutes]
+        scored = [(piece, refutation(piece, row)) for piece, row in judged if piece.refutes]
         return [(piece, score) for piece, score in scored if score >= self._calibration.contradicted]
 
     def _on_topic(self, against: Sequence[tuple[Piece, float]], claim: Claim) -> list[tuple[Piece, float]]:
         """Those that speak of what the claim speaks of. A document speaks of nobody's tastes."""
-        if _about_itself(claim):
+        if about_itself(claim):
             against = [(piece, score) for piece, score in against if piece.origin.source is not SourceKind.DOCUMENT]
         if not against:
             return []
         said, *found = self._embedder.embed([folded(claim.text), *(piece.text for piece, _ in against)])
         return [pair for pair, vector in zip(against, found, strict=True) if float(said @ vector) >= COUNTER_COSINE]
 
-    def _categorize(self, checks: Sequence[Check]) -> list[Finding | Unchecked]:
+    def _categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> list[Finding | Unchecked]:
         if not checks:
             return []
         texts = [folded(check.claim.text) for check in checks]
         rows = self._head.probabilities(self._embedder.embed(texts), texts)
         names = self._calibration.type_labels
         return [
-            self._finding(check, dict(zip(names, map(float, row), strict=True)))
+            self._finding(check, dict(zip(names, map(float, row), strict=True)), evidence.documents)
             for check, row in zip(checks, rows, strict=True)
         ]
 
-    def _finding(self, check: Check, types: dict[str, float]) -> Finding:
+    def _is_held(self, claim: str, documents: Sequence[Passage]) -> bool:
+        """Whether a claim that reads like an opinion is held against the documents all the same."""
+        if self._recommendations == "lacking_evidence" and cues.recommends(claim):
+            return True
+        return may_be_settled(claim) and spoken_of(claim, documents)
+
+    def _finding(self, check: Check, types: dict[str, float], documents: Sequence[Passage]) -> Finding:
         text, limits = check.claim.text, self._calibration
         if cues.abstains(text):
             types = types | {ABSTENTION: max(types[ABSTENTION], limits.abstention)}
@@ -196,6 +221,8 @@ class EmbeddedJudge:
             reason = "It refuses, or says that its speaker does not know."
             return Finding(claim=check.claim, label=Label.ABSTENTION, confidence=types[ABSTENTION], reason=reason)
         opinion = types[OPINION] >= limits.opinion
+        if opinion and self._is_held(text, documents):
+            opinion, types = False, {**types, FACTUAL: 1.0}
         against = [found for found in check.counter_evidence if not (opinion and found.source is SourceKind.DOCUMENT)]
         if against:
             worst = against[0]
@@ -236,29 +263,6 @@ def _unread_claim(claim: Claim, known: str) -> Unchecked | None:
     return Unchecked(claim=claim, error=error, what="encoded")
 
 
-def _about_itself(claim: Claim) -> bool:
-    return cues.abstains(claim.text) or cues.subjective(claim.text) or cues.personal(claim.text)
-
-
-def _support(piece: Piece, claim: Claim, score: float) -> float:
-    """The verifier's score; 1 for a known claim said again and for a document's own sentence; 0 for what a user says about
-    anything but themselves."""
-    if piece.framed is not None and not piece.framed.framed_like(read(clean(folded(claim.text)))):
-        return 0.0
-    if piece.origin.label is Label.OUT_OF_SCOPE and not _about_itself(claim):
-        return 1.0 if same_statement(piece.origin.text, claim.text) else 0.0
-    if piece.origin.source in (SourceKind.KNOWLEDGE, SourceKind.PERSONA) and same_statement(piece.text, claim.text):
-        return 1.0
-    if piece.origin.source is SourceKind.DOCUMENT and _about_itself(claim):
-        return 0.0
-    # Long codes and rare names can mislead the verifier even about what stands there word for word.
-    if piece.origin.source is SourceKind.DOCUMENT and same_statement(folded(piece.quote.text), folded(claim.text)):
-        return 1.0
-    if piece.origin.source is SourceKind.HISTORY and "the user" not in claim.text.lower():
-        return 0.0
-    return score
-
-
 def _disputed(claim: Claim, found: Sequence[tuple[Piece, float]], against: Sequence[tuple[Piece, float]]) -> Check:
     """A claim that one document confirms and another one denies: neither verified nor contradicted."""
     for_it, against_it = _quotes(found), _quotes(against)
@@ -272,11 +276,6 @@ def _disputed(claim: Claim, found: Sequence[tuple[Piece, float]], against: Seque
         reason=reason,
     )
     return Check(claim=claim, supported=False, confidence=confidence, counter_evidence=against_it, finding=finding)
-
-
-def _refutation(piece: Piece, row: NDArray[np.float32]) -> float:
-    """How far a piece speaks against the claim: one that denies what it quotes does so where the quote supports it."""
-    return float(row[SUPPORTED] if piece.denies else row[CONTRADICTED])
 
 
 def _quotes(scored: Sequence[tuple[Piece, float]]) -> tuple[Evidence, ...]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from vista_guard.judges.embedded.english.speakers import name_speakers, names
 from vista_guard.judges.embedded.english.words import word_set
 from vista_guard.judges.embedded.forms.inline import clean
+from vista_guard.judges.embedded.layout import Above, in_context, places
 from vista_guard.judges.embedded.mentions.frames import read
 from vista_guard.judges.embedded.mentions.kinds import Kind, SentenceReading
 from vista_guard.judges.embedded.mentions.lines import read_passage
@@ -73,13 +74,20 @@ class Source:
     common: Counter[str]
 
     @classmethod
-    def read(cls, passage: Passage, above: Kind | None = None) -> tuple[Source, Kind | None]:
-        """The passage, and what its last heading makes of the text that follows it."""
+    def read(
+        cls, passage: Passage, above: tuple[Kind | None, Above] = (None, Above())
+    ) -> tuple[Source, tuple[Kind | None, Above]]:
+        """The passage, and what stands over the text that follows it: the kind of its last heading, and its layout."""
         reading = canonical(passage.text)
-        spans, sentences, under = read_passage(reading.text, passage.title or "", above)
+        spans, sentences, under = read_passage(reading.text, passage.title or "", above[0])
+        lines, layout = places(reading.text, above[1])
+        sentences = tuple(
+            one if one.regions else replace(one, stated=in_context(one.stated, span, lines))
+            for span, one in zip(spans, sentences, strict=True)
+        )
         found = tuple(words(sentence.stated) for sentence in sentences)
         common = Counter(word for one in found for word in one)
-        return cls(passage, reading, spans, sentences, found, common), under
+        return cls(passage, reading, spans, sentences, found, common), (under, layout)
 
     def pieces(self, claim: str, *, pair: bool) -> Iterator[Piece]:
         """The sentence that shares most with the claim, and with the one that completes it.
@@ -163,10 +171,10 @@ def pool(evidence: EvidenceSet) -> Pool:
 
 def _read(passages: Sequence[Passage]) -> Iterator[Source]:
     """Each passage, under the last heading of its document that was read before it."""
-    above: dict[str, Kind | None] = {}
+    above = dict[str, tuple[Kind | None, Above]]()
     for passage in passages:
         if passage.text.strip():
-            source, above[passage.source_id] = Source.read(passage, above.get(passage.source_id))
+            source, above[passage.source_id] = Source.read(passage, above.get(passage.source_id, (None, Above())))
             yield source
 
 

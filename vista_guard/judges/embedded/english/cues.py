@@ -53,6 +53,21 @@ _REFUSAL = tuple(
         r"(?:violate|be (?:a violation|unethical|illegal|wrong|harmful|inappropriate|irresponsible))\b",
     )
 )
+_SILENT = re.compile(
+    r"^(?:unfortunately,? |however,? |but )?(?:the|this|that|these|those|my|our|your|its|none of the|neither of the) "
+    r"(?:[\w'’-]+ ){0,3}?(?:documents?|texts?|passages?|pages?|leaflets?|manuals?|sources?|articles?|context|polic(?:y|ies)"
+    r"|guides?|guidelines?|notes?|minutes|brochures?|website|site|faqs?|contracts?|letters?|e-?mails?|reports?|materials?|handbooks?"
+    r"|recipes?|instructions?|schedules?|timetables?|tables?|lists?|excerpts?|references?|statements?|summar(?:y|ies)|terms|rules|agreements?)"
+    r"(?: (?:provided|given|above|here|itself|at hand))?,? "
+    r"(?:(?:does|do|did)(?:n['’]t| not)|(?:says?|gives?|states?) nothing|never)"
+    r"(?: (?:actually|explicitly|clearly|directly|specifically|anywhere|really|even))?"
+    r"(?: (?:says?|states?|mentions?|specif(?:y|ies)|tells?|indicates?|clarif(?:y|ies)|discloses?|reveals?)\b| (?:about|on)\b)"
+    r"|\bthere(?:['’]s| is| was) (?:no|nothing) (?:mention|word|indication|statement|information|said|stated|mentioned)\b"
+    r"|\b(?:is|are)(?:n['’]t| not| never) (?:mentioned|stated|specified|said|disclosed|indicated)\b[^.]{0,20}"
+    r"\b(?:documents?|texts?|passages?|pages?|sources?|articles?|context|material|leaflet|manual|policy|guide|here)\b",
+    re.IGNORECASE,
+)
+"""What says that a text is silent: no statement about the world, but that there is no answer in it."""
 _LACK = re.compile(
     r"n['’]t\b|\b(?:"
     + any_of(
@@ -91,8 +106,13 @@ _VALUE = re.compile(
         """^in (?:my|the assistant's|the wizard's) opinion\\b, \\b(?:would|might) be wise to\\b,
         \\b(?:it'?s|it is|is) worth\\b,
         ^it(?:'s| is| was) (?:\\w+ )?(?:too bad|sad|nice|great|good|amazing|cool|funny) (?:that|to|how|when)\\b,
-        ^(?:you|the user|people|everyone) (?:should|ought to)\\b,
-        ^you (?:can['’]?t|cannot|won['’]?t) (?:go wrong|beat|regret)\\b,
+        ^you (?:can['’]?t|cannot|won['’]?t) (?:go wrong|beat|regret)\\b"""
+    ),
+    re.IGNORECASE,
+)
+_ADVICE = re.compile(
+    any_of(
+        """^(?:you|the user|people|everyone) (?:should|ought to)\\b,
         ^(?:please )?(?:consult|contact|see|ask|call|talk to|speak to) (?:a|an|your) (?:\\w+ )?(?:doctor|lawyer|nurse|expert|
         pharmacist|professional|vet|dentist|therapist|advisor|specialist)\\b"""
     ),
@@ -142,10 +162,28 @@ _COURTESY = re.compile(
 )
 
 
+_RECOMMENDS = re.compile(
+    rf"^{_WHO} (?:\w+ )?(?:recommends?|suggests?|advises?|would (?:recommend|suggest|advise))\b"
+    r"|^(?!the assistant\b)[\w' -]{1,50}? (?:should|ought to|must|needs? to|ha(?:s|ve) to|may|can(?:not)?"
+    r"|(?:is|are)(?: not|n't)? (?:allowed|permitted|required|advised|recommended|supposed|encouraged|free"
+    r"|welcome|entitled))(?: not|n't)?\b"
+    r"|^(?:please |always |never |do not |don['’]t )?(?:add|allow|apply|ask|avoid|bring|call|check|choose|clean|click|close"
+    r"|connect|contact|consult|cook|cut|drink|eat|enter|fill|follow|give|hold|insert|install|keep|leave|let|make|mix"
+    r"|open|pay|place|plug|pour|press|put|read|remove|replace|restart|rinse|run|save|select|send|set|shake|sign|store|switch|take"
+    r"|tap|turn|type|use|wait|wash|wear|wipe)\b",
+    re.IGNORECASE,
+)
+
+
+def recommends(claim: str) -> bool:
+    """Whether the claim recommends, instructs or permits something, in whatever mood."""
+    return any(pattern.search(claim) for pattern in (_RECOMMENDS, _ADVICE, _COURTESY))
+
+
 def abstains(claim: str) -> bool:
     """Whether the claim is a refusal, or says that its speaker does not know. What it quotes does not count."""
     own = _QUOTED.sub(" ", claim)
-    return any(pattern.search(own) for pattern in (*_ABSTENTION, *_REFUSAL))
+    return any(pattern.search(own) for pattern in (*_ABSTENTION, *_REFUSAL, _SILENT))
 
 
 def may_abstain(claim: str) -> bool:
@@ -155,7 +193,15 @@ def may_abstain(claim: str) -> bool:
 
 def subjective(claim: str) -> bool:
     """Whether the claim is a taste, a judgement of value, a speaker's own life, advice or a courtesy."""
-    return any(pattern.search(claim) for pattern in (_TASTE, _VALUE, _LIFE, _OWNED, _COURTESY))
+    return of_a_mind(claim) or any(pattern.search(claim) for pattern in (_ADVICE, _COURTESY))
+
+
+def of_a_mind(claim: str) -> bool:
+    """Whether the claim is a taste, a judgement of value or a speaker's own life: no document proves or refutes one.
+
+    Advice and courtesies are none of these: "You should take it with water" is held against a leaflet that speaks of it.
+    """
+    return any(pattern.search(claim) for pattern in (_TASTE, _VALUE, _LIFE, _OWNED))
 
 
 def personal(claim: str) -> bool:

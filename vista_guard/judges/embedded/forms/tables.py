@@ -47,6 +47,18 @@ def is_row(line: str) -> bool:
     return (_EDGE.match(line) is not None and line.count("|") > 1) or _RULE.fullmatch(line) is not None
 
 
+def is_rule(line: str) -> bool:
+    """Whether a line is the rule between a table's header and its rows."""
+    return _RULE.fullmatch(line) is not None
+
+
+def under_header(header: str, line: str) -> str:
+    """A whole row, each cell under its header: "Ward: North; Beds: 12"."""
+    names = _cells(Row(0, header))
+    named = (_named(names, index, cell) for index, cell in enumerate(_cells(Row(0, line))) if cell.text)
+    return "; ".join(named)
+
+
 def rows(table: Sequence[Row]) -> Iterator[Said]:
     """The rows of a table. The first is a header when a rule follows it, or rows of as many cells do; it may state, too."""
     lines = [row for row in table if not _RULE.fullmatch(row.line)]

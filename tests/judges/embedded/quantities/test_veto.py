@@ -1,0 +1,79 @@
+"""What a claim says in figures must stand in its evidence in some form, and in any form it may."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vista_guard.judges.embedded.quantities.veto import lacking
+
+
+@pytest.mark.parametrize(
+    ("claim", "evidence"),
+    [
+        ("The hall seats 1,200 people.", "Twelve hundred people fit into the hall."),
+        ("The hall seats 1.2 thousand people.", "There are 1,204 seats."),
+        ("The tour takes 90 minutes.", "Plan an hour and a half for the tour."),
+        ("It opens at 7.30 p.m.", "Doors: 19:30"),
+        ("It opens at half past seven.", "Doors open at 7:30 pm."),
+        ("It is open until 5:00 p.m.", "Open 9-17."),
+        ("Members get 50 % off.", "Members pay half."),
+        ("A 20% share is kept.", "One in five is kept."),
+        ("It starts on 12 March 2024.", "Start: March 12th, 2024"),
+        ("It starts on 12 March 2024.", "Start: 2024-03-12"),
+        ("It costs 12 euros.", "Price: €12"),
+        ("It costs €12.", "| Price in euros | 12 |"),
+        ("Walk 5 miles.", "The way is 8 km long."),
+        ("Leave it for 48 hours.", "Leave it for two days."),
+        ("You have 14 days.", "Within a fortnight."),
+        ("It is kept for 24 months.", "Two years."),
+        ("Add 0.5 l of water.", "500 ml water"),
+        ("It was used for 62 years.", "Used from 1925 to 1987."),
+        ("Two cost 24 dollars.", "One costs 12 dollars; we took 2."),
+        ("The shift is 8 hours long.", "From 9:00 to 17:00."),
+        ("Both rooms have a view.", "The red room and the blue room have a view."),
+        ("Three of the rooms have a bath.", "Rooms with a bath: red, blue, green."),
+        ("About 500 people came.", "487 people came."),
+        ("More than 30 ships called.", "41 ships called."),
+        ("Altogether 19 were sold.", "7 in May, 5 in June, 7 in July."),
+        ("COVID-19 closed it.", "It was closed because of Covid."),
+        ("Call `get_user()` first.", "First call get_user(id)."),
+        ("The psalm is 2:22.", "See 2:22 for it."),
+        ("The 49ers won.", "San Francisco won."),
+    ],
+)
+def test_any_form_will_do(claim: str, evidence: str) -> None:
+    assert lacking(claim, evidence) is None
+
+
+@pytest.mark.parametrize(
+    ("claim", "evidence", "missing"),
+    [
+        ("Take 5 mg.", "Take 50 mg.", "5"),
+        ("Take 5 kg.", "Take 5 g.", "5"),
+        ("It costs €12.", "It costs $12.", "12"),
+        ("It opens at 7:30 p.m.", "It opens at 7:30 a.m.", "7:30 p.m."),
+        ("It starts on 13 March.", "It starts on 12 March.", "13 March"),
+        ("The hall seats 1,200 people.", "The hall seats 1,300 people.", "1,200"),
+        ("Members get 15% off.", "Members get 10% off.", "15"),
+        ("It weighs 2.5 kg.", "It weighs 3.5 kg.", "2.5"),
+        ("Use version 3.2.1.", "Use version 3.2.0.", "3.2.1"),
+        ("It is in room 12B.", "It is in room 12A.", "12B"),
+        ("Call get_user first.", "Call get_users_all or set_user first.", None),
+        ("Set max_retries.", "Set max_tries.", "max_retries"),
+        ("It was built in 1925.", "It was built by monks.", "1925"),
+    ],
+)
+def test_what_stands_in_no_form_is_named(claim: str, evidence: str, missing: str | None) -> None:
+    assert lacking(claim, evidence) == missing
+
+
+@given(st.text(max_size=300))
+def test_a_text_lacks_nothing_of_itself(text: str) -> None:
+    assert lacking(text, text) is None
+
+
+@given(st.text(alphabet="0123456789.,/-: apmkgtwentyhundr$€%", max_size=80))
+def test_a_text_of_figures_lacks_nothing_of_itself(text: str) -> None:
+    assert lacking(text, text) is None

@@ -1,0 +1,183 @@
+"""What of a claim's quantities, codes and identifiers its evidence has in no form. Pure.
+
+A verifier reads "5 mg" and "50 mg" as nearly the same. What can be read off a text need not be left to it. But a wrong veto
+is a false alarm: what could be counted, computed, rounded or told in words of its own is not asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import combinations
+
+from vista_guard.judges.embedded.quantities.amounts import Amount, amounts
+from vista_guard.judges.embedded.quantities.numbers import equal, rounds_to
+from vista_guard.judges.embedded.quantities.units import SECONDS_A_MONTH, UNITS
+
+COUNTABLE = 12
+"""Whole numbers up to this one, without a unit, can be counted off a text that never names them."""
+CONVERTED = 0.03
+"""How far an amount in another unit of its dimension may be off: people round what they convert."""
+COMPUTED = 8
+"""Most amounts of evidence of which sums, differences and products are tried; with more, nearly any number comes out."""
+
+_HEDGED = re.compile(
+    r"\b(?:about|around|approximately|approx\.?|roughly|nearly|almost|circa|c\.|some|over|under|above|below|beyond|up to"
+    r"|(?:more|less|fewer|greater|higher|lower|older|younger|longer|shorter|larger|smaller|later|earlier) than|at (?:least|most)"
+    r"|within|minimum of|maximum of|just|close to|exceed(?:s|ing)?|between|since|before|after|until|by|~|≈|>|<)\s*$",
+    re.IGNORECASE,
+)
+_ROUGH = re.compile(r"\b(?:or (?:more|less|so|older|younger|over|under)|ish|plus|s\b)|\+|-(?:something|odd)")
+_IDENTIFIER = re.compile(
+    r"(?<![\w/@.#-])(?=[\w./#-]*\d)(?=[\w./#-]*[A-Za-z])[A-Za-z0-9][\w./#-]*\w"
+    r"|\b[a-z]+_[a-z_0-9]+\b|\b[a-z]+[A-Z]\w+\b|(?<!\w)--[a-z][\w-]+|\b[\w.+-]+@[\w-]+\.\w+|\b\d+(?:\.\d+){2,}\b"
+)
+_NO_IDENTIFIER = re.compile(
+    rf"\d[\d.,:]*(?:[ap]m|st|nd|rd|th|[a-z][a-z]+|[sx]|{'|'.join(sorted(filter(str.isalpha, UNITS), key=len, reverse=True))})?"
+    r"(?:[-/][A-Za-z\d]+)*|[a-z]+(?:-[a-z]+)*-\d{1,4}[a-z]?|[A-Za-z]+-\d{4}s?|[A-Za-z]*\d+s|[QH][1-4]|[1-4][QH]",
+    re.IGNORECASE,
+)
+_NAME = re.compile(r"([A-Za-z]{4,})-?\d{1,2}")
+_COMPUTED = re.compile(
+    r"\b(?:total(?:s|l?ing)?|altogether|combined|in all|average|mean|median|difference|sum)\b", re.IGNORECASE
+)
+_EXAMPLE = re.compile(r"[- ](?:year|month|week)s?[- ]old")
+_FOLD = re.compile(r"[\s\-‐-―_./]+")
+
+
+def lacking(claim: str, evidence: str) -> str | None:
+    """The first quantity or identifier of the claim that the evidence has in no form, as the claim puts it; None for none."""
+    for code in _identifiers(claim):
+        name = _NAME.fullmatch(code)  # "COVID-19" is told as "COVID" too.
+        if _folded(name[1] if name else code) not in _folded(evidence):
+            return code
+    wanted = [amount for amount in amounts(claim) if _is_asked_for(claim, amount)]
+    if not wanted:
+        return None
+    given = amounts(evidence)
+    for amount in wanted:
+        written = claim[amount.start : amount.end]
+        if (
+            not any(_same(amount, one) for one in given)
+            and not _computed(amount, given)
+            and not _stands(written, evidence)
+        ):
+            return written
+    return None
+
+
+def _is_asked_for(text: str, amount: Amount) -> bool:
+    """Whether the claim says just this amount: no bound, no estimate, nothing that could have been counted."""
+    if not amount.sure and amount.dimension != "clock":
+        return False
+    before, behind = text[: amount.start].rstrip(" $€£¥₹("), text[amount.end : amount.end + 14]
+    number = amount.number
+    if _HEDGED.search(before + " ") and amount.dimension not in ("clock", "date"):
+        return False
+    if number is None:
+        return True
+    if re.search(r"[A-Za-z]-$", text[: amount.start]) or (not amount.dimension and behind[:1].isalpha()):
+        return False  # Part of a name: "COVID-19", "the 49ers".
+    if _EXAMPLE.match(behind) or _COMPUTED.search(text):
+        return False
+    if _ROUGH.match(behind.lstrip()) or number.kind in ("ordinal", "named", "part"):
+        return False
+    if not amount.dimension and number.value <= COUNTABLE and number.value == int(number.value):
+        return False
+    # "One day", "a two-week notice": small spans of days are counted, too.
+    return not (amount.dimension in ("time", "months") and number.value in (0, 1))
+
+
+def _same(wanted: Amount, given: Amount) -> bool:
+    if wanted.dimension in ("clock", "date") or given.dimension in ("clock", "date"):
+        return _same_place(wanted, given)
+    if wanted.dimension == given.dimension:
+        return equal(wanted.value, given.value) or _nearly(wanted, given)
+    if {wanted.dimension, given.dimension} == {"time", "months"}:
+        return _same_span(wanted, given)
+    if {wanted.dimension, given.dimension} == {"celsius", "fahrenheit"}:
+        celsius, fahrenheit = (wanted, given) if wanted.dimension == "celsius" else (given, wanted)
+        return abs(celsius.value * 1.8 + 32 - fahrenheit.value) <= 1
+    if "share" in (wanted.dimension, given.dimension) and "" in (wanted.dimension, given.dimension):
+        return equal(wanted.value, given.value) or _written_alike(wanted, given)
+    if {wanted.dimension, given.dimension} == {"length", "area"}:  # "150 km" where the small 2 was lost.
+        return _written_alike(wanted, given)
+    # A number without a unit may have it elsewhere: in a header, a heading, the sentence before.
+    return "" in (wanted.dimension, given.dimension) and _written_alike(wanted, given)
+
+
+def _stands(written: str, evidence: str) -> bool:
+    """Whether the evidence has it letter for letter: "2:22" of a psalm is no time."""
+    return not written.isdigit() and re.search(rf"(?<![\w.,]){re.escape(written)}(?![\w]|[.,]\d)", evidence) is not None
+
+
+def _same_place(wanted: Amount, given: Amount) -> bool:
+    if wanted.dimension == given.dimension == "clock":
+        apart = abs(wanted.value - given.value) % 1440
+        return apart == 0 or (apart == 720 and not (wanted.sure and given.sure))
+    if wanted.dimension == "clock" and given.dimension == "" and given.number is not None:
+        return equal(given.value * 60 % 720, wanted.value % 720) or equal(
+            given.value, wanted.value // 60 * 100 + wanted.value % 60
+        )
+    return wanted.dimension == given.dimension and equal(wanted.value, given.value)
+
+
+def _nearly(wanted: Amount, given: Amount) -> bool:
+    number, other = wanted.number, given.number
+    if number is None or other is None or not wanted.value:
+        return False
+    if number.kind == "rounded" and rounds_to(given.value, number.digits, wanted.value):
+        return True
+    converted = bool(wanted.dimension) and not equal(number.value / wanted.value, other.value / (given.value or 1))
+    return converted and abs(given.value / wanted.value - 1) <= CONVERTED
+
+
+def _same_span(wanted: Amount, given: Amount) -> bool:
+    seconds = [one.value * (SECONDS_A_MONTH if one.dimension == "months" else 1) for one in (wanted, given)]
+    return bool(seconds[0]) and abs(seconds[1] / seconds[0] - 1) <= CONVERTED
+
+
+def _written_alike(wanted: Amount, given: Amount) -> bool:
+    mine = wanted.number.value if wanted.number else wanted.value
+    other = given.number.value if given.number else given.value
+    return equal(mine, other)
+
+
+def _computed(wanted: Amount, given: tuple[Amount, ...]) -> bool:
+    """Whether two amounts of the evidence give the claim's: by a sum, a difference, a product or a ratio."""
+    if wanted.dimension == "time" and sum(one.dimension == "clock" for one in given) > 1:
+        return True  # From nine to five is eight hours.
+    found = [one for one in given if one.dimension not in ("clock", "date")]
+    pairs = combinations(found, 2) if len(found) <= COMPUTED else ()
+    return any(_gives(first, second, wanted) for first, second in pairs)
+
+
+def _gives(first: Amount, second: Amount, wanted: Amount) -> bool:
+    kinds = {first.dimension, second.dimension}
+    values = list[float]()
+    if kinds <= {"", wanted.dimension}:
+        values += (first.value + second.value, abs(first.value - second.value))
+    if kinds & {"", "share"} and wanted.dimension in (*kinds, ""):
+        values += _products(first.value, second.value)
+    if wanted.dimension == "months" and kinds == {""}:  # "For 62 years", of 1925 and 1987.
+        values.append(abs(first.value - second.value) * 12)
+    return any(equal(value, wanted.value) for value in values)
+
+
+def _products(first: float, second: float) -> Iterator[float]:
+    yield first * second
+    if second:
+        yield first / second
+    if first:
+        yield second / first
+
+
+def _identifiers(claim: str) -> list[str]:
+    found = (match.group().rstrip(".-/") for match in _IDENTIFIER.finditer(claim))
+    return [code for code in found if code.count(".") > 1 or not _NO_IDENTIFIER.fullmatch(code)]
+
+
+@lru_cache(maxsize=1024)
+def _folded(text: str) -> str:
+    return _FOLD.sub("", text).casefold()

@@ -1,0 +1,60 @@
+"""How far one piece of evidence carries a claim or speaks against it, by the verifier's row and by rules that outrank it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vista_guard.judges.embedded.english import cues
+from vista_guard.judges.embedded.forms.inline import clean
+from vista_guard.judges.embedded.mentions.frames import read
+from vista_guard.judges.embedded.quantities.veto import lacking
+from vista_guard.judges.embedded.relevance import Piece, same_statement
+from vista_guard.judges.embedded.verifier import CONTRADICTED, SUPPORTED
+from vista_guard.reading.canonical import folded
+from vista_guard.types import Claim, Label, SourceKind
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+def carried(piece: Piece, claim: Claim, row: NDArray[np.float32], needed: float) -> float:
+    """The support of a piece in [0, 1]; none by a piece that has a quantity or an identifier of the claim in no form.
+
+    Args:
+        piece: may support.
+        claim: what it is held to.
+        row: the verifier's answer.
+        needed: the support from which it counts; below it nothing need be looked up.
+    """
+    score = _support(piece, claim, float(row[SUPPORTED]))
+    return 0.0 if score >= needed and lacking(folded(claim.text), piece.text) else score
+
+
+def about_itself(claim: Claim) -> bool:
+    """Whether the claim is a speaker's own mind, life or not-knowing, which no document supports or refutes."""
+    return cues.abstains(claim.text) or cues.of_a_mind(claim.text) or cues.personal(claim.text)
+
+
+def _support(piece: Piece, claim: Claim, score: float) -> float:
+    """The verifier's score; 1 for a known claim said again and for a document's own sentence; 0 for what a user says about
+    anything but themselves."""
+    if piece.framed is not None and not piece.framed.framed_like(read(clean(folded(claim.text)))):
+        return 0.0
+    if piece.origin.label is Label.OUT_OF_SCOPE and not about_itself(claim):
+        return 1.0 if same_statement(piece.origin.text, claim.text) else 0.0
+    if piece.origin.source in (SourceKind.KNOWLEDGE, SourceKind.PERSONA) and same_statement(piece.text, claim.text):
+        return 1.0
+    if piece.origin.source is SourceKind.DOCUMENT and about_itself(claim):
+        return 0.0
+    # Long codes and rare names can mislead the verifier even about what stands there word for word.
+    if piece.origin.source is SourceKind.DOCUMENT and same_statement(folded(piece.quote.text), folded(claim.text)):
+        return 1.0
+    if piece.origin.source is SourceKind.HISTORY and "the user" not in claim.text.lower():
+        return 0.0
+    return score
+
+
+def refutation(piece: Piece, row: NDArray[np.float32]) -> float:
+    """How far a piece speaks against the claim: one that denies what it quotes does so where the quote supports it."""
+    return float(row[SUPPORTED] if piece.denies else row[CONTRADICTED])
