@@ -1,24 +1,26 @@
 """Policies: what happens to a turn, given what was found in it. Pure.
 
-| preset   | contradicted            | lacking evidence          | could not be judged | no evidence at all |
-|----------|-------------------------|---------------------------|---------------------|--------------------|
-| monitor  | flag                    | flag                      | flag                | flag               |
-| balanced | block when confident    | flag                      | flag                | flag               |
-| strict   | block                   | regenerate, else redact   | block               | block              |
+| preset   | contradicted            | lacking evidence          | could not be judged | no evidence at all | by the turn's risk     |
+|----------|-------------------------|---------------------------|---------------------|--------------------|------------------------|
+| monitor  | marked                  | marked                    | flag                | flag               | flag                   |
+| balanced | block when confident    | marked                    | flag                | flag               | flag; block when great |
+| strict   | block                   | regenerate, else redact   | block               | block              | –                      |
 
-Code is let through by each of them, and the decision's reason says that it was not judged: `on_code` changes that.
+A claim that is *marked* keeps its label and flags nothing alone: the turn's risk weighs it with all others. Where a judge has no
+calibrated risk, each marked claim flags the turn, as a rule with `flags_alone` does. Code is let through by each of them, and the decision's reason says that it was not judged: `on_code` changes that.
 With `max_false_alarm_rate` the confidences from which rules withhold come from a risk table (`docs/design/risk-control.md`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from vista_guard.errors import ConfigError
 from vista_guard.policy.risk import ALARMS, RiskTable
+from vista_guard.policy.turn_risk import HELD_AGAINST, TurnRisk
 from vista_guard.types import Action, Decision, Finding, Label, Outcome, Probability, RepairMode
 
 SEVERITY = {Action.ALLOW: 0, Action.FLAG: 1, Action.REPAIR: 2, Action.BLOCK: 3}
@@ -29,6 +31,10 @@ MESSAGE = "I can't answer that reliably: part of my answer did not agree with my
 _NEEDS_NO_EVIDENCE = frozenset({Label.OUT_OF_SCOPE, Label.ABSTENTION})
 
 
+AtRisk = Probability | Literal["auto"] | None
+"""From which risk of the turn on something is done: a number, the one that was fitted for the judge, or never."""
+
+
 class Rule(BaseModel):
     """What one label leads to: `action` from `min_confidence` on, else `otherwise`."""
 
@@ -37,6 +43,9 @@ class Rule(BaseModel):
     action: Action
     min_confidence: Probability = 0.0
     otherwise: Action = Action.FLAG
+    flags_alone: bool = True
+    """Whether a FLAG of this rule flags the turn whatever its risk is. Without it the turn's risk has to reach `flag_at_risk`;
+    what withholds always acts alone."""
 
     def __call__(self, confidence: float) -> Action:
         return self.action if confidence >= self.min_confidence else self.otherwise
@@ -48,7 +57,11 @@ class Rule(BaseModel):
 
 
 class LabelPolicy(BaseModel):
-    """Decides by the hardest rule that any outcome meets. Labels without a rule are allowed.
+    """Decides by the hardest rule that any outcome meets, and by the turn's risk. Labels without a rule are allowed.
+
+    `flag_at_risk` and `block_at_risk` are the risks of the turn (`TurnReport.risk`) from which it is flagged or blocked, where
+    anything is held against it at all. "auto" takes what was fitted for the judge, and nothing for a judge without a fit: its
+    claims then flag the turn one by one.
 
     `on_unchecked` is the explicit choice between fail-open (FLAG, or ALLOW) and fail-closed (BLOCK); `on_no_evidence` applies
     when the turn had nothing at all to be verified against and says something that needs it.
@@ -58,7 +71,8 @@ class LabelPolicy(BaseModel):
 
     `max_false_alarm_rate` is the largest share of fine turns that the rules may withhold (repair or block): the guard then takes
     the `min_confidence` of each rule that withholds from a risk table. The two choices above do not look at confidence, and
-    what they withhold is not counted.
+    what they withhold is not counted. `max_flag_rate` is the largest share of fine turns that the risk may flag: the guard then
+    takes `flag_at_risk` from the table.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -72,7 +86,10 @@ class LabelPolicy(BaseModel):
     fallback: RepairMode = RepairMode.REFUSE
     max_attempts: int = Field(default=1, ge=0, le=10)
     message: str = Field(default=MESSAGE, min_length=1)
+    flag_at_risk: AtRisk = None
+    block_at_risk: AtRisk = None
     max_false_alarm_rate: Probability | None = None
+    max_flag_rate: Probability | None = None
     calibration: str | None = None
     """The risk table that the thresholds were taken from; written by `calibrated`."""
 
@@ -87,66 +104,121 @@ class LabelPolicy(BaseModel):
             > 1
         ):
             raise ValueError("the monitor policy never withholds: use ALLOW or FLAG, or start from balanced")
+        if self.name == "monitor" and self.block_at_risk is not None:
+            raise ValueError("the monitor policy never withholds: drop block_at_risk, or start from balanced")
         if self.fallback is RepairMode.REGENERATE:
             raise ValueError("fallback is what happens when regenerating failed: use redact, annotate or refuse")
         return self
 
     @property
     def awaits_calibration(self) -> bool:
-        """Whether a false alarm rate was asked for and there is a rule that could break it."""
-        return self.max_false_alarm_rate is not None and any(rule.withholds for rule in self.rules.values())
+        """Whether a rate was asked for and there is something that could break it."""
+        withholds = self.block_at_risk is not None or any(rule.withholds for rule in self.rules.values())
+        return (self.max_false_alarm_rate is not None and withholds) or self.max_flag_rate is not None
 
     def calibrated(self, table: RiskTable) -> LabelPolicy:
-        """The policy with each withholding rule's `min_confidence` as low as `max_false_alarm_rate` allows.
+        """The policy with each withholding rule's `min_confidence`, and the risks, as low as the rates allow.
 
         Raises:
             ConfigError: a rule that no threshold can hold to the rate, or a table that is too small for it.
         """
-        if self.max_false_alarm_rate is None:
-            return self
+        changed: dict[str, object] = {"calibration": table.name} if self.awaits_calibration else {}
+        if self.max_false_alarm_rate is not None:
+            changed |= self._withholding(table, self.max_false_alarm_rate)
+        if self.max_flag_rate is not None:
+            for label in ALARMS:
+                if label in self.rules and self.rules[label].flags_alone:
+                    raise ConfigError(
+                        f"policy.max_flag_rate is {self.max_flag_rate:g}, and policy.rules.{label} flags alone, whatever the turn's "
+                        "risk is. Set its flags_alone to false, or drop the rate"
+                    )
+            changed["flag_at_risk"] = table.risk_threshold(self.max_flag_rate, "policy.max_flag_rate")
+        return self.model_copy(update=changed)
+
+    def _withholding(self, table: RiskTable, rate: float) -> dict[str, object]:
+        """Thresholds of all that withholds. They share the rate."""
         ruled = [label for label, rule in self.rules.items() if rule.withholds]
         for label in ruled:
-            if label not in ALARMS:
-                raise ConfigError(
-                    f"policy.rules.{label} withholds, but policy.max_false_alarm_rate covers only rules for "
-                    f"{' and '.join(ALARMS)}. Let it FLAG, or drop the rate"
-                )
-            if _withholds(self.rules[label].otherwise):
-                raise ConfigError(
-                    f"policy.rules.{label}.otherwise is {self.rules[label].otherwise}, which withholds below any threshold, and "
-                    "policy.max_false_alarm_rate is set. Use ALLOW or FLAG, or drop the rate"
-                )
-        found = table.thresholds(ruled, self.max_false_alarm_rate)
+            self._check_ruled(label)
+        by_risk = self.block_at_risk is not None and bool(
+            table.turns
+        )  # Tables of older versions know nothing of risks.
+        sharing = max(len(ruled) + by_risk, 1)
+        found = table.thresholds(ruled, rate, rules=sharing)
         changed = {
             label: self.rules[label].model_copy(update={"min_confidence": limit}) for label, limit in found.items()
         }
-        return self.model_copy(update={"rules": {**self.rules, **changed}, "calibration": table.name})
+        name = (
+            f"policy.max_false_alarm_rate, shared by {sharing} rules," if sharing > 1 else "policy.max_false_alarm_rate"
+        )
+        block = table.risk_threshold(rate / sharing, name) if by_risk else None
+        return {"rules": {**self.rules, **changed}, "block_at_risk": block}
+
+    def _check_ruled(self, label: Label) -> None:
+        if label not in ALARMS:
+            raise ConfigError(
+                f"policy.rules.{label} withholds, but policy.max_false_alarm_rate covers only rules for "
+                f"{' and '.join(ALARMS)}. Let it FLAG, or drop the rate"
+            )
+        if _withholds(self.rules[label].otherwise):
+            raise ConfigError(
+                f"policy.rules.{label}.otherwise is {self.rules[label].otherwise}, which withholds below any threshold, and "
+                "policy.max_false_alarm_rate is set. Use ALLOW or FLAG, or drop the rate"
+            )
+
+    def fitted_to(self, risk: TurnRisk | None) -> LabelPolicy:
+        """The policy with "auto" replaced by what was fitted for the judge, or by None where nothing was."""
+        fitted = {"flag_at_risk": risk and risk.flag, "block_at_risk": risk and risk.block}
+        changed = {name: limit for name, limit in fitted.items() if getattr(self, name) == "auto"}
+        return self.model_copy(update=changed) if changed else self
 
     def __call__(self, outcomes: Sequence[Outcome], *, evidence_missing: bool) -> Decision:
+        return self.weigh(outcomes, evidence_missing=evidence_missing, risk=None)
+
+    def weigh(self, outcomes: Sequence[Outcome], *, evidence_missing: bool, risk: float | None) -> Decision:
+        """As calling the policy, with the turn's risk; None where none was fitted for the judge.
+
+        Raises:
+            ConfigError: a rate was asked for, and no guard chose its thresholds yet.
+        """
         if self.awaits_calibration and self.calibration is None:
+            name = "max_false_alarm_rate" if self.max_false_alarm_rate is not None else "max_flag_rate"
             raise ConfigError(
-                f"policy.max_false_alarm_rate is {self.max_false_alarm_rate}, and its thresholds were not chosen yet. Pass the "
+                f"policy.{name} is {getattr(self, name)}, and its thresholds were not chosen yet. Pass the "
                 "policy to a Guard, or call calibrated() on it"
             )
-        verdicts = [(self._action(outcome), outcome) for outcome in outcomes]
+        asked = self._asked(risk)
+        verdicts = [(self._action(outcome, asked), outcome) for outcome in outcomes]
         needing = [outcome for outcome in outcomes if _needs_evidence(outcome)]
         if evidence_missing and needing:
             verdicts += [(self.on_no_evidence, outcome) for outcome in needing]
         hardest = max((action for action, _ in verdicts), key=SEVERITY.__getitem__, default=Action.ALLOW)
         if hardest is Action.ALLOW:
-            return Decision(action=Action.ALLOW, reason=_allowed(outcomes, evidence_missing))
+            return Decision(action=Action.ALLOW, reason=self._allowed(outcomes, evidence_missing, risk))
         # A repair must mend every claim that asked for more than a flag, not only the worst.
         least = min(SEVERITY[hardest], SEVERITY[Action.REPAIR])
         meant = {outcome.claim.id: outcome for action, outcome in verdicts if SEVERITY[action] >= least}
         reason = "; ".join(self._because(outcome) for outcome in meant.values())
         missing = "there was no evidence to verify against; " if evidence_missing and needing else ""
-        return Decision(action=hardest, reason=missing + reason, claim_ids=tuple(meant))
+        weighed = f"{self._weighed(risk, asked)}; " if asked and any(_is_held(one) for one in meant.values()) else ""
+        return Decision(action=hardest, reason=missing + weighed + reason, claim_ids=tuple(meant))
 
-    def _action(self, outcome: Outcome) -> Action:
+    def _asked(self, risk: float | None) -> Action | None:
+        """What the risk asks for; None where it says nothing, or nothing yet."""
+        for limit, action in ((self.block_at_risk, Action.BLOCK), (self.flag_at_risk, Action.FLAG)):
+            if isinstance(limit, float) and risk is not None and risk >= limit:
+                return action
+        return None
+
+    def _action(self, outcome: Outcome, asked: Action | None) -> Action:
         if not isinstance(outcome, Finding):
             return self.on_code if outcome.what == "code" else self.on_unchecked
         rule = self.rules.get(outcome.label)
-        return rule(outcome.confidence) if rule else Action.ALLOW
+        own = rule(outcome.confidence) if rule else Action.ALLOW
+        if rule is None or own is Action.ALLOW or not _is_held(outcome):
+            return own
+        waits = own is Action.FLAG and not rule.flags_alone and isinstance(self.flag_at_risk, float)
+        return max(Action.ALLOW if waits else own, asked or Action.ALLOW, key=SEVERITY.__getitem__)
 
     def _because(self, outcome: Outcome) -> str:
         if not isinstance(outcome, Finding):
@@ -158,9 +230,26 @@ class LabelPolicy(BaseModel):
         limit = f", withheld from {rule.min_confidence:.4f} on" if self.calibration and rule and rule.withholds else ""
         return f"{outcome.claim.id} {label} ({outcome.confidence:.2f}{limit}): {_short(outcome.claim.text)}"
 
+    def _weighed(self, risk: float | None, asked: Action) -> str:
+        limit, done = (self.block_at_risk, "withheld") if asked is Action.BLOCK else (self.flag_at_risk, "flagged")
+        return f"risk {risk:.2f}, {done} from {limit:.2f} on"
+
+    def _allowed(self, outcomes: Sequence[Outcome], evidence_missing: bool, risk: float | None) -> str:
+        held = sum(_is_held(outcome) for outcome in outcomes)
+        if not held:
+            return _allowed(outcomes, evidence_missing)
+        claims = f"{held} of {len(outcomes)} claims {'is' if held == 1 else 'are'} not supported"
+        if risk is None or not isinstance(self.flag_at_risk, float):
+            return f"{claims}, which the policy lets through"
+        return f"{claims}; risk {risk:.2f}, flagged from {self.flag_at_risk:.2f} on"
+
 
 def _withholds(action: Action) -> bool:
     return SEVERITY[action] >= SEVERITY[Action.REPAIR]
+
+
+def _is_held(outcome: Outcome) -> bool:
+    return isinstance(outcome, Finding) and outcome.label in HELD_AGAINST
 
 
 def _needs_evidence(outcome: Outcome) -> bool:
@@ -184,18 +273,24 @@ def _short(text: str, limit: int = 120) -> str:
 PRESETS: Mapping[str, LabelPolicy] = {
     "monitor": LabelPolicy(
         name="monitor",
-        rules={Label.CONTRADICTED: Rule(action=Action.FLAG), Label.LACKING_EVIDENCE: Rule(action=Action.FLAG)},
+        rules={
+            Label.CONTRADICTED: Rule(action=Action.FLAG, flags_alone=False),
+            Label.LACKING_EVIDENCE: Rule(action=Action.FLAG, flags_alone=False),
+        },
         on_unchecked=Action.FLAG,
         on_no_evidence=Action.FLAG,
+        flag_at_risk="auto",
     ),
     "balanced": LabelPolicy(
         name="balanced",
         rules={
-            Label.CONTRADICTED: Rule(action=Action.BLOCK, min_confidence=0.8),
-            Label.LACKING_EVIDENCE: Rule(action=Action.FLAG),
+            Label.CONTRADICTED: Rule(action=Action.BLOCK, min_confidence=0.8, flags_alone=False),
+            Label.LACKING_EVIDENCE: Rule(action=Action.FLAG, flags_alone=False),
         },
         on_unchecked=Action.FLAG,
         on_no_evidence=Action.FLAG,
+        flag_at_risk="auto",
+        block_at_risk="auto",
     ),
     "strict": LabelPolicy(
         name="strict",
@@ -228,12 +323,18 @@ def build_policy(base: str, overrides: Mapping[str, object] | None = None) -> La
         first = exc.errors()[0]
         where = ".".join(str(part) for part in ("policy", *first["loc"]))
         raise ConfigError(f"{where} is {first['input']!r}: {first['msg']}") from exc
-    _one_choice(policy, rules)
+    _one_choice(policy, overrides, rules)
     return policy
 
 
-def _one_choice(policy: LabelPolicy, rules: Mapping[str, object]) -> None:
+def _one_choice(policy: LabelPolicy, overrides: Mapping[str, object], rules: Mapping[str, object]) -> None:
     """A threshold that the user wrote must not be replaced behind their back."""
+    chosen = {"block_at_risk": "max_false_alarm_rate", "flag_at_risk": "max_flag_rate"}
+    for field, rate in chosen.items():
+        if getattr(policy, rate) is not None and isinstance(overrides.get(field), int | float):
+            raise ConfigError(
+                f"policy.{field} is {overrides[field]} and policy.{rate} is {getattr(policy, rate)}, which chooses it. Drop one of them"
+            )
     for label, rule in rules.items():
         if policy.max_false_alarm_rate is None or not isinstance(rule, Mapping) or "min_confidence" not in rule:
             continue

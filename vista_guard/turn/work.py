@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any, Literal
 
+from vista_guard.policy.turn_risk import TurnRisk
 from vista_guard.protocols import DocumentStore, Judge, KnowledgeStore, Policy, Sink
 from vista_guard.settings.sources import Limits
 from vista_guard.turn.limits import writable
@@ -73,6 +74,8 @@ class Parts:
     context: Literal["none", "full"] = "none"
     ungrounded: Literal["judge", "trust"] = "judge"
     past: PastClaims = field(default_factory=PastClaims)
+    turn_risk: TurnRisk | None = None
+    """What was fitted for the judge; None where nothing was."""
 
     @property
     def trusts_ungrounded(self) -> bool:

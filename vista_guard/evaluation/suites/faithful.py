@@ -13,9 +13,10 @@ import gzip
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from vista_guard.guard import Guard
 from vista_guard.types import Action, Conversation, Document, Finding, Label, Role, Turn, TurnReport
@@ -61,12 +62,17 @@ def answerable(path: Path, part: str = "dev") -> Iterator[Conversation]:
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         for line in lines:
             row = json.loads(line)
-            is_dev = row["conversation_id"][-1] in "01234"
-            if row["answerability"] == ["ANSWERABLE"] and row["contexts"] and is_dev == (part == "dev"):
-                yield _conversation(row)
+            if row["answerability"] == ["ANSWERABLE"] and row["contexts"] and is_development(row) == (part == "dev"):
+                yield conversation_of(row)
 
 
-def _conversation(row: dict[str, list[dict[str, str]]]) -> Conversation:
+def is_development(row: Mapping[str, Any]) -> bool:
+    """Whether the row's conversation is one to look at, and not one to learn from."""
+    return str(row["conversation_id"])[-1] in "01234"
+
+
+def conversation_of(row: Mapping[str, Any]) -> Conversation:
+    """The row's last question, and its answer with the passages that it was written from."""
     documents = tuple(
         Document(id=passage["document_id"], text=passage["text"], title=passage.get("title") or None)
         for passage in {passage["document_id"]: passage for passage in row["contexts"]}.values()
