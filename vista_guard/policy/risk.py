@@ -133,11 +133,12 @@ class TurnGroup(_Frozen):
             found[-1] = (found[-1][0], max(self.claims))
         return found
 
-    def threshold(self, rate: float) -> float | None:
-        """The smallest risk from which turns may be flagged or withheld so that each stratum holds the rate.
+    def threshold(self, rate: float, *, stratified: bool = True) -> float | None:
+        """The smallest risk from which turns may be flagged or withheld so that the rate is held.
 
         Args:
             rate: most expected share of fine turns, in [0, 1].
+            stratified: whether it must be held for few and for many claims by themselves.
 
         Returns:
             A multiple of 1 / STEP in [0, 1]; None when none holds the rate with these turns.
@@ -145,7 +146,8 @@ class TurnGroup(_Frozen):
         needed = needed_turns(rate)
         if needed is None or self.n < needed:
             return None
-        found = [self._threshold(first, last, rate) for first, last in self.strata(max(needed, 1))]
+        ranges = self.strata(max(needed, 1)) if stratified else [(0, max(self.claims))]
+        found = [self._threshold(first, last, rate) for first, last in ranges]
         known = [limit for limit in found if limit is not None]
         return max(known) if len(known) == len(found) else None
 

@@ -21,6 +21,9 @@ HELD_AGAINST = (Label.CONTRADICTED, Label.LACKING_EVIDENCE)
 _PRIOR = 1.0
 """Claims that every turn is taken to have beside its own, with nothing held against them: one alarm alone is not a share of 1."""
 
+_POWER = 3
+"""An alarm's strength is its confidence to this power: three doubts of 0.6 are no certainty."""
+
 Weight = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 
 
@@ -28,17 +31,15 @@ class Signals(NamedTuple):
     """What the risk is made of. Each grows, or stays, when more is held against the turn or is held more surely."""
 
     mean: float
-    """Mean confidence of what is held against the turn, over its claims; weaker alarms that would lower it do not count."""
+    """Mean strength of what is held against the turn, over its claims; weaker alarms that would lower it do not count."""
     share: float
     """Share of the claims that something is held against."""
     worst: float
-    """Largest confidence of what is held against the turn."""
+    """Largest strength."""
+    total: float
+    """All strengths together: log(1 + sum)."""
     refuted: float
-    """Largest confidence of a claim that some evidence speaks against, other evidence for it or not."""
-    count: float
-    """Claims that something is held against: log(1 + count)."""
-    alone: float
-    """Claims that nothing is held against, counted the other way: -log(1 + count)."""
+    """Largest confidence of a claim that some evidence speaks against, whether or not other evidence speaks for it."""
     no_evidence: float
     """1 when there was nothing to verify against, and something is held against the turn."""
 
@@ -55,9 +56,8 @@ class TurnRisk(BaseModel):
     mean: Weight = 0.0
     share: Weight = 0.0
     worst: Weight = 0.0
+    total: Weight = 0.0
     refuted: Weight = 0.0
-    count: Weight = 0.0
-    alone: Weight = 0.0
     no_evidence: Weight = 0.0
     flag: Probability | None = None
     """From which risk on `flag_at_risk = "auto"` flags. None: never by risk."""
@@ -92,24 +92,22 @@ def signals(outcomes: Sequence[Outcome], *, evidence_missing: bool) -> Signals |
     if not findings:
         return None
     held = [one for one in findings if one.label in HELD_AGAINST]
-    confidences = sorted((one.confidence for one in held), reverse=True)
-    clear = len(findings) - len(held)
+    strengths = sorted((one.confidence**_POWER for one in held), reverse=True)
     return Signals(
-        mean=_strongest_mean(confidences, clear),
+        mean=_strongest_mean(strengths, len(findings) - len(held)),
         share=len(held) / (len(findings) + _PRIOR),
-        worst=max(confidences, default=0.0),
+        worst=max(strengths, default=0.0),
+        total=math.log1p(math.fsum(strengths)),
         refuted=max((one.confidence for one in held if _is_refuted(one)), default=0.0),
-        count=math.log1p(len(held)),
-        alone=-math.log1p(clear),
         no_evidence=float(evidence_missing and bool(held)),
     )
 
 
-def _strongest_mean(confidences: Sequence[float], clear: int) -> float:
+def _strongest_mean(strengths: Sequence[float], clear: int) -> float:
     """The largest mean that the strongest alarms give together: one more weak alarm must not make a turn look better."""
     total, best = 0.0, 0.0
-    for number, confidence in enumerate(confidences, 1):
-        total += confidence
+    for number, strength in enumerate(strengths, 1):
+        total += strength
         best = max(best, total / (clear + number + _PRIOR))
     return best
 
