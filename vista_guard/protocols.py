@@ -215,5 +215,5 @@ class RiskPolicy(Policy, Protocol):
     """A policy that looks at the turn's risk too. `weigh` is asked in place of calling it."""
 
     def weigh(self, outcomes: Sequence[Outcome], *, evidence_missing: bool, risk: float | None) -> Decision:
-        """As calling it; `risk` in [0, 1] is None where none was fitted for the judge, or nothing was judged."""
+        """As calling it; `risk` is the report's, in [0, 1], None when nothing was judged."""
         ...

@@ -176,7 +176,7 @@ class LabelPolicy(BaseModel):
         return self.weigh(outcomes, evidence_missing=evidence_missing, risk=None)
 
     def weigh(self, outcomes: Sequence[Outcome], *, evidence_missing: bool, risk: float | None) -> Decision:
-        """As calling the policy, with the turn's risk; None where none was fitted for the judge.
+        """As calling the policy, with the turn's risk in [0, 1]. None, and any risk without evidence, decides nothing.
 
         Raises:
             ConfigError: a rate was asked for, and no guard chose its thresholds yet.
@@ -187,6 +187,8 @@ class LabelPolicy(BaseModel):
                 f"policy.{name} is {getattr(self, name)}, and its thresholds were not chosen yet. Pass the "
                 "policy to a Guard, or call calibrated() on it"
             )
+        if evidence_missing:
+            risk = None  # What becomes of such turns is an explicit choice: on_no_evidence.
         asked = self._asked(risk)
         verdicts = [(self._action(outcome, asked), outcome) for outcome in outcomes]
         needing = [outcome for outcome in outcomes if _needs_evidence(outcome)]
@@ -200,25 +202,26 @@ class LabelPolicy(BaseModel):
         meant = {outcome.claim.id: outcome for action, outcome in verdicts if SEVERITY[action] >= least}
         reason = "; ".join(self._because(outcome) for outcome in meant.values())
         missing = "there was no evidence to verify against; " if evidence_missing and needing else ""
-        weighed = f"{self._weighed(risk, asked)}; " if asked and any(_is_held(one) for one in meant.values()) else ""
+        weighed = self._weighed(risk, asked) if any(_is_held(one) for one in meant.values()) else ""
         return Decision(action=hardest, reason=missing + weighed + reason, claim_ids=tuple(meant))
 
     def _asked(self, risk: float | None) -> Action | None:
-        """What the risk asks for; None where it says nothing, or nothing yet."""
-        for limit, action in ((self.block_at_risk, Action.BLOCK), (self.flag_at_risk, Action.FLAG)):
-            if isinstance(limit, float) and risk is not None and risk >= limit:
-                return action
-        return None
+        """What the risk asks for: at most BLOCK, at least ALLOW; None where the policy does not go by it."""
+        if risk is None or not (isinstance(self.flag_at_risk, float) or isinstance(self.block_at_risk, float)):
+            return None
+        if isinstance(self.block_at_risk, float) and risk >= self.block_at_risk:
+            return Action.BLOCK
+        return Action.FLAG if isinstance(self.flag_at_risk, float) and risk >= self.flag_at_risk else Action.ALLOW
 
     def _action(self, outcome: Outcome, asked: Action | None) -> Action:
         if not isinstance(outcome, Finding):
             return self.on_code if outcome.what == "code" else self.on_unchecked
         rule = self.rules.get(outcome.label)
         own = rule(outcome.confidence) if rule else Action.ALLOW
-        if rule is None or own is Action.ALLOW or not _is_held(outcome):
+        if rule is None or own is Action.ALLOW or asked is None or not _is_held(outcome):
             return own
-        waits = own is Action.FLAG and not rule.flags_alone and isinstance(self.flag_at_risk, float)
-        return max(Action.ALLOW if waits else own, asked or Action.ALLOW, key=SEVERITY.__getitem__)
+        waits = own is Action.FLAG and not rule.flags_alone and self.flag_at_risk is not None
+        return max(Action.ALLOW if waits else own, asked, key=SEVERITY.__getitem__)
 
     def _because(self, outcome: Outcome) -> str:
         if not isinstance(outcome, Finding):
@@ -230,17 +233,17 @@ class LabelPolicy(BaseModel):
         limit = f", withheld from {rule.min_confidence:.4f} on" if self.calibration and rule and rule.withholds else ""
         return f"{outcome.claim.id} {label} ({outcome.confidence:.2f}{limit}): {_short(outcome.claim.text)}"
 
-    def _weighed(self, risk: float | None, asked: Action) -> str:
+    def _weighed(self, risk: float | None, asked: Action | None) -> str:
         limit, done = (self.block_at_risk, "withheld") if asked is Action.BLOCK else (self.flag_at_risk, "flagged")
-        return f"risk {risk:.2f}, {done} from {limit:.2f} on"
+        if risk is None or asked in (None, Action.ALLOW) or not isinstance(limit, float):
+            return ""
+        return f"risk {risk:.2f}, {done} from {limit:.2f} on; "
 
     def _allowed(self, outcomes: Sequence[Outcome], evidence_missing: bool, risk: float | None) -> str:
         held = sum(_is_held(outcome) for outcome in outcomes)
-        if not held:
+        if not held or risk is None or not isinstance(self.flag_at_risk, float):
             return _allowed(outcomes, evidence_missing)
         claims = f"{held} of {len(outcomes)} claims {'is' if held == 1 else 'are'} not supported"
-        if risk is None or not isinstance(self.flag_at_risk, float):
-            return f"{claims}, which the policy lets through"
         return f"{claims}; risk {risk:.2f}, flagged from {self.flag_at_risk:.2f} on"
 
 

@@ -22,5 +22,4 @@ def _decision(work: Work, parts: Parts) -> Decision:
     policy, missing = parts.policy, work.evidence_missing
     if not isinstance(policy, RiskPolicy):
         return policy(work.outcomes, evidence_missing=missing)
-    risk = parts.turn_risk and parts.turn_risk(work.outcomes, evidence_missing=missing)
-    return policy.weigh(work.outcomes, evidence_missing=missing, risk=risk)
+    return policy.weigh(work.outcomes, evidence_missing=missing, risk=parts.risk_of(work))

@@ -6,7 +6,6 @@ import logging
 
 from vista_guard.errors import StoreError
 from vista_guard.policy.scoring import vista_score
-from vista_guard.policy.turn_risk import uncalibrated
 from vista_guard.turn.limits import writable
 from vista_guard.turn.work import Emit, Parts, Work
 from vista_guard.types import Action, Decision, RepairMode, Timings, TurnReport
@@ -23,7 +22,7 @@ async def report(work: Work, parts: Parts, emit: Emit) -> Work:
         outcomes=work.outcomes,
         decision=_whole_decision(work),
         score=vista_score(work.outcomes),
-        risk=_risk(work, parts),
+        risk=parts.risk_of(work),
         risk_calibrated=parts.turn_risk is not None,
         evidence_missing=work.evidence_missing,
         attempts=work.attempts,
@@ -37,12 +36,6 @@ async def report(work: Work, parts: Parts, emit: Emit) -> Work:
     finished = await _write(finished, parts)
     emit({"event": "report", "report": finished.model_dump(mode="json")})
     return work.with_(report=finished)
-
-
-def _risk(work: Work, parts: Parts) -> float | None:
-    if parts.turn_risk is None:
-        return uncalibrated(work.outcomes)
-    return parts.turn_risk(work.outcomes, evidence_missing=work.evidence_missing)
 
 
 def _whole_decision(work: Work) -> Decision:

@@ -55,7 +55,7 @@ class Fit:
     def groups(self) -> tuple[TurnGroup, ...]:
         """The fine turns of each source."""
         pairs = list(zip(self.turns, self.unseen, strict=True))
-        sources = dict.fromkeys(turn.source for turn in self.turns if turn.fine)
+        sources = dict.fromkeys(turn.source for turn in self.turns if turn.fine and not turn.evidence_missing)
         return tuple(fine_turns([pair for pair in pairs if pair[0].source == name], name) for name in sources)
 
 
@@ -90,8 +90,8 @@ def fit(turns: Sequence[RatedTurn], name: str) -> Fit:
 
 
 def fine_turns(rated: Sequence[tuple[RatedTurn, float]], source: str) -> TurnGroup:
-    """The fine ones of these turns, with their risks, as a table keeps them."""
-    fine = [(turn, risk) for turn, risk in rated if turn.fine]
+    """The fine ones of these turns, with their risks, as a table keeps them. Without any evidence no risk decides."""
+    fine = [(turn, risk) for turn, risk in rated if turn.fine and not turn.evidence_missing]
     alarms = [TurnAlarm(_step(risk), _claims(turn)) for turn, risk in fine if turn.signals and turn.signals.worst > 0]
     return TurnGroup(
         source=source,
