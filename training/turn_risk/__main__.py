@@ -4,9 +4,9 @@
     python -m training.turn_risk --data DIR --twins FILE [--part dev]
 
 The second form writes the falsified twins of MTRAG-UN's answers, for ``vista_guard.evaluation.suites.faithful --twins FILE``. The
-first takes the turns of ``training.turn_risk.cases`` through the guard (kept in the work folder by the judge's version and weights,
-so that fitting anew costs seconds), fits on those for fitting, and measures on those for development. After new weights it
-runs by itself at the end of ``training.calibrate``.
+first takes the turns of ``training.turn_risk.cases`` through the guard (kept in the work folder by the judge's version and
+weights, so that fitting anew costs seconds), fits on those for fitting, and measures on those for development. After new
+weights ``training.calibrate`` does the same at its end.
 """
 
 from __future__ import annotations
@@ -16,44 +16,11 @@ import json
 from pathlib import Path
 
 from training.data import data_argument
-from training.export import sha256, update_judge
 from training.turn_risk import measuring
-from training.turn_risk.cases import cases, twins
-from training.turn_risk.judging import JudgedTurn, judged
-from vista_guard.evaluation.metrics.turn_risk import Fit, RatedTurn, fit
+from training.turn_risk.cases import twins
+from training.turn_risk.fitting import WORK, turns, write
+from vista_guard.evaluation.metrics.turn_risk import Fit
 from vista_guard.policy.presets import build_policy
-from vista_guard.policy.risk import RiskTable
-
-NAME = "answers beside their passages (MTRAG-UN, DSTC9) and talk (BEGIN dev cmu, tc), faithful, falsified and misplaced"
-SOURCES = {"mtragun": "MTRAG-UN", "dstc9": "DSTC9"}
-TALK = "BEGIN"
-WORK = Path("build/turn_risk")
-
-
-def turns(data: Path, weights: Path, work: Path, part: str) -> list[JudgedTurn]:
-    """The judged turns of a part, judged once for each judge."""
-    judge = json.loads((weights / "judge.json").read_text())
-    mark = f"{judge['version']}-{sha256(weights / 'verifier.onnx')[:8]}-{judge['temperature']}-{judge['thresholds']['supported']}"
-    known: list = list(cases(data, "dev" if part == "dev" else "fit"))  # type: ignore[type-arg]
-    return judged(known, weights, work / f"{part}-{mark}.jsonl")
-
-
-def fitted(data: Path, weights: Path, work: Path) -> Fit:
-    """The risk, from the turns for fitting."""
-    rated = [
-        RatedTurn(one.outcomes, one.evidence_missing, one.faithful, one.group, SOURCES.get(one.source, TALK))
-        for one in turns(data, weights, work, "fit")
-    ]
-    return fit(rated, NAME)
-
-
-def write(data: Path, weights: Path, work: Path = WORK) -> Fit:
-    """The risk into the folder's ``risk.json``, whose table of alarms stays as it is."""
-    found = fitted(data, weights, work)
-    table = RiskTable.load(weights / "risk.json")
-    table.model_copy(update={"version": 2, "turn_risk": found.risk, "turns": found.groups}).save(weights / "risk.json")
-    update_judge(weights)
-    return found
 
 
 def main() -> None:

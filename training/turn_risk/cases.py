@@ -1,11 +1,12 @@
 """Turns whose faithfulness is known by how they were made, or by people's word: what the risk is fitted and measured on.
 
-Faithful: reference answers that people wrote from passages (MTRAG-UN, DSTC9), refusals where there was nothing to answer from,
-responses and turns that people found attributable (BEGIN, VISTA). Unfaithful: the same answers with one fact made false, with a
-statement of another conversation put in, beside another conversation's passages, or beside none; and what people found so.
+Faithful: reference answers that people wrote from passages (MTRAG-UN, DSTC9), refusals where there was nothing to answer
+from, responses and turns that people found attributable (BEGIN, VISTA). Unfaithful: the same answers with one fact made false,
+with a statement of another conversation put in, beside another conversation's passages, or beside none; and what people
+found so.
 
-For fitting: MTRAG-UN conversations whose id ends in 5 to 9, DSTC9 but every tenth, BEGIN dev cmu and tc. For development: MTRAG-UN
-conversations whose id ends in 0 to 4, BEGIN dev wow, VISTA dev.
+For fitting: MTRAG-UN conversations whose id ends in 5 to 9, DSTC9 but every tenth, BEGIN dev cmu and tc. For development:
+MTRAG-UN conversations whose id ends in 0 to 4, BEGIN dev wow, VISTA dev.
 """
 
 from __future__ import annotations

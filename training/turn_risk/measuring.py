@@ -1,4 +1,4 @@
-"""What a fitted risk comes to on development turns: what is flagged and blocked, how well it ranks, and how far it can be believed."""
+"""What a fitted risk comes to on development turns: what it flags and blocks, how well it ranks, how far it can be believed."""
 
 from __future__ import annotations
 

@@ -252,7 +252,8 @@ class RiskTable(_Frozen):
                 needed = needed_turns(rate)
                 count = "an endless number of" if needed is None else f"{needed:,}"
                 raise ConfigError(
-                    f"{name} is {rate:g}: that needs {count} fine turns below a risk of 1, and {group.source} has n = {group.n:,}. "
+                    f"{name} is {rate:g}: that needs {count} fine turns below a risk of 1, and {group.source} has n = "
+                    f"{group.n:,}. "
                     "Label more turns (vista-guard calibrate), or allow a higher rate"
                 )
         return max(limit for limit in found.values() if limit is not None)

@@ -51,6 +51,11 @@ class Fit:
     turns: tuple[RatedTurn, ...]
     unseen: tuple[float, ...]
 
+    def caught(self, limit: float) -> float:
+        """Share of the turns that are not fine whose risk reaches the limit."""
+        bad = [risk >= limit for turn, risk in zip(self.turns, self.unseen, strict=True) if not turn.fine]
+        return sum(bad) / len(bad)
+
     @property
     def groups(self) -> tuple[TurnGroup, ...]:
         """The fine turns of each source."""
@@ -59,10 +64,15 @@ class Fit:
         return tuple(fine_turns([pair for pair in pairs if pair[0].source == name], name) for name in sources)
 
 
-def can_fit(turns: Sequence[RatedTurn]) -> bool:
-    """Whether there are enough judged turns of either kind."""
-    kinds = Counter(turn.fine for turn in turns if turn.signals is not None)
-    return min(kinds[True], kinds[False]) >= LEAST
+def why_not(turns: Sequence[RatedTurn]) -> str | None:
+    """Why no risk can be fitted to these turns; None when it can."""
+    judged = [turn for turn in turns if turn.signals is not None]
+    fine, conversations = sum(turn.fine for turn in judged), {turn.group for turn in judged}
+    if min(fine, len(judged) - fine) < LEAST:
+        return f"it takes {LEAST} fine and {LEAST} other turns, and there are {fine} and {len(judged) - fine}"
+    if len(conversations) < 2 * FOLDS:
+        return f"it takes turns of {2 * FOLDS} conversations, and there are {len(conversations)}"
+    return None
 
 
 def fit(turns: Sequence[RatedTurn], name: str) -> Fit:
@@ -82,8 +92,8 @@ def fit(turns: Sequence[RatedTurn], name: str) -> Fit:
     known = tuple(turn for turn, _ in judged)
     rows, bad = np.array([found for _, found in judged]), np.array([not turn.fine for turn in known])
     unseen = _cross_fitted(known, rows, bad)
-    found = _weights(rows, bad, _balance(known))
-    risk = TurnRisk(intercept=found[0], **dict(zip(Signals._fields, found[1:], strict=True)), source=name)
+    intercept, *weights = _weights(rows, bad, _balance(known))
+    risk = TurnRisk(intercept=intercept, **dict(zip(Signals._fields, weights, strict=True)), source=name)
     made = Fit(risk, known, tuple(unseen))
     limits = {"flag": _limit(made.groups, FLAG_RATE), "block": _limit(made.groups, BLOCK_RATE)}
     return Fit(risk.model_copy(update=limits), known, tuple(unseen))

@@ -1,0 +1,42 @@
+"""The risk fitted to judged turns, and written beside the weights of their judge."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from training.export import sha256, update_judge
+from training.turn_risk.cases import Part, cases
+from training.turn_risk.judging import JudgedTurn, judged
+from vista_guard.evaluation.metrics.turn_risk import Fit, RatedTurn, fit
+from vista_guard.policy.risk import RiskTable
+
+NAME = "answers beside their passages (MTRAG-UN, DSTC9) and talk (BEGIN dev cmu, tc), faithful, falsified and misplaced"
+SOURCES = {"mtragun": "MTRAG-UN", "dstc9": "DSTC9"}
+TALK = "BEGIN"
+WORK = Path("build/turn_risk")
+
+
+def turns(data: Path, weights: Path, work: Path, part: Part) -> list[JudgedTurn]:
+    """The judged turns of a part, judged once for each judge."""
+    judge = json.loads((weights / "judge.json").read_text())
+    mark = f"{judge['version']}-{sha256(weights / 'verifier.onnx')[:8]}-{judge['temperature']}-{judge['thresholds']['supported']}"
+    return judged(list(cases(data, part)), weights, work / f"{part}-{mark}.jsonl")
+
+
+def fitted(data: Path, weights: Path, work: Path) -> Fit:
+    """The risk, from the turns for fitting."""
+    rated = [
+        RatedTurn(one.outcomes, one.evidence_missing, one.faithful, one.group, SOURCES.get(one.source, TALK))
+        for one in turns(data, weights, work, "fit")
+    ]
+    return fit(rated, NAME)
+
+
+def write(data: Path, weights: Path, work: Path = WORK) -> Fit:
+    """The risk into the folder's ``risk.json``, whose table of alarms stays as it is."""
+    found = fitted(data, weights, work)
+    table = RiskTable.load(weights / "risk.json")
+    table.model_copy(update={"version": 2, "turn_risk": found.risk, "turns": found.groups}).save(weights / "risk.json")
+    update_judge(weights)
+    return found
