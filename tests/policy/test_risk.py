@@ -312,7 +312,9 @@ def test_the_shipped_table_is_the_shipped_judges_and_its_hash_is_pinned() -> Non
 
 def test_the_shipped_table_holds_a_fitted_risk_with_thresholds_for_the_presets() -> None:
     risk = RiskTable.load(WEIGHTS / "risk.json").turn_risk
-    assert risk is not None and risk.flag is not None and risk.block is not None
+    assert risk is not None
+    assert risk.flag is not None
+    assert risk.block is not None
     assert 0.5 < risk.flag < risk.block < 1.0
 
 

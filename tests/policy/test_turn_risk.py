@@ -75,7 +75,8 @@ def test_sources_that_disagree_speak_against_a_claim_that_lacks_evidence() -> No
     quote = Evidence(source=SourceKind.DOCUMENT, source_id="d", quote="No.", score=0.9)
     disputed = finding(LACK, 0.9).model_copy(update={"evidence": (quote,)})
     values = signals([disputed], evidence_missing=False)
-    assert values is not None and values.refuted == 0.9
+    assert values is not None
+    assert values.refuted == 0.9
 
 
 def test_a_risk_takes_no_weight_below_zero() -> None:
