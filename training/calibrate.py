@@ -173,7 +173,7 @@ def main() -> None:
         tune(weights, args.data, args.version, args.run)
     table = false_alarms.write(weights, args.data)
     update_judge(weights)
-    print(fitting.write(args.data, weights).risk)
+    print(fitting.write(args.data, weights, anew=True).risk)
     print(table.name)
 
 

@@ -29,6 +29,7 @@ def main() -> None:
     data_argument(parser)
     parser.add_argument("--weights", type=Path, default=Path("vista_guard/weights"))
     parser.add_argument("--work", type=Path, default=WORK, help="folder for the judged turns")
+    parser.add_argument("--anew", action="store_true", help="judge again: the judge's code has changed")
     parser.add_argument("--twins", type=Path, help="write falsified twins to this file, and nothing else")
     parser.add_argument("--part", choices=("fit", "dev"), default="dev", help="whose twins")
     args = parser.parse_args()
@@ -36,13 +37,15 @@ def main() -> None:
         lines = [json.dumps({"task_id": task, "text": text}) for task, text in twins(args.data, args.part)]
         args.twins.write_text("\n".join(lines) + "\n", encoding="utf-8")
         return
-    found = write(args.data, args.weights.resolve(), args.work)
+    found = write(args.data, args.weights.resolve(), args.work, anew=args.anew)
     print(found.risk)
     for group in found.groups:
         shares = ", ".join(f"{name} {group.share(limit):.1%}" for name, limit in _limits(found).items())
         print(f"fine turns of {group.source} (n {group.n}), unseen by the fit: {shares}")
     policy = build_policy("balanced").fitted_to(found.risk)
-    for line in measuring.lines(turns(args.data, args.weights.resolve(), args.work, "dev"), found.risk, policy):
+    for line in measuring.lines(
+        turns(args.data, args.weights.resolve(), args.work, "dev", anew=args.anew), found.risk, policy
+    ):
         print(line)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
@@ -28,13 +28,13 @@ class JudgedTurn(BaseModel):
     evidence_missing: bool
 
 
-def judged(cases: Sequence[Case], weights: Path, kept: Path) -> list[JudgedTurn]:
-    """The known turns of the cases; read from ``kept`` where it holds them already."""
+def judged(cases: Callable[[], Sequence[Case]], weights: Path, kept: Path) -> list[JudgedTurn]:
+    """The known turns of the cases; read from ``kept`` where it holds them already, and then no case is made."""
     if not kept.exists():
         kept.parent.mkdir(parents=True, exist_ok=True)
         partial = kept.with_suffix(".partial")
         with partial.open("w", encoding="utf-8") as file:
-            asyncio.run(_judge_into(file.write, shipped_guard(weights), cases))
+            asyncio.run(_judge_into(file.write, shipped_guard(weights), cases()))
         partial.rename(kept)
     return list(read(kept.read_text(encoding="utf-8").splitlines()))
 
@@ -44,8 +44,7 @@ def read(lines: Iterable[str]) -> Iterable[JudgedTurn]:
     return (JudgedTurn.model_validate_json(line) for line in lines)
 
 
-async def _judge_into(write: object, guard: Guard, cases: Sequence[Case]) -> None:
-    assert callable(write)
+async def _judge_into(write: Callable[[str], object], guard: Guard, cases: Sequence[Case]) -> None:
     for number, case in enumerate(cases, 1):
         if number % 50 == 0:
             print(f"turn risk: {number} of {len(cases)} cases", file=sys.stderr, flush=True)
