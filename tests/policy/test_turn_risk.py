@@ -65,7 +65,7 @@ def test_a_claim_that_is_fine_never_raises_it(risk: TurnRisk, outcomes: list[Out
 
 
 def test_signals_by_hand() -> None:
-    outcomes = [finding(LACK, 0.5), finding(CON, 0.9), finding(VER), unchecked()]
+    outcomes: list[Outcome] = [finding(LACK, 0.5), finding(CON, 0.9), finding(VER), unchecked()]
     by_hand = Signals(mean=0.729 / 3, share=2 / 4, worst=0.729, total=math.log1p(0.854), refuted=0.9, no_evidence=0.0)
     assert signals(outcomes, evidence_missing=False) == pytest.approx(by_hand)
     assert signals([unchecked()], evidence_missing=True) is None
@@ -274,7 +274,8 @@ def test_the_report_tells_the_risk_and_whether_it_was_fitted(table: Path, knowle
     assert report.risk == RISK(report.outcomes, evidence_missing=False)
     assert report.risk_calibrated
     plain = guarded(None, knowledge).check(asked)
-    assert (plain.risk, plain.risk_calibrated, plain.decision.action) == (pytest.approx(0.6), False, Action.FLAG)
+    assert plain.risk == pytest.approx(0.6)
+    assert (plain.risk_calibrated, plain.decision.action) == (False, Action.FLAG)
 
 
 def test_presets_leave_the_risk_to_the_judge() -> None:
