@@ -32,9 +32,9 @@ def test_public_names() -> None:
         "Action", "Again", "Attempt", "Blocked", "BudgetError", "Check", "Claim", "ConfigError", "Conversation", "Decision",
         "Delta", "Document", "DocumentStore", "Embedder", "Evidence", "EvidenceSet", "Finding", "Found", "Gate", "Guard",
         "InputError", "Judge", "JudgeError", "JudgeInfo", "KnowledgeStore", "Label", "LabelPolicy", "Limits", "Outcome",
-        "Passage", "Passed", "Persona", "Policy", "RepairMode", "ReportStore", "Role", "Rule", "Session", "Settings", "Sink",
-        "SourceKind", "Span", "StoreError", "Turn", "TurnJudge", "TurnReport", "Unchecked", "Usage", "Verifier",
-        "VistaGuardError", "macro_score", "meter", "micro_score", "read_persona", "to_conversation", "to_document",
+        "Passage", "Passed", "Persona", "Policy", "RepairMode", "ReportStore", "RiskPolicy", "Role", "Rule", "Session",
+        "Settings", "Sink", "SourceKind", "Span", "StoreError", "Turn", "TurnJudge", "TurnReport", "Unchecked", "Usage",
+        "Verifier", "VistaGuardError", "macro_score", "meter", "micro_score", "read_persona", "to_conversation", "to_document",
         "vista_score",
     ]  # fmt: skip
 

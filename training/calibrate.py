@@ -9,8 +9,9 @@
 - abstention, opinion: by hand, on VISTA dev and on the acts of FaithDial wow: the runtime's word rules decide with them.
 
 Then the judge that these make is run as users run it, and ``risk.json`` keeps what it wrongly holds against fine turns
-(``training.false_alarms``): ``policy.max_false_alarm_rate`` takes its thresholds from there. Needs the package and scikit-learn,
-but no torch. ``--only-risk`` leaves ``judge.json``'s temperature and thresholds as they are: what a new claim-type head needs.
+(``training.false_alarms``): ``policy.max_false_alarm_rate`` takes its thresholds from there. Last the turn's risk is fitted into
+the same file (``training.turn_risk``). Needs the package and scikit-learn, but no torch. ``--only-risk`` leaves ``judge.json``'s
+temperature and thresholds as they are: what a new claim-type head needs.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from numpy.typing import NDArray
 from training import false_alarms
 from training.data import data_argument
 from training.export import update_judge
+from training.turn_risk import fitting
 from vista_guard.evaluation.suites import evalsets
 from vista_guard.evaluation.suites.bench import FEVER_DEV, Bench
 from vista_guard.evaluation.suites.conversations import read_conversations, replay
@@ -171,6 +173,7 @@ def main() -> None:
         tune(weights, args.data, args.version, args.run)
     table = false_alarms.write(weights, args.data)
     update_judge(weights)
+    print(fitting.write(args.data, weights, anew=True).risk)
     print(table.name)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     )
     from vista_guard.guard import Guard, Session
     from vista_guard.judges.metering import meter
-    from vista_guard.policy.presets import LabelPolicy, Rule
+    from vista_guard.policy.label_policy import LabelPolicy, Rule
     from vista_guard.policy.scoring import macro_score, micro_score, vista_score
     from vista_guard.protocols import (
         DocumentStore,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         KnowledgeStore,
         Policy,
         ReportStore,
+        RiskPolicy,
         Sink,
         TurnJudge,
         Verifier,
@@ -68,9 +69,9 @@ _HOMES = {
     "errors": "Blocked BudgetError ConfigError InputError JudgeError StoreError VistaGuardError",
     "guard": "Guard Session",
     "judges.metering": "meter",
-    "policy.presets": "LabelPolicy Rule",
+    "policy.label_policy": "LabelPolicy Rule",
     "policy.scoring": "macro_score micro_score vista_score",
-    "protocols": "DocumentStore Embedder Judge KnowledgeStore Policy ReportStore Sink TurnJudge Verifier",
+    "protocols": "DocumentStore Embedder Judge KnowledgeStore Policy ReportStore RiskPolicy Sink TurnJudge Verifier",
     "reading.chat_json": "to_conversation to_document",
     "reading.persona": "read_persona",
     "settings.sources": "Limits Settings",
@@ -120,6 +121,7 @@ __all__ = [
     "Policy",
     "RepairMode",
     "ReportStore",
+    "RiskPolicy",
     "Role",
     "Rule",
     "Session",

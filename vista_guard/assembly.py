@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,13 @@ from vista_guard.errors import ConfigError
 from vista_guard.judges.named import build_judge
 from vista_guard.policy.presets import LabelPolicy, build_policy
 from vista_guard.policy.risk import RiskTable
+from vista_guard.policy.turn_risk import TurnRisk
 from vista_guard.protocols import DocumentStore, Embedder, Judge, KnowledgeStore, Policy, Sink
 from vista_guard.reading.persona import read_persona
 from vista_guard.settings.sources import Settings
 from vista_guard.types import JudgeInfo, Persona
+
+logger = logging.getLogger("vista_guard")
 
 
 def assemble(
@@ -67,36 +71,63 @@ def kept_documents(settings: Settings) -> DocumentStore | None:
     return ChromaDocuments(client, OnnxEmbedder())
 
 
-def calibrated(policy: Policy, judge: JudgeInfo, table: Path | None) -> Policy:
-    """The policy with the thresholds that its `max_false_alarm_rate` needs; any other policy as it is.
+def calibrated(policy: Policy, judge: JudgeInfo, table: Path | None) -> tuple[Policy, TurnRisk | None]:
+    """The policy with the thresholds that its rates and the judge ask for, and how the judge's outcomes become a turn's risk.
 
     Args:
-        policy: what was configured.
+        policy: what was configured. One that is no `LabelPolicy` comes back as it is.
         judge: who judges; the risk table must be its own.
         table: what `vista-guard calibrate` wrote; the embedded judge's own table when not given.
 
     Raises:
-        ConfigError: no table for this judge, or one that cannot hold the rate.
+        ConfigError: a rate, and no table for this judge, or one that cannot hold the rate.
     """
-    if not isinstance(policy, LabelPolicy) or not policy.awaits_calibration:
-        return policy
-    return policy.calibrated(_risk_table(policy, judge, table))
+    known = None
+    if isinstance(policy, LabelPolicy) and policy.awaits_calibration:
+        known = _asked_table(policy, judge, table)
+        policy = policy.calibrated(known)
+    known = known or _own_table(judge, table)
+    risk = known.turn_risk if known else None
+    return policy.fitted_to(risk) if isinstance(policy, LabelPolicy) else policy, risk
 
 
-def _risk_table(policy: LabelPolicy, judge: JudgeInfo, path: Path | None) -> RiskTable:
+def _asked_table(policy: LabelPolicy, judge: JudgeInfo, path: Path | None) -> RiskTable:
+    """The table of this judge, which a rate of the policy cannot do without."""
+    from vista_guard.inference.onnx import WEIGHTS
+
+    name = "max_flag_rate" if policy.max_false_alarm_rate is None else "max_false_alarm_rate"
+    asked = f"policy.{name} is {getattr(policy, name)}"
+    how = "replay and label turns, run vista-guard calibrate, and set risk_table to its file"
+    found = _table(judge, path)
+    if found is None:
+        raise ConfigError(f"{asked}, and there is no risk table for the judge {judge.name} {judge.version}: {how}")
+    if found.judge != judge:
+        raise ConfigError(
+            f"{asked}, and the risk table {path or WEIGHTS / 'risk.json'} was made for the judge {found.judge.name} "
+            f"{found.judge.version}, but {judge.name} {judge.version} judges: {how}"
+        )
+    return found
+
+
+def _own_table(judge: JudgeInfo, path: Path | None) -> RiskTable | None:
+    """The table of this judge, where there is one."""
+    found = _table(judge, path)
+    if found is None or found.judge == judge:
+        return found
+    if path is not None:
+        logger.warning(
+            "the risk table %s was made for the judge %s %s, but %s %s judges: turns have no calibrated risk",
+            *(path, found.judge.name, found.judge.version, judge.name, judge.version),
+        )
+    return None
+
+
+def _table(judge: JudgeInfo, path: Path | None) -> RiskTable | None:
     from vista_guard.inference.onnx import WEIGHTS, weights_file
 
-    asked = f"policy.max_false_alarm_rate is {policy.max_false_alarm_rate}"
-    how = "replay and label turns, run vista-guard calibrate, and set risk_table to its file"
     if path is None and not (judge.name == "embedded" and (WEIGHTS / "risk.json").is_file()):
-        raise ConfigError(f"{asked}, and there is no risk table for the judge {judge.name} {judge.version}: {how}")
-    table = RiskTable.load(path or weights_file("risk.json"))
-    if table.judge != judge:
-        raise ConfigError(
-            f"{asked}, and the risk table {path or WEIGHTS / 'risk.json'} was made for the judge {table.judge.name} "
-            f"{table.judge.version}, but {judge.name} {judge.version} judges: {how}"
-        )
-    return table
+        return None
+    return RiskTable.load(path or weights_file("risk.json"))
 
 
 def _given(value: Judge | Policy | Persona | str | Path | None) -> Any:

@@ -41,7 +41,7 @@ class Guard:
         limits: most that a turn may bring.
         context: `full` lets the judge see the history too (VISTA+ctx, §7).
         ungrounded: `trust` reproduces the reference implementation for turns without documents.
-        risk_table: what `vista-guard calibrate` wrote, for a policy with `max_false_alarm_rate`; the embedded judge has its own.
+        risk_table: what `vista-guard calibrate` wrote, for turns' risks and rates; the embedded judge has its own.
 
     Raises:
         ConfigError: unknown policy, or one with a false alarm rate that cannot be held.
@@ -69,13 +69,11 @@ class Guard:
         from vista_guard.settings.sources import Limits
         from vista_guard.turn.work import Parts
 
+        named = build_policy(policy) if isinstance(policy, str) else policy
+        decides, turn_risk = calibrated(named, judge.info, None if risk_table is None else Path(risk_table))
         self.parts: Parts = Parts(
             judge=judge,
-            policy=calibrated(
-                build_policy(policy) if isinstance(policy, str) else policy,
-                judge.info,
-                None if risk_table is None else Path(risk_table),
-            ),
+            policy=decides,
             knowledge=knowledge if knowledge is not None else _memory_knowledge(),
             documents=documents,
             persona=persona,
@@ -83,6 +81,7 @@ class Guard:
             limits=limits or Limits(),
             context=context,
             ungrounded=ungrounded,
+            turn_risk=turn_risk,
         )
 
     @classmethod

@@ -208,3 +208,12 @@ class Policy(Protocol):
         ...
 
     def __call__(self, outcomes: Sequence[Outcome], *, evidence_missing: bool) -> Decision: ...
+
+
+@runtime_checkable
+class RiskPolicy(Policy, Protocol):
+    """A policy that looks at the turn's risk too. `weigh` is asked in place of calling it."""
+
+    def weigh(self, outcomes: Sequence[Outcome], *, evidence_missing: bool, risk: float | None) -> Decision:
+        """As calling it; `risk` is the report's, in [0, 1], None when nothing was judged."""
+        ...

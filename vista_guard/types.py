@@ -300,9 +300,11 @@ class TurnReport(_Frozen):
     """Everything about one guarded turn.
 
     `response` is what was delivered: the turn as it was, repaired, or the policy's message. `outcomes` are those of the
-    draft that was judged last, `score` is their VISTA score in [0, 1], or None when nothing was judged. `attempts` are the
-    drafts before it. `remembered` are the claims that entered the knowledge. `warnings` name what went wrong without
-    changing the verdict, such as a report store that could not be written.
+    draft that was judged last, `score` is their VISTA score in [0, 1], or None when nothing was judged. `risk` is the probability
+    that this draft says something its evidence does not carry, None when nothing was judged; `risk_calibrated` says whether it
+    was fitted for the judge, or takes confidences at their word. `attempts` are the drafts before it. `remembered` are the
+    claims that entered the knowledge. `warnings` name what went wrong without changing the verdict, such as a report store that
+    could not be written.
     """
 
     schema_version: str = SCHEMA_VERSION
@@ -312,6 +314,8 @@ class TurnReport(_Frozen):
     outcomes: tuple[Outcome, ...]
     decision: Decision
     score: Probability | None
+    risk: Probability | None = None
+    risk_calibrated: bool = False
     evidence_missing: bool
     attempts: tuple[Attempt, ...] = ()
     remembered: tuple[Claim, ...] = ()

@@ -200,7 +200,7 @@ WAYS: dict[str, Callable[..., Any]] = {
     "proxy, responses": proxy("responses", stream=False),
     "proxy, responses, streamed": proxy("responses", stream=True),
 }
-SAME = {"turn_index", "response", "decision", "score", "evidence_missing", "remembered", "judge", "policy"}
+SAME = {"turn_index", "response", "decision", "score", "risk", "evidence_missing", "remembered", "judge", "policy"}
 
 
 def judgement(report: TurnReport) -> Any:

@@ -162,7 +162,7 @@ def test_a_table_survives_the_file(tmp_path: Path) -> None:
     [
         (None, r"risk table .*risk.json cannot be read: No such file .*vista-guard calibrate REPORTS --labels LABELS --out"),
         ("{", r"risk table .*risk.json: the file: Invalid JSON"),
-        ('{"version": 2}', r"risk table .*risk.json: version: Input should be 1"),
+        ('{"version": 3}', r"risk table .*risk.json: version: Input should be 1 or 2"),
         ('{"judge": {"name": "a", "version": "1"}, "level": "turn", "created": "2026-11-21", "groups": '
          '[{"source": "x", "n": 1, "alarms": {"CONTRADICTED": [[0.5, 2]]}}]}',
          r"groups.0: .*the losses of CONTRADICTED add up to 2, more than n = 1"),
@@ -209,10 +209,15 @@ def test_a_guard_takes_thresholds_from_the_table_and_says_so(risk: Path) -> None
             Action.FLAG, f"t0.c1 contradicted (0.85, withheld from 0.9001 on): {UNSURE}",
         )  # fmt: skip
         policy = guard.parts.policy
-    rules = {**PRESETS["balanced"].rules, CON: Rule(action=Action.BLOCK, min_confidence=0.9001)}
-    assert policy == PRESETS["balanced"].model_copy(
-        update={"rules": rules, "max_false_alarm_rate": 0.02, "calibration": RiskTable.load(risk).name}
-    )
+    rules = {**PRESETS["balanced"].rules, CON: Rule(action=Action.BLOCK, min_confidence=0.9001, flags_alone=False)}
+    # The table knows nothing of turns' risks: none decides.
+    chosen = {
+        "max_false_alarm_rate": 0.02,
+        "calibration": RiskTable.load(risk).name,
+        "flag_at_risk": None,
+        "block_at_risk": None,
+    }
+    assert policy == PRESETS["balanced"].model_copy(update={"rules": rules, **chosen})
 
 
 def test_the_environment_and_a_policy_object_do_the_same(
@@ -243,7 +248,7 @@ def test_another_rate_chooses_another_threshold(risk: Path, knowledge: MemoryKno
 
 def test_a_policy_that_withholds_nothing_needs_no_table(knowledge: MemoryKnowledge) -> None:
     policy = build_policy("monitor", {"max_false_alarm_rate": 0.02})
-    assert Guard(judge(), policy, knowledge=knowledge).parts.policy is policy
+    assert Guard(judge(), policy, knowledge=knowledge).parts.policy == policy.model_copy(update={"flag_at_risk": None})
 
 
 @pytest.mark.parametrize(
@@ -303,6 +308,14 @@ def test_the_shipped_table_is_the_shipped_judges_and_its_hash_is_pinned() -> Non
     found = sha256((WEIGHTS / "risk.json").read_bytes()).hexdigest()
     assert shipped["sha256"]["risk.json"] == found
     assert (WEIGHTS / "risk.json").stat().st_size < 20_000
+
+
+def test_the_shipped_table_holds_a_fitted_risk_with_thresholds_for_the_presets() -> None:
+    risk = RiskTable.load(WEIGHTS / "risk.json").turn_risk
+    assert risk is not None
+    assert risk.flag is not None
+    assert risk.block is not None
+    assert 0.5 < risk.flag < risk.block < 1.0
 
 
 @pytest.mark.parametrize("preset", ["balanced", "strict"])

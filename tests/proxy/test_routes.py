@@ -85,6 +85,8 @@ class TestDelivered:
             "decision": "ALLOW",
             "reason": "every claim is supported or needs no support",
             "score": 1.0,
+            "risk": 0.0,
+            "risk_calibrated": False,
             "conversation_id": "talk-1",
             "turn_index": 1,
             "evidence_missing": False,

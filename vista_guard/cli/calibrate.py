@@ -37,7 +37,9 @@ def calibrate(
 
     Writes what the judge wrongly held against fine turns: numbers only, no text. With risk_table set to that file,
     policy.max_false_alarm_rate withholds at most that share of fine turns, as far as future turns are like the labelled
-    ones. Prints the threshold for some rates, what it still catches, and how far confidences can be taken at their word.
+    ones. With at least 30 fine and 30 other turns it fits the turn's risk too, by which policies flag and withhold (needs the
+    extra evaluation). Prints the threshold for some rates, what it still catches, and how far confidences can be taken at their
+    word.
     Exits with 0 when the table was written, 2 for wrong usage or input.
     """
     with exit_codes():
@@ -54,6 +56,8 @@ def calibrate(
         console = Console(highlight=False)
         console.print(tables(found))
         console.print(f"wrote {visible(str(out))}: {visible(found.table.name)}", markup=False, soft_wrap=True)
+        if found.unfitted:
+            console.print(f"the turn's risk was not fitted: {visible(found.unfitted)}", markup=False, soft_wrap=True)
         if found.unknown or found.unmatched:
             typer.echo(
                 f"{found.unknown:,} reported {level}s without a label and {found.unmatched:,} labels without a report are "
@@ -66,9 +70,11 @@ def tables(found: Calibration) -> RenderableType:
     """Thresholds by rate, and the reliability table."""
     from rich.console import Group
 
-    from vista_guard.evaluation.figures.tables import reliability_table, risk_table
+    from vista_guard.evaluation.figures.tables import reliability_table, risk_table, turn_risk_table
 
     parts = [risk_table(found.table, found.missed)]
+    if found.fit is not None:
+        parts.append(turn_risk_table(found.fit))
     if found.reliability is not None:
         parts.append(reliability_table(found.reliability))
     return Group(*parts)

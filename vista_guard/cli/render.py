@@ -116,10 +116,16 @@ def _footer(report: TurnReport) -> Text:
         score = f"VISTA score {report.score:.2f} ({safe} of {len(report.findings)} judged claims safe)"
     judge = f"judge {report.judge.name} {report.judge.version}"
     spent = [f"{report.timings.total:.0f} ms", *([_spent(report.usage)] if report.usage.calls else [])]
-    footer = Text(" · ".join([score, *spent, judge, f"policy {report.policy}"]), style="dim")
+    footer = Text(" · ".join([score, *_risk(report), *spent, judge, f"policy {report.policy}"]), style="dim")
     for warning in report.warnings:
         footer.append(f"\n{visible(warning)}", style="yellow")
     return footer
+
+
+def _risk(report: TurnReport) -> list[str]:
+    if report.risk is None:
+        return []
+    return [f"risk {report.risk:.2f}{'' if report.risk_calibrated else ', uncalibrated'}"]
 
 
 def _spent(usage: Usage) -> str:

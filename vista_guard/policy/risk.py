@@ -9,6 +9,7 @@ on the next fine turn, when that is exchangeable with the others. What that mean
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from enum import StrEnum
@@ -18,10 +19,14 @@ from typing import Annotated, Literal, NamedTuple, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from vista_guard.errors import ConfigError
+from vista_guard.policy.turn_risk import HELD_AGAINST, TurnRisk
 from vista_guard.types import JudgeInfo, Label, Probability
 
-ALARMS = (Label.CONTRADICTED, Label.LACKING_EVIDENCE)
+ALARMS = HELD_AGAINST
 """Labels that a fine claim may get wrongly. The others say of a claim that it may be delivered."""
+
+STRATA = (3, 6, 9)
+"""Last numbers of claims of the ranges in which fine turns are counted apart; the last range is what has more."""
 
 STEP = 10_000
 """Confidences are kept and thresholds are chosen in steps of 1 / STEP."""
@@ -74,33 +79,105 @@ class RiskGroup(_Frozen):
         Returns:
             A multiple of 1 / STEP in [0, 1]; None when none holds the rate with these turns.
         """
-        budget = rate * (self.n + 1) - 1 + _ROUNDING
-        if budget < 0:
-            return None
-        suffered = 0.0
-        for alarm in sorted(self.alarms.get(label, ()), key=lambda alarm: -alarm.confidence):
-            suffered += alarm.loss
-            if suffered > budget:
-                above = round(alarm.confidence * STEP) + 1
-                return above / STEP if above <= STEP else None
-        return 0.0
+        return smallest_threshold(self.alarms.get(label, ()), self.n, rate)
 
     def loss(self, label: Label, threshold: float) -> float:
         """Mean loss of a rule that withholds `label` from `threshold` on, over these turns, in [0, 1]."""
         return sum(alarm.loss for alarm in self.alarms.get(label, ()) if alarm.confidence >= threshold) / self.n
 
 
+class TurnAlarm(NamedTuple):
+    """A fine turn that something was held against: its risk, and its number of claims. A pair in the file."""
+
+    risk: Probability
+    claims: Annotated[int, Field(ge=1)]
+
+
+class TurnGroup(_Frozen):
+    """Fine turns of one kind, with the risks of those that something was held against: no policy acts on the others."""
+
+    source: str
+    claims: Mapping[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=1)]] = Field(min_length=1)
+    """Fine turns by their number of judged claims."""
+    alarms: tuple[TurnAlarm, ...] = ()
+
+    @model_validator(mode="after")
+    def _bounded(self) -> Self:
+        held = Counter(alarm.claims for alarm in self.alarms)
+        for claims, count in held.items():
+            if count > self.claims.get(claims, 0):
+                raise ValueError(
+                    f"{count} alarms of turns with {claims} claims, and {self.claims.get(claims, 0)} such turns"
+                )
+        return self
+
+    @property
+    def n(self) -> int:
+        """All fine turns."""
+        return sum(self.claims.values())
+
+    def strata(self, least: int = 1) -> list[tuple[int, int]]:
+        """Ranges of numbers of claims (first, last) in which turns are counted apart.
+
+        Args:
+            least: fewest turns of a range; what has fewer goes with its neighbour.
+        """
+        found: list[tuple[int, int]] = []
+        first, turns = 0, 0
+        for last in (*STRATA, max(max(self.claims), STRATA[-1] + 1)):
+            turns = sum(count for claims, count in self.claims.items() if first <= claims <= last)
+            if turns >= least:
+                found.append((first, last))
+                first, turns = last + 1, 0
+        if turns and found:
+            found[-1] = (found[-1][0], max(self.claims))
+        return found
+
+    def threshold(self, rate: float, *, stratified: bool = True) -> float | None:
+        """The smallest risk from which turns may be flagged or withheld so that the rate is held.
+
+        Args:
+            rate: most expected share of fine turns, in [0, 1].
+            stratified: whether it must be held for few and for many claims by themselves.
+
+        Returns:
+            A multiple of 1 / STEP in [0, 1]; None when none holds the rate with these turns.
+        """
+        needed = needed_turns(rate)
+        if needed is None or self.n < needed:
+            return None
+        ranges = self.strata(max(needed, 1)) if stratified else [(0, max(self.claims))]
+        found = [self._threshold(first, last, rate) for first, last in ranges]
+        known = [limit for limit in found if limit is not None]
+        return max(known) if len(known) == len(found) else None
+
+    def share(self, limit: float, first: int = 0, last: int | None = None) -> float | None:
+        """Share of these fine turns that have the risk or more; of those with `first` to `last` claims. None when none has."""
+        turns = sum(count for claims, count in self.claims.items() if first <= claims <= (last or claims))
+        alarms = sum(one.risk >= limit and first <= one.claims <= (last or one.claims) for one in self.alarms)
+        return alarms / turns if turns else None
+
+    def _threshold(self, first: int, last: int, rate: float) -> float | None:
+        turns = sum(count for claims, count in self.claims.items() if first <= claims <= last)
+        held = [Alarm(one.risk, 1.0) for one in self.alarms if first <= one.claims <= last]
+        return smallest_threshold(held, turns, rate)
+
+
 class RiskTable(_Frozen):
-    """What a judge wrongly held against fine turns: numbers only, no text.
+    """What a judge wrongly held against fine turns, and how its outcomes become a turn's risk: numbers only, no text.
 
     The promise is kept for each group by itself, and so for any mixture of them.
     """
 
-    version: Literal[1] = 1
+    version: Literal[1, 2] = 2
     judge: JudgeInfo
     level: Level
     created: date
     groups: tuple[RiskGroup, ...] = Field(min_length=1)
+    turn_risk: TurnRisk | None = None
+    """How the judge's outcomes become a turn's risk; None where too few turns were labelled to fit it."""
+    turns: tuple[TurnGroup, ...] = ()
+    """Fine turns, with risks that were given by fits that had not seen them."""
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -138,17 +215,48 @@ class RiskTable(_Frozen):
         groups = ", ".join(f"{group.source} (n = {group.n:,})" for group in self.groups)
         return f"{self.judge.name} {self.judge.version}, {self.level} level, {self.created}: {groups}"
 
-    def thresholds(self, labels: Sequence[Label], rate: float) -> dict[Label, float]:
+    def thresholds(self, labels: Sequence[Label], rate: float, *, rules: int | None = None) -> dict[Label, float]:
         """The smallest confidence for each label, so that all rules together hold the rate.
 
         Rules share the rate equally: what each may withhold wrongly adds up to what the turn may suffer.
 
+        Args:
+            labels: whose rules withhold.
+            rate: most expected share of fine turns.
+            rules: how many share the rate, where it is not these alone.
+
         Raises:
             ConfigError: too few fine turns, or too many that were wrongly judged with full confidence.
         """
-        return {
-            label: max(self._threshold(group, label, rate, len(labels)) for group in self.groups) for label in labels
-        }
+        sharing = rules or len(labels)
+        return {label: max(self._threshold(group, label, rate, sharing) for group in self.groups) for label in labels}
+
+    def risk_threshold(self, rate: float, name: str) -> float:
+        """The smallest risk from which turns may be flagged or withheld, so that each group and stratum holds the rate.
+
+        Args:
+            rate: most expected share of fine turns.
+            name: what asks for the rate, for errors.
+
+        Raises:
+            ConfigError: the table has no risks of fine turns, or too few of them, or too many that are certain.
+        """
+        if not self.turns:
+            raise ConfigError(
+                f"{name} is {rate:g}, and the risk table of {self.judge.name} {self.judge.version} has no risks of fine turns. "
+                "Make one at the turn level, with fine turns and others: vista-guard calibrate REPORTS --labels LABELS --out FILE"
+            )
+        found = {group.source: group.threshold(rate) for group in self.turns}
+        for group in self.turns:
+            if found[group.source] is None:
+                needed = needed_turns(rate)
+                count = "an endless number of" if needed is None else f"{needed:,}"
+                raise ConfigError(
+                    f"{name} is {rate:g}: that needs {count} fine turns below a risk of 1, and {group.source} has n = "
+                    f"{group.n:,}. "
+                    "Label more turns (vista-guard calibrate), or allow a higher rate"
+                )
+        return max(limit for limit in found.values() if limit is not None)
 
     def _threshold(self, group: RiskGroup, label: Label, rate: float, rules: int) -> float:
         found = group.threshold(label, rate / rules)
@@ -169,6 +277,20 @@ class RiskTable(_Frozen):
             f"confidence, so no threshold holds it. Let policy.rules.{label} only FLAG, or allow a rate of at least "
             f"{_rounded_up(rules * (certain * group.n + 1) / (group.n + 1)):g}"
         )
+
+
+def smallest_threshold(alarms: Iterable[Alarm], n: int, rate: float) -> float | None:
+    """The smallest threshold, in steps, with which the bound above holds; None when there is none."""
+    budget = rate * (n + 1) - 1 + _ROUNDING
+    if budget < 0:
+        return None
+    suffered = 0.0
+    for alarm in sorted(alarms, key=lambda alarm: -alarm.confidence):
+        suffered += alarm.loss
+        if suffered > budget:
+            above = math.floor(alarm.confidence * STEP + _ROUNDING) + 1
+            return above / STEP if above <= STEP else None
+    return 0.0
 
 
 def needed_turns(rate: float) -> int | None:

@@ -48,6 +48,8 @@ def field(report: TurnReport, identity: Identity) -> Json:
     told: Json = {
         "decision": report.decision.action.value,
         "score": report.score,
+        "risk": report.risk,
+        "risk_calibrated": report.risk_calibrated,
         "conversation_id": identity.name,
         "turn_index": report.turn_index,
         "evidence_missing": report.evidence_missing,

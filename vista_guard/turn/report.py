@@ -22,6 +22,8 @@ async def report(work: Work, parts: Parts, emit: Emit) -> Work:
         outcomes=work.outcomes,
         decision=_whole_decision(work),
         score=vista_score(work.outcomes),
+        risk=parts.risk_of(work),
+        risk_calibrated=parts.turn_risk is not None,
         evidence_missing=work.evidence_missing,
         attempts=work.attempts,
         remembered=work.remembered,

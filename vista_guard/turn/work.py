@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any, Literal
 
+from vista_guard.policy.turn_risk import TurnRisk, uncalibrated
 from vista_guard.protocols import DocumentStore, Judge, KnowledgeStore, Policy, Sink
 from vista_guard.settings.sources import Limits
 from vista_guard.turn.limits import writable
@@ -73,6 +74,14 @@ class Parts:
     context: Literal["none", "full"] = "none"
     ungrounded: Literal["judge", "trust"] = "judge"
     past: PastClaims = field(default_factory=PastClaims)
+    turn_risk: TurnRisk | None = None
+    """What was fitted for the judge; None where nothing was."""
+
+    def risk_of(self, work: Work) -> float | None:
+        """The risk of the turn as far as it was judged, in [0, 1]; None when nothing was."""
+        if self.turn_risk is None:
+            return uncalibrated(work.outcomes)
+        return self.turn_risk(work.outcomes, evidence_missing=work.evidence_missing)
 
     @property
     def trusts_ungrounded(self) -> bool:

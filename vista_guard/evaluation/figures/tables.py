@@ -6,6 +6,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from vista_guard.evaluation.metrics.labels import Agreement, Reliability, Summary
+from vista_guard.evaluation.metrics.turn_risk import Fit
 from vista_guard.policy.risk import ALARMS, RiskGroup, RiskTable
 
 RATES = (0.01, 0.02, 0.05, 0.1)
@@ -37,6 +38,17 @@ def risk_table(table: RiskTable, missed: RiskGroup | None) -> RenderableType:
             row.append("none" if limit is None else f"{limit:.4f}")
             row.append(_share(missed.loss(label, limit) if missed and limit is not None else None))
         shown.add_row(*row)
+    return shown
+
+
+def turn_risk_table(found: Fit) -> RenderableType:
+    """For some rates: from which risk on a turn may be flagged or withheld, and which share that catches of what is not fine."""
+    (group, *_) = found.groups
+    bad = sum(not turn.fine for turn in found.turns)
+    shown = _table(f"risks of {group.n:,} fine turns", "at most", "risk", f"caught of {bad:,}")
+    for rate in RATES:
+        limit = group.threshold(rate)
+        shown.add_row(f"{rate:.0%}", "none" if limit is None else f"{limit:.4f}", _share(limit and found.caught(limit)))
     return shown
 
 

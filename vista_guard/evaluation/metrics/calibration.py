@@ -20,8 +20,9 @@ from typing import Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
-from vista_guard.errors import InputError
+from vista_guard.errors import ConfigError, InputError
 from vista_guard.evaluation.metrics.labels import Reliability, reliability
+from vista_guard.evaluation.metrics.turn_risk import Fit, RatedTurn, fit, why_not
 from vista_guard.policy.risk import ALARMS, Level, RiskGroup, RiskTable, alarms
 from vista_guard.policy.scoring import SAFE
 from vista_guard.types import Finding, Outcome, TurnReport
@@ -72,6 +73,10 @@ class Calibration:
     """Turns or claims, as the level is, that have a report and no label."""
     unmatched: int
     """Labels of turns or claims that have no report."""
+    fit: Fit | None = None
+    """The turn's risk, fitted to the labelled turns."""
+    unfitted: str | None = None
+    """Why it was not."""
 
 
 @dataclass
@@ -115,18 +120,43 @@ def calibrate(reports: Path, labels: Path, *, level: Level, source: str, today: 
             f"no turn of {reports} is fine as {labels} has it (level {level}): of {given:,} labels, {met:,} speak of what was "
             "reported. Check conversation_id and turn_index"
         )
+    fitted, unfitted = _fitted(read, turns, source)
     return Calibration(
-        table=RiskTable(judge=read[0].judge, level=level, created=today, groups=(group,)),
+        table=RiskTable(
+            judge=read[0].judge,
+            level=level,
+            created=today,
+            groups=(group,),
+            turn_risk=fitted.risk if fitted else None,
+            turns=fitted.groups if fitted else (),
+        ),
         missed=_group(turns, level, source, fine=False),
         reliability=_reliability(turns),
         unknown=_unknown(turns, level),
         unmatched=sum(one.count - len(one.used) for one in words.values()),
+        fit=fitted,
+        unfitted=unfitted,
     )
 
 
 def fine_group(turns: Sequence[LabelledTurn], level: Level, source: str) -> RiskGroup | None:
     """What the judge held against fine turns. None when no turn is fine."""
     return _group(turns, level, source, fine=True)
+
+
+def _fitted(reports: Sequence[TurnReport], turns: Sequence[LabelledTurn], source: str) -> tuple[Fit | None, str | None]:
+    rated = [
+        RatedTurn(report.outcomes, report.evidence_missing, turn.fine, report.conversation_id or "", source)
+        for report, turn in zip(reports, turns, strict=True)
+        if turn.fine is not None
+    ]
+    why = why_not(rated)
+    if why is not None:
+        return None, why
+    try:
+        return fit(rated, source), None
+    except ConfigError as exc:
+        return None, str(exc)
 
 
 def _group(turns: Sequence[LabelledTurn], level: Level, source: str, *, fine: bool) -> RiskGroup | None:

@@ -1,0 +1,265 @@
+"""A policy by labels and by the turn's risk: rules for what was found, and a reason for each decision. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from vista_guard.errors import ConfigError
+from vista_guard.policy.risk import ALARMS, RiskTable
+from vista_guard.policy.turn_risk import HELD_AGAINST, TurnRisk
+from vista_guard.types import Action, Decision, Finding, Label, Outcome, Probability, RepairMode
+
+SEVERITY = {Action.ALLOW: 0, Action.FLAG: 1, Action.REPAIR: 2, Action.BLOCK: 3}
+
+MESSAGE = "I can't answer that reliably: part of my answer did not agree with my sources."
+"""Default text in place of a withheld turn."""
+
+_NEEDS_NO_EVIDENCE = frozenset({Label.OUT_OF_SCOPE, Label.ABSTENTION})
+
+
+AtRisk = Probability | Literal["auto"] | None
+"""From which risk of the turn on something is done: a number, the one that was fitted for the judge, or never."""
+
+
+class Rule(BaseModel):
+    """What one label leads to: `action` from `min_confidence` on, else `otherwise`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    action: Action
+    min_confidence: Probability = 0.0
+    otherwise: Action = Action.FLAG
+    flags_alone: bool = True
+    """Whether a FLAG of this rule flags the turn whatever its risk is. Without it the turn's risk has to reach `flag_at_risk`;
+    what withholds always acts alone."""
+
+    def __call__(self, confidence: float) -> Action:
+        return self.action if confidence >= self.min_confidence else self.otherwise
+
+    @property
+    def withholds(self) -> bool:
+        """Whether a turn may not be delivered as it is because of this rule."""
+        return _withholds(self.action) or _withholds(self.otherwise)
+
+
+class LabelPolicy(BaseModel):
+    """Decides by the hardest rule that any outcome meets, and by the turn's risk. Labels without a rule are allowed.
+
+    `flag_at_risk` and `block_at_risk` are the risks of the turn (`TurnReport.risk`) from which it is flagged or blocked, where
+    anything is held against it at all. "auto" takes what was fitted for the judge, and nothing for a judge without a fit: its
+    claims then flag the turn one by one.
+
+    `on_unchecked` is the explicit choice between fail-open (FLAG, or ALLOW) and fail-closed (BLOCK); `on_no_evidence` applies
+    when the turn had nothing at all to be verified against and says something that needs it.
+
+    `on_code` is for blocks of code, which no document could prove or refute: what their strings and comments say is claims like
+    any other.
+
+    `max_false_alarm_rate` is the largest share of fine turns that the rules may withhold (repair or block): the guard then takes
+    the `min_confidence` of each rule that withholds from a risk table. The two choices above do not look at confidence, and
+    what they withhold is not counted. `max_flag_rate` is the largest share of fine turns that the risk may flag: the guard then
+    takes `flag_at_risk` from the table.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    rules: Mapping[Label, Rule]
+    on_unchecked: Action
+    on_no_evidence: Action
+    on_code: Action = Action.ALLOW
+    repair: RepairMode = RepairMode.REGENERATE
+    fallback: RepairMode = RepairMode.REFUSE
+    max_attempts: int = Field(default=1, ge=0, le=10)
+    message: str = Field(default=MESSAGE, min_length=1)
+    flag_at_risk: AtRisk = None
+    block_at_risk: AtRisk = None
+    max_false_alarm_rate: Probability | None = None
+    max_flag_rate: Probability | None = None
+    calibration: str | None = None
+    """The risk table that the thresholds were taken from; written by `calibrated`."""
+
+    @model_validator(mode="after")
+    def _monitor_withholds_nothing(self) -> Self:
+        actions = [rule.action for rule in self.rules.values()] + [rule.otherwise for rule in self.rules.values()]
+        if (
+            self.name == "monitor"
+            and SEVERITY[
+                max([*actions, self.on_unchecked, self.on_no_evidence, self.on_code], key=SEVERITY.__getitem__)
+            ]
+            > 1
+        ):
+            raise ValueError("the monitor policy never withholds: use ALLOW or FLAG, or start from balanced")
+        if self.name == "monitor" and self.block_at_risk is not None:
+            raise ValueError("the monitor policy never withholds: drop block_at_risk, or start from balanced")
+        if self.fallback is RepairMode.REGENERATE:
+            raise ValueError("fallback is what happens when regenerating failed: use redact, annotate or refuse")
+        return self
+
+    @property
+    def awaits_calibration(self) -> bool:
+        """Whether a rate was asked for and there is something that could break it."""
+        withholds = self.block_at_risk is not None or any(rule.withholds for rule in self.rules.values())
+        return (self.max_false_alarm_rate is not None and withholds) or self.max_flag_rate is not None
+
+    def calibrated(self, table: RiskTable) -> LabelPolicy:
+        """The policy with each withholding rule's `min_confidence`, and the risks, as low as the rates allow.
+
+        Raises:
+            ConfigError: a rule that no threshold can hold to the rate, or a table that is too small for it.
+        """
+        changed: dict[str, object] = {"calibration": table.name} if self.awaits_calibration else {}
+        if self.max_false_alarm_rate is not None:
+            changed |= self._withholding(table, self.max_false_alarm_rate)
+        if self.max_flag_rate is not None:
+            self._check_flags(self.max_flag_rate)
+            changed["flag_at_risk"] = table.risk_threshold(self.max_flag_rate, "policy.max_flag_rate")
+        return self.model_copy(update=changed)
+
+    def _withholding(self, table: RiskTable, rate: float) -> dict[str, object]:
+        """Thresholds of all that withholds. They share the rate."""
+        ruled = [label for label, rule in self.rules.items() if rule.withholds]
+        for label in ruled:
+            self._check_ruled(label)
+        by_risk = self.block_at_risk is not None and bool(
+            table.turns
+        )  # Tables of older versions know nothing of risks.
+        sharing = max(len(ruled) + by_risk, 1)
+        found = table.thresholds(ruled, rate, rules=sharing)
+        changed = {
+            label: self.rules[label].model_copy(update={"min_confidence": limit}) for label, limit in found.items()
+        }
+        name = (
+            f"policy.max_false_alarm_rate, shared by {sharing} rules," if sharing > 1 else "policy.max_false_alarm_rate"
+        )
+        block = table.risk_threshold(rate / sharing, name) if by_risk else None
+        return {"rules": {**self.rules, **changed}, "block_at_risk": block}
+
+    def _check_flags(self, rate: float) -> None:
+        for label, rule in self.rules.items():
+            if rule.flags_alone and Action.FLAG in (rule.action, rule.otherwise):
+                raise ConfigError(
+                    f"policy.max_flag_rate is {rate:g}, and policy.rules.{label} flags alone, whatever the turn's risk is. Set "
+                    "its flags_alone to false, or drop the rate"
+                )
+
+    def _check_ruled(self, label: Label) -> None:
+        if label not in ALARMS:
+            raise ConfigError(
+                f"policy.rules.{label} withholds, but policy.max_false_alarm_rate covers only rules for "
+                f"{' and '.join(ALARMS)}. Let it FLAG, or drop the rate"
+            )
+        if _withholds(self.rules[label].otherwise):
+            raise ConfigError(
+                f"policy.rules.{label}.otherwise is {self.rules[label].otherwise}, which withholds below any threshold, and "
+                "policy.max_false_alarm_rate is set. Use ALLOW or FLAG, or drop the rate"
+            )
+
+    def fitted_to(self, risk: TurnRisk | None) -> LabelPolicy:
+        """The policy with "auto" replaced by what was fitted for the judge, or by None where nothing was."""
+        fitted = {"flag_at_risk": risk and risk.flag, "block_at_risk": risk and risk.block}
+        changed = {name: limit for name, limit in fitted.items() if getattr(self, name) == "auto"}
+        return self.model_copy(update=changed) if changed else self
+
+    def __call__(self, outcomes: Sequence[Outcome], *, evidence_missing: bool) -> Decision:
+        return self.weigh(outcomes, evidence_missing=evidence_missing, risk=None)
+
+    def weigh(self, outcomes: Sequence[Outcome], *, evidence_missing: bool, risk: float | None) -> Decision:
+        """As calling the policy, with the turn's risk in [0, 1]. None, and any risk without evidence, decides nothing.
+
+        Raises:
+            ConfigError: a rate was asked for, and no guard chose its thresholds yet.
+        """
+        if self.awaits_calibration and self.calibration is None:
+            name = "max_false_alarm_rate" if self.max_false_alarm_rate is not None else "max_flag_rate"
+            raise ConfigError(
+                f"policy.{name} is {getattr(self, name)}, and its thresholds were not chosen yet. Pass the "
+                "policy to a Guard, or call calibrated() on it"
+            )
+        if evidence_missing:
+            risk = None  # What becomes of such turns is an explicit choice: on_no_evidence.
+        asked = self._asked(risk)
+        verdicts = [(self._action(outcome, asked), outcome) for outcome in outcomes]
+        needing = [outcome for outcome in outcomes if _needs_evidence(outcome)]
+        if evidence_missing and needing:
+            verdicts += [(self.on_no_evidence, outcome) for outcome in needing]
+        hardest = max((action for action, _ in verdicts), key=SEVERITY.__getitem__, default=Action.ALLOW)
+        if hardest is Action.ALLOW:
+            return Decision(action=Action.ALLOW, reason=self._allowed(outcomes, evidence_missing, risk))
+        # A repair must mend every claim that asked for more than a flag, not only the worst.
+        least = min(SEVERITY[hardest], SEVERITY[Action.REPAIR])
+        meant = {outcome.claim.id: outcome for action, outcome in verdicts if SEVERITY[action] >= least}
+        reason = "; ".join(self._because(outcome) for outcome in meant.values())
+        missing = "there was no evidence to verify against; " if evidence_missing and needing else ""
+        weighed = self._weighed(risk, asked) if any(_is_held(one) for one in meant.values()) else ""
+        return Decision(action=hardest, reason=missing + weighed + reason, claim_ids=tuple(meant))
+
+    def _asked(self, risk: float | None) -> Action | None:
+        """What the risk asks for: at most BLOCK, at least ALLOW; None where the policy does not go by it."""
+        if risk is None or not (isinstance(self.flag_at_risk, float) or isinstance(self.block_at_risk, float)):
+            return None
+        if isinstance(self.block_at_risk, float) and risk >= self.block_at_risk:
+            return Action.BLOCK
+        return Action.FLAG if isinstance(self.flag_at_risk, float) and risk >= self.flag_at_risk else Action.ALLOW
+
+    def _action(self, outcome: Outcome, asked: Action | None) -> Action:
+        if not isinstance(outcome, Finding):
+            return self.on_code if outcome.what == "code" else self.on_unchecked
+        rule = self.rules.get(outcome.label)
+        own = rule(outcome.confidence) if rule else Action.ALLOW
+        if rule is None or own is Action.ALLOW or asked is None or not _is_held(outcome):
+            return own
+        waits = own is Action.FLAG and not rule.flags_alone and self.flag_at_risk is not None
+        return max(Action.ALLOW if waits else own, asked, key=SEVERITY.__getitem__)
+
+    def _because(self, outcome: Outcome) -> str:
+        if not isinstance(outcome, Finding):
+            if outcome.what == "code":
+                return f"{outcome.claim.id} is code, which is not judged"
+            return f"{outcome.claim.id} could not be judged: {_short(outcome.error)}"
+        label = outcome.label.replace("_", " ").lower()
+        rule = self.rules.get(outcome.label)
+        limit = f", withheld from {rule.min_confidence:.4f} on" if self.calibration and rule and rule.withholds else ""
+        return f"{outcome.claim.id} {label} ({outcome.confidence:.2f}{limit}): {_short(outcome.claim.text)}"
+
+    def _weighed(self, risk: float | None, asked: Action | None) -> str:
+        limit, done = (self.block_at_risk, "withheld") if asked is Action.BLOCK else (self.flag_at_risk, "flagged")
+        if risk is None or asked in (None, Action.ALLOW) or not isinstance(limit, float):
+            return ""
+        return f"risk {risk:.2f}, {done} from {limit:.2f} on; "
+
+    def _allowed(self, outcomes: Sequence[Outcome], evidence_missing: bool, risk: float | None) -> str:
+        held = sum(_is_held(outcome) for outcome in outcomes)
+        if not held or risk is None or not isinstance(self.flag_at_risk, float):
+            return _allowed(outcomes, evidence_missing)
+        claims = f"{held} of {len(outcomes)} claims {'is' if held == 1 else 'are'} not supported"
+        return f"{claims}; risk {risk:.2f}, flagged from {self.flag_at_risk:.2f} on"
+
+
+def _withholds(action: Action) -> bool:
+    return SEVERITY[action] >= SEVERITY[Action.REPAIR]
+
+
+def _is_held(outcome: Outcome) -> bool:
+    return isinstance(outcome, Finding) and outcome.label in HELD_AGAINST
+
+
+def _needs_evidence(outcome: Outcome) -> bool:
+    if not isinstance(outcome, Finding):
+        return outcome.what != "code"
+    return outcome.label not in _NEEDS_NO_EVIDENCE
+
+
+def _allowed(outcomes: Sequence[Outcome], evidence_missing: bool) -> str:
+    claims = [outcome for outcome in outcomes if isinstance(outcome, Finding) or outcome.what != "code"]
+    code = "" if len(claims) == len(outcomes) else "; code was not judged"
+    if not claims:
+        return f"the turn makes no claim{code}"
+    return f"{'no claim needs evidence' if evidence_missing else 'every claim is supported or needs no support'}{code}"
+
+
+def _short(text: str, limit: int = 120) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"

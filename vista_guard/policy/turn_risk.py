@@ -1,0 +1,121 @@
+"""The turn's risk: the probability that a turn says something its evidence does not carry, from all its outcomes. Pure.
+
+One weak alarm among twelve claims is no verdict; three strong ones are. The risk weighs what is held against a turn (claims
+that are CONTRADICTED or LACKING_EVIDENCE) by how much and how surely, beside what is not. It is monotone by construction:
+no signal can fall when something more is held against the turn or is held more surely, and no weight is negative.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Annotated, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from vista_guard.types import Finding, Label, Outcome, Probability
+
+HELD_AGAINST = (Label.CONTRADICTED, Label.LACKING_EVIDENCE)
+"""Labels that speak against a turn. The others say of a claim that it may be delivered."""
+
+_PRIOR = 1.0
+"""Claims that every turn is taken to have beside its own, with nothing held against them: one alarm alone is not a share of 1."""
+
+_POWER = 3
+"""An alarm's strength is its confidence to this power: three doubts of 0.6 are no certainty."""
+
+Weight = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+
+
+class Signals(NamedTuple):
+    """What the risk is made of. Each grows, or stays, when more is held against the turn or is held more surely."""
+
+    mean: float
+    """Mean strength of what is held against the turn, over its claims; weaker alarms that would lower it do not count."""
+    share: float
+    """Share of the claims that something is held against."""
+    worst: float
+    """Largest strength."""
+    total: float
+    """All strengths together: log(1 + sum)."""
+    refuted: float
+    """Largest confidence of a claim that some evidence speaks against, whether or not other evidence speaks for it."""
+    no_evidence: float
+    """1 when there was nothing to verify against, and something is held against the turn."""
+
+
+class TurnRisk(BaseModel):
+    """A judge's way from outcomes to risk: a logistic function of `Signals`, fitted to labelled turns of that judge.
+
+    The probability is at even odds: as many turns that say something unsupported as turns that do not.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    intercept: float = Field(allow_inf_nan=False)
+    mean: Weight = 0.0
+    share: Weight = 0.0
+    worst: Weight = 0.0
+    total: Weight = 0.0
+    refuted: Weight = 0.0
+    no_evidence: Weight = 0.0
+    flag: Probability | None = None
+    """From which risk on `flag_at_risk = "auto"` flags. None: never by risk."""
+    block: Probability | None = None
+    """From which risk on `block_at_risk = "auto"` blocks. None: never by risk."""
+    source: str
+    """What it was fitted on, for people."""
+
+    def __call__(self, outcomes: Sequence[Outcome], *, evidence_missing: bool) -> float | None:
+        """The risk in [0, 1]; None when nothing was judged."""
+        found = signals(outcomes, evidence_missing=evidence_missing)
+        if found is None:
+            return None
+        return _logistic(self.intercept + sum(getattr(self, name) * value for name, value in found._asdict().items()))
+
+
+def uncalibrated(outcomes: Sequence[Outcome]) -> float | None:
+    """The risk for a judge that none was fitted for: confidences taken at their word, alarms as independent of each other.
+
+    Monotone as well, and above every single alarm's confidence; but nobody measured how often it is right, so that policies
+    decide nothing by it.
+    """
+    findings = [outcome for outcome in outcomes if isinstance(outcome, Finding)]
+    if not findings:
+        return None
+    return 1.0 - math.prod(1.0 - one.confidence for one in findings if one.label in HELD_AGAINST)
+
+
+def signals(outcomes: Sequence[Outcome], *, evidence_missing: bool) -> Signals | None:
+    """What the outcomes say of the turn as a whole; None when nothing was judged. What could not be judged counts for nothing."""
+    findings = [outcome for outcome in outcomes if isinstance(outcome, Finding)]
+    if not findings:
+        return None
+    held = [one for one in findings if one.label in HELD_AGAINST]
+    strengths = sorted((one.confidence**_POWER for one in held), reverse=True)
+    return Signals(
+        mean=_strongest_mean(strengths, len(findings) - len(held)),
+        share=len(held) / (len(findings) + _PRIOR),
+        worst=max(strengths, default=0.0),
+        total=math.log1p(math.fsum(strengths)),
+        refuted=max((one.confidence for one in held if _is_refuted(one)), default=0.0),
+        no_evidence=float(evidence_missing and bool(held)),
+    )
+
+
+def _strongest_mean(strengths: Sequence[float], clear: int) -> float:
+    """The largest mean that the strongest alarms give together: one more weak alarm must not make a turn look better."""
+    total, best = 0.0, 0.0
+    for number, strength in enumerate(strengths, 1):
+        total += strength
+        best = max(best, total / (clear + number + _PRIOR))
+    return best
+
+
+def _is_refuted(finding: Finding) -> bool:
+    """Whether evidence speaks against the claim. One that lacks evidence, and yet has some, is one that sources disagree on."""
+    return finding.label is Label.CONTRADICTED or bool(finding.evidence)
+
+
+def _logistic(score: float) -> float:
+    return 1.0 / (1.0 + math.exp(-score)) if score >= 0 else 1.0 - 1.0 / (1.0 + math.exp(score))
