@@ -32,7 +32,7 @@ try:
     from langchain.agents.middleware.types import PrivateStateAttr
 
     from vista_guard.integrations.langchain.stream import GatedCall, can_stream
-    from vista_guard.integrations.langchain.turn import MARK, AsyncHandler, Handler, ModelTurn, Response
+    from vista_guard.integrations.langchain.turn import MARK, AsyncHandler, Handler, ModelTurn, Response, tool_calls_of
 except ImportError as exc:
     raise ConfigError(f"the LangChain middleware needs langchain 1.x ({exc}): {how_to_install('langchain')}") from exc
 
@@ -49,8 +49,8 @@ class GuardedAgentState(AgentState[Any]):
 class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
     """Judges what the agent says to the user, before anyone sees it. Put it first: then it judges what all others made.
 
-    Final answers are judged. An `AIMessage` that calls tools passes as it is, and so do structured responses; reasoning and
-    other parts of an answer that is delivered unchanged stay untouched. An answer that is replaced keeps its id, loses
+    What the model says is judged, beside a tool call too; the call itself passes as it is, and so do structured responses.
+    Reasoning and other parts of an answer that is delivered unchanged stay untouched. An answer that is replaced keeps its id, loses
     whatever else could hold the draft, and says so in `response_metadata["vista_guard"]`; a withheld one ends the agent's run.
 
     Evidence is what the tools answered since the last human message: a `ToolMessage`, or the LangChain documents of its
@@ -164,8 +164,9 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
 
     def _deliver(self, turn: ModelTurn, work: Work) -> Response:
         if not work.spoke:
-            return turn.response_as_it_is(len(work.attempts))
-        return turn.response_with(cast(HostState, self._surface.deliver(work)), work)
+            return turn.with_attempts(turn.answered, len(work.attempts))
+        response = turn.response_with(cast(HostState, self._surface.deliver(work)), work)
+        return turn.with_attempts(response, len(work.attempts) if tool_calls_of(response) else 0)
 
 
 __all__ = ["VistaGuardMiddleware"]

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from langchain.agents.middleware import ModelRequest, ModelResponse
 from langchain.agents.middleware.types import ExtendedModelResponse
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolCall, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 
@@ -16,6 +16,7 @@ from vista_guard.errors import InputError
 from vista_guard.graph.agent import AgentCall, call_function
 from vista_guard.graph.documents import FindDocuments
 from vista_guard.graph.hosts import HostState, read_reply, read_request, thread_id_of
+from vista_guard.graph.speech import in_words, is_assistant
 from vista_guard.turn.repair import EARLIER
 from vista_guard.turn.work import Work
 from vista_guard.types import Conversation
@@ -94,24 +95,28 @@ class ModelTurn:
             return None
         return cast(Work, chunk)
 
-    def response_as_it_is(self, attempts: int) -> Response:
-        """The response as it is; drafts that were rejected on the way to it count against the turn's attempts."""
+    def with_attempts(self, response: ModelResponse, attempts: int) -> Response:
+        """The response; drafts that were rejected on the way to it count against the turn's attempts."""
         if not attempts:
-            return self._answered
+            return response
         command: Command[Any] = Command(update={"vista_guard_attempts": attempts})
-        return ExtendedModelResponse(self._answered, command)
+        return ExtendedModelResponse(response, command)
 
     def response_with(self, reply: HostState, work: Work) -> ModelResponse:
         """The response with what is delivered."""
-        response = self._answered
-        result = cast("list[BaseMessage]", reply["messages"])[len(self._so_far) :]
+        response = self.answered
+        known = set(map(id, self._so_far))
+        result = [said for said in cast("list[BaseMessage]", reply["messages"]) if id(said) not in known]
         if work.response != work.turn.text:
-            marked = {"response_metadata": {MARK: work.finished.decision.action.value}}
+            marked: dict[str, object] = {"response_metadata": {MARK: work.finished.decision.action.value}}
+            if not work.finished.blocked:
+                marked["tool_calls"] = tool_calls_of(response)
             result = [message.model_copy(update=marked) if _is_answer(message) else message for message in result]
         return replace(response, result=result)
 
     @property
-    def _answered(self) -> ModelResponse:
+    def answered(self) -> ModelResponse:
+        """The model's last response."""
         if self.response is None:
             raise AssertionError("the response is read before the model was asked")
         return self.response
@@ -120,8 +125,8 @@ class ModelTurn:
         return self.request.override(messages=cast("list[AnyMessage]", asked["messages"]))
 
     def _reply(self, response: ModelResponse) -> HostState:
-        calls = any(isinstance(message, AIMessage) and message.tool_calls for message in response.result)
-        if calls or response.structured_response is not None:
+        check_answerers(response)
+        if response.structured_response is not None:
             return {"messages": []}
         answers = [message for message in response.result if _is_answer(message)]
         if len(answers) > 1:
@@ -132,5 +137,26 @@ class ModelTurn:
         return {"messages": [*self._so_far, *answers]} if answers else {"messages": []}
 
 
+def check_answerers(response: ModelResponse) -> None:
+    """Passes when a model speaks as an assistant does, and tools only where one was called.
+
+    Raises:
+        InputError: a message of another kind, which nobody would judge.
+    """
+    called = any(isinstance(message, AIMessage) and message.tool_calls for message in response.result)
+    for message in response.result:
+        if not is_assistant(message) and not (called and isinstance(message, ToolMessage)):
+            raise InputError(
+                f"the model call gave a {type(message).__name__}; vista-guard judges what an assistant says. Let the model "
+                "answer in AIMessage, or put the middleware that made this message before VistaGuardMiddleware"
+            )
+
+
+def tool_calls_of(response: ModelResponse) -> list[ToolCall]:
+    """The tools that the answer calls."""
+    return [call for message in response.result if isinstance(message, AIMessage) for call in message.tool_calls]
+
+
 def _is_answer(message: BaseMessage) -> bool:
-    return isinstance(message, AIMessage) and not message.tool_calls
+    """Whether it speaks, beside a call of a tool too; one that does neither is an empty answer."""
+    return is_assistant(message) and bool(str(in_words(message).text).strip() or not getattr(message, "tool_calls", ()))
