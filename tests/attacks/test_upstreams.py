@@ -19,7 +19,7 @@ from starlette.routing import Route
 from tests.attacks.answers import ANSWERS, LIE, SECRET, TRUTH, Answer, completion, message, response
 from tests.integrations.openai.ways import NOTES, Script
 from tests.proxy.serving import Kept, serving
-from vista_guard import Blocked, Guard, Label
+from vista_guard import Blocked, Guard, InputError, Label
 from vista_guard.integrations.openai import guarded, unjudged_of
 from vista_guard.integrations.openai_api.fields import Sifting, sift_completion, sift_response
 from vista_guard.proxy.app import build_app
@@ -127,7 +127,7 @@ def heard(client: Any, answer: Answer, name: str) -> str:
             seen.append(create(**asked).model_dump_json(warnings=False))
         else:
             seen.extend(item.model_dump_json(warnings=False) for item in create(**asked, stream=True))
-    except (Blocked, openai.APIError) as exc:
+    except (Blocked, InputError, openai.APIError) as exc:
         cause: BaseException | None = exc
         while cause is not None:
             seen += [type(cause).__name__, str(cause), repr(cause), str(getattr(cause, "body", ""))]

@@ -60,6 +60,8 @@ class ProxySettings(BaseModel):
     """Larger requests get a 413."""
     max_answer_bytes: Count = 16_000_000
     """Upstream's answers that are larger, as they are sent or inflated, end in a 502."""
+    max_stream_events: Count = 250_000
+    """A stream of upstream's with more events ends in an error: each costs more to read than its bytes tell."""
     streams_per_client: Count = 256
     """Requests of one client, streams above all, that one process answers at once; a further one gets a 429. A client is a
     key, or an address where no keys are set."""

@@ -15,11 +15,11 @@ from langgraph.types import Command
 from vista_guard.errors import InputError
 from vista_guard.graph.agent import AgentCall, call_function
 from vista_guard.graph.documents import FindDocuments
-from vista_guard.graph.hosts import HostState, read_reply, read_request, thread_id_of
+from vista_guard.graph.hosts import HostState, read_reply, read_request, replace_text, thread_id_of
 from vista_guard.graph.speech import in_words, is_assistant
 from vista_guard.turn.repair import EARLIER
 from vista_guard.turn.work import Work
-from vista_guard.types import Conversation
+from vista_guard.types import Conversation, TurnReport
 
 MARK = "vista_guard"
 """Key in `response_metadata` of an answer that was replaced: the decision's action."""
@@ -108,9 +108,7 @@ class ModelTurn:
         known = set(map(id, self._so_far))
         result = [said for said in cast("list[BaseMessage]", reply["messages"]) if id(said) not in known]
         if work.response != work.turn.text:
-            marked: dict[str, object] = {"response_metadata": {MARK: work.finished.decision.action.value}}
-            if not work.finished.blocked:
-                marked["tool_calls"] = tool_calls_of(response)
+            marked = {"response_metadata": {MARK: work.finished.decision.action.value}}
             result = [message.model_copy(update=marked) if _is_answer(message) else message for message in result]
         return replace(response, result=result)
 
@@ -126,7 +124,7 @@ class ModelTurn:
 
     def _reply(self, response: ModelResponse) -> HostState:
         check_answerers(response)
-        if response.structured_response is not None:
+        if response.structured_response is not None or tool_calls_of(response):
             return {"messages": []}
         answers = [message for message in response.result if _is_answer(message)]
         if len(answers) > 1:
@@ -135,6 +133,25 @@ class ModelTurn:
                 "before VistaGuardMiddleware"
             )
         return {"messages": [*self._so_far, *answers]} if answers else {"messages": []}
+
+
+def words_beside_call(response: ModelResponse) -> str:
+    """What the model says to the user beside its calls of tools."""
+    if response.structured_response is not None or not tool_calls_of(response):
+        return ""
+    return "\n\n".join(said for one in response.result if is_assistant(one) and (said := str(in_words(one).text).strip()))
+
+
+def with_words_beside_call(response: ModelResponse, report: TurnReport) -> ModelResponse:
+    """The response with the calls as they are, and beside them what the report lets through: nothing, where that was withheld."""
+    delivered = "" if report.blocked else report.response
+    if delivered == words_beside_call(response):
+        return response
+    # In one message: a second one of an assistant's between a call and its answer is refused by most endpoints.
+    first, *_ = (message for message in response.result if is_assistant(message))
+    told = {"tool_calls": tool_calls_of(response), "response_metadata": {MARK: report.decision.action.value}}
+    said = replace_text(first, delivered).model_copy(update=told)
+    return replace(response, result=[said, *(message for message in response.result if not is_assistant(message))])
 
 
 def check_answerers(response: ModelResponse) -> None:
@@ -158,5 +175,4 @@ def tool_calls_of(response: ModelResponse) -> list[ToolCall]:
 
 
 def _is_answer(message: BaseMessage) -> bool:
-    """Whether it speaks, beside a call of a tool too; one that does neither is an empty answer."""
-    return is_assistant(message) and bool(str(in_words(message).text).strip() or not getattr(message, "tool_calls", ()))
+    return is_assistant(message) and not getattr(message, "tool_calls", ())
