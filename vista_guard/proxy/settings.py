@@ -54,6 +54,8 @@ class ProxySettings(BaseModel):
     """Longest silence of upstream inside a stream."""
     body_timeout_s: Seconds = 30.0
     """Longest that a client may take to send its request."""
+    client_idle_timeout_s: Seconds = 300.0
+    """Longest that a client may leave unread what it was sent, before its connection is closed. On Linux only."""
     shutdown_timeout_s: Count = 60
     """Longest that open streams are waited for when the server is stopped."""
     max_body_bytes: Count = 20_000_000
