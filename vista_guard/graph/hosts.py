@@ -7,6 +7,7 @@ A request is a text, a list of messages (LangChain's or chat JSON), or a mapping
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast, overload
@@ -33,6 +34,8 @@ from vista_guard.types import Conversation, Document, Role, Turn
 QUESTION_KEYS = ("input", "question", "query")
 ANSWER_KEYS = ("answer", "output", "response", "result", "text")
 HISTORY_KEYS = ("chat_history", "history")
+
+_NAME = re.compile(r"[\w.-]{1,64}")
 
 _ASSISTANTS = "vista-guard reads answers in messages of an assistant (AIMessage). Return one of these"
 
@@ -130,7 +133,8 @@ def replace_text(reply: object, text: str, request: object = None) -> object:
     if isinstance(reply, Turn):
         return Turn(role=reply.role, text=text, documents=reply.documents)
     if isinstance(reply, BaseMessage):
-        return AIMessage(content=text, id=reply.id, name=reply.name)
+        name = reply.name if reply.name and _NAME.fullmatch(reply.name) else None  # any other may be made of the draft
+        return AIMessage(content=text, id=reply.id, name=name)
     return _replace_in_mapping(reply, text, request) if isinstance(reply, Mapping) else text
 
 

@@ -177,7 +177,7 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
     def after_model(self, state: GuardedAgentState, runtime: Runtime[Any]) -> dict[str, Any] | None:  # noqa: ARG002
         """Ends the run on a withheld answer: an agent that owes a structured response would ask again without end."""
         last = next((message for message in reversed(state["messages"]) if isinstance(message, AIMessage)), None)
-        withheld = last is not None and last.response_metadata.get(MARK) == Action.BLOCK
+        withheld = last is not None and not last.tool_calls and last.response_metadata.get(MARK) == Action.BLOCK
         return {"jump_to": "end"} if withheld else None
 
     @hook_config(can_jump_to=["end"])
