@@ -142,7 +142,12 @@ def _without_report(mode: str, chunk: Any) -> str:
     if mode == "values":
         return repr({name: held for name, held in chunk.items() if name != "report"})
     if mode == "updates":
-        return repr({name: {key: value for key, value in (held or {}).items() if key != "report"} for name, held in chunk.items()})
+        return repr(
+            {
+                name: {key: value for key, value in (held or {}).items() if key != "report"}
+                for name, held in chunk.items()
+            }
+        )
     return repr(chunk)
 
 
@@ -211,12 +216,27 @@ AGENTS: dict[str, Surface] = {
     for door in ("invoke", "stream")
 } | {"middleware Streamer sentence astream": partial(graph, partial(agent, Streamer), "sentence", "astream")}
 GRAPHS: dict[str, Surface] = {
-    **{f"guard_node {gate} {door}": partial(graph, node, gate, door) for gate in ("turn", "sentence") for door in ("invoke", "stream")},
-    **{f"guard.wrap of a graph {door}": partial(graph, wrapped, "turn", door) for door in ("invoke", "stream", "astream")},
+    **{
+        f"guard_node {gate} {door}": partial(graph, node, gate, door)
+        for gate in ("turn", "sentence")
+        for door in ("invoke", "stream")
+    },
+    **{
+        f"guard.wrap of a graph {door}": partial(graph, wrapped, "turn", door)
+        for door in ("invoke", "stream", "astream")
+    },
 }
 CALLED: dict[str, Surface] = {
-    **{f"Runnable {door} {gate}": partial(runnable, Streamer, gate, door) for gate in ("turn", "sentence") for door in ("stream", "astream")},
+    **{
+        f"Runnable {door} {gate}": partial(runnable, Streamer, gate, door)
+        for gate in ("turn", "sentence")
+        for door in ("stream", "astream")
+    },
     **{f"Runnable {door}": partial(runnable, Speaker, "turn", door) for door in ("invoke", "ainvoke")},
     "callable": partial(function, "turn", "call"),
-    **{f"{door} {gate}": partial(function, gate, door) for gate in ("turn", "sentence") for door in ("generator", "async generator")},
+    **{
+        f"{door} {gate}": partial(function, gate, door)
+        for gate in ("turn", "sentence")
+        for door in ("generator", "async generator")
+    },
 }

@@ -48,7 +48,18 @@ def _contents() -> Iterator[Said]:
     yield _one("in an open fence behind the truth", f"{TRUTH}\n\n~~~text\n{LIE}")
     yield _one("in a comment", f"{TRUTH}\n<!-- {LIE} -->")
     yield _one("as texts", [TRUTH, f" {LIE}"])
-    for kind in ("text", "output_text", "markdown", "refusal", "image", "json", "input_text", "text-plain", ["text"], None):
+    for kind in (
+        "text",
+        "output_text",
+        "markdown",
+        "refusal",
+        "image",
+        "json",
+        "input_text",
+        "text-plain",
+        ["text"],
+        None,
+    ):
         field = "refusal" if kind == "refusal" else "text"
         yield _one(f"a part {kind!r}", [_part(kind, **{field: LIE})])
         yield _one(f"a part {kind!r} behind the truth", [_part("text", text=f"{TRUTH} "), _part(kind, **{field: LIE})])
@@ -94,7 +105,12 @@ BESIDE_CALLS: tuple[Said, ...] = tuple(
 
 STRANGERS: tuple[Said, ...] = tuple(
     Said(type(message).__name__, (message,))
-    for message in (HumanMessage(LIE), SystemMessage(LIE), ToolMessage(LIE, tool_call_id="t"), FunctionMessage(LIE, name="f"))
+    for message in (
+        HumanMessage(LIE),
+        SystemMessage(LIE),
+        ToolMessage(LIE, tool_call_id="t"),
+        FunctionMessage(LIE, name="f"),
+    )
 )
 """A model that speaks as somebody else."""
 

@@ -243,7 +243,9 @@ def test_whoever_never_reads_loses_the_connection() -> None:  # another proxy, w
 
     async def answer(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "lifespan":
-            await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]})
+            await send(
+                {"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]}
+            )
             for _ in range(next(pieces, 0)):
                 await send({"type": "http.response.body", "body": b" " * 65_536, "more_body": True})
             await send({"type": "http.response.body", "body": b"{}"})

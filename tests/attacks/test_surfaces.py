@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import AsyncIterator, Iterator
 from itertools import product
+from typing import Any
 
 import pytest
+from langchain_core.runnables import RunnableGenerator
 
-from tests.attacks.answers import SECRET, TRUTH
-from tests.attacks.hosts import AGENTS, CALLED, GRAPHS, Host, Seen, Surface
+from tests.attacks.answers import LIE, SECRET, TRUTH
+from tests.attacks.hosts import AGENTS, CALLED, GRAPHS, NOTES, RUN, Host, Seen, Surface, told_by
 from tests.attacks.messages import BESIDE_CALLS, ROLES, SEVERAL, STRANGERS, TALKS, THOUGHT, Said
-from vista_guard import Action
+from vista_guard import Action, Document
 from vista_guard.policy.presets import MESSAGE
+from vista_guard.testing import conversation, user
 
 POLICIES = ("strict", "balanced")
 SURFACES = {**AGENTS, **GRAPHS, **CALLED}
@@ -54,7 +58,10 @@ async def test_a_lie_in_an_odd_place_is_withheld(
     assert [report.decision.action for report in host.sink.reports] == [Action.BLOCK]
 
 
-@attacks({name: surface for name, surface in SURFACES.items() if "Speaker" in name or "node" in name or "invoke" in name}, THOUGHT)
+@attacks(
+    {name: surface for name, surface in SURFACES.items() if "Speaker" in name or "node" in name or "invoke" in name},
+    THOUGHT,
+)
 async def test_thoughts_of_a_withheld_answer_go_with_it(
     surface: Surface, said: Said, policy: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -112,3 +119,68 @@ async def test_the_truth_comes_through(
     seen, host = await attacked(surface, Said("the truth", (message,)), policy, caplog)
     assert (seen.read, seen.error) == (TRUTH, "")
     assert [report.decision.action for report in host.sink.reports] == [Action.ALLOW]
+
+
+RAISING = {
+    "after the lie": [LIE],
+    "in the middle of it": [LIE[:30]],
+    "after the truth and the lie": [f"{TRUTH} ", LIE],
+    "in the middle of the truth": [TRUTH[:12]],
+    "before a word": [],
+}
+
+
+class BrokenOff(Exception):
+    """A hostile agent's."""
+
+
+@pytest.mark.parametrize("gate", ["sentence", "turn"])
+@pytest.mark.parametrize("door", ["generator", "async generator", "Runnable", "gated"])
+@pytest.mark.parametrize("pieces", RAISING.values(), ids=RAISING)
+async def test_what_breaks_off_was_judged_as_far_as_it_was_read(
+    pieces: list[str], door: str, gate: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    host, shown = Host("strict"), list[str]()
+    request = [{"role": "user", "content": "When did the whale hall open?"}]
+    error = ""
+    try:
+        async for piece in broken_off(door, gate, host, pieces, request):
+            shown.append(piece)
+    except Exception as exc:
+        error = told_by(exc)
+    told = "\n".join([*shown, error, caplog.text, await host.known()])
+    assert "SECRET" not in told
+    assert "".join(shown) in ("", TRUTH, f"{TRUTH} ", MESSAGE, f"{TRUTH}\n\n{MESSAGE}")
+    assert "BrokenOff" in error or (gate == "sentence" and host.sink.reports[0].blocked)
+
+
+async def broken_off(door: str, gate: Any, host: Host, pieces: list[str], request: Any) -> AsyncIterator[str]:
+    """What is shown of an agent that says these pieces and raises."""
+
+    def generator(asked: Any) -> Iterator[str]:
+        yield from pieces
+        raise BrokenOff
+
+    async def agenerator(asked: Any) -> AsyncIterator[str]:
+        for piece in pieces:
+            yield piece
+        raise BrokenOff
+
+    options: Any = {"gate": gate, "documents": [NOTES]}
+    if door == "generator":
+        for piece in host.guard.wrap(generator, **options)(request, conversation_id="attack"):  # type: ignore[union-attr]
+            yield str(piece)
+    elif door == "async generator":
+        async for piece in host.guard.wrap(agenerator, **options)(request, conversation_id="attack"):  # type: ignore[union-attr]
+            yield str(piece)
+    elif door == "Runnable":
+        runnable: Any = host.guard.wrap(RunnableGenerator(generator), **options)
+        for piece in runnable.stream(request, RUN):
+            yield str(piece)
+    else:
+        documents = (Document(id="notes", text=NOTES),)
+        asked = conversation(user("When did the whale hall open?"), id="attack")
+        async for piece in host.guard.gated(asked, agenerator(None), gate=gate, documents=documents):
+            if isinstance(piece, str):
+                yield piece

@@ -202,7 +202,9 @@ class GuardedStream(RelayedAnswer):
                     if count > settings.max_stream_events:
                         raise TooLargeError(f"upstream's answer has more than {settings.max_stream_events:,} events")
                     if count % _EVENTS_AT_A_TIME == 0:
-                        await asyncio.sleep(0)  # thousands of tiny ones come in one piece, and others have to get between them
+                        await asyncio.sleep(
+                            0
+                        )  # thousands of tiny ones come in one piece, and others have to get between them
                     yield cast("Json | None", event)
         except httpx2.ReadTimeout:
             raise timed_out(settings, "fell silent in the middle of its answer") from None

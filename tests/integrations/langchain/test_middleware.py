@@ -194,7 +194,9 @@ class TestWhatPasses:
 
     async def test_of_what_is_said_beside_a_call_only_what_holds_up(self, knowledge: MemoryKnowledge) -> None:
         told: list[TurnReport] = []
-        agent = agent_of(guard_with(scripted(), knowledge, "strict"), call(text=LIE), TRUTH, on_report=told.append, on_block="raise")
+        agent = agent_of(
+            guard_with(scripted(), knowledge, "strict"), call(text=LIE), TRUTH, on_report=told.append, on_block="raise"
+        )
         result = await agent.ainvoke(ASKED)
         assert (result["messages"][1].content, result["messages"][1].tool_calls) == ("", call().tool_calls)
         assert result["messages"][-1].content == TRUTH

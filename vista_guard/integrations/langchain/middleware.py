@@ -34,7 +34,15 @@ try:
     from langchain.agents.middleware.types import PrivateStateAttr
 
     from vista_guard.integrations.langchain.stream import GatedCall, can_stream
-    from vista_guard.integrations.langchain.turn import MARK, AsyncHandler, Handler, ModelTurn, Response, with_words_beside_call, words_beside_call
+    from vista_guard.integrations.langchain.turn import (
+        MARK,
+        AsyncHandler,
+        Handler,
+        ModelTurn,
+        Response,
+        with_words_beside_call,
+        words_beside_call,
+    )
 except ImportError as exc:
     raise ConfigError(f"the LangChain middleware needs langchain 1.x ({exc}): {how_to_install('langchain')}") from exc
 
@@ -52,8 +60,9 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
     """Judges what the agent says to the user, before anyone sees it. Put it first: then it judges what all others made.
 
     What the model says is judged. A tool call passes as it is, and so do structured responses; words beside a call that do not
-    hold up go, and the agent goes on, `on_block` or not. Reasoning and other parts of an answer that is delivered unchanged stay untouched. An answer that is replaced keeps its id, loses
-    whatever else could hold the draft, and says so in `response_metadata["vista_guard"]`; a withheld one ends the agent's run.
+    hold up go, and the agent goes on, whatever `on_block` says. Reasoning and other parts of an answer that is delivered
+    unchanged stay untouched. An answer that is replaced keeps its id, loses whatever else could hold the draft, and says so in
+    `response_metadata["vista_guard"]`; a withheld one ends the agent's run.
 
     Evidence is what the tools answered since the last human message: a `ToolMessage`, or the LangChain documents of its
     artifact. `configurable.thread_id` names the conversation. `stream_mode="custom"` yields each `report`, and while a whole
@@ -144,7 +153,9 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
             yield words_beside_call(turn.answered)
 
         documents = turn.document_finder(self._surface.find_documents)
-        *_, report = [item async for item in gated(self._parts, turn.conversation, words(), gate="turn", documents=documents)]
+        *_, report = [
+            item async for item in gated(self._parts, turn.conversation, words(), gate="turn", documents=documents)
+        ]
         if not isinstance(report, TurnReport):
             raise AssertionError("a gated stream ends with its report")
         self._tell(turn, report)

@@ -139,7 +139,9 @@ def words_beside_call(response: ModelResponse) -> str:
     """What the model says to the user beside its calls of tools."""
     if response.structured_response is not None or not tool_calls_of(response):
         return ""
-    return "\n\n".join(said for one in response.result if is_assistant(one) and (said := str(in_words(one).text).strip()))
+    return "\n\n".join(
+        said for one in response.result if is_assistant(one) and (said := str(in_words(one).text).strip())
+    )
 
 
 def with_words_beside_call(response: ModelResponse, report: TurnReport) -> ModelResponse:

@@ -1,4 +1,4 @@
-"""Answers whose words stood only where the API has none: what is left of them says nothing, and nobody is told that for an answer."""
+"""Answers whose words stood only where the API has none: what is left of them says nothing, and is no answer."""
 
 from __future__ import annotations
 
