@@ -1,8 +1,8 @@
-"""Hosts of the attacks: LangChain agents, LangGraphs, Runnables and callables behind the guard, and all that they show and keep."""
+"""Hosts of the attacks: agents, graphs, Runnables and callables behind the guard, and all that they show and keep."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -209,13 +209,13 @@ def told_by(exc: BaseException | None) -> str:
     return "\n".join(told)
 
 
-AGENTS: dict[str, Surface] = {
+AGENTS: Mapping[str, Surface] = {
     f"middleware {kind.__name__} {gate} {door}": partial(graph, partial(agent, kind), gate, door)
     for kind in (Speaker, Streamer)
     for gate in ("turn", "sentence")
     for door in ("invoke", "stream")
 } | {"middleware Streamer sentence astream": partial(graph, partial(agent, Streamer), "sentence", "astream")}
-GRAPHS: dict[str, Surface] = {
+GRAPHS: Mapping[str, Surface] = {
     **{
         f"guard_node {gate} {door}": partial(graph, node, gate, door)
         for gate in ("turn", "sentence")
@@ -226,7 +226,7 @@ GRAPHS: dict[str, Surface] = {
         for door in ("invoke", "stream", "astream")
     },
 }
-CALLED: dict[str, Surface] = {
+CALLED: Mapping[str, Surface] = {
     **{
         f"Runnable {door} {gate}": partial(runnable, Streamer, gate, door)
         for gate in ("turn", "sentence")

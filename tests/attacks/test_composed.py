@@ -22,7 +22,7 @@ from vista_guard.types import Role, Turn
 
 FORMS = forms()
 HALL = STATEMENTS[0]
-EXAMPLES = 60
+EXAMPLES = 40
 """About half a second each."""
 FRAMES = tuple(frame for frame in MENTIONS if "{" in frame)
 
@@ -90,9 +90,9 @@ async def heard(
         return "".join(item for item in items if isinstance(item, str)), items[-1]  # type: ignore[return-value]
     options: Any = {"documents": found, "on_report": told.append}
     if surface == "async generator":
-        shown = "".join([piece async for piece in guard.wrap(streamed, **options)(asked)])  # type: ignore[union-attr]
+        shown = "".join([piece async for piece in guard.wrap(streamed, **options)(asked)])
     elif surface == "callable":
-        shown = await asyncio.to_thread(guard.wrap(lambda _: draft, **options), asked)  # type: ignore[arg-type]
+        shown = await asyncio.to_thread(guard.wrap(lambda _: draft, **options), asked)
     else:
         agent: Any = guard.wrap(generated if surface == "generator" else messages, **options)
         said = await asyncio.to_thread(lambda: list(agent(asked)))

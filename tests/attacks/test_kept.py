@@ -88,7 +88,7 @@ class TestAFolderThatCannotBeWritten:
 
     def test_it_is_not_opened(self, tmp_path: Path) -> None:
         (tmp_path / "store").write_text("a file where the store's folder should be")
-        with pytest.raises(StoreError, match="cannot open Chroma at .* Check that the folder is writable"):
+        with pytest.raises(StoreError, match=r"cannot open Chroma at .* Check that the folder is writable"):
             chroma_client(str(tmp_path / "store" / "chroma"))
 
     @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
@@ -130,7 +130,7 @@ def tenants() -> Iterator[Tenants]:
     guard = Guard(known, "strict", knowledge=knowledge)
     keys = {name: (key_hash(key),) for name, key in KEYS.items()}
     with ScriptedChatServer(lambda asked: f"As I said: {OWN}" if asked.user == "Again?" else OWN) as upstream:
-        settings = ProxySettings(upstream=upstream.base_url, keys=keys, shared_documents=True)  # type: ignore[arg-type]
+        settings = ProxySettings(upstream=upstream.base_url, keys=keys, shared_documents=True)
         with serving(build_app(guard, settings)) as url:
             yield Tenants(url, knowledge, upstream)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from itertools import product
 from typing import Any
 
@@ -38,7 +38,7 @@ async def attacked(surface: Surface, said: Said, policy: str, caplog: pytest.Log
     return seen, host
 
 
-def attacks(surfaces: dict[str, Surface], talks: tuple[Said, ...]) -> pytest.MarkDecorator:
+def attacks(surfaces: Mapping[str, Surface], talks: tuple[Said, ...]) -> pytest.MarkDecorator:
     """Each of these on each of these, with the policies in turn."""
     found = [
         pytest.param(surfaces[name], said, POLICIES[number % 2], id=f"{name}-{said}-{POLICIES[number % 2]}")
@@ -169,10 +169,10 @@ async def broken_off(door: str, gate: Any, host: Host, pieces: list[str], reques
 
     options: Any = {"gate": gate, "documents": [NOTES]}
     if door == "generator":
-        for piece in host.guard.wrap(generator, **options)(request, conversation_id="attack"):  # type: ignore[union-attr]
+        for piece in host.guard.wrap(generator, **options)(request, conversation_id="attack"):
             yield str(piece)
     elif door == "async generator":
-        async for piece in host.guard.wrap(agenerator, **options)(request, conversation_id="attack"):  # type: ignore[union-attr]
+        async for piece in host.guard.wrap(agenerator, **options)(request, conversation_id="attack"):
             yield str(piece)
     elif door == "Runnable":
         runnable: Any = host.guard.wrap(RunnableGenerator(generator), **options)
@@ -181,6 +181,6 @@ async def broken_off(door: str, gate: Any, host: Host, pieces: list[str], reques
     else:
         documents = (Document(id="notes", text=NOTES),)
         asked = conversation(user("When did the whale hall open?"), id="attack")
-        async for piece in host.guard.gated(asked, agenerator(None), gate=gate, documents=documents):
-            if isinstance(piece, str):
-                yield piece
+        async for item in host.guard.gated(asked, agenerator(None), gate=gate, documents=documents):
+            if isinstance(item, str):
+                yield item

@@ -80,9 +80,13 @@ def museum() -> Iterator[Museum]:
     with serving(app) as it.upstream:
         settings = ProxySettings(upstream=f"{it.upstream}/v1")
         held = build_app(it.balanced, ProxySettings(upstream=f"{it.upstream}/v1", gate="turn"))
-        with serving(build_app(it.guard, settings)) as it.proxy, serving(held) as it.held:
-            with it.http, it.asking() as it.client:
-                yield it
+        with (
+            serving(build_app(it.guard, settings)) as it.proxy,
+            serving(held) as it.held,
+            it.http,
+            it.asking() as it.client,
+        ):
+            yield it
 
 
 def test_there_are_many() -> None:
