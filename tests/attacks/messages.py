@@ -109,12 +109,12 @@ STRANGERS: tuple[Said, ...] = tuple(
         HumanMessage(LIE),
         SystemMessage(LIE),
         ToolMessage(LIE, tool_call_id="t"),
-        FunctionMessage(LIE, name="f"),
+        FunctionMessage(content=LIE, name="f"),
     )
 )
 """A model that speaks as somebody else."""
 
-ROLES = (Said("a role", (ChatMessage(LIE, role="assistant"),)),)
+ROLES = (Said("a role", (ChatMessage(content=LIE, role="assistant"),)),)
 """A model whose integration says by a role only that it is the assistant."""
 
 SEVERAL: tuple[Said, ...] = (
@@ -124,7 +124,7 @@ SEVERAL: tuple[Said, ...] = (
     Said("silence first", (AIMessage(""), AIMessage(LIE))),
     Said("three", (AIMessage(TRUTH), AIMessage(LIE), AIMessage(TRUTH))),
     Said("a refusal, then the truth", (AIMessage("", additional_kwargs={"refusal": LIE}), AIMessage(TRUTH))),
-    Said("a role first", (ChatMessage(LIE, role="assistant"), AIMessage(TRUTH))),
+    Said("a role first", (ChatMessage(content=LIE, role="assistant"), AIMessage(TRUTH))),
 )
 """Several messages of one turn, in a host's graph."""
 
@@ -132,10 +132,10 @@ SEVERAL: tuple[Said, ...] = (
 def chunks_of(message: BaseMessage, size: int) -> Sequence[AIMessageChunk]:
     """The message as a model streams it: its text in pieces, all else with the last of them."""
     if not isinstance(message, AIMessage):
-        return [AIMessageChunk(message.content)]
+        return [AIMessageChunk(content=message.content)]
     text = message.content if isinstance(message.content, str) else ""
-    pieces = [AIMessageChunk(text[start : start + size]) for start in range(0, len(text), size)]
+    pieces = [AIMessageChunk(content=text[start : start + size]) for start in range(0, len(text), size)]
     calls = [{"name": call["name"], "args": "{}", "id": call["id"], "index": 0} for call in message.tool_calls]
     last: Any = {"additional_kwargs": message.additional_kwargs, "tool_call_chunks": calls}
-    rest = AIMessageChunk("" if text else message.content, **last)
+    rest = AIMessageChunk(content="" if text else message.content, **last)
     return [*pieces, rest]

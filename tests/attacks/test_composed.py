@@ -18,7 +18,7 @@ from tests.attacks.statements import STATEMENTS
 from vista_guard import Action, Document, Guard, Label, Persona, TurnReport
 from vista_guard.policy.presets import MESSAGE
 from vista_guard.testing import conversation, user
-from vista_guard.types import Role, Turn
+from vista_guard.types import Role, SourceKind, Turn
 
 FORMS = forms()
 HALL = STATEMENTS[0]
@@ -119,13 +119,13 @@ def test_no_composed_attack_is_read(
     guard = guards[f"{policy} persona" if ground["persona"] else policy]
     shown, report = asyncio.run(heard(surface, guard, draft, asked, ground["documents"], size))
     withheld = report.decision.action in (Action.BLOCK, Action.REPAIR)
-    lies_verified = [
-        one.claim.text for one in report.findings if one.label is Label.VERIFIED and "1850" in one.claim.text
-    ]
-    assert lies_verified == []
+    verified = [one for one in report.findings if one.label is Label.VERIFIED and "1850" in one.claim.text]
+    # A persona is the operator's word. In an odd spelling no document is seen to deny it (docs/design/guarantees.md).
+    trusted = all(piece.source is SourceKind.PERSONA for one in verified for piece in one.evidence)
+    assert verified == [] or (ground["persona"] and trusted), verified
     # `balanced` lets through with a flag what nothing confirms; what the document denies it withholds too.
     told = withheld or (policy == "balanced" and report.decision.action is Action.FLAG)
-    assert told or report.unchecked, report.outcomes
+    assert told or report.unchecked or verified, report.outcomes
     assert not withheld or MESSAGE in shown or report.decision.action is Action.REPAIR
     # All that is read was delivered by the report, letter by letter.
     assert shown == report.response
