@@ -12,8 +12,13 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.proxy.serving import ASKED, TRUTH, Served, proxy
-from vista_guard.testing import ScriptedChatServer
+from tests.proxy.serving import ASKED, TRUTH, Served, proxy, serving
+from vista_guard import Guard
+from vista_guard.cli.serve import close_on_unread
+from vista_guard.proxy.app import build_app
+from vista_guard.proxy.settings import ProxySettings
+from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.testing import ScriptedChatServer, ScriptedJudge, WordEmbedder
 
 PLACES = 3
 LOCAL = b"127.0.0.1"
@@ -231,3 +236,35 @@ def test_slow_readers_stop_nobody(served: Served) -> None:
     for connection in slow:
         assert connection.recv(65_536).startswith(b"HTTP/1.1 200")
         connection.close()
+
+
+def test_whoever_never_reads_loses_the_connection() -> None:  # another proxy, with one place
+    pieces = iter([400])
+
+    async def answer(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "lifespan":
+            await send(
+                {"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]}
+            )
+            for _ in range(next(pieces, 0)):
+                await send({"type": "http.response.body", "body": b" " * 65_536, "more_body": True})
+            await send({"type": "http.response.body", "body": b"{}"})
+
+    def impatient(listening: socket.socket) -> None:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16_384)
+        close_on_unread(listening, 0.5)
+
+    guard = Guard(ScriptedJudge({}), "strict", knowledge=MemoryKnowledge(WordEmbedder()))
+    with serving(answer) as upstream:
+        settings = ProxySettings(upstream=f"{upstream}/v1", streams_per_client=1)
+        with serving(build_app(guard, settings), impatient) as url, socket.socket() as stuck:
+            stuck.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+            stuck.connect((httpx2.URL(url).host, httpx2.URL(url).port or 80))
+            stuck.sendall(b"GET /v1/models HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
+            statuses = [0]
+            deadline = time.monotonic() + 20
+            while statuses[-1] != 200 and time.monotonic() < deadline:
+                time.sleep(0.1)
+                statuses.append(httpx2.get(f"{url}/v1/models", timeout=20).status_code)
+    assert statuses[1] == 429, "the client that does not read holds the only place"
+    assert statuses[-1] == 200, "it was never freed"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from time import perf_counter
 
 import pytest
 
 from tests.attacks.frames import ASSERTIONS, MENTIONS
 from tests.attacks.statements import STATEMENTS, Statement
 from vista_guard import Guard
+from vista_guard.judges.embedded.mentions.frames import read
 from vista_guard.types import Conversation, Document, Finding, Label, Role, Turn, TurnReport
 
 EACH = 3
@@ -125,3 +127,12 @@ def test_a_known_claim_that_mentions_verifies_only_itself() -> None:
         talk = guard.session("talk")
         assert verified(talk.assistant(said, [Document(id="d", text=said)]))
         assert not verified(talk.assistant("The whale hall opened in 1850."))
+
+
+@pytest.mark.parametrize("space", [" ", "\t", " \n", "\u00a0"], ids=repr)
+def test_spaces_inside_a_sentence_cost_nothing(space: str) -> None:
+    """Before, each of these took an eighth of a second: far above what all of them take now on a slow machine."""
+    started = perf_counter()
+    for number in range(100):
+        read(f"The whale hall number {number}{space * 1_100}opened in 1925.")
+    assert perf_counter() - started < 4

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from time import sleep
+from typing import Any
 
 import httpx2
 import pytest
@@ -64,12 +65,12 @@ async def answering(body: bytes, *headers: str) -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
 
 
-async def attacked(body: bytes, *headers: str, stream: bool = False) -> tuple[int, str, list[float]]:
+async def attacked(body: bytes, *headers: str, stream: bool = False, **settings: Any) -> tuple[int, str, list[float]]:
     """Status and body of what the caller gets, and how long the guard took for its sign of life meanwhile."""
     loop = asyncio.get_running_loop()
     waits: list[float] = []
     async with answering(body, *headers) as upstream:
-        with proxy(upstream) as served:
+        with proxy(upstream, **settings) as served:
             async with httpx2.AsyncClient(timeout=120) as client:
                 sent = {"model": "any", "messages": ASKED, "stream": stream}
                 asking = asyncio.create_task(client.post(f"{served.url}/v1/chat/completions", json=sent))
@@ -103,6 +104,17 @@ async def test_a_bomb_as_a_stream_ends_in_an_error() -> None:
     status, text, waits = await attacked(body, "content-type: text/event-stream", "content-encoding: gzip", stream=True)
     assert status == 200
     assert "upstream_unreadable" in text
+    assert max(waits) < 5
+
+
+@pytest.mark.parametrize(
+    "event", [b"data: {}\n\n", b'data: {"choices":[]}\n\n', b"data:\n\n"], ids=["empty", "no choice", "no data"]
+)
+async def test_a_stream_of_tiny_events_ends_at_the_limit(event: bytes) -> None:
+    body = event * 20_000
+    status, text, waits = await attacked(body, "content-type: text/event-stream", stream=True, max_stream_events=5_000)
+    assert status == 200
+    assert "more than 5,000 events" in text or (event == b"data:\n\n" and "upstream_broken" in text)
     assert max(waits) < 5
 
 

@@ -19,7 +19,7 @@ from starlette.routing import Route
 from tests.attacks.answers import ANSWERS, LIE, SECRET, TRUTH, Answer, completion, message, response
 from tests.integrations.openai.ways import NOTES, Script
 from tests.proxy.serving import Kept, serving
-from vista_guard import Blocked, Guard, Label
+from vista_guard import Blocked, Guard, InputError, Label
 from vista_guard.integrations.openai import guarded, unjudged_of
 from vista_guard.integrations.openai_api.fields import Sifting, sift_completion, sift_response
 from vista_guard.proxy.app import build_app
@@ -40,7 +40,8 @@ class Museum:
         self.knowledge, self.sink = MemoryKnowledge(WordEmbedder()), Kept()
         judge = ScriptedJudge(Script(Verdict(TRUTH, needs="1925"), Verdict(SECRET, Label.CONTRADICTED, 0.99)))
         self.guard = Guard(judge, "strict", knowledge=self.knowledge, sinks=[self.sink])
-        self.proxy = self.upstream = ""
+        self.proxy = self.held = self.upstream = ""
+        self.balanced = Guard(judge, "balanced", knowledge=self.knowledge, sinks=[self.sink])
         self.odd: dict[str, Response] = {}
         self.http = httpx2.Client(verify=False, timeout=30)
 
@@ -55,11 +56,11 @@ class Museum:
         raw = "".join(f"data: {json.dumps(event)}\n\n" for event in answer.events)
         return Response(f"{raw}data: [DONE]\n\n", media_type="text/event-stream")
 
-    def post(self, api: str, model: str, **more: Any) -> httpx2.Response:
-        """Asks through the proxy."""
+    def post(self, api: str, model: str, proxy: str | None = None, **more: Any) -> httpx2.Response:
+        """Asks through the proxy, or another one."""
         path, said = ("chat/completions", "messages") if api == "chat" else ("responses", "input")
         body = {"model": model, said: ASKED, "metadata": {"conversation_id": model}, **more}
-        return self.http.post(f"{self.proxy}/v1/{path}", json=body)
+        return self.http.post(f"{proxy or self.proxy}/v1/{path}", json=body)
 
     def asking(self) -> openai.OpenAI:
         """A client of upstream's, not guarded yet."""
@@ -78,7 +79,13 @@ def museum() -> Iterator[Museum]:
     app = Starlette(routes=[Route("/{path:path}", it.answer, methods=["POST"])])
     with serving(app) as it.upstream:
         settings = ProxySettings(upstream=f"{it.upstream}/v1")
-        with serving(build_app(it.guard, settings)) as it.proxy, it.http, it.asking() as it.client:
+        held = build_app(it.balanced, ProxySettings(upstream=f"{it.upstream}/v1", gate="turn"))
+        with (
+            serving(build_app(it.guard, settings)) as it.proxy,
+            serving(held) as it.held,
+            it.http,
+            it.asking() as it.client,
+        ):
             yield it
 
 
@@ -127,12 +134,70 @@ def heard(client: Any, answer: Answer, name: str) -> str:
             seen.append(create(**asked).model_dump_json(warnings=False))
         else:
             seen.extend(item.model_dump_json(warnings=False) for item in create(**asked, stream=True))
-    except (Blocked, openai.APIError) as exc:
+    except (Blocked, InputError, openai.APIError) as exc:
         cause: BaseException | None = exc
         while cause is not None:
             seen += [type(cause).__name__, str(cause), repr(cause), str(getattr(cause, "body", ""))]
             cause = cause.__cause__ or cause.__context__
     return "\n".join(seen)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, answer in BY_NAME.items() if answer.events is not None], ids=lambda name: str(BY_NAME[name])
+)
+def test_a_turn_that_is_held_whole_shows_nothing_of_it(
+    museum: Museum, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "vista_guard")
+    answer = BY_NAME[name]
+    given = museum.post(answer.api, name, museum.held, stream=True)
+    shown = given.text + str(given.headers)
+    assert (SECRET in shown, SECRET in caplog.text, SECRET in museum.remembered(f"default/{name}")) == (False,) * 3
+    if answer.words:
+        assert '"BLOCK"' in shown.replace(" ", "")
+    elif answer.true:
+        assert TRUTH in given.text
+
+
+LOST = [answer for answer in ANSWERS if not answer.true and not answer.words and "sound" not in answer.name]
+
+
+class TestWordsInNoKnownPlace:
+    """What is left of such an answer is empty. That is an error, and no answer that says nothing."""
+
+    @pytest.mark.parametrize("answer", LOST, ids=str)
+    def test_the_proxy_says_so(self, museum: Museum, answer: Answer) -> None:
+        name = next(name for name, one in BY_NAME.items() if one is answer)
+        given = museum.post(answer.api, name, stream=answer.events is not None)
+        empty = given.status_code == 200 and '"error"' not in given.text
+        assert not empty or TRUTH in given.text or '"unjudged"' in given.text or '"content_filter"' in given.text, (
+            given.text
+        )
+
+    @pytest.mark.parametrize("stream", [False, True])
+    def test_an_answer_that_says_nothing_anywhere_is_one(self, museum: Museum, stream: bool) -> None:
+        told: Any = {"role": "assistant", "content": "", "note": 5}
+        choice: Any = {"index": 0, "delta" if stream else "message": told, "finish_reason": "length"}
+        body = json.dumps({"id": "c1", "x_groq": {"id": "req 1"}, "choices": [choice]})
+        raw = f"data: {body}\n\ndata: [DONE]\n\n" if stream else body
+        museum.odd["empty"] = Response(raw, media_type="text/event-stream" if stream else "application/json")
+        given = museum.post("chat", "empty", stream=stream)
+        assert (given.status_code, '"error"' in given.text, '"length"' in given.text.replace(" ", "")) == (
+            200,
+            False,
+            True,
+        )
+
+    @pytest.mark.parametrize("stream", [False, True])
+    def test_the_client_says_so(self, museum: Museum, stream: bool) -> None:
+        told: Any = {"role": "assistant", "content": None, "answer": LIE}
+        choice: Any = {"index": 0, "delta" if stream else "message": told, "finish_reason": "stop"}
+        body = json.dumps({"id": "c1", "choices": [choice]})
+        raw = f"data: {body}\n\ndata: [DONE]\n\n" if stream else body
+        museum.odd["lost"] = Response(raw, media_type="text/event-stream" if stream else "application/json")
+        client: Any = guarded(museum.client, museum.guard)
+        with pytest.raises(InputError, match="says nothing where the API has its words"):
+            list(client.chat.completions.create(model="lost", messages=ASKED, stream=stream))
 
 
 PLAIN = json.dumps(completion(LIE))

@@ -7,7 +7,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -116,9 +116,10 @@ def proxy(
 
 
 @contextmanager
-def serving(app: Any) -> Iterator[str]:
-    """Runs an application on loopback; its URL."""
+def serving(app: Any, prepare: Callable[[socket.socket], object] = lambda _: None) -> Iterator[str]:
+    """Runs an application on loopback; its URL. `prepare` is given the socket that listens."""
     listening = socket.create_server(("127.0.0.1", 0))
+    prepare(listening)
     quiet: dict[str, Any] = {"access_log": False, "log_config": None, "log_level": "critical"}
     server = uvicorn.Server(uvicorn.Config(app, ws="none", lifespan="on", timeout_graceful_shutdown=5, **quiet))
 

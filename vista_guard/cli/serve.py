@@ -148,6 +148,7 @@ def listening(settings: ProxySettings) -> Iterator[socket.socket]:
     try:
         listener = socket.socket(family, socket.SOCK_STREAM)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        close_on_unread(listener, settings.client_idle_timeout_s)
         listener.bind((host, settings.port))
     except OSError as exc:
         listener.close()
@@ -156,6 +157,16 @@ def listening(settings: ProxySettings) -> Iterator[socket.socket]:
         ) from exc
     with listener:
         yield listener
+
+
+def close_on_unread(listener: socket.socket, seconds: float) -> None:
+    """Has the system close connections whose other end leaves what it was sent unread for so long: no server of ours is told how
+    far a client has read. Where the system cannot, as outside Linux, nothing changes."""
+    import socket
+
+    option: int | None = getattr(socket, "TCP_USER_TIMEOUT", None)
+    if option is not None:
+        listener.setsockopt(socket.IPPROTO_TCP, option, max(1, int(seconds * 1000)))
 
 
 def run(app: FastAPI, settings: ProxySettings, guard: Guard, listener: socket.socket) -> int:

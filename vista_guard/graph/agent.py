@@ -235,7 +235,7 @@ def delivered_reply(work: Work) -> object:
     """The host's object with what is delivered in place of the draft."""
     if not work.spoke or work.response == work.turn.text:
         return work.reply
-    return replace_text(work.reply, work.response or "")
+    return replace_text(work.reply, work.response or "", work.request)
 
 
 def silent_config(config: RunnableConfig) -> RunnableConfig:

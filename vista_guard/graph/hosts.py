@@ -7,6 +7,7 @@ A request is a text, a list of messages (LangChain's or chat JSON), or a mapping
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast, overload
@@ -26,12 +27,17 @@ from langchain_core.runnables import RunnableConfig
 
 from vista_guard.errors import InputError
 from vista_guard.graph.documents import read_document, read_documents
+from vista_guard.graph.speech import in_words, is_assistant
 from vista_guard.reading.chat_json import to_conversation
 from vista_guard.types import Conversation, Document, Role, Turn
 
 QUESTION_KEYS = ("input", "question", "query")
 ANSWER_KEYS = ("answer", "output", "response", "result", "text")
 HISTORY_KEYS = ("chat_history", "history")
+
+_NAME = re.compile(r"[\w.-]{1,64}")
+
+_ASSISTANTS = "vista-guard reads answers in messages of an assistant (AIMessage). Return one of these"
 
 HostState = Mapping[str, object]
 """A state, request, reply or update of the host, by its keys."""
@@ -96,7 +102,9 @@ def _read_reply(request: object, reply: object) -> ReplyDraft:
     if isinstance(reply, Turn):
         return ReplyDraft(reply.text, reply.documents)
     if isinstance(reply, BaseMessage):
-        return _draft_at_end([reply])
+        if not is_assistant(reply):
+            raise InputError(f"the agent answered with a {type(reply).__name__}; {_ASSISTANTS}")
+        return _draft_of([reply])
     if isinstance(reply, Mapping):
         return _read_reply_mapping(request, reply)
     raise InputError(
@@ -106,39 +114,47 @@ def _read_reply(request: object, reply: object) -> ReplyDraft:
 
 
 @overload
-def replace_text(reply: BaseMessage, text: str) -> AIMessage: ...
+def replace_text(reply: BaseMessage, text: str, request: object = None) -> AIMessage: ...
 
 
 @overload
-def replace_text(reply: HostState, text: str) -> dict[str, object]: ...
+def replace_text(reply: HostState, text: str, request: object = None) -> dict[str, object]: ...
 
 
 @overload
-def replace_text(reply: object, text: str) -> object: ...
+def replace_text(reply: object, text: str, request: object = None) -> object: ...
 
 
-def replace_text(reply: object, text: str) -> object:
-    """The same kind of object with `text` in place of the draft. Messages keep their id and lose what else held the draft."""
+def replace_text(reply: object, text: str, request: object = None) -> object:
+    """The same kind of object with `text` in place of the draft. Messages keep their id and lose what else held the draft.
+
+    Messages of the `request` that the reply begins with are not of the draft.
+    """
     if isinstance(reply, Turn):
         return Turn(role=reply.role, text=text, documents=reply.documents)
     if isinstance(reply, BaseMessage):
-        return AIMessage(content=text, id=reply.id, name=reply.name)
-    return _replace_in_mapping(reply, text) if isinstance(reply, Mapping) else text
+        name = reply.name if reply.name and _NAME.fullmatch(reply.name) else None  # any other may be made of the draft
+        return AIMessage(content=text, id=reply.id, name=name)
+    return _replace_in_mapping(reply, text, request) if isinstance(reply, Mapping) else text
 
 
-def _replace_in_mapping(reply: HostState, text: str) -> dict[str, object]:
+def _replace_in_mapping(reply: HostState, text: str, request: object) -> dict[str, object]:
     if "messages" in reply:
-        messages = _items(reply["messages"])
-        place = _place_of_draft(messages)
-        if place is not None:
-            messages[place] = replace_text(messages[place], text)
-        return {**reply, "messages": messages}
+        return {**reply, "messages": _replace_in_messages(_items(reply["messages"]), text, request)}
     key = "content" if "content" in reply else _first_key(reply, ANSWER_KEYS)
     draft = reply[key]
     if not isinstance(draft, str):
         return {**reply, key: replace_text(draft, text)}
     # A raw answer beside the cleaned one holds the draft too.
     return {name: text if isinstance(value, str) and draft in value else value for name, value in reply.items()}
+
+
+def _replace_in_messages(messages: list[object], text: str, request: object) -> list[object]:
+    """The last message of the draft with the text in its place, and the draft's other messages gone."""
+    start = len(messages) - len(_new_messages(messages, request))
+    *others, last = [start + place for place in places_of_draft(messages[start:])] or [len(messages)]
+    replaced = [replace_text(message, text) if place == last else message for place, message in enumerate(messages)]
+    return [message for place, message in enumerate(replaced) if place not in others]
 
 
 def without_text(chunk: AIMessageChunk) -> AIMessageChunk | None:
@@ -188,35 +204,64 @@ def _read_mapping(request: HostState) -> Conversation:
 def _read_reply_mapping(request: object, reply: HostState) -> ReplyDraft:
     documents = read_documents(reply)
     if "messages" in reply:
-        draft = _draft_at_end(_new_messages(_items(reply["messages"])))
+        draft = _draft_of(_items(reply["messages"]), len(_new_messages(_items(reply["messages"]), request)))
         return ReplyDraft(draft.text, (*draft.documents, *documents))
     if "role" in reply or "content" in reply:
-        return _draft_at_end([reply])
+        return _draft_of([reply])
     inner = reply[_first_key(reply, ANSWER_KEYS)]
     return ReplyDraft(_read_reply(request, inner).text, documents)
 
 
-def _new_messages(messages: Sequence[object]) -> Sequence[object]:
-    """What this run of the agent added: all after the last user message."""
+def _new_messages(messages: Sequence[object], request: object) -> Sequence[object]:
+    """What this run of the agent added: all after the last user message, without what the request had there already."""
+    asked = request.get("messages") if isinstance(request, Mapping) else request
+    given = _after_user(asked) if isinstance(asked, Sequence) and not isinstance(asked, str) else ()
+    added = _after_user(messages)
+    old = next((n for n, (one, other) in enumerate(zip(added, given, strict=False)) if not _is_same(one, other)), None)
+    return added[min(len(added), len(given)) if old is None else old :]
+
+
+def _after_user(messages: Sequence[object]) -> Sequence[object]:
     for place in range(len(messages) - 1, -1, -1):
         if _role(messages[place]) in ("user", "human"):
             return messages[place + 1 :]
     return messages
 
 
-def _draft_at_end(messages: Sequence[object]) -> ReplyDraft:
+def _is_same(message: object, other: object) -> bool:
+    identity = getattr(message, "id", None)
+    return message is other or message == other or (identity is not None and identity == getattr(other, "id", None))
+
+
+def _draft_of(messages: Sequence[object], new: int | None = None) -> ReplyDraft:
+    """The draft: what the last message says, and what those before it say that call no tools. Only the last `new` messages may
+    be of it; evidence is in all."""
     turns = _conversation(messages).turns
-    if not turns or turns[-1].role is not Role.ASSISTANT or not turns[-1].text.strip():
+    added = messages[len(messages) - new :] if new is not None else messages
+    places = places_of_draft(added)
+    if not places or not turns or turns[-1].role is not Role.ASSISTANT:
         return ReplyDraft(None)
-    return ReplyDraft(turns[-1].text, turns[-1].documents)
+    said = [_conversation([added[place]]).turns[-1].text for place in places]
+    return ReplyDraft("\n\n".join(said), turns[-1].documents)
 
 
-def _place_of_draft(messages: Sequence[object]) -> int | None:
-    """Place of the assistant message that carries the draft."""
-    for place in range(len(messages) - 1, -1, -1):
-        if _role(messages[place]) in ("assistant", "ai") and _draft_at_end([messages[place]]).text is not None:
-            return place
-    return None
+def places_of_draft(messages: Sequence[object]) -> list[int]:
+    """Places of the messages that make the draft. What is said beside a call of a tool is not of it, unless nothing is said after
+    it."""
+    speaking = [place for place, message in enumerate(messages) if _speaks(message)]
+    return [place for place in speaking if place == speaking[-1] or not _calls(messages[place])]
+
+
+def _speaks(message: object) -> bool:
+    if _role(message) not in ("assistant", "ai"):
+        return False
+    turns = _conversation([message]).turns
+    return bool(turns) and bool(turns[-1].text.strip())
+
+
+def _calls(message: object) -> bool:
+    found = message.get("tool_calls") if isinstance(message, Mapping) else getattr(message, "tool_calls", None)
+    return bool(found)
 
 
 def _conversation(messages: Iterable[object]) -> Conversation:
@@ -237,6 +282,8 @@ def _items(messages: object) -> list[object]:
 def _chat_json(message: object) -> HostState:
     if isinstance(message, Mapping) and "role" in message:
         return message
+    if isinstance(message, BaseMessage):
+        message = in_words(message)
     converted: HostState = convert_to_openai_messages([cast(MessageLikeRepresentation, message)])[0]
     found = _artifact_documents(message)
     # A retriever tool's artifact is what its text was printed from: the documents themselves, with their titles.
@@ -254,7 +301,9 @@ def _artifact_documents(message: object) -> list[Document]:
 
 
 def _role(message: object) -> str:
-    return str(message.get("role", "")) if isinstance(message, Mapping) else str(getattr(message, "type", ""))
+    if isinstance(message, Mapping):
+        return str(message.get("role", ""))
+    return "assistant" if is_assistant(message) else str(getattr(message, "type", ""))
 
 
 def _is_text(part: object) -> bool:

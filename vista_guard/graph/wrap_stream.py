@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeGuard, TypeVar, cast
 
 from langchain_core.documents import Document as LangChainDocument
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, FunctionMessage, ToolMessage
 
 from vista_guard._aio.pumps import Bridged, in_task, in_thread
 from vista_guard.errors import InputError
@@ -25,6 +25,7 @@ from vista_guard.graph.hosts import (
     with_feedback,
     without_text,
 )
+from vista_guard.graph.speech import in_words, is_assistant
 from vista_guard.graph.surface import HostSurface
 from vista_guard.stream.gates import Gate, Passed, gated
 from vista_guard.stream.source import Delta, Found
@@ -141,6 +142,8 @@ class AnswerChunks:
 
     def _deltas_said(self, said: str | BaseMessage, key: str | None, whole: object) -> Iterator[Delta]:
         """What one chunk says. `whole` is the chunk where it is an answer by itself, and no piece of one."""
+        if isinstance(said, BaseMessage):
+            said = _assistant_message(said)
         if isinstance(said, AIMessage) and not isinstance(said, AIMessageChunk):
             whole = whole or (said if key is None else {key: said})
         text = said if isinstance(said, str) else str(said.text) if isinstance(said, AIMessage) else ""
@@ -153,6 +156,19 @@ class AnswerChunks:
             self._like, self._key, self._whole = said, key, whole
             self._said += text
             yield text
+
+
+def _assistant_message(message: BaseMessage) -> BaseMessage:
+    """The message with all that it says as text; one of a tool as it is.
+
+    Raises:
+        InputError: a message of somebody else's: nobody judges what a user or the system says.
+    """
+    if not is_assistant(message) and not isinstance(message, ToolMessage | FunctionMessage):
+        raise InputError(
+            f"the agent streamed a {type(message).__name__}; vista-guard reads what an assistant says (AIMessageChunk, AIMessage)"
+        )
+    return in_words(message)
 
 
 def is_generator_function(agent: object) -> TypeGuard[Callable[..., Generated]]:

@@ -27,6 +27,7 @@ from pydantic import SkipValidation
 from vista_guard.errors import InputError
 from vista_guard.graph.agent import silent_config
 from vista_guard.graph.hosts import without_text
+from vista_guard.graph.speech import in_words
 from vista_guard.stream.gates import Passed
 
 TAG = "vista_guard:gated"
@@ -131,7 +132,7 @@ class HeardWords(Listener):
         if self._closed:
             raise InputError("the gate is closed: nobody waits for the rest of this answer")
         if run_id in self._runs and isinstance(chunk, ChatGenerationChunk):
-            self._put(cast(AIMessageChunk, chunk.message))
+            self._put(in_words(cast(AIMessageChunk, chunk.message)))
 
     def _put(self, item: AIMessageChunk | Signal) -> None:
         with suppress(RuntimeError):  # The gate's loop may be gone: the turn was cancelled.
@@ -154,10 +155,13 @@ class HeardWords(Listener):
 
     def _rest(self) -> str:
         """What was not heard: all of it, from a model that does not stream."""
-        text = str(self.answer.text) if self.answer else ""
-        if not text.startswith(self.said):
+        text = str(in_words(self.answer).text) if self.answer else ""
+        if text.startswith(self.said):
+            return text[len(self.said) :]
+        # A refusal beside the content comes without the line break that the whole message has before it.
+        if text.replace("\n", "") != self.said.replace("\n", ""):
             raise InputError(_TWICE)
-        return text[len(self.said) :]
+        return ""
 
 
 def shows_words(config: RunnableConfig) -> bool:

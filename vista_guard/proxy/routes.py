@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from vista_guard.errors import InputError
 from vista_guard.integrations.openai_api import Json, ending_report, with_answer
-from vista_guard.integrations.openai_api.fields import Sifting, request_error
+from vista_guard.integrations.openai_api.fields import NOTHING_LEFT, Sifting, is_lost, request_error
 from vista_guard.proxy import verdict
 from vista_guard.proxy.access.identity import Conversations
 from vista_guard.proxy.again import judge_again
@@ -111,7 +111,10 @@ class Proxy:
             await close_answer(response)
         if not response.is_success:
             return _failure(response, body)
-        answer = exchange.dialect.sift(_read_answer(body), exchange.sifting())
+        sifting = exchange.sifting()
+        answer = exchange.dialect.sift(_read_answer(body), sifting)
+        if is_lost(answer, sifting):
+            raise Problem(502, "upstream_unreadable", NOTHING_LEFT)
         return await self._judge(exchange, response, answer, ask)
 
     async def _judge(self, exchange: Exchange, response: httpx2.Response, answer: Json, ask: Ask) -> Response:

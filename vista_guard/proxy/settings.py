@@ -54,12 +54,16 @@ class ProxySettings(BaseModel):
     """Longest silence of upstream inside a stream."""
     body_timeout_s: Seconds = 30.0
     """Longest that a client may take to send its request."""
+    client_idle_timeout_s: Seconds = 300.0
+    """Longest that a client may leave unread what it was sent, before its connection is closed. On Linux only."""
     shutdown_timeout_s: Count = 60
     """Longest that open streams are waited for when the server is stopped."""
     max_body_bytes: Count = 20_000_000
     """Larger requests get a 413."""
     max_answer_bytes: Count = 16_000_000
     """Upstream's answers that are larger, as they are sent or inflated, end in a 502."""
+    max_stream_events: Count = 250_000
+    """A stream of upstream's with more events ends in an error: each costs more to read than its bytes tell."""
     streams_per_client: Count = 256
     """Requests of one client, streams above all, that one process answers at once; a further one gets a 429. A client is a
     key, or an address where no keys are set."""

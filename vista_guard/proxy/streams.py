@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
 from contextlib import aclosing
@@ -13,11 +14,13 @@ from starlette.responses import StreamingResponse
 
 from vista_guard.errors import VistaGuardError
 from vista_guard.integrations.openai_api import Json
+from vista_guard.integrations.openai_api.fields import NOTHING_LEFT
 from vista_guard.proxy import verdict
 from vista_guard.proxy.dialects.protocol import EventStream, UpstreamFailed
 from vista_guard.proxy.exchange import Exchange
 from vista_guard.proxy.http import metrics
 from vista_guard.proxy.http.answer_headers import answer_headers
+from vista_guard.proxy.http.inflating import TooLargeError
 from vista_guard.proxy.http.sse import events, frame
 from vista_guard.proxy.http.upstream import (
     Ask,
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("vista_guard.proxy")
 
 _END = object()
+_EVENTS_AT_A_TIME = 200
 
 
 class RelayedAnswer(StreamingResponse):
@@ -105,9 +109,11 @@ class GuardedStream(RelayedAnswer):
                 for event in self._stream.end(verdict.unjudged_field(None, self._stream.unjudged), blocked=False):
                     yield event
                 return
+            called = False
             opening = Opening(parts, hold=again is not None)
             async with aclosing(opening.before_text()) as passing:
                 async for passed in passing:
+                    called = called or (isinstance(passed, Passed) and passed.binding)
                     for event in self._events_for(passed):
                         yield event
             if opening.spoken:
@@ -115,6 +121,9 @@ class GuardedStream(RelayedAnswer):
                     async for event in guarded:
                         yield event
                 return
+        if self._stream.lost and not called:
+            metrics.upstream_error("stream")
+            raise Problem(502, "upstream_unreadable", NOTHING_LEFT)
         for event in self._stream.end(verdict.unjudged_field(None, self._stream.unjudged), blocked=False):
             yield event
 
@@ -180,7 +189,7 @@ class GuardedStream(RelayedAnswer):
             await close_answer(response)
 
     async def _upstream_events(self, response: httpx2.Response) -> AsyncGenerator[Json | None, None]:
-        settings = self._exchange.settings
+        settings, count = self._exchange.settings, 0
         try:
             async with aclosing(events(response, most=settings.max_body_bytes)) as received:
                 while True:
@@ -189,6 +198,13 @@ class GuardedStream(RelayedAnswer):
                     self._waited += perf_counter() - asked
                     if event is _END:
                         return
+                    count += 1
+                    if count > settings.max_stream_events:
+                        raise TooLargeError(f"upstream's answer has more than {settings.max_stream_events:,} events")
+                    if count % _EVENTS_AT_A_TIME == 0:
+                        await asyncio.sleep(
+                            0
+                        )  # thousands of tiny ones come in one piece, and others have to get between them
                     yield cast("Json | None", event)
         except httpx2.ReadTimeout:
             raise timed_out(settings, "fell silent in the middle of its answer") from None

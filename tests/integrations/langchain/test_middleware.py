@@ -181,15 +181,26 @@ class TestWhatPasses:
     """Tool calls, reasoning and structured responses: untouched, and never judged."""
 
     async def test_tool_calls_and_what_is_said_beside_them(self, knowledge: MemoryKnowledge) -> None:
-        judge = scripted()
-        said = call(text="Let me look that up.")
+        aside = "Let me look that up."
+        judge = ScriptedJudge({aside: [Verdict(aside, Label.OUT_OF_SCOPE)], TRUTH: [Verdict(TRUTH, needs="1925")]})
+        said = call(text=aside)
         said.additional_kwargs = {"reasoning_content": "hm"}
         result = await agent_of(guard_with(judge, knowledge, "strict"), said, TRUTH).ainvoke(ASKED)
         passed = result["messages"][1]
         assert (passed.content, passed.tool_calls, passed.additional_kwargs) == (
             said.content, said.tool_calls, said.additional_kwargs,
         )  # fmt: skip
-        assert judge.asked == [TRUTH]
+        assert judge.asked == ["Let me look that up.", TRUTH]
+
+    async def test_of_what_is_said_beside_a_call_only_what_holds_up(self, knowledge: MemoryKnowledge) -> None:
+        told: list[TurnReport] = []
+        agent = agent_of(
+            guard_with(scripted(), knowledge, "strict"), call(text=LIE), TRUTH, on_report=told.append, on_block="raise"
+        )
+        result = await agent.ainvoke(ASKED)
+        assert (result["messages"][1].content, result["messages"][1].tool_calls) == ("", call().tool_calls)
+        assert result["messages"][-1].content == TRUTH
+        assert [report.decision.action for report in told] == [Action.BLOCK, Action.ALLOW]
 
     def test_reasoning_parts_of_a_delivered_answer(self, knowledge: MemoryKnowledge) -> None:
         parts: list[Any] = [{"type": "reasoning", "reasoning": LIE}, {"type": "text", "text": TRUTH}]

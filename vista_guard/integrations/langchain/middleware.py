@@ -9,6 +9,7 @@ the checkpoint first.
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired, cast
 
 from langchain_core.messages import AIMessage
@@ -16,6 +17,7 @@ from langchain_core.runnables.config import ensure_config
 from langgraph.channels import UntrackedValue
 from langgraph.runtime import Runtime
 
+from vista_guard._aio import loop
 from vista_guard._extras import how_to_install
 from vista_guard.errors import Blocked, ConfigError
 from vista_guard.graph.agent import call_function, speaker_node
@@ -23,16 +25,24 @@ from vista_guard.graph.documents import FindDocuments, GivenDocuments
 from vista_guard.graph.hosts import HostState
 from vista_guard.graph.machine import build_graph
 from vista_guard.graph.surface import OnBlock, OnReport, build_surface
-from vista_guard.stream.gates import Gate, check_gate
+from vista_guard.stream.gates import Gate, check_gate, gated
 from vista_guard.turn.work import Work
-from vista_guard.types import Action
+from vista_guard.types import Action, TurnReport
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse, hook_config
     from langchain.agents.middleware.types import PrivateStateAttr
 
     from vista_guard.integrations.langchain.stream import GatedCall, can_stream
-    from vista_guard.integrations.langchain.turn import MARK, AsyncHandler, Handler, ModelTurn, Response
+    from vista_guard.integrations.langchain.turn import (
+        MARK,
+        AsyncHandler,
+        Handler,
+        ModelTurn,
+        Response,
+        with_words_beside_call,
+        words_beside_call,
+    )
 except ImportError as exc:
     raise ConfigError(f"the LangChain middleware needs langchain 1.x ({exc}): {how_to_install('langchain')}") from exc
 
@@ -49,9 +59,10 @@ class GuardedAgentState(AgentState[Any]):
 class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
     """Judges what the agent says to the user, before anyone sees it. Put it first: then it judges what all others made.
 
-    Final answers are judged. An `AIMessage` that calls tools passes as it is, and so do structured responses; reasoning and
-    other parts of an answer that is delivered unchanged stay untouched. An answer that is replaced keeps its id, loses
-    whatever else could hold the draft, and says so in `response_metadata["vista_guard"]`; a withheld one ends the agent's run.
+    What the model says is judged. A tool call passes as it is, and so do structured responses; words beside a call that do not
+    hold up go, and the agent goes on, whatever `on_block` says. Reasoning and other parts of an answer that is delivered
+    unchanged stay untouched. An answer that is replaced keeps its id, loses whatever else could hold the draft, and says so in
+    `response_metadata["vista_guard"]`; a withheld one ends the agent's run.
 
     Evidence is what the tools answered since the last human message: a `ToolMessage`, or the LangChain documents of its
     artifact. `configurable.thread_id` names the conversation. `stream_mode="custom"` yields each `report`, and while a whole
@@ -110,7 +121,10 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
                 work = turn.heard_work(mode, chunk) or work
             return work
 
-        return self._deliver(turn, call_function(judge).sync(turn.work(turn.call(handler)), turn.config))
+        work = call_function(judge).sync(turn.work(turn.call(handler)), turn.config)
+        if not work.spoke and words_beside_call(turn.answered):
+            turn.response = loop.run(self._judged_beside_call(turn))
+        return self._deliver(turn, work)
 
     async def awrap_model_call(self, request: ModelRequest[Any], handler: AsyncHandler) -> Response:
         """As `wrap_model_call`."""
@@ -128,7 +142,29 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
             return work
 
         work = await call_function(judge).asynchronous(turn.work(turn.acall(handler)), turn.config)
+        if not work.spoke and words_beside_call(turn.answered):
+            turn.response = await self._judged_beside_call(turn)
         return self._deliver(turn, work)
+
+    async def _judged_beside_call(self, turn: ModelTurn) -> ModelResponse:
+        """The model's response, of whose words beside a call only those are left that hold up: the agent goes on without them."""
+
+        async def words() -> AsyncGenerator[str, None]:
+            yield words_beside_call(turn.answered)
+
+        documents = turn.document_finder(self._surface.find_documents)
+        *_, report = [
+            item async for item in gated(self._parts, turn.conversation, words(), gate="turn", documents=documents)
+        ]
+        if not isinstance(report, TurnReport):
+            raise AssertionError("a gated stream ends with its report")
+        self._tell(turn, report)
+        return with_words_beside_call(turn.answered, report)
+
+    def _tell(self, turn: ModelTurn, report: TurnReport) -> None:
+        turn.request.runtime.stream_writer({"event": "report", "report": report.model_dump(mode="json")})
+        if self._surface.on_report is not None:
+            self._surface.on_report(report)
 
     def _gated_call(self, turn: ModelTurn) -> GatedCall:
         return GatedCall(
@@ -143,9 +179,7 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
     def _response_of(self, turn: ModelTurn, call: GatedCall) -> ModelResponse:
         report = call.report
         if report is not None:
-            turn.request.runtime.stream_writer({"event": "report", "report": report.model_dump(mode="json")})
-            if self._surface.on_report is not None:
-                self._surface.on_report(report)
+            self._tell(turn, report)
             if report.blocked and self._surface.on_block == "raise":
                 raise Blocked(report)
         return call.response
@@ -154,7 +188,7 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
     def after_model(self, state: GuardedAgentState, runtime: Runtime[Any]) -> dict[str, Any] | None:  # noqa: ARG002
         """Ends the run on a withheld answer: an agent that owes a structured response would ask again without end."""
         last = next((message for message in reversed(state["messages"]) if isinstance(message, AIMessage)), None)
-        withheld = last is not None and last.response_metadata.get(MARK) == Action.BLOCK
+        withheld = last is not None and not last.tool_calls and last.response_metadata.get(MARK) == Action.BLOCK
         return {"jump_to": "end"} if withheld else None
 
     @hook_config(can_jump_to=["end"])
@@ -164,7 +198,7 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
 
     def _deliver(self, turn: ModelTurn, work: Work) -> Response:
         if not work.spoke:
-            return turn.response_as_it_is(len(work.attempts))
+            return turn.with_attempts(turn.answered, len(work.attempts))
         return turn.response_with(cast(HostState, self._surface.deliver(work)), work)
 
 

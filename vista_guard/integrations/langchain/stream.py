@@ -20,8 +20,9 @@ from langchain_core.runnables import RunnableConfig
 from vista_guard._aio.pumps import Bridged
 from vista_guard.graph.agent import silent_context
 from vista_guard.graph.hosts import replace_text
+from vista_guard.graph.speech import in_words, is_assistant
 from vista_guard.graph.surface import HostSurface
-from vista_guard.integrations.langchain.turn import MARK, AsyncHandler, Handler
+from vista_guard.integrations.langchain.turn import MARK, AsyncHandler, Handler, check_answerers, tool_calls_of
 from vista_guard.integrations.model_words import (
     HeardWords,
     Released,
@@ -119,9 +120,9 @@ class GatedCall:
             name = (self._config.get("metadata") or {}).get("lc_agent_name")
             said = AIMessage(report.response, id=self._words.message_id, name=name, response_metadata=mark)
             return ModelResponse(result=[said])
-        (draft,) = (message for message in answered.result if isinstance(message, AIMessage))
+        (draft,) = (message for message in answered.result if is_assistant(message))
         mended = replace_text(draft, report.response)
-        kept = {"tool_calls": draft.tool_calls, "response_metadata": mark}
+        kept = {"tool_calls": tool_calls_of(answered), "response_metadata": mark}
         return replace(answered, result=[mended.model_copy(update=kept)])
 
     async def _chunks(self, ask: Callable[[], Awaitable[AIMessage | None]]) -> AsyncGenerator[AIMessageChunk, None]:
@@ -138,8 +139,9 @@ class GatedCall:
         yield AIMessageChunk(content="", id=words.message_id, chunk_position="last")
 
     def _take_answer(self, response: ModelResponse) -> AIMessage | None:
+        check_answerers(response)
         self._answered = response
-        return next((message for message in reversed(response.result) if isinstance(message, AIMessage)), None)
+        return next((in_words(message) for message in reversed(response.result) if is_assistant(message)), None)
 
 
 async def _next(pieces: AsyncGenerator[AIMessageChunk, None]) -> AIMessageChunk | None:

@@ -8,17 +8,18 @@ from typing import Any, cast
 
 from langchain.agents.middleware import ModelRequest, ModelResponse
 from langchain.agents.middleware.types import ExtendedModelResponse
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolCall, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 
 from vista_guard.errors import InputError
 from vista_guard.graph.agent import AgentCall, call_function
 from vista_guard.graph.documents import FindDocuments
-from vista_guard.graph.hosts import HostState, read_reply, read_request, thread_id_of
+from vista_guard.graph.hosts import HostState, read_reply, read_request, replace_text, thread_id_of
+from vista_guard.graph.speech import in_words, is_assistant
 from vista_guard.turn.repair import EARLIER
 from vista_guard.turn.work import Work
-from vista_guard.types import Conversation
+from vista_guard.types import Conversation, TurnReport
 
 MARK = "vista_guard"
 """Key in `response_metadata` of an answer that was replaced: the decision's action."""
@@ -94,24 +95,26 @@ class ModelTurn:
             return None
         return cast(Work, chunk)
 
-    def response_as_it_is(self, attempts: int) -> Response:
-        """The response as it is; drafts that were rejected on the way to it count against the turn's attempts."""
+    def with_attempts(self, response: ModelResponse, attempts: int) -> Response:
+        """The response; drafts that were rejected on the way to it count against the turn's attempts."""
         if not attempts:
-            return self._answered
+            return response
         command: Command[Any] = Command(update={"vista_guard_attempts": attempts})
-        return ExtendedModelResponse(self._answered, command)
+        return ExtendedModelResponse(response, command)
 
     def response_with(self, reply: HostState, work: Work) -> ModelResponse:
         """The response with what is delivered."""
-        response = self._answered
-        result = cast("list[BaseMessage]", reply["messages"])[len(self._so_far) :]
+        response = self.answered
+        known = set(map(id, self._so_far))
+        result = [said for said in cast("list[BaseMessage]", reply["messages"]) if id(said) not in known]
         if work.response != work.turn.text:
             marked = {"response_metadata": {MARK: work.finished.decision.action.value}}
             result = [message.model_copy(update=marked) if _is_answer(message) else message for message in result]
         return replace(response, result=result)
 
     @property
-    def _answered(self) -> ModelResponse:
+    def answered(self) -> ModelResponse:
+        """The model's last response."""
         if self.response is None:
             raise AssertionError("the response is read before the model was asked")
         return self.response
@@ -120,8 +123,8 @@ class ModelTurn:
         return self.request.override(messages=cast("list[AnyMessage]", asked["messages"]))
 
     def _reply(self, response: ModelResponse) -> HostState:
-        calls = any(isinstance(message, AIMessage) and message.tool_calls for message in response.result)
-        if calls or response.structured_response is not None:
+        check_answerers(response)
+        if response.structured_response is not None or tool_calls_of(response):
             return {"messages": []}
         answers = [message for message in response.result if _is_answer(message)]
         if len(answers) > 1:
@@ -132,5 +135,46 @@ class ModelTurn:
         return {"messages": [*self._so_far, *answers]} if answers else {"messages": []}
 
 
+def words_beside_call(response: ModelResponse) -> str:
+    """What the model says to the user beside its calls of tools."""
+    if response.structured_response is not None or not tool_calls_of(response):
+        return ""
+    return "\n\n".join(
+        said for one in response.result if is_assistant(one) and (said := str(in_words(one).text).strip())
+    )
+
+
+def with_words_beside_call(response: ModelResponse, report: TurnReport) -> ModelResponse:
+    """The response with the calls as they are, and beside them what the report lets through: nothing, where that was withheld."""
+    delivered = "" if report.blocked else report.response
+    if delivered == words_beside_call(response):
+        return response
+    # In one message: a second one of an assistant's between a call and its answer is refused by most endpoints.
+    first, *_ = (message for message in response.result if is_assistant(message))
+    told = {"tool_calls": tool_calls_of(response), "response_metadata": {MARK: report.decision.action.value}}
+    said = replace_text(first, delivered).model_copy(update=told)
+    return replace(response, result=[said, *(message for message in response.result if not is_assistant(message))])
+
+
+def check_answerers(response: ModelResponse) -> None:
+    """Passes when a model speaks as an assistant does, and tools only where one was called.
+
+    Raises:
+        InputError: a message of another kind, which nobody would judge.
+    """
+    called = any(isinstance(message, AIMessage) and message.tool_calls for message in response.result)
+    for message in response.result:
+        if not is_assistant(message) and not (called and isinstance(message, ToolMessage)):
+            raise InputError(
+                f"the model call gave a {type(message).__name__}; vista-guard judges what an assistant says. Let the model "
+                "answer in AIMessage, or put the middleware that made this message before VistaGuardMiddleware"
+            )
+
+
+def tool_calls_of(response: ModelResponse) -> list[ToolCall]:
+    """The tools that the answer calls."""
+    return [call for message in response.result if isinstance(message, AIMessage) for call in message.tool_calls]
+
+
 def _is_answer(message: BaseMessage) -> bool:
-    return isinstance(message, AIMessage) and not message.tool_calls
+    return is_assistant(message) and not getattr(message, "tool_calls", ())

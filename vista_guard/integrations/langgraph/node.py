@@ -140,6 +140,9 @@ class _GuardedNode:
     def _take_streamed_reports(self, turn: NodeTurn, calls: HeardCalls) -> None:
         """Tells the reports, and takes the one on what the node answered; an answer that nobody heard is still to be judged."""
         turn.take_update(calls.update)
+        turn.is_judged = bool(turn.drafts) and turn.drafts <= {
+            call.said for call in calls.spoken if call.report is not None and call.report.response == call.said
+        }
         for call in calls.spoken:
             if call.report is not None:
                 get_stream_writer()({"event": "report", "report": call.report.model_dump(mode="json")})

@@ -29,7 +29,16 @@ from vista_guard.graph.agent import (
     is_async,
 )
 from vista_guard.graph.documents import DOCUMENT_KEYS
-from vista_guard.graph.hosts import ANSWER_KEYS, HostState, read_reply, read_request, replace_text, thread_id_of
+from vista_guard.graph.hosts import (
+    ANSWER_KEYS,
+    HostState,
+    places_of_draft,
+    read_reply,
+    read_request,
+    replace_text,
+    thread_id_of,
+)
+from vista_guard.graph.speech import in_words, is_assistant
 from vista_guard.integrations.model_words import run_in_thread
 from vista_guard.turn.work import Work
 from vista_guard.types import Conversation, Document, TurnReport
@@ -90,6 +99,7 @@ class NodeTurn:
         documents: what the state brings as evidence.
         update: what the node answers the graph with.
         said: the draft; None when it says nothing to the user.
+        drafts: the texts that make the draft.
         is_judged: whether `update` holds only what was judged.
     """
 
@@ -97,6 +107,7 @@ class NodeTurn:
         self.state, self.config = state, config
         self.update: object = None
         self.said: str | None = None
+        self.drafts: frozenset[str] = frozenset()
         self.is_judged = False
         self._node, self._has_answered = node, False
         self._values: HostState = {}
@@ -136,6 +147,8 @@ class NodeTurn:
         self._values = _values_of(update)
         self._messages = convert_to_messages(_message_list(self._values.get("messages")))
         self.said = read_reply(self._request, self._reply()).text
+        places = places_of_draft(self._messages)
+        self.drafts = frozenset(str(in_words(self._messages[place]).text) for place in places)
         self._has_answered = True
 
     def deliver(self, report: TurnReport) -> None:
@@ -145,20 +158,25 @@ class NodeTurn:
             return
         kept = {key: value for key, value in self._values.items() if key in DOCUMENT_KEYS or _is_plain(value)}
         if "messages" in self._values:
-            place = max(place for place, message in enumerate(self._messages) if _speaks(message))
-            said = _with_response(self._messages[place], report)
-            kept["messages"] = [*self._messages[:place], said, *self._messages[place + 1 :]]
+            kept["messages"] = self._messages_with(report)
         else:
             answer = {key: value for key, value in self._values.items() if key in ANSWER_KEYS}
             kept |= replace_text(answer, report.response)
         self.update = replace(self.update, update=kept) if isinstance(self.update, Command) else kept
+
+    def _messages_with(self, report: TurnReport) -> list[BaseMessage]:
+        """The update's messages, with what is delivered in the last one of the draft, and the others of it gone."""
+        *others, last = places_of_draft(self._messages)
+        said = {last: _with_response(self._messages[last], report)}
+        return [said.get(place, message) for place, message in enumerate(self._messages) if place not in others]
 
     def _reply(self) -> HostState:
         """The update as the guard reads an agent's answer."""
         self._has_answered = False
         documents = {key: self._values[key] for key in DOCUMENT_KEYS if key in self._values}
         if any(_speaks(message) for message in self._messages):
-            said = [message for message in self._messages if message.type != "remove"]
+            # What the node files under a user's name ends no turn: it is read for what the assistant says.
+            said = [message for message in self._messages if message.type not in ("remove", "human")]
             return {**documents, "messages": [*self._so_far, *said]}
         if any(isinstance(self._values.get(key), str | BaseMessage) for key in ANSWER_KEYS):
             return self._values
@@ -225,7 +243,7 @@ def _message_list(messages: object) -> list[MessageLikeRepresentation]:
 
 
 def _speaks(message: BaseMessage) -> bool:
-    return isinstance(message, AIMessage) and bool(str(message.text).strip())
+    return is_assistant(message) and bool(str(in_words(message).text).strip())
 
 
 def _with_response(message: BaseMessage, report: TurnReport) -> AIMessage:

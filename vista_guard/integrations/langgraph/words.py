@@ -18,6 +18,7 @@ from langgraph.constants import TAG_NOSTREAM
 from vista_guard.errors import InputError
 from vista_guard.graph.documents import read_document
 from vista_guard.graph.hosts import without_text
+from vista_guard.graph.speech import in_words
 from vista_guard.integrations.model_words import Listener, Signal
 from vista_guard.stream.source import Delta, Found, Passed
 from vista_guard.types import Document, TurnReport
@@ -121,7 +122,7 @@ class HeardCalls(Listener):
         if self._closed:
             raise InputError("the run was given up: nobody waits for the rest of this answer")
         if isinstance(chunk, ChatGenerationChunk):
-            message = cast(AIMessageChunk, chunk.message)
+            message = in_words(cast(AIMessageChunk, chunk.message))
             self._on_loop(lambda: self._hear(run_id, message))
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: object) -> None:
@@ -152,7 +153,7 @@ class HeardCalls(Listener):
 
     def _end(self, run_id: UUID, message: BaseMessage | None) -> None:
         if message is not None and run_id not in self._heard:
-            self._put(run_id, AIMessageChunk(content=message.content, id=message.id))
+            self._put(run_id, AIMessageChunk(content=in_words(message).content, id=message.id))
         self._put(run_id, Signal.END)
 
     def _find(self, found: tuple[Document, ...]) -> None:

@@ -12,12 +12,15 @@ from openai.types.responses import ParsedResponse, ResponseTextDeltaEvent, Respo
 from vista_guard.errors import InputError
 from vista_guard.integrations.openai_api import Api, Json
 from vista_guard.integrations.openai_api.fields import (
+    NOTHING_LEFT,
     Sifting,
+    is_lost,
     scrubbed_error,
     sift_chunk,
     sift_completion,
     sift_event,
     sift_response,
+    speaks,
 )
 
 Answer = TypeVar("Answer")
@@ -33,12 +36,14 @@ def sifted_answer(api: Api, answer: Answer, sifting: Sifting) -> Answer:
     """A whole answer, with what the table knows.
 
     Raises:
-        InputError: it is none of the SDK's objects.
+        InputError: it is none of the SDK's objects, or says something only where the API has no words.
     """
     if sifting.structured:
         return answer
     told = _plain(answer)
     kept = _filled(sift_completion(told, sifting) if api == "chat" else sift_response(told, sifting))
+    if is_lost(kept, sifting):
+        raise InputError(NOTHING_LEFT)
     if kept == told or not isinstance(answer, BaseModel):
         return answer
     made = type(answer).construct(**cast("dict[str, Any]", kept))
@@ -61,14 +66,19 @@ async def sifted_events(
     """A stream's events, with what the table knows.
 
     Raises:
+        InputError: it said something only where the API has no words.
         APIError: upstream reported an error, of which only the kind is told: its words may be the draft's.
     """
     failed: APIError | None = None
+    spoken = False
     try:
         async for event in events:
             passed = event if sifting.structured else _sifted_event(api, event, sifting, choices)
             if passed is not None:
+                spoken = spoken or sifting.structured or speaks(_plain(passed))
                 yield passed
+        if sifting.lost and not spoken:
+            raise InputError(NOTHING_LEFT)
     except APIError as exc:
         if type(exc) is not APIError:
             raise

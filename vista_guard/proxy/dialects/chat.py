@@ -73,6 +73,7 @@ class ChatStream:
 
     finished = property(lambda self: self._finish is not None)
     unjudged = property(lambda self: self._sifting.told)
+    lost = property(lambda self: self._sifting.lost)
     response_id: str | None = None
 
     def read(self, event: Json) -> Iterator[Delta]:

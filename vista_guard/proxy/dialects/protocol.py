@@ -45,6 +45,11 @@ class EventStream(Protocol):
         """What passed so far that is not judged by design."""
         ...
 
+    @property
+    def lost(self) -> bool:
+        """Whether words stood where none are known, and did not pass."""
+        ...
+
     def read(self, event: Json) -> Iterator[Delta]:
         """The text of an event, what is not text, and what upstream's own tools found. Raises `UpstreamFailed`."""
         ...

@@ -82,6 +82,7 @@ class ResponseStream:
 
     finished = property(lambda self: self._last is not None)
     unjudged = property(lambda self: self._sifting.told)
+    lost = property(lambda self: self._sifting.lost)
 
     @property
     def response_id(self) -> str | None:

@@ -40,10 +40,12 @@ def _content(joint: str) -> Rule:
     """What is said, as one text: some servers say it in parts."""
 
     def read(value: object, sifting: Sifting) -> object:
-        parts = [part_words(part) for part in (value if isinstance(value, list) else [value])]
+        given = value if isinstance(value, list) else [value]
+        parts = [part_words(part) for part in given]
         texts = [text for text in parts if isinstance(text, str)]
-        for _ in range(len(parts) - len(texts)):
-            sifting.drop("part")
+        for part, text in zip(given, parts, strict=True):
+            if not isinstance(text, str):
+                sifting.drop("part", value=part)
         return joint.join(texts) if texts or not parts else DROPPED
 
     return read
@@ -186,7 +188,7 @@ def _choices(rule: Rule, message: str, most: int) -> Rule:
                 choice["index"] = position
             index = None if choice is None else choice["index"]
             if choice is None or not isinstance(index, int) or index in kept or not 0 <= index < most:
-                sifting.drop("choice")
+                sifting.drop("choice", value=item)
             else:
                 kept[index] = choice
         return list(kept.values())

@@ -133,7 +133,7 @@ def sift_event(event: Json, sifting: Sifting) -> Json | None:
     rule = _EVENTS.get(kind) if isinstance(kind, str) else None
     kept = DROPPED if rule is None else rule(event, sifting)
     if not isinstance(kind, str) or not isinstance(kept, dict) or kept.get(_NEEDED.get(kind, "type")) is None:
-        sifting.drop("event", kind if isinstance(kind, str) else "")
+        sifting.drop("event", kind if isinstance(kind, str) else "", event)
         return None
     return _completed(kind, kept, sifting)
 

@@ -173,7 +173,9 @@ def sift_response(answer: Json, sifting: Sifting) -> Json:
     kept = RESPONSE(answer, sifting)
     response: Json = kept if isinstance(kept, dict) else {}
     if "output_text" in response:
-        response["output_text"] = _texts(response.get("output"))
+        given, response["output_text"] = response["output_text"], _texts(response.get("output"))
+        if given and not response["output_text"]:
+            sifting.drop("response", "output_text", given)
     return response
 
 

@@ -109,9 +109,9 @@ def each(place: Place, rule: Rule) -> Rule:
         if not isinstance(value, list):
             return DROPPED
         passed = [rule(item, sifting) for item in value]
-        for item in passed:
+        for item, given in zip(passed, value, strict=True):
             if item is DROPPED:
-                sifting.drop(place)
+                sifting.drop(place, value=given)
         return [item for item in passed if item is not DROPPED]
 
     return read
@@ -129,7 +129,7 @@ def fields(place: Place, rules: Mapping[str, Rule]) -> Rule:
             if passed is not DROPPED:
                 kept[name] = passed
             elif item not in (None, "", [], {}) and name not in _UNTOLD:
-                sifting.drop(place, name)
+                sifting.drop(place, name, item)
         return kept
 
     return read

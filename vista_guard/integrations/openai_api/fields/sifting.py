@@ -21,6 +21,11 @@ Unjudged = Literal["tools", "reasoning", "citations", "audio", "structured", "ev
 _NAME = re.compile(r"[A-Za-z_.]{1,40}")
 _MOST_NAMES = 200
 
+_SPOKEN = frozenset({"choice", "message", "part", "item", "event"})
+"""Places where an answer's words may stand under any name."""
+_SPOKEN_NAMES = frozenset({"answer", "choices", "content", "message", "output", "output_text", "response", "text"})
+_PROSE = re.compile(r"\S\s+\S")
+
 _named: set[str] = set()
 
 
@@ -34,6 +39,7 @@ class Sifting:
         structured: whether the answer is data for a program, which is not judged: then a refusal stays what it is.
         unjudged: what passed by design without being judged.
         dropped: how much did not pass.
+        lost: whether that may have been words of the answer.
     """
 
     asked: Mapping[str, object] = field(default_factory=dict)
@@ -41,14 +47,16 @@ class Sifting:
     structured: bool = False
     unjudged: set[Unjudged] = field(default_factory=set)
     dropped: int = 0
+    lost: bool = False
 
     def __post_init__(self) -> None:
         if self.structured:
             self.unjudged.add("structured")
 
-    def drop(self, place: Place, name: str = "") -> None:
+    def drop(self, place: Place, name: str = "", value: object = None) -> None:
         """Counts what does not pass; the log learns each field's name once, and nothing of its value."""
         self.dropped += 1
+        self.lost = self.lost or ((place in _SPOKEN or name in _SPOKEN_NAMES) and _has_prose(value))
         if self.on_drop is not None:
             self.on_drop(place)
         # A name is upstream's too, and may be made of the draft: one that looks like no field's is not told.
@@ -61,3 +69,17 @@ class Sifting:
     def told(self) -> list[str]:
         """What passed unjudged, in a fixed order."""
         return sorted(self.unjudged)
+
+
+def _has_prose(value: object) -> bool:
+    """Whether there are words in it, at any depth."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str) and _PROSE.search(one):
+            return True
+        if isinstance(one, dict):
+            waiting += [*one, *one.values()]
+        elif isinstance(one, list):
+            waiting += one
+    return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\s\[\]]{0,2000}(?:\s+\"[^\"]{0,1000}\")?\)")
-_NOTE = re.compile(r"\s*\[\^?\d+(?:\s*,\s*\d+)*\]")
+_NOTE = re.compile(r"(?<!\s)\s*\[\^?\d+(?:\s*,\s*\d+)*\]")
 _TAGS = re.compile(r"</?(?!https?:|mailto:)[a-zA-Z][^<>]{0,200}>")
 _EMPHASIS = re.compile(
     r"(\*{1,3}|~~|==|\|\||(?<!\w)_{1,3})(?=[^\s*_~=|])([^*~`\n]{1,300}?)(?<=[^\s*_~=|])\1(?!(?<=_)\w)"

@@ -28,12 +28,15 @@ _NEXT = re.compile(
     r";|,? but (?=(?:the|an?|it|he|she|they|we|in|no|this|that|[A-Z]\w*)\b)|,? (?:whereas|although|though|yet) (?=\w)"
 )
 _MODAL = re.compile(r"\b(?:would|could|might|may)\b", _I)
+_SPACES = re.compile(r"\s+")
 _CONTENT = re.compile(r"[^\W\d_]{2,}|\d+")
 
 
 @lru_cache(maxsize=4096)
 def read(said: str) -> SentenceReading:
-    """A sentence, cleaned of markup, as what it states and what it mentions."""
+    """A sentence, cleaned of markup, as what it states and what it mentions. Runs of spaces count as one: patterns that look for
+    words between them would begin anew at each."""
+    said = _SPACES.sub(" ", said)
     if len(said) > _MOST:
         begun = read(said[:_MOST])
         return replace(begun, said=said, stated=begun.stated if begun.regions else said)
