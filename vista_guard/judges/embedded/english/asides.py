@@ -29,7 +29,8 @@ _RELATIVE = re.compile(rf"(?P<name>{_NAME})(?P<joint>,\s+(?:who|which)|\s+who)\s
 _APPOSITION = re.compile(rf"^(?P<name>{_NAME}),\s+(?P<said>(?:an?|the)\s+[^,;:()]+),\s+(?P<rest>\w.*)$", re.DOTALL)
 _LAST = re.compile(rf"(?P<name>{_NAME}),\s+(?P<said>an?\s+[^,;:()]+?)(?=[.!]*$)")
 _PARTICIPLE = re.compile(
-    rf"^(?P<name>{_NAME}|{_NOUN}),\s+(?P<said>(?P<verb>born|built|founded|published|released|known|located|based|situated)"
+    rf"^(?P<name>{_NAME}|{_NOUN}),\s+(?P<said>(?P<verb>born|built|founded|published|released|known|located|based|situated|completed"
+    r"|designed|introduced|launched|established|invented|created|developed|discovered|formed|painted|erected|signed)"
     r"\s+[^,;:()]+),\s+(?P<rest>\w.*)$",
     re.DOTALL,
 )
@@ -83,6 +84,12 @@ def _of_opening_name(sentence: str, offset: int) -> tuple[Clause, ...]:
             Clause(offset + match.start("rest"), offset + len(sentence), match["name"]),
         )
     return ()
+
+
+def last_name(sentence: str, clause: Clause) -> Iterator[Clause]:
+    """The clause, whose text is `sentence`, and what it says of the name that ends it."""
+    found = list(_of_last_name(sentence, clause.start))
+    yield from found if len(found) > 1 else [clause]
 
 
 def _of_last_name(sentence: str, offset: int) -> Iterator[Clause]:
