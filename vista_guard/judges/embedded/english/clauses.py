@@ -10,11 +10,24 @@ import re
 from collections.abc import Iterator, Sequence
 
 from vista_guard.judges.embedded.english.asides import Clause, asides, last_name
-from vista_guard.judges.embedded.english.grammar.finite import begins_imperative, ends_elliptic, finite_verb
-from vista_guard.judges.embedded.english.grammar.lexicon import can_be_verb
-from vista_guard.judges.embedded.english.grammar.predicates import BOUND, INTRANSITIVE, goes_on, limited, subject_of
-from vista_guard.judges.embedded.english.grammar.scope import alternative, embeds, hangs_on, opening, says_again
-from vista_guard.judges.embedded.english.verbs import has_verb, verb_index, words_of
+from vista_guard.judges.embedded.english.grammar.finite import (
+    begins_imperative,
+    ends_elliptic,
+    ends_with_verb,
+    finite_verb,
+    is_participle,
+)
+from vista_guard.judges.embedded.english.grammar.lexicon import INTRANSITIVE, UNSURE_S, can_be_verb, is_base
+from vista_guard.judges.embedded.english.grammar.predicates import BOUND, goes_on, limited, subject_of
+from vista_guard.judges.embedded.english.grammar.scope import (
+    alternative,
+    embeds,
+    hangs_on,
+    is_conditional,
+    opening,
+    says_again,
+)
+from vista_guard.judges.embedded.english.verbs import has_verb, past_adverbs, verb_index, words_of
 from vista_guard.judges.embedded.english.words import (
     DETERMINERS,
     PRONOUNS,
@@ -112,7 +125,7 @@ def _cuts(joint: str, left: str, right: str) -> bool:
     following = words_of(right[:_AHEAD])
     if _are_orders(joint, left, words, following):
         return True
-    if not (has_verb(left) or finite_verb(words) is not None):
+    if not _has_verb(left):
         return False
     if ";" in joint:
         return (
@@ -121,21 +134,35 @@ def _cuts(joint: str, left: str, right: str) -> bool:
             or (verb_index(words) is not None and _is_clause(right))
         )
     # "If it rains, it is closed and ...": what hangs on a condition is not said by itself.
-    if words[0].lower() in SUBORDINATORS or opening(left):
+    if words[0].lower() in SUBORDINATORS or is_conditional(left):
         return False
     if joint.strip() == ",":
-        return _is_splice(words, following)
+        return _is_splice(left, words, following)
     if joint.strip() in ("-", "–", "--", "—"):
         return verb_index(words) is not None and has_verb(right)
     if joint.strip().lower() in ("and", "but", "so", "and then"):
-        return _are_clauses(words, following, right)
-    return _asks(following, right) or (finite_verb(following) is not None and not ends_elliptic(_phrase(following)))
+        return _are_clauses(left, words, following, right)
+    if _asks(following, right):
+        return True
+    if _lists(left, following) or ("then" in joint.lower() and embeds(words, 1)):
+        return False
+    return finite_verb(following, joined=True) is not None and not ends_elliptic(_phrase(following))
 
 
 def _asks(following: Sequence[str], right: str) -> bool:
     """Whether a question is hung on a statement: ", but are they open?" """
     inverted = len(following) > 2 and is_auxiliary(following[0]) and following[1].lower() in PRONOUNS
     return inverted and right.rstrip().endswith("?")
+
+
+def _has_verb(text: str) -> bool:
+    return has_verb(text) or finite_verb(words_of(text)) is not None
+
+
+def _lists(left: str, following: Sequence[str]) -> bool:
+    """Whether the last comma before a joint parted two words of a list, so that a bare noun behind it is one more."""
+    _, comma, last = left.rpartition(", ")
+    return comma != "" and len(words_of(last)) < 3 and following[0].lower() not in DETERMINERS | PRONOUNS
 
 
 def _is_open(left: str) -> bool:
@@ -153,11 +180,18 @@ def _are_orders(joint: str, left: str, words: Sequence[str], following: Sequence
         return False
     if not begins_imperative([words[0].lower(), *words[1:]]) or len(words) < 3 or len(_phrase(following)) < 3:
         return False
+    if _shares_object(words) or (joint.strip() == "," and embeds(words_of(left.rpartition(", ")[2])[:2], 0)):
+        return False
     forbids = following[0].lower() in ("do", "don't", "never", "always", "then") or "then" in joint.lower()
-    return forbids or re.search(r"\bto\s+(?:[a-z]+)\s", left) is None
+    return forbids or not _has_infinitive(words)
 
 
-def _is_splice(words: Sequence[str], following: Sequence[str]) -> bool:
+def _has_infinitive(words: Sequence[str]) -> bool:
+    places = (index for index, word in enumerate(words) if word.lower() == "to")
+    return any(is_base("".join(words[past_adverbs(words, place + 1) :][:1])) for place in places)
+
+
+def _is_splice(left: str, words: Sequence[str], following: Sequence[str]) -> bool:
     """Whether a comma alone joins two clauses: ", it is ..." after a full one, or a noun with its verb right behind it."""
     opens = (
         words[0].lower() in PRONOUNS | DETERMINERS or is_pronoun_with_verb(words[0]) or verb_index(words) is not None
@@ -168,12 +202,14 @@ def _is_splice(words: Sequence[str], following: Sequence[str]) -> bool:
     phrase = _phrase(following)
     if verb is None or len(words) - verb < 2 or embeds(words, verb, nouns=True) or ends_elliptic(phrase):
         return False
+    if not _has_verb(left.rpartition(", ")[2]) or following[0].lower() == "that":
+        return False
     return finite_verb(phrase) is not None and not {"and", "or"} & {
         word.lower() for word in phrase[: finite_verb(phrase)]
     }
 
 
-def _are_clauses(words: Sequence[str], following: Sequence[str], right: str) -> bool:
+def _are_clauses(left: str, words: Sequence[str], following: Sequence[str], right: str) -> bool:
     """Whether "and", without a comma, joins two clauses and not two nouns."""
     if _is_bare_predicate(words):
         return verb_index(following) is not None
@@ -184,6 +220,8 @@ def _are_clauses(words: Sequence[str], following: Sequence[str], right: str) -> 
         return True
     verb = finite_verb(words)
     if verb is None or len(words) - verb < 2 or embeds(words, verb, nouns=True) or hangs_on(right):
+        return False
+    if not _has_verb(left.rpartition(", ")[2]) or words[-1].lower() in DETERMINERS:
         return False
     return finite_verb(following) is not None and not ends_elliptic(_phrase(following))
 
@@ -223,6 +261,10 @@ def _cut_coordination(sentence: str, left: int, right: int, offset: int, said_of
         verb, subject = 0, said_of if words and can_be_verb(words[0]) else ""
     joints = list(_LISTED.finditer(sentence, left, right)) if subject else []
     fit = [_predicate(sentence, left, right, joint, words, verb or 0) for joint in joints]
+    if fit and fit[-1] is None and any(one == "" and _is_comma(joint) for one, joint in zip(fit, joints, strict=True)):
+        # "has a screen, weighs 180 g and supports charging": behind verbs in a list "supports" is no noun.
+        last = words_of(sentence[joints[-1].end() : right][:_AHEAD])
+        fit[-1] = "" if len(last) > 1 and last[0].lower() in UNSURE_S and not _is_comma(joints[-1]) else None
     begin = left
     for number, joint in enumerate(joints):
         shared = fit[number]
@@ -245,9 +287,20 @@ def _predicate(
     after = words_of(sentence[joint.end() : min(right, joint.end() + _AHEAD)])
     before = sentence[left : joint.start()]
     said = words_of(before)
-    if _is_open(before) or len(said) <= verb or embeds(said, verb) or hangs_on(sentence[joint.end() : right]):
+    if (
+        _is_open(before)
+        or len(said) <= verb
+        or _shares_object(said)
+        or embeds(said, verb)
+        or hangs_on(sentence[joint.end() : right])
+    ):
         return None
     return None if ends_elliptic(_phrase(after)) else goes_on(words, verb, before, after)
+
+
+def _shares_object(words: Sequence[str]) -> bool:
+    """ "It is owned and run by Vale", "close and save it": what stands behind the second verb belongs to the first, too."""
+    return ends_with_verb(words) or (len(words) > 1 and is_auxiliary(words[-2]) and is_participle(words[-1]))
 
 
 def _with_limit(sentence: str, begin: int, right: int, offset: int, said_of: str) -> Iterator[Clause]:

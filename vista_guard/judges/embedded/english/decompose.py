@@ -67,6 +67,11 @@ _OPEN_ENDS = word_set(
     that including such"""
 )
 """Words that want something behind them: a lead that ends with one says nothing by itself."""
+_VALUE = re.compile(
+    r"[£$€]\s?\d|\d\s?(?:%|€|£|°|(?:euros?|dollars?|pounds?|pence|cents?|percent|kg|km|GB|MB|ml|mg|hours?|minutes?|a\.?m|p\.?m)\b)"
+    r"|\b\d{1,2}:\d\d\b"
+)
+"""A price, a share, a time or a measure: what makes a claim of a heading ("Check-in from 15:00")."""
 _LEFT_OVER = re.compile(r"^(?:[\s,;:–—]|-+(?![\w-]))+|[\s,;:–—-]+$")
 _IDENTIFIER = re.compile(r"[a-z]+[A-Z]|\S*\w[_/.=(@]\w|\S*\w\(\)|-")
 """What begins like a name of code, or "iPhone": no capital is put on it."""
@@ -162,7 +167,7 @@ def _names_only(raw: str, sentence: Sentence) -> bool:
         return not hides_statement(raw)
     if raw.endswith(":"):
         return sentence.leads and not _is_statement_lead(raw[:-1])
-    return sentence.kind is Kind.HEADING and not says(raw)
+    return sentence.kind is Kind.HEADING and not (says(raw) or _VALUE.search(raw))
 
 
 def _is_statement_lead(lead: str) -> bool:
@@ -323,7 +328,7 @@ def _finish(text: str, codes: Collection[str]) -> str:
         return ""
     if not (text.split(" ", 1)[0] in codes or _IDENTIFIER.match(text)):
         text = text[0].upper() + text[1:]
-    return text if text[-1] in ".!?…。！？" else f"{text}."
+    return text if re.search(r"[.!?…。！？][\"']?$", text) else f"{text}."
 
 
 def _unquoted(text: str) -> str:

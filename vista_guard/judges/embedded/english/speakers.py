@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from vista_guard.judges.embedded.english.grammar.lexicon import FUNCTION_WORDS, SAYING, can_be_verb
-from vista_guard.judges.embedded.english.words import ADVERBS, AUXILIARIES, BASES, is_past, word_set
+from vista_guard.judges.embedded.english.words import ADVERBS, AUXILIARIES, BASES, any_of, is_past, word_set
 from vista_guard.judges.embedded.forms.inline import coded, marked
 from vista_guard.types import Role
 
@@ -17,14 +17,20 @@ _IRREGULAR = {
 _CLITICS = {"'m": " is", "'re": " is", "'ve": " has", "'ll": " will", "'d": " would"}
 _BE = _CLITICS | {"'d": " had"}
 _KEPT = word_set("not and or but to read put set cut let myself yourself who")
+_ORDERS = any_of(
+    """Add, Book, Cancel, Change, Check, Close, Confirm, Contact, Delete, Download, Edit, Enter, Find, Follow, Forgot, Get, Go to,
+    Join, Leave, Lost, Manage, Open, Order, Pay, Print, Rate, Remove, Renew, Request, Reset, Review, Save, Scan, See, Send, Set up,
+    Share, Show, Start, Tell, Top up, Track, Transfer, Unlock, Update, Upload, Use, Verify, View, Write"""
+)
+_NUMBERED = any_of(
+    """War, Part, Type, Class, Phase, Chapter, Level, Section, Title, Grade, Stage, Category, Schedule, Annex, Appendix, Volume,
+    Division, Article, Table, Figure, Group, Elizabeth, James, Charles, Francis, Napoleon, Nicholas, Alexander, William, Peter"""
+)
 _NAMED = (
     r"(?<=[\w,>]\s)(?:My|Your|Our)\b"
-    r"|(?<=[\w,>]\s)(?:Add|Book|Cancel|Change|Check|Close|Confirm|Contact|Delete|Download|Edit|Enter|Find|Follow|Forgot|Get|Go to|Join"
-    r"|Leave|Lost|Manage|Open|Order|Pay|Print|Rate|Remove|Renew|Request|Reset|Review|Save|Scan|See|Send|Set up|Share|Show|Start|Tell"
-    r"|Top up|Track|Transfer|Unlock|Update|Upload|Use|Verify|View|Write)(?: us| for| about| to)? (?:my|your|our)\b"
+    rf"|(?<=[\w,>]\s){_ORDERS}(?: us| for| about| to)? (?:my|your|our)\b"
     r"|\b(?:[Tt]ap|[Cc]lick|[Pp]ress|[Cc]hoose|[Ss]elect|[Tt]ick|[Hh]it)(?: on)? (?:I|My|Your)\b"
-    r"|\b(?:War|Part|Type|Class|Phase|Chapter|Level|Section|Title|Grade|Stage|Category|Schedule|Annex|Appendix|Volume|Division|Article"
-    r"|Table|Figure|Group|Elizabeth|James|Charles|Francis|Napoleon|Nicholas|Alexander|William|Peter) I\b"
+    rf"|\b{_NUMBERED} I\b"
 )
 """Names of menus, buttons and pages, known by a capital within a sentence; a Roman one."""
 _SPEAKING = re.compile(r"\b(?:I|me|my|mine|myself|you|your|yours|yourself)\b", re.IGNORECASE)

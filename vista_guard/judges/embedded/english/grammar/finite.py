@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from vista_guard.judges.embedded.english.grammar.lexicon import (
     CLEAR_S,
     FUNCTION_WORDS,
+    INTRANSITIVE,
     PREPOSITIONS,
     UNSURE_S,
     can_be_verb,
+    is_base,
     is_clear_base,
     is_plural,
     is_unsure_base,
@@ -21,6 +23,7 @@ from vista_guard.judges.embedded.english.verbs import past_adverbs, verb_index
 from vista_guard.judges.embedded.english.words import (
     ADVERBS,
     DETERMINERS,
+    PASTS,
     PRONOUNS,
     SUBORDINATORS,
     is_auxiliary,
@@ -41,13 +44,19 @@ _MANY = DETERMINERS & word_set("many some most all several few other") | word_se
 _NUMBER_WORDS = word_set(
     "one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty hundred"
 )
+_ARTICLES = word_set("the a an its his her their my your our")
 _NOT_SUBJECTS = word_set("please then not no-one there here")
 
 
-def finite_verb(words: Sequence[str]) -> int | None:
-    """Where the finite verb stands when `words` begin a clause, as `verb_index`; bare nouns may be its subject, too."""
+def finite_verb(words: Sequence[str], *, joined: bool = False) -> int | None:
+    """Where the finite verb stands when `words` begin a clause, as `verb_index`; bare nouns may be its subject, too.
+
+    `joined`: the subject may be two nouns ("the southern and the alpine areas").
+    """
     found = verb_index(words)
-    if found is not None and _agrees_with_subject(words, found):
+    if found is not None and _is_adjective(words, found):
+        found = None
+    if found is not None and _agrees_with_subject(words, found) and not _has_relative(words, found):
         return found
     first = past_adverbs(words, 0)
     if found is not None or first >= len(words) or not _opens_subject(words[first]):
@@ -55,7 +64,9 @@ def finite_verb(words: Sequence[str]) -> int | None:
     for index in range(first + 1, min(first + 1 + _MOST_WORDS, len(words))):
         word = words[index]
         if _is_finite(words, first, index):
-            return index
+            return None if _has_relative(words, index) else index
+        if joined and word.lower() == "and":
+            continue
         if word.lower() in _ENDS_SUBJECT or not word[0].isalnum() or is_pronoun_with_verb(word):
             return None
     return None
@@ -65,7 +76,7 @@ def begins_imperative(words: Sequence[str]) -> bool:
     """Whether `words` tell someone what to do: "tap the button", "do not use it". A noun ("tap water") is none."""
     lower = [word.lower() for word in words[:5]]
     while lower and lower[0] in ("please", "then", "always", "never", "just", "simply"):
-        if lower[0] in ("always", "never") and len(lower) > 1 and _is_base(lower[1]):
+        if lower[0] in ("always", "never") and len(lower) > 1 and is_base(lower[1]):
             return True
         lower = lower[1:]
     skipped = len(words[:5]) - len(lower)
@@ -99,16 +110,30 @@ def may_be_third(words: Sequence[str], index: int, before: str) -> bool:
     if words[index].lower() not in UNSURE_S or index + 1 >= len(words):
         return False
     following = words[index + 1]
-    counted = following[0].isdigit() or following.lower() in _NUMBER_WORDS | DETERMINERS
-    return counted or (_takes_object(following) and not is_plural(before))
+    return is_counted(following) or (_takes_object(following) and not is_plural(before))
 
 
-def _is_base(word: str) -> bool:
-    return is_clear_base(word) or is_unsure_base(word)
+def _is_adjective(words: Sequence[str], index: int) -> bool:
+    """Whether what looks like a past tells of a noun: "a limited edition", "the free guided tour of the hall"."""
+    first = past_adverbs(words, 0)
+    if words[first].lower() not in DETERMINERS or not is_past(words[index]) or is_auxiliary(words[index]):
+        return False
+    if words[index].lower() in PASTS | INTRANSITIVE:
+        return False
+    before, after = words[index - 1].lower(), words[index + 1]
+    return before in DETERMINERS or before.endswith("ly") or not (_takes_object(after) or after.endswith("ing"))
+
+
+def _has_relative(words: Sequence[str], verb: int) -> bool:
+    """Whether a subject has a clause of its own without a "that": "the first time the company goes public"."""
+    articles = (index for index in range(2, verb) if words[index].lower() in _ARTICLES)
+    return any(words[index - 1].lower() not in PREPOSITIONS | DETERMINERS | {"and"} for index in articles)
 
 
 def _opens_subject(word: str) -> bool:
     lower = word.lower()
+    if is_clear_base(word):
+        return False
     if lower in _NOT_SUBJECTS or lower in SUBORDINATORS or lower in PREPOSITIONS or is_auxiliary(word):
         return False
     return lower not in PRONOUNS and word[0].isalnum()
@@ -123,6 +148,8 @@ def _is_finite(words: Sequence[str], first: int, index: int) -> bool:
         return _agrees(words, first, index)
     if before.lower() in DETERMINERS | PREPOSITIONS or any(map(is_auxiliary, _rest_of_phrase(words, index))):
         return False
+    if word == "like" or (words[first].endswith("ing") and word not in CLEAR_S):
+        return False
     plural = is_plural(_head(words, first, index)) or words[first].lower() in _MANY
     if word in CLEAR_S:
         return not plural
@@ -131,7 +158,7 @@ def _is_finite(words: Sequence[str], first: int, index: int) -> bool:
     if index + 1 >= len(words):
         return False
     if word in UNSURE_S:
-        return not plural and _takes_object(words[index + 1])
+        return not plural and not before[0].isdigit() and _takes_object(words[index + 1])
     return plural and is_unsure_base(word) and _takes_object(words[index + 1])
 
 
@@ -209,13 +236,18 @@ def ends_with_verb(words: Sequence[str]) -> bool:
     return can_be_verb(last) and (is_auxiliary(before) or before in PRONOUNS | {"to", "not", "also"})
 
 
+def is_counted(word: str) -> bool:
+    """Whether a word begins what only verbs have behind them: an article, or a number."""
+    return word[0].isdigit() or word.lower() in _NUMBER_WORDS | DETERMINERS
+
+
 def is_participle(word: str) -> bool:
     """Whether `word` may be a past participle."""
     return is_past(word) or word.lower() in _PARTICIPLES
 
 
 _PARTICIPLES = word_set(
-    """born begun broken brought built bought caught chosen done drawn driven eaten fallen found given grown held hidden kept known
-    laid led left lost made met paid put read run seen sent set shown shut sold spent spoken stolen swum taken taught thrown
-    told torn understood woken won worn written"""
+    """born begun broken brought built bought caught chosen done drawn driven eaten fallen found given grown held hidden kept
+    known laid led left lost made met paid put read run seen sent set shown shut sold spent spoken stolen swum taken
+    taught thrown told torn understood woken won worn written"""
 )

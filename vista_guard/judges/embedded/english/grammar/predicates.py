@@ -1,12 +1,18 @@
-"""Second predicates of a subject: what "and closes at 5", "and published by Orbit" or "but no more than eight a day" is said of."""
+"""Second predicates of a subject: what "and closes at 5" or "but no more than eight a day" is said of."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from vista_guard.judges.embedded.english.grammar.finite import is_participle, is_third, may_be_third
-from vista_guard.judges.embedded.english.grammar.lexicon import CLEAR_S, UNSURE_S, is_clear_base, is_unsure_base
+from vista_guard.judges.embedded.english.grammar.finite import is_counted, is_participle, is_third, may_be_third
+from vista_guard.judges.embedded.english.grammar.lexicon import (
+    CLEAR_S,
+    INTRANSITIVE,
+    UNSURE_S,
+    is_clear_base,
+    is_unsure_base,
+)
 from vista_guard.judges.embedded.english.verbs import past_adverbs, words_of
 from vista_guard.judges.embedded.english.words import (
     ADVERBS,
@@ -25,10 +31,6 @@ from vista_guard.judges.embedded.english.words import (
 _BE = word_set("is are was were be been isn't aren't wasn't weren't")
 _MODALS = word_set("can could will would shall should may might must cannot can't won't")
 _AGENTS = word_set("by in at on as from with for to")
-INTRANSITIVE = word_set(
-    """moved lived died worked studied travelled traveled returned remained retired served settled stayed graduated appeared acted
-    arrived departed belonged existed happened occurred emerged"""
-)
 BOUND = re.compile(
     r"\s*,?\s+(?:but|and|though)\s+(?=(?:no|not|never)\s+(?:more|less|fewer|later|earlier)\s+than\s|at\s+(?:most|least)\s)",
     re.IGNORECASE,
@@ -67,7 +69,8 @@ def goes_on(words: Sequence[str], verb: int, before: str, after: Sequence[str]) 
         return None
     main = words[verb].lower()
     if main in _MODALS:
-        return words[verb] if _is_base_with_object(after, index) and not _is_noun_before(before) else None
+        apart = not re.search(r",|\bto\s+[a-z]|\b(?:help|let|make|have)\b", before)
+        return words[verb] if is_clear_base(after[index]) and apart else None
     if main in _BE and is_participle(after[index]):
         return _passive(words, verb, after, index)
     return "" if _agrees(main, before, after, index) else None
@@ -106,7 +109,8 @@ def is_participle_only_form(word: str) -> bool:
 
 
 _PASTS_ONLY = word_set(
-    "ate became began broke chose did drank drew drove fell flew forgot gave grew knew rose sang saw shot spoke stole swam took tore went wore wrote won"
+    """ate became began broke chose did drank drew drove fell flew forgot gave grew knew rose sang saw shot spoke stole swam
+    took tore went wore wrote won"""
 )
 
 
@@ -121,16 +125,7 @@ def _agrees(main: str, before: str, after: Sequence[str], index: int) -> bool:
         last = "" if measured else (words_of(before) or [""])[-1]
         return is_third(word) or may_be_third(after, index, last)
     plural = main in ("are", "have", "aren't", "haven't") or is_clear_base(main) or is_unsure_base(main)
-    return plural and is_clear_base(word)
-
-
-def _is_base_with_object(after: Sequence[str], index: int) -> bool:
-    return is_clear_base(after[index])
-
-
-def _is_noun_before(before: str) -> bool:
-    """Whether an infinitive is open before the joint, which the next verb may go on with: "help to find and choose"."""
-    return re.search(r"\bto\s+[a-z]", before) is not None
+    return plural and (is_clear_base(word) or (is_unsure_base(word) and is_counted(after[index + 1])))
 
 
 def _same_subject(verb: str, after: Sequence[str]) -> bool:

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 
 from vista_guard.judges.embedded.english.grammar.finite import begins_imperative, finite_verb
 from vista_guard.judges.embedded.english.grammar.lexicon import REPORTING, SAYING, can_be_verb
-from vista_guard.judges.embedded.english.verbs import words_of
+from vista_guard.judges.embedded.english.verbs import has_verb, words_of
 from vista_guard.judges.embedded.english.words import PRONOUNS, is_pronoun_with_verb, word_set
 
 _CONDITION = re.compile(
     r"(?P<word>if|unless|when|whenever|once|provided that|as long as|in case)\s[^,;:()\"]{2,200}", re.IGNORECASE
 )
 _SETTING = re.compile(
-    r"(?!(?:for (?:example|instance|one|now)|in (?:addition|fact|short|general|particular|other words|contrast|conclusion|total)|at (?:least|first)"
+    r"(?!(?:for (?:example|instance|one|now)|at (?:least|first)"
+    r"|in (?:addition|fact|short|general|particular|other words|contrast|conclusion|total)"
     r"|on the (?:other|one) hand|with that|without further|in that case|after all|by contrast|for this reason)\b)(?:on|in|at|for|from|during|until|since|between|with|without|after|before|within|by|outside|under)\s[^,;:()\"]{2,120}",
     re.IGNORECASE,
 )
@@ -26,6 +27,8 @@ _TRAILING = re.compile(
 _SUBORDINATE = word_set(
     "that if because when who which whether how why where what although unless whenever whose whom provided once"
 )
+_MOST_WORDS = 14
+"""Longest lead-in, in words, that is said with each of its items."""
 _MOST = 400
 """Longest sentence, in characters, whose opening is said again with each of its clauses."""
 
@@ -61,7 +64,16 @@ def alternative(sentence: str) -> tuple[int, int, str] | None:
 
 def is_opening(lead: str) -> bool:
     """Whether a lead-in is or begins with a condition, a time or a place, which holds for each item: "If you are under 26:"."""
-    return _CONDITION.match(lead) is not None or _SETTING.match(lead) is not None
+    words = words_of(lead)
+    if _CONDITION.match(lead):
+        return len(words) <= _MOST_WORDS
+    return len(words) <= _MOST_WORDS // 2 and _SETTING.match(lead) is not None and not has_verb(lead)
+
+
+def is_conditional(text: str) -> bool:
+    """Whether a clause, or what a colon announces in it, opens with a condition: "Option 2: if you ..."."""
+    opens = text.rsplit(": ", 1)[-1]
+    return _CONDITION.match(opens) is not None or words_of(opens[:20])[:1] in (["while"], ["although"], ["though"])
 
 
 def hangs_on(right: str) -> bool:
@@ -79,7 +91,7 @@ def embeds(words: Sequence[str], verb: int, *, nouns: bool = False) -> bool:
 
 
 def says_again(begun: str, right: str) -> bool:
-    """Whether `right` has a time or place of its own, so that the one that opens the sentence ("In 1950,") may not hold for it."""
+    """Whether `right` has a time or place of its own, so that the one that opens the sentence may not hold for it."""
     word = begun.split(" ", 1)[0].lower()
     return re.search(rf"\b{re.escape(word)}\b", right, re.IGNORECASE) is not None
 
