@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from vista_guard.judges.embedded.english.grammar.finite import is_third
 from vista_guard.judges.embedded.english.verbs import past_adverbs, words_of
 from vista_guard.judges.embedded.english.words import is_past, is_verb
 
@@ -118,4 +119,4 @@ def _goes_on(text: str) -> bool:
     """Whether `text` is a verb with something behind it."""
     words = words_of(text)
     index = past_adverbs(words, 0)
-    return index + 1 < len(words) and is_verb(words[index])
+    return index + 1 < len(words) and (is_verb(words[index]) or is_third(words[index]))

@@ -123,6 +123,8 @@ def _cuts(joint: str, left: str, right: str) -> bool:
     if not words or _is_open(left):
         return False
     following = words_of(right[:_AHEAD])
+    if not following:
+        return False
     if _are_orders(joint, left, words, following):
         return True
     if not _has_verb(left):

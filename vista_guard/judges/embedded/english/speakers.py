@@ -18,9 +18,9 @@ _CLITICS = {"'m": " is", "'re": " is", "'ve": " has", "'ll": " will", "'d": " wo
 _BE = _CLITICS | {"'d": " had"}
 _KEPT = word_set("not and or but to read put set cut let myself yourself who")
 _ORDERS = any_of(
-    """Add, Book, Cancel, Change, Check, Close, Confirm, Contact, Delete, Download, Edit, Enter, Find, Follow, Forgot, Get, Go to,
-    Join, Leave, Lost, Manage, Open, Order, Pay, Print, Rate, Remove, Renew, Request, Reset, Review, Save, Scan, See, Send, Set up,
-    Share, Show, Start, Tell, Top up, Track, Transfer, Unlock, Update, Upload, Use, Verify, View, Write"""
+    """Add, Book, Cancel, Change, Check, Close, Confirm, Contact, Delete, Download, Edit, Enter, Find, Follow, Forgot, Get,
+    Go to, Join, Leave, Lost, Manage, Open, Order, Pay, Print, Rate, Remove, Renew, Request, Reset, Review, Save, Scan, See, Send,
+    Set up, Share, Show, Start, Tell, Top up, Track, Transfer, Unlock, Update, Upload, Use, Verify, View, Write"""
 )
 _NUMBERED = any_of(
     """War, Part, Type, Class, Phase, Chapter, Level, Section, Title, Grade, Stage, Category, Schedule, Annex, Appendix, Volume,

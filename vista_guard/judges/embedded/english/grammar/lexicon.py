@@ -25,7 +25,7 @@ def _with_s(verb: str) -> str:
 
 
 VERBS = word_set(
-    """accept accompany achieve acquire activate adapt add adjust admit adopt advise affect afford agree allow alter announce
+    """span accept accompany achieve acquire activate adapt add adjust admit adopt advise affect afford agree allow alter announce
     appear apply appoint appreciate approve arise arrange arrive ask assess assign assist assume attach attend attract
     avoid bake become begin believe calibrate cancel configure deploy detach dilute dispose encrypt enrol enroll execute
     inhale knead moisten navigate parse peel qualify reboot recharge redeem refrigerate reheat reschedule restart soak

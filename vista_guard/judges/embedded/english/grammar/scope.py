@@ -16,7 +16,8 @@ _CONDITION = re.compile(
 _SETTING = re.compile(
     r"(?!(?:for (?:example|instance|one|now)|at (?:least|first)"
     r"|in (?:addition|fact|short|general|particular|other words|contrast|conclusion|total)"
-    r"|on the (?:other|one) hand|with that|without further|in that case|after all|by contrast|for this reason)\b)(?:on|in|at|for|from|during|until|since|between|with|without|after|before|within|by|outside|under)\s[^,;:()\"]{2,120}",
+    r"|on the (?:other|one) hand|with that|without further|in that case|after all|by contrast|for this reason)\b)"
+    r"(?:on|in|at|for|from|during|until|since|between|with|without|after|before|within|by|outside|under)\s[^,;:()\"]{2,120}",
     re.IGNORECASE,
 )
 _OTHERWISE = re.compile(r"\s*[,;]\s+(?:or\s+)?otherwise,?\s+|\.\s+otherwise,?\s+", re.IGNORECASE)
