@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from vista_guard.judges.embedded.english.grammar.finite import is_third
 from vista_guard.judges.embedded.english.verbs import past_adverbs, words_of
 from vista_guard.judges.embedded.english.words import is_past, is_verb
 
@@ -29,7 +30,8 @@ _RELATIVE = re.compile(rf"(?P<name>{_NAME})(?P<joint>,\s+(?:who|which)|\s+who)\s
 _APPOSITION = re.compile(rf"^(?P<name>{_NAME}),\s+(?P<said>(?:an?|the)\s+[^,;:()]+),\s+(?P<rest>\w.*)$", re.DOTALL)
 _LAST = re.compile(rf"(?P<name>{_NAME}),\s+(?P<said>an?\s+[^,;:()]+?)(?=[.!]*$)")
 _PARTICIPLE = re.compile(
-    rf"^(?P<name>{_NAME}|{_NOUN}),\s+(?P<said>(?P<verb>born|built|founded|published|released|known|located|based|situated)"
+    rf"^(?P<name>{_NAME}|{_NOUN}),\s+(?P<said>(?P<verb>born|built|founded|published|released|known|located|based|situated|completed"
+    r"|designed|introduced|launched|established|invented|created|developed|discovered|formed|painted|erected|signed)"
     r"\s+[^,;:()]+),\s+(?P<rest>\w.*)$",
     re.DOTALL,
 )
@@ -85,6 +87,12 @@ def _of_opening_name(sentence: str, offset: int) -> tuple[Clause, ...]:
     return ()
 
 
+def last_name(sentence: str, clause: Clause) -> Iterator[Clause]:
+    """The clause, whose text is `sentence`, and what it says of the name that ends it."""
+    found = list(_of_last_name(sentence, clause.start))
+    yield from found if len(found) > 1 else [clause]
+
+
 def _of_last_name(sentence: str, offset: int) -> Iterator[Clause]:
     """ "It stars Ada Vale, a painter." The name must not open the sentence: what is left needs a verb."""
     match = _LAST.search(sentence)
@@ -111,4 +119,4 @@ def _goes_on(text: str) -> bool:
     """Whether `text` is a verb with something behind it."""
     words = words_of(text)
     index = past_adverbs(words, 0)
-    return index + 1 < len(words) and is_verb(words[index])
+    return index + 1 < len(words) and (is_verb(words[index]) or is_third(words[index]))

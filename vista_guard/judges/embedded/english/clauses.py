@@ -9,16 +9,29 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from vista_guard.judges.embedded.english.asides import Clause, asides
+from vista_guard.judges.embedded.english.asides import Clause, asides, last_name
+from vista_guard.judges.embedded.english.grammar.finite import (
+    begins_imperative,
+    ends_elliptic,
+    ends_with_verb,
+    finite_verb,
+    is_participle,
+)
+from vista_guard.judges.embedded.english.grammar.lexicon import INTRANSITIVE, UNSURE_S, can_be_verb, is_base
+from vista_guard.judges.embedded.english.grammar.predicates import BOUND, goes_on, limited, subject_of
+from vista_guard.judges.embedded.english.grammar.scope import (
+    alternative,
+    embeds,
+    hangs_on,
+    is_conditional,
+    opening,
+    says_again,
+)
 from vista_guard.judges.embedded.english.verbs import has_verb, past_adverbs, verb_index, words_of
 from vista_guard.judges.embedded.english.words import (
-    ADVERBS,
-    CLEAR_THIRD_PERSON,
-    CLITICS,
     DETERMINERS,
     PRONOUNS,
     SUBORDINATORS,
-    THIRD_PERSON,
     is_auxiliary,
     is_past,
     is_pronoun_with_verb,
@@ -26,13 +39,15 @@ from vista_guard.judges.embedded.english.words import (
 
 _JOINT = re.compile(
     r"\s*;\s+(?:(?:however|moreover|furthermore|and|but|so)[, ]\s*)?"
-    r"|\s*,\s+(?:and|but|so|yet|while|whereas|although|though)\s+"
-    r"|\s+(?:and|but|so)\s+|\s+(?:-|–|--)\s+|\s*—\s*|\s*,\s+|\s*\.\.+\s+",
+    r"|\s*,\s+(?:and|but|so|yet|while|whereas|although|though|however,?|and\s+then|then)\s+"
+    r"|\s+(?:and\s+then|and|but|so)\s+|\s+(?:-|–|--)\s+|\s*—\s*|\s*,\s+|\s*\.\.+\s+",
     re.IGNORECASE,
 )
-_LISTED = re.compile(r"\s*,?\s+(?:and|but)\s+|\s*,\s+", re.IGNORECASE)
+_LISTED = re.compile(r"\s*,?\s+(?:and|but)\s+(?:then\s+)?|\s*,\s+", re.IGNORECASE)
 _MAX_SENTENCE = 1500
 """Longest sentence, in characters, that is taken apart: what is longer is no prose, and the rules compare many places."""
+_AHEAD = 120
+"""How far, in characters, a clause is read to tell that it is one."""
 
 
 def clauses(text: str, start: int, end: int) -> Iterator[Clause]:
@@ -41,19 +56,61 @@ def clauses(text: str, start: int, end: int) -> Iterator[Clause]:
     if len(sentence) > _MAX_SENTENCE:
         yield Clause(start, end)
         return
+    otherwise = alternative(sentence)
+    if otherwise:
+        yield Clause(start, start + otherwise[0])
+        yield Clause(start + otherwise[1], end, otherwise[2])
+        return
     for part in asides(sentence, start):
         if part.subject:
-            yield part
+            yield from _cut_coordination(text, part.start, part.end, 0, part.subject)
             continue
         whole = text[part.start : part.end]
         for left, right in _independent(whole):
-            yield from _cut_coordination(whole, left, right, part.start)
+            yield from _scoped(whole[left:right], part.start + left)
+
+
+def _scoped(sentence: str, offset: int) -> Iterator[Clause]:
+    """The clauses of a sentence. A condition or a time that opens it is said again with each: "On Mondays, ..."."""
+    ahead = opening(sentence)
+    begun = sentence[:ahead].rstrip()
+    found = list(_within(sentence[ahead:], offset + ahead))
+    if len(found) > 1 and ahead and any(says_again(begun, sentence[one.start - offset :]) for one in found[1:]):
+        found = []
+    if not ahead or len(found) < 2:
+        yield from found if not ahead else [Clause(offset, offset + len(sentence))]
+        return
+    yield Clause(offset, found[0].end)
+    for clause in found[1:]:
+        yield Clause(clause.start, clause.end, f"{begun} {clause.subject}".rstrip())
+
+
+def _within(sentence: str, offset: int) -> Iterator[Clause]:
+    """The clauses of a sentence behind what opens it."""
+    for left, right in _plainly_joined(sentence):
+        for clause in _cut_coordination(sentence, left, right, offset):
+            yield from (
+                [clause] if clause.subject else last_name(sentence[clause.start - offset : clause.end - offset], clause)
+            )
 
 
 def _independent(sentence: str) -> Iterator[tuple[int, int]]:
     """Cuts at conjunctions, semicolons and dashes that are followed by a clause of its own."""
+    yield from _cut_at(sentence, [joint for joint in _JOINT.finditer(sentence) if not _is_plain(joint)])
+
+
+def _plainly_joined(sentence: str) -> Iterator[tuple[int, int]]:
+    """Cuts at an "and" without a comma, which joins clauses more closely."""
+    yield from _cut_at(sentence, [joint for joint in _JOINT.finditer(sentence) if _is_plain(joint)])
+
+
+def _is_plain(joint: re.Match[str]) -> bool:
+    return joint.group().strip().lower() in ("and", "but", "so", "and then")
+
+
+def _cut_at(sentence: str, joints: Sequence[re.Match[str]]) -> Iterator[tuple[int, int]]:
     begin = 0
-    for match in _JOINT.finditer(sentence):
+    for match in joints:
         left, right = sentence[begin : match.start()], sentence[match.end() :]
         if _cuts(match.group(), left, right):
             yield begin, match.start()
@@ -63,36 +120,117 @@ def _independent(sentence: str) -> Iterator[tuple[int, int]]:
 
 def _cuts(joint: str, left: str, right: str) -> bool:
     words = words_of(left)
-    if not words or left.count("(") > left.count(")") or left.count('"') % 2 or not has_verb(left):
+    if not words or _is_open(left):
         return False
-    following = words_of(right[:120])
+    following = words_of(right[:_AHEAD])
+    if not following:
+        return False
+    if _are_orders(joint, left, words, following):
+        return True
+    if not _has_verb(left):
+        return False
     if ";" in joint:
-        return verb_index(following) is not None or (verb_index(words) is not None and _is_clause(right))
-    # "If it rains, it is closed and ...": what hangs on a condition is not said by itself.
-    if words[0].lower() in SUBORDINATORS:
-        return False
-    if joint.strip() == ",":  # a comma splice: only ", it is ..." after a full clause
-        opens = (
-            words[0].lower() in PRONOUNS | DETERMINERS
-            or is_pronoun_with_verb(words[0])
-            or verb_index(words) is not None
-        )
         return (
-            opens
-            and len(words) >= 4
-            and verb_index(following, nouns=False) is not None
-            and following[0].lower() != "that"
+            finite_verb(following) is not None
+            or begins_imperative(following)
+            or (verb_index(words) is not None and _is_clause(right))
         )
+    # "If it rains, it is closed and ...": what hangs on a condition is not said by itself.
+    if words[0].lower() in SUBORDINATORS or is_conditional(left):
+        return False
+    if joint.strip() == ",":
+        return _is_splice(left, words, following)
     if joint.strip() in ("-", "–", "--", "—"):
         return verb_index(words) is not None and has_verb(right)
-    if joint.strip().lower() in ("and", "but", "so"):
-        if _is_bare_predicate(words):
-            return verb_index(following) is not None
-        # No noun is joined with a number: "... in the 1950s and work has gone on".
-        if words[-1][0].isdigit() and len(following) > 2 and following[0].islower() and is_auxiliary(following[1]):
-            return True
-        return verb_index(following, nouns=False) is not None and following[0].lower() != "that"
-    return verb_index(following) is not None
+    if joint.strip().lower() in ("and", "but", "so", "and then"):
+        return _are_clauses(left, words, following, right)
+    if _asks(following, right):
+        return True
+    if _lists(left, following) or ("then" in joint.lower() and embeds(words, 1)):
+        return False
+    return finite_verb(following, joined=True) is not None and not ends_elliptic(_phrase(following))
+
+
+def _asks(following: Sequence[str], right: str) -> bool:
+    """Whether a question is hung on a statement: ", but are they open?" """
+    inverted = len(following) > 2 and is_auxiliary(following[0]) and following[1].lower() in PRONOUNS
+    return inverted and right.rstrip().endswith("?")
+
+
+def _has_verb(text: str) -> bool:
+    return has_verb(text) or finite_verb(words_of(text)) is not None
+
+
+def _lists(left: str, following: Sequence[str]) -> bool:
+    """Whether the last comma before a joint parted two words of a list, so that a bare noun behind it is one more."""
+    _, comma, last = left.rpartition(", ")
+    return comma != "" and len(words_of(last)) < 3 and following[0].lower() not in DETERMINERS | PRONOUNS
+
+
+def _is_open(left: str) -> bool:
+    """Whether a bracket, a quotation or marks of Markdown are open, so that no clause ends here."""
+    return (
+        left.count("(") > left.count(")")
+        or left.count("[") > left.count("]")
+        or any(left.count(mark) % 2 for mark in ('"', "`", "**"))
+    )
+
+
+def _are_orders(joint: str, left: str, words: Sequence[str], following: Sequence[str]) -> bool:
+    """ "Open the app and tap My seat" are two; a verb behind "to" ("call to cancel and get it back") may go on with that one."""
+    if joint.strip() in ("-", "–", "--", "—") or not begins_imperative(following):
+        return False
+    if not begins_imperative([words[0].lower(), *words[1:]]) or len(words) < 3 or len(_phrase(following)) < 3:
+        return False
+    if _shares_object(words) or (joint.strip() == "," and embeds(words_of(left.rpartition(", ")[2])[:2], 0)):
+        return False
+    forbids = following[0].lower() in ("do", "don't", "never", "always", "then") or "then" in joint.lower()
+    return forbids or not _has_infinitive(words)
+
+
+def _has_infinitive(words: Sequence[str]) -> bool:
+    places = (index for index, word in enumerate(words) if word.lower() == "to")
+    return any(is_base("".join(words[past_adverbs(words, place + 1) :][:1])) for place in places)
+
+
+def _is_splice(left: str, words: Sequence[str], following: Sequence[str]) -> bool:
+    """Whether a comma alone joins two clauses: ", it is ..." after a full one, or a noun with its verb right behind it."""
+    opens = (
+        words[0].lower() in PRONOUNS | DETERMINERS or is_pronoun_with_verb(words[0]) or verb_index(words) is not None
+    )
+    if opens and len(words) >= 4 and verb_index(following, nouns=False) is not None and following[0].lower() != "that":
+        return True
+    verb = finite_verb(words)
+    phrase = _phrase(following)
+    if verb is None or len(words) - verb < 2 or embeds(words, verb, nouns=True) or ends_elliptic(phrase):
+        return False
+    if not _has_verb(left.rpartition(", ")[2]) or following[0].lower() == "that":
+        return False
+    return finite_verb(phrase) is not None and not {"and", "or"} & {
+        word.lower() for word in phrase[: finite_verb(phrase)]
+    }
+
+
+def _are_clauses(left: str, words: Sequence[str], following: Sequence[str], right: str) -> bool:
+    """Whether "and", without a comma, joins two clauses and not two nouns."""
+    if _is_bare_predicate(words):
+        return verb_index(following) is not None
+    # No noun is joined with a number: "... in the 1950s and work has gone on".
+    if words[-1][0].isdigit() and len(following) > 2 and following[0].islower() and is_auxiliary(following[1]):
+        return True
+    if verb_index(following, nouns=False) is not None and following[0].lower() != "that":
+        return True
+    verb = finite_verb(words)
+    if verb is None or len(words) - verb < 2 or embeds(words, verb, nouns=True) or hangs_on(right):
+        return False
+    if not _has_verb(left.rpartition(", ")[2]) or words[-1].lower() in DETERMINERS:
+        return False
+    return finite_verb(following) is not None and not ends_elliptic(_phrase(following))
+
+
+def _phrase(words: Sequence[str]) -> Sequence[str]:
+    """The words up to the first mark."""
+    return words[: next((index for index, word in enumerate(words) if not word[0].isalnum()), len(words))]
 
 
 def _is_clause(text: str) -> bool:
@@ -113,65 +251,87 @@ def _is_bare_predicate(words: Sequence[str]) -> bool:
     )
 
 
-def _cut_coordination(sentence: str, left: int, right: int, offset: int) -> Iterator[Clause]:
-    """Cuts "X was a and was b" into "X was a" and "X was b" when X is short and clear; "X did a, did b and did c" too."""
+def _cut_coordination(sentence: str, left: int, right: int, offset: int, said_of: str = "") -> Iterator[Clause]:
+    """Cuts "X was a and was b" into "X was a" and "X was b" when X is short and clear; "X did a, did b and did c" too.
+
+    `said_of`: the subject, where it stands elsewhere and the text begins with its verb.
+    """
     words = words_of(sentence[left:right])
-    verb = verb_index(words)
-    subject = _subject(sentence[left:right], words, verb) if verb is not None else ""
+    verb = finite_verb(words)
+    subject = subject_of(sentence[left:right], words, verb) if verb is not None else ""
+    if said_of:
+        verb, subject = 0, said_of if words and can_be_verb(words[0]) else ""
     joints = list(_LISTED.finditer(sentence, left, right)) if subject else []
-    fit = [_same_subject(words[verb or 0], words_of(sentence[joint.end() : right])) for joint in joints]
-    begin, said_of = left, ""
+    fit = [_predicate(sentence, left, right, joint, words, verb or 0) for joint in joints]
+    if fit and fit[-1] is None and any(one == "" and _is_comma(joint) for one, joint in zip(fit, joints, strict=True)):
+        # "has a screen, weighs 180 g and supports charging": behind verbs in a list "supports" is no noun.
+        last = words_of(sentence[joints[-1].end() : right][:_AHEAD])
+        fit[-1] = "" if len(last) > 1 and last[0].lower() in UNSURE_S and not _is_comma(joints[-1]) else None
+    begin = left
     for number, joint in enumerate(joints):
-        comma = joint.group().strip() == ","
-        if not fit[number] or len(words_of(sentence[begin : joint.start()])) < 2 + (not said_of):
+        shared = fit[number]
+        if shared is None or len(words_of(sentence[begin : joint.start()])) < 2 + (not said_of):
             continue
         # Behind a comma alone a past may be a participle ("opened in 1890, closed by the war"): a list must go on to its "and".
-        if comma and not (_is_deed(sentence[joint.end() : right]) and _closes(joints[number + 1 :], fit[number + 1 :])):
+        if _is_comma(joint) and not (
+            _is_deed(sentence[joint.end() : right]) and _closes(joints[number + 1 :], fit[number + 1 :])
+        ):
             continue
         yield Clause(offset + begin, offset + joint.start(), said_of)
-        begin, said_of = joint.end(), subject
-    yield Clause(offset + begin, offset + right, said_of)
+        begin, said_of = joint.end(), f"{subject} {shared}".rstrip()
+    yield from _with_limit(sentence, begin, right, offset, said_of)
 
 
-def _closes(joints: Sequence[re.Match[str]], fit: Sequence[bool]) -> bool:
-    return any(fits and joint.group().strip() != "," for joint, fits in zip(joints, fit, strict=True))
+def _predicate(
+    sentence: str, left: int, right: int, joint: re.Match[str], words: Sequence[str], verb: int
+) -> str | None:
+    """What the predicate behind a joint shares with the clause's verb; None where no predicate of its subject follows."""
+    after = words_of(sentence[joint.end() : min(right, joint.end() + _AHEAD)])
+    before = sentence[left : joint.start()]
+    said = words_of(before)
+    if (
+        _is_open(before)
+        or len(said) <= verb
+        or _shares_object(said)
+        or embeds(said, verb)
+        or hangs_on(sentence[joint.end() : right])
+    ):
+        return None
+    return None if ends_elliptic(_phrase(after)) else goes_on(words, verb, before, after)
+
+
+def _shares_object(words: Sequence[str]) -> bool:
+    """ "It is owned and run by Vale", "close and save it": what stands behind the second verb belongs to the first, too."""
+    return ends_with_verb(words) or (len(words) > 1 and is_auxiliary(words[-2]) and is_participle(words[-1]))
+
+
+def _with_limit(sentence: str, begin: int, right: int, offset: int, said_of: str) -> Iterator[Clause]:
+    """A clause, and the limit that it adds to itself: "take two tablets, but no more than eight a day"."""
+    bound = BOUND.search(sentence, begin, right)
+    said = sentence[begin : bound.start()] if bound else ""
+    words = words_of(said)
+    verb = None if said_of else finite_verb(words)
+    orders = words[:1] != [] and begins_imperative([words[0].lower(), *words[1:]])
+    subject = subject_of(said, words, verb) if verb is not None else ""
+    if bound is None or not (orders or subject):
+        yield Clause(offset + begin, offset + right, said_of)
+        return
+    yield Clause(offset + begin, offset + bound.start(), said_of)
+    said_of = words[0] if orders else f"{subject} {limited(words, verb or 0)}"
+    yield Clause(offset + bound.end(), offset + right, said_of)
+
+
+def _is_comma(joint: re.Match[str]) -> bool:
+    return joint.group().strip() == ","
+
+
+def _closes(joints: Sequence[re.Match[str]], fit: Sequence[str | None]) -> bool:
+    return any(fits is not None and not _is_comma(joint) for joint, fits in zip(joints, fit, strict=True))
 
 
 def _is_deed(text: str) -> bool:
-    """ "painted portraits", not "painted by Vale"."""
+    """ "painted portraits", not "painted by Vale"; a verb in the present is no participle."""
     words = words_of(text[:80])
+    if words and (not is_past(words[0]) or words[0].lower() in INTRANSITIVE):
+        return True
     return len(words) > 1 and words[1].lower() not in ("by", "with", "as", "from", "in", "at", "to", "on")
-
-
-def _subject(clause: str, words: Sequence[str], verb: int) -> str:
-    first = past_adverbs(words, 0)
-    if is_pronoun_with_verb(words[verb]):
-        return words[verb].rsplit("'", 1)[0]
-    if verb == first or words[0].lower() in SUBORDINATORS or words[first].lower() in ("there", "this", "that"):
-        return ""
-    until = re.search(rf"\b{re.escape(words[verb])}(?!\w)", clause)
-    start = clause.find(words[first])
-    # An adverb before the verb ("He also was") belongs to the verb.
-    end = until.start() if until else 0
-    found = clause[start:end].strip()
-    tail = found.rsplit(" ", 1)
-    return tail[0] if len(tail) == 2 and tail[1].lower() in ADVERBS else found
-
-
-def _same_subject(verb: str, after: Sequence[str]) -> bool:
-    """Whether `after` goes on with the same subject: an auxiliary in the same number, or the same tense."""
-    index = past_adverbs(after, 0)
-    if index + 1 >= len(after):
-        return False
-    word, verb = after[index].lower(), verb.lower()
-    plural = verb.endswith(("'re", "'ve")) or verb in ("are", "were", "have", "do")
-    singular = verb.endswith(("'s", "'m")) or verb in ("is", "was", "has", "does", "am")
-    if word in ("are", "were", "have", "do") and singular:
-        return False
-    if word in ("is", "was", "has", "does") and plural:
-        return False
-    if is_auxiliary(word):
-        return True
-    if word in CLEAR_THIRD_PERSON and verb in THIRD_PERSON:
-        return True
-    return is_past(word) and is_past(verb) and not verb.endswith(CLITICS) and verb not in ("was", "were", "had")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
 from vista_guard.judges.embedded.english.answers import answered, expected, open_question, without_opener
 from vista_guard.judges.embedded.english.clauses import clauses
+from vista_guard.judges.embedded.english.grammar.finite import ends_with_verb
+from vista_guard.judges.embedded.english.grammar.scope import is_opening
 from vista_guard.judges.embedded.english.lists import each
 from vista_guard.judges.embedded.english.phrases import (
     ANSWER,
@@ -36,13 +38,13 @@ from vista_guard.judges.embedded.english.presupposed import (
 )
 from vista_guard.judges.embedded.english.pronouns import NOTHING, Topic, resolved, topic_of, topic_of_turn
 from vista_guard.judges.embedded.english.segment import Sentence, sentences
-from vista_guard.judges.embedded.english.speakers import name_speakers, names
+from vista_guard.judges.embedded.english.speakers import name_speakers, names, written_names
 from vista_guard.judges.embedded.english.verbs import has_verb, verb_index, words_of
 from vista_guard.judges.embedded.english.words import SUBORDINATORS, is_verb, word_set
 from vista_guard.judges.embedded.forms.blocks import Kind
 from vista_guard.judges.embedded.forms.code import fenced, says
 from vista_guard.judges.embedded.forms.encoded import SYMBOLS
-from vista_guard.judges.embedded.forms.inline import clean
+from vista_guard.judges.embedded.forms.inline import clean, coded
 from vista_guard.judges.embedded.forms.markup import rendered
 from vista_guard.reading.canonical import Reading, canonical, folded
 from vista_guard.types import Claim, Role, Span, Turn
@@ -70,6 +72,14 @@ _OPEN_ENDS = word_set(
     that including such"""
 )
 """Words that want something behind them: a lead that ends with one says nothing by itself."""
+_VALUE = re.compile(
+    r"[£$€]\s?\d|\d\s?(?:%|€|£|°|(?:euros?|dollars?|pounds?|pence|cents?|percent|kg|km|GB|MB|ml|mg|hours?|minutes?|a\.?m|p\.?m)\b)"
+    r"|\b\d{1,2}:\d\d\b"
+)
+"""A price, a share, a time or a measure: what makes a claim of a heading ("Check-in from 15:00")."""
+_LEFT_OVER = re.compile(r"^(?:[\s,;:–—]|-+(?![\w-]))+|[\s,;:–—-]+$")
+_IDENTIFIER = re.compile(r"[a-z]+[A-Z]|\S*\w[_/.=(@]\w|\S*\w\(\)|-")
+"""What begins like a name of code, or "iPhone": no capital is put on it."""
 _OPEN_WORDS = word_set("""what who why how where when if whether which about so""")
 
 
@@ -82,6 +92,8 @@ def decompose(turn: Turn, history: Sequence[Turn]) -> tuple[Claim, ...]:
     speaker, listener = names(turn.role)
     before = clean(folded(history[-1].text[-_MAX_BEFORE:])) if history else ""
     question = open_question(before) if before and history[-1].role is Role.USER else ""
+    kept = written_names(reading.text)
+    codes = frozenset(code.split(" ", 1)[0] for code in coded(reading.text))
     found: dict[str, Span] = {}
     here: set[tuple[str, int]] = set()
     for said, start, end, kind in _resolved_statements(reading.text, question, topic_of_turn(before)):
@@ -90,7 +102,7 @@ def decompose(turn: Turn, history: Sequence[Turn]) -> tuple[Claim, ...]:
         if kind is Kind.CODE or SYMBOLS.search(said) or (says_something and len(said) > MAX_STATEMENT):
             found.setdefault(said, span)
             continue
-        named = _finish(name_speakers(said, speaker, listener)) if says_something else ""
+        named = _finish(name_speakers(said, speaker, listener, kept), codes) if says_something else ""
         # The same words of the same place with another mark behind them, once from a frame and once whole, are one claim.
         place = (named.rstrip(".!?…"), span.start)
         if named and place not in here:
@@ -175,7 +187,7 @@ def _names_only(raw: str, sentence: Sentence) -> bool:
         return not hides_statement(raw)
     if raw.endswith(":"):
         return sentence.leads and not _is_statement_lead(raw[:-1])
-    return sentence.kind is Kind.HEADING and not says(raw)
+    return sentence.kind is Kind.HEADING and not (says(raw) or _VALUE.search(raw))
 
 
 def _is_statement_lead(lead: str) -> bool:
@@ -185,11 +197,13 @@ def _is_statement_lead(lead: str) -> bool:
         return True
     if not says(lead) or not _is_statement(lead) or CATAPHORIC.search(lead):
         return False
-    return words[-1].lower() not in _OPEN_ENDS and not is_verb(words[-1])
+    return words[-1].lower() not in _OPEN_ENDS and not is_verb(words[-1]) and not ends_with_verb(words)
 
 
 def _is_completed(raw: str, sentence: Sentence) -> bool:
     """Whether the sentence only completes what its lead began: "The hall opened:", then "in 1850"."""
+    if sentence.kind is Kind.ITEM and is_opening(sentence.lead):
+        return True
     if _is_statement(raw):
         return LONG_FIGURE.search(sentence.lead) is not None and len(words_of(sentence.lead)) < 3
     return sentence.kind is Kind.ITEM or (sentence.kind is Kind.PROSE and (raw[:1].islower() or raw[:1].isdigit()))
@@ -326,9 +340,23 @@ def _says_no_more(text: str) -> bool:
     return not re.search(r"\w", rest) or bool(ELLIPTIC.fullmatch(rest) or ANSWER.fullmatch(rest))
 
 
-def _finish(text: str) -> str:
-    text = text.strip().strip("\"'“”").strip(" ,;:-–—")
+def _finish(text: str, codes: Collection[str]) -> str:
+    """A claim as a sentence: marks that are left at its ends off, a capital and a full stop on, what is code as it is."""
+    text = _unquoted(text.strip())
+    text = _LEFT_OVER.sub("", text).strip()
     if not text:
         return ""
-    text = text[0].upper() + text[1:]
-    return text if text[-1] in ".!?…。！？" else f"{text}."
+    if not (text.split(" ", 1)[0] in codes or _IDENTIFIER.match(text)):
+        text = text[0].upper() + text[1:]
+    return text if re.search(r"[.!?…。！？][\"']?$", text) else f"{text}."
+
+
+def _unquoted(text: str) -> str:
+    """Without the quotes around all of it, or the one that lost its other; `"Pay later" is free` keeps both."""
+    for quote in ('"', "'"):
+        count = text.count(quote)
+        if count == 2 and text[0] == text[-1] == quote:
+            return text.strip(quote)
+        if quote == '"' and count % 2:
+            return text.removeprefix(quote) if text[0] == quote else text.removesuffix(quote)
+    return text

@@ -18,11 +18,18 @@ _REACTIONS = f"""{_YES_NO}, well, oh, ok, okay, hm+, ha(?:ha)*, lol, wow, right,
 _LINKS = """actually, honestly, in fact, also, plus, fun fact, so, and, but, sadly, unfortunately, luckily,
     i hear (?:you|ya), as (?:far as )?i (?:recall|remember|know)"""
 
+_CONNECTIVES = """however, moreover, furthermore, additionally, in addition, besides, finally, lastly, first(?:ly)?,
+    second(?:ly)?, third(?:ly)?, next, afterwards, meanwhile, nevertheless, nonetheless, therefore, thus, hence,
+    consequently, as a result, for example, for instance, in other words, in short, in summary, on the other hand, on top of that,
+    in conclusion, similarly, likewise, by the way, that said"""
+_NOTES = "(?:please )?(?:note|keep in mind|bear in mind|be aware)"
+
 OPENER = re.compile(
     rf"(?:{any_of(_REACTIONS)}|{any_of(_LINKS)})"
     # Without a comma only what cannot belong to the sentence: "No they are", but not "No one".
     r"(?:\s+(?:there|again))?(?:\s*[,!.:;—-]+\s*|\s+(?=(?:i|it|he|she|they|we|you|there|that|this|the|my|a)(?:\s|')))"
-    r"|(?:yes|yeah|yea|yep|oh|ah|and|but)\s+",
+    r"|(?:yes|yeah|yea|yep|oh|ah|and|but)\s+"
+    rf"|{any_of(_CONNECTIVES)}\s*,\s+|{_NOTES} that\s+|then(?: again)?,?\s+(?=(?-i:[a-z\"]))",
     _I,
 )
 """What a sentence may begin with before it says anything. Applied until it no longer matches."""

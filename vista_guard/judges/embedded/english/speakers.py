@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 
-from vista_guard.judges.embedded.english.words import ADVERBS, AUXILIARIES, BASES, is_past, word_set
+from vista_guard.judges.embedded.english.grammar.lexicon import FUNCTION_WORDS, SAYING, can_be_verb
+from vista_guard.judges.embedded.english.words import ADVERBS, AUXILIARIES, BASES, any_of, is_past, word_set
+from vista_guard.judges.embedded.forms.inline import coded, marked
 from vista_guard.types import Role
 
 _IRREGULAR = {
@@ -14,13 +17,32 @@ _IRREGULAR = {
 _CLITICS = {"'m": " is", "'re": " is", "'ve": " has", "'ll": " will", "'d": " would"}
 _BE = _CLITICS | {"'d": " had"}
 _KEPT = word_set("not and or but to read put set cut let myself yourself who")
-_QUOTED = re.compile(r'("[^"]*")')
+_ORDERS = any_of(
+    """Add, Book, Cancel, Change, Check, Close, Confirm, Contact, Delete, Download, Edit, Enter, Find, Follow, Forgot, Get,
+    Go to, Join, Leave, Lost, Manage, Open, Order, Pay, Print, Rate, Remove, Renew, Request, Reset, Review, Save, Scan, See, Send,
+    Set up, Share, Show, Start, Tell, Top up, Track, Transfer, Unlock, Update, Upload, Use, Verify, View, Write"""
+)
+_NUMBERED = any_of(
+    """War, Part, Type, Class, Phase, Chapter, Level, Section, Title, Grade, Stage, Category, Schedule, Annex, Appendix, Volume,
+    Division, Article, Table, Figure, Group, Elizabeth, James, Charles, Francis, Napoleon, Nicholas, Alexander, William, Peter"""
+)
+_NAMED = (
+    r"(?<=[\w,>]\s)(?:My|Your|Our)\b"
+    rf"|(?<=[\w,>]\s){_ORDERS}(?: us| for| about| to)? (?:my|your|our)\b"
+    r"|\b(?:[Tt]ap|[Cc]lick|[Pp]ress|[Cc]hoose|[Ss]elect|[Tt]ick|[Hh]it)(?: on)? (?:I|My|Your)\b"
+    rf"|\b{_NUMBERED} I\b"
+)
+"""Names of menus, buttons and pages, known by a capital within a sentence; a Roman one."""
+_SPEAKING = re.compile(r"\b(?:I|me|my|mine|myself|you|your|yours|yourself)\b", re.IGNORECASE)
+_MOST_NAMES, _MOST_NAME_WORDS, _LONGEST_NAME = 50, 6, 80
 _ADVERB = "|".join(sorted(ADVERBS))
+_ALONE = r"(?<![\w./@-])"
+"""No part of an identifier: `my-app`, I/O."""
 _I = re.compile(
-    rf"\b(?P<who>I|i)(?P<clitic>'(?:m|ve|ll|d|re))?\b(?!\.\s?\w)(?P<gap>(?:\s+(?:{_ADVERB}))*\s+)?(?P<verb>[A-Za-z]+(?:'t)?)?"
+    rf"{_ALONE}(?P<who>I|i)(?P<clitic>'(?:m|ve|ll|d|re))?\b(?!\.\s?\w|[-/_@+])(?P<gap>(?:\s+(?:{_ADVERB}))*\s+)?(?P<verb>[A-Za-z]+(?:'t)?)?"
 )
 _YOU = re.compile(
-    rf"\b(?P<who>you)(?P<clitic>'(?:re|ve|ll|d))?\b(?P<gap>(?:\s+(?:{_ADVERB}))*\s+)?(?P<verb>[A-Za-z]+(?:'t)?)?",
+    rf"{_ALONE}(?P<who>you)(?P<clitic>'(?:re|ve|ll|d))?\b(?P<gap>(?:\s+(?:{_ADVERB}))*\s+)?(?P<verb>[A-Za-z]+(?:'t)?)?",
     re.IGNORECASE,
 )
 _GENERIC_YOU = re.compile(
@@ -40,14 +62,38 @@ _ALSO_AGAIN = word_set("love like hate enjoy prefer want know think live")
 """Verbs that agree even when only joined by "and": anything else there may be a noun."""
 
 
-def name_speakers(text: str, speaker: str, listener: str) -> str:
-    """`text` with "I" and "you" replaced by names, verbs agreeing. A general "you" ("you can see it") and quotes stay."""
-    parts = _QUOTED.split(text)
-    return "".join(part if part[:1] == '"' else _name_speakers(part, speaker, listener) for part in parts)
+def name_speakers(text: str, speaker: str, listener: str, kept: Iterable[str] = ()) -> str:
+    """`text` with "I" and "you" replaced by names, verbs agreeing. A general "you" ("you can see it") and quotes stay.
+
+    So do names of menus and the like: those in `kept`, and what is written as one ("open My bookings", "tap Change my seat").
+    """
+    quiet = [r'"[^"]*"', _NAMED, *(rf"(?<!\w){re.escape(name)}(?!\w)" for name in kept)]
+    generic = _GENERIC_YOU.search(text) is not None and not _LIKELY_YOU.search(text)
+    pieces, last = list[str](), 0
+    for match in re.finditer("|".join(quiet), text):
+        pieces += (_name_speakers(text[last : match.start()], speaker, listener, generic), match.group())
+        last = match.end()
+    return "".join((*pieces, _name_speakers(text[last:], speaker, listener, generic)))
 
 
-def _name_speakers(text: str, speaker: str, listener: str) -> str:
-    generic = _GENERIC_YOU.search(text) and not _LIKELY_YOU.search(text)
+def written_names(text: str) -> tuple[str, ...]:
+    """What a turn sets as code, in bold, in italics or as a link, and what names a thing although it holds "my" or "your"."""
+    codes = (code for code in coded(text) if _SPEAKING.search(code))
+    found = dict.fromkeys([*codes, *_marked_names(text)])
+    return tuple(sorted((name for name in found if len(name) <= _LONGEST_NAME), key=len, reverse=True)[:_MOST_NAMES])
+
+
+def _marked_names(text: str) -> Iterator[str]:
+    for start, phrase in marked(text):
+        words = phrase.split()
+        if not words or len(words) > _MOST_NAME_WORDS or not words[0][0].isupper() or not _SPEAKING.search(phrase):
+            continue
+        goes_on = re.search(r"[\w,>]['\")]?\s$", text[max(0, start - 3) : start]) is not None
+        if phrase[-1] not in ".!?:" and (goes_on or words[0] == "My"):
+            yield phrase
+
+
+def _name_speakers(text: str, speaker: str, listener: str, generic: bool) -> str:
     text = _named(_I, text, speaker)
     text = _possessives(text, _forms("my", "mine", "me", "myself", speaker))
     if not generic:
@@ -83,13 +129,21 @@ def _named(pattern: re.Pattern[str], text: str, name: str) -> str:
             forms = _BE if clitic == "'d" and (is_past(verb) or verb in ("better", "been")) else _CLITICS
             subject = True
             return f"{name}{forms[clitic]}{gap}{verb}"
-        if inverted or not verb:
+        if inverted or not verb or _is_object(before, verb):
             return f"{name}{gap}{verb}"
         subject = True
         return f"{name}{gap}{third_person(verb)}"
 
     named = pattern.sub(replace, text)
     return _AGAIN.sub(lambda match: match["joint"] + _again(match["verb"]), named) if subject else named
+
+
+def _is_object(before: list[str], word: str) -> bool:
+    """Whether the pronoun is what a verb before it acts on, so that `word` behind it is no verb of its own."""
+    if word.lower() in FUNCTION_WORDS and word.lower() not in ("not", "all"):
+        return True
+    acts = bool(before) and before[-1].islower() and can_be_verb(before[-1]) and before[-1] not in SAYING
+    return acts and not can_be_verb(word)
 
 
 def _again(verb: str) -> str:
@@ -119,5 +173,5 @@ def _objects(text: str, name: str) -> str:
 
 def _possessives(text: str, forms: dict[str, str]) -> str:
     # "ME" and "MY" in capitals are abbreviations as often as words.
-    pattern = re.compile("|".join(rf"\b(?:{form}|{form.capitalize()})\b" for form in forms))
+    pattern = re.compile("|".join(rf"{_ALONE}(?:{form}|{form.capitalize()})\b(?![-/_@.]\w)" for form in forms))
     return pattern.sub(lambda match: forms[match.group().lower()], text)

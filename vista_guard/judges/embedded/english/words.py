@@ -45,7 +45,7 @@ CLEAR_THIRD_PERSON = word_set(
 )
 """Those that are never a plural noun: "the park opens", but not "the park features"."""
 NOT_PAST = word_set(
-    "breed embed exceed feed hundred indeed kindred naked need proceed sacred seed speed succeed wicked"
+    "bleed breed embed exceed feed hatred hundred indeed infrared kindred naked need proceed sacred seed speed succeed wicked"
 )
 """Words in -ed that are no past tense."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 _LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\s\[\]]{0,2000}(?:\s+\"[^\"]{0,1000}\")?\)")
 _NOTE = re.compile(r"(?<!\s)\s*\[\^?\d+(?:\s*,\s*\d+)*\]")
@@ -23,6 +24,17 @@ _PRE_TOKENISED = (
     (re.compile(r"\s+([,.!?;:])(?=\s|$)"), r"\1"),
 )
 """Spaces that corpora and speech recognisers leave: "I do n't know ." """
+
+
+def marked(text: str) -> Iterator[tuple[int, str]]:
+    """What of a text is emphasised or a link's text, and where it begins."""
+    for pattern, group in ((_EMPHASIS, 2), (_LINK, 1)):
+        yield from ((match.start(), match[group]) for match in pattern.finditer(text))
+
+
+def coded(text: str) -> Iterator[str]:
+    """What of a text is set as code within its lines."""
+    yield from (match[2] for match in _CODE_SPAN.finditer(text))
 
 
 def clean(text: str) -> str:

@@ -1,0 +1,147 @@
+"""Second predicates of a subject: what "and closes at 5" or "but no more than eight a day" is said of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from vista_guard.judges.embedded.english.grammar.finite import is_counted, is_participle, is_third, may_be_third
+from vista_guard.judges.embedded.english.grammar.lexicon import (
+    CLEAR_S,
+    INTRANSITIVE,
+    UNSURE_S,
+    is_clear_base,
+    is_unsure_base,
+)
+from vista_guard.judges.embedded.english.verbs import past_adverbs, words_of
+from vista_guard.judges.embedded.english.words import (
+    ADVERBS,
+    CLEAR_THIRD_PERSON,
+    CLITICS,
+    DETERMINERS,
+    PASTS,
+    SUBORDINATORS,
+    THIRD_PERSON,
+    is_auxiliary,
+    is_past,
+    is_pronoun_with_verb,
+    word_set,
+)
+
+_BE = word_set("is are was were be been isn't aren't wasn't weren't")
+_MODALS = word_set("can could will would shall should may might must cannot can't won't")
+_AGENTS = word_set("by in at on as from with for to")
+BOUND = re.compile(
+    r"\s*,?\s+(?:but|and|though)\s+(?=(?:no|not|never)\s+(?:more|less|fewer|later|earlier)\s+than\s|at\s+(?:most|least)\s)",
+    re.IGNORECASE,
+)
+"""Where a limit is added to what was said, in words that have no verb of their own."""
+
+
+def subject_of(clause: str, words: Sequence[str], verb: int) -> str:
+    """The subject of a clause whose verb is `words[verb]`; nothing where no second predicate could be said of it."""
+    first = past_adverbs(words, 0)
+    if is_pronoun_with_verb(words[verb]):
+        return words[verb].rsplit("'", 1)[0]
+    if verb == first or words[0].lower() in SUBORDINATORS or words[first].lower() in ("there", "this", "that"):
+        return ""
+    until = re.search(rf"(?<![\w'-]){re.escape(words[verb])}(?!\w)", clause)
+    start = clause.find(words[first])
+    # What a name is set in belongs to it: `app.py`, "Pay later".
+    while start > 0 and clause[start - 1] in "`*_\"'./-£$€":
+        start -= 1
+    # An adverb before the verb ("He also was") belongs to the verb.
+    end = until.start() if until else 0
+    found = clause[start:end].strip()
+    tail = found.rsplit(" ", 1)
+    return tail[0] if len(tail) == 2 and tail[1].lower() in ADVERBS else found
+
+
+def goes_on(words: Sequence[str], verb: int, before: str, after: Sequence[str]) -> str | None:
+    """What stands between the subject and `after` when it is one more predicate: nothing, or the auxiliary that both share.
+
+    `words` is the clause, its verb at `verb`; `before` is what stands between that verb and the joint. None: it is none.
+    """
+    if _same_subject(words[verb], after):
+        return ""
+    index = past_adverbs(after, 0)
+    if index + 1 >= len(after):
+        return None
+    main = words[verb].lower()
+    if main in _MODALS:
+        apart = not re.search(r",|\bto\s+[a-z]|\b(?:help|let|make|have)\b", before)
+        return words[verb] if is_clear_base(after[index]) and apart else None
+    if main in _BE and is_participle(after[index]):
+        return _passive(words, verb, after, index)
+    return "" if _agrees(main, before, after, index) else None
+
+
+def limited(words: Sequence[str], verb: int) -> str:
+    """The verb, with its auxiliaries, that a limit is added to: "may take" of "You may take two tablets"."""
+    last = verb
+    while is_auxiliary(words[last]) and last + 1 < len(words) and _follows_auxiliary(words[last], words[last + 1]):
+        last += 1
+    return " ".join(words[verb : last + 1])
+
+
+def _follows_auxiliary(auxiliary: str, word: str) -> bool:
+    if auxiliary.lower() in _MODALS | {"do", "does", "did"}:
+        return word.lower() in ("not", "be", "have") or is_clear_base(word) or is_unsure_base(word)
+    return is_participle(word)
+
+
+def _passive(words: Sequence[str], verb: int, after: Sequence[str], index: int) -> str | None:
+    """ "was written by Vale and published by Orbit" shares its "was"; "was born in Oslo, moved to Bergen" does not."""
+    word, following = after[index].lower(), after[index + 1].lower()
+    if word in INTRANSITIVE or (word in PASTS and not is_participle_only_form(word)):
+        return "" if words[verb].lower() in ("was", "were") else None
+    if words[verb].lower() in ("was", "were") and (following in DETERMINERS or after[index + 1][0].isdigit()):
+        return ""
+    behind = past_adverbs(words, verb + 1)
+    if following in _AGENTS and behind < len(words) and is_participle(words[behind]):
+        return words[verb]
+    return None
+
+
+def is_participle_only_form(word: str) -> bool:
+    """Whether a past form is a participle as well: "sold", but not "wrote"."""
+    return is_participle(word) and word not in _PASTS_ONLY
+
+
+_PASTS_ONLY = word_set(
+    """ate became began broke chose did drank drew drove fell flew forgot gave grew knew rose sang saw shot spoke stole swam
+    took tore went wore wrote won"""
+)
+
+
+def _agrees(main: str, before: str, after: Sequence[str], index: int) -> bool:
+    """Whether a verb in the present goes on with the verb `main` in the same person."""
+    word = after[index]
+    if main in CLEAR_S | UNSURE_S | THIRD_PERSON or main in ("is", "has", "does", "isn't", "doesn't"):
+        measured = (
+            re.search(r"\b(?:\d\S*|one|two|three|four|five|six|seven|eight|nine|ten|twelve)(?:\s\w+){0,2}$", before)
+            is not None
+        )
+        last = "" if measured else (words_of(before) or [""])[-1]
+        return is_third(word) or may_be_third(after, index, last)
+    plural = main in ("are", "have", "aren't", "haven't") or is_clear_base(main) or is_unsure_base(main)
+    return plural and (is_clear_base(word) or (is_unsure_base(word) and is_counted(after[index + 1])))
+
+
+def _same_subject(verb: str, after: Sequence[str]) -> bool:
+    """Whether `after` goes on with the same subject: an auxiliary in the same number, or the same tense."""
+    index = past_adverbs(after, 0)
+    if index + 1 >= len(after):
+        return False
+    word, verb = after[index].lower(), verb.lower()
+    plural = verb.endswith(("'re", "'ve")) or verb in ("are", "were", "have", "do")
+    singular = verb.endswith(("'s", "'m")) or verb in ("is", "was", "has", "does", "am")
+    if word in ("are", "were", "have", "do") and singular:
+        return False
+    if word in ("is", "was", "has", "does") and plural:
+        return False
+    if is_auxiliary(word):
+        return True
+    if word in CLEAR_THIRD_PERSON and verb in THIRD_PERSON:
+        return True
+    return is_past(word) and is_past(verb) and not verb.endswith(CLITICS) and verb not in ("was", "were", "had")
