@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from vista_guard._aio import loop
 from vista_guard.errors import ConfigError, InputError
-from vista_guard.protocols import DocumentStore, Judge, KnowledgeStore, Policy, Sink
+from vista_guard.protocols import DocumentStore, Judge, KnowledgeStore, Policy, Sink, Verifier
 from vista_guard.types import Conversation, Document, Outcome, Persona, Role, Turn, TurnReport
 
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ class Guard:
         cls,
         *,
         judge: Judge | str | None = None,
+        verifier: Verifier | str | Path | None = None,
         policy: Policy | str | None = None,
         persona: Persona | str | Path | None = None,
         knowledge: KnowledgeStore | None = None,
@@ -104,7 +105,7 @@ class Guard:
         """
         from vista_guard.assembly import assemble
 
-        named = {"judge": judge, "policy": policy, "persona": persona}
+        named = {"judge": judge, "verifier": verifier, "policy": policy, "persona": persona}
         return cls(**assemble(named, settings, knowledge=knowledge, documents=documents, sinks=sinks))
 
     def check(self, conversation: Conversation) -> TurnReport:
