@@ -105,6 +105,7 @@ class Guard:
         """
         from vista_guard.assembly import assemble
 
+        verifier = str(verifier) if isinstance(verifier, Path) else verifier
         named = {"judge": judge, "verifier": verifier, "policy": policy, "persona": persona}
         return cls(**assemble(named, settings, knowledge=knowledge, documents=documents, sinks=sinks))
 

@@ -104,6 +104,7 @@ def _session(file: Path, name: str, device: str) -> InferenceSession:
     # One thread a pass: the shared queue runs as many passes side by side as there are cores.
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
+    options.log_severity_level = 3  # errors: what else onnxruntime finds odd in a graph is no use to who runs it
     try:
         return InferenceSession(str(file), options, providers=providers)
     except Exception as exc:  # onnxruntime raises bare Exception subclasses for a damaged file

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from vista_guard.errors import ConfigError
+from vista_guard.judges.verifiers.closing import close
 from vista_guard.protocols import Verifier
 
 if TYPE_CHECKING:
@@ -111,6 +112,10 @@ class CalibratedVerifier:
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """See `Verifier.probabilities`."""
         return heated(self._verifier.probabilities(pairs), self._temperature)
+
+    async def aclose(self) -> None:
+        """Closes the verifier."""
+        await close(self._verifier)
 
 
 def heated(probabilities: NDArray[np.float32], temperature: float) -> NDArray[np.float32]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from vista_guard.judges.verifiers.closing import close
 from vista_guard.judges.verifiers.labels import COLUMNS
 from vista_guard.protocols import Verifier
 
@@ -40,6 +41,10 @@ class VetoedVerifier:
         found[:, SUPPORTED] = granted
         return found
 
+    async def aclose(self) -> None:
+        """Closes both."""
+        await close(self._first, self._veto)
+
 
 class SplitVerifier:
     """Implements `Verifier`: the first one says what is supported, the second what of the rest is contradicted.
@@ -63,3 +68,7 @@ class SplitVerifier:
         share = against / np.maximum(against + unknown, 1e-9)
         rest = 1.0 - supported
         return np.stack([supported, rest * share, rest * (1.0 - share)], axis=1).astype(np.float32)
+
+    async def aclose(self) -> None:
+        """Closes both."""
+        await close(self._support, self._contradiction)

@@ -58,11 +58,12 @@ class LocalVerifier:
             if hub
             else ModelFolder.read(Path(name).expanduser(), name)
         )
-        family = family_of(name if hub else f"{name} {Path(name).resolve().name}", folder.config, options)
+        called = name if hub else _folder_name(name)
+        family = family_of(called, folder.config, options)
         network, quantised = _network(folder, family, options)
         tokens = ModelTokens.load(folder, instead=_foundation_tokens(folder))
         size = options.batch_size or (1 if quantised else BATCH_SIZE)
-        return cls(_short_name(name, hub=hub), network, tokens, family, batch_size=size)
+        return cls(called, network, tokens, family, batch_size=size)
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """See `Verifier.probabilities`."""
@@ -142,6 +143,8 @@ def _foundation_tokens(folder: ModelFolder) -> Path | None:
     return hub_file(foundation, "tokenizer.json")
 
 
-def _short_name(name: str, *, hub: bool) -> str:
-    """What stands in reports: a repository as it is, a folder by its own name, for its place is nobody's business."""
-    return name if hub else Path(name).expanduser().resolve().name
+def _folder_name(name: str) -> str:
+    """What stands in reports: the folder's own name, for its place is nobody's business; of the hub's cache the repository's."""
+    path = Path(name).expanduser().resolve()
+    cached = next((part for part in path.parts if part.startswith("models--")), None)
+    return cached.removeprefix("models--").replace("--", "/") if cached else path.name

@@ -182,7 +182,7 @@ class OpenAIChat:
         sent: dict[str, Any] = {
             name: value for name, value in wanted.items() if value is not None and name not in without
         }
-        if request.alternatives:
+        if request.alternatives and "logprobs" not in without:  # the number of them means nothing by itself
             likely = {"logprobs": True, "top_logprobs": request.alternatives}
             sent |= {name: value for name, value in likely.items() if name not in without}
         ways = _WAYS if options.structured_output == "auto" else (options.structured_output,)
