@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ def says(request: ReceivedRequest) -> Answer:
     return Answer("Yes" if yes else "No", first={token: math.log(share) for token, share in likely.items()})
 
 
-def check(server: ScriptedChatServer, text: str, **settings: object) -> TurnReport:
+def check(server: ScriptedChatServer, text: str, **settings: Any) -> TurnReport:
     verifier = f"openai:bespoke-minicheck@{server.base_url}"
     with Guard.from_settings(policy="monitor", store="memory", verifier=verifier, **settings) as guard:
         return guard.check(conversation(assistant(text, HALL)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,7 +33,7 @@ class Fixed:
         return np.array([self._row for _ in pairs], np.float32)  # type: ignore[attr-defined]  # a sequence
 
 
-def check(**settings: object) -> TurnReport:
+def check(**settings: Any) -> TurnReport:
     with Guard.from_settings(policy="monitor", store="memory", **settings) as guard:
         return guard.check(conversation(assistant(RIGHT, HALL)))
 
@@ -85,7 +86,7 @@ def test_shipped_is_what_judges_without_a_name() -> None:
         ({"verifier_options": {"familiy": "nli"}}, r"familiy"),
     ],
 )
-def test_what_cannot_be_is_said(settings: dict[str, object], said: str) -> None:
+def test_what_cannot_be_is_said(settings: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=f"(?s){said}"):
         Guard.from_settings(store="memory", **settings)
 
