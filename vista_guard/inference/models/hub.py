@@ -88,13 +88,14 @@ def wanted_files(files: Collection[str], file: str | None, *, torch: bool) -> li
 
 
 def _cached(repo: str, revision: str | None) -> Path | None:
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import LocalEntryNotFoundError
+    """The repository's folder in the cache, in which files may be missing."""
+    from huggingface_hub import try_to_load_from_cache
 
-    try:
-        return Path(snapshot_download(repo, revision=revision, local_files_only=True, cache_dir=_cache()))
-    except (LocalEntryNotFoundError, FileNotFoundError, ValueError):
-        return None
+    for file in ("config.json", "tokenizer.json"):
+        found = try_to_load_from_cache(repo, file, revision=revision, cache_dir=_cache())
+        if isinstance(found, str):
+            return Path(found).parent
+    return None
 
 
 def _is_whole(path: Path, file: str | None) -> bool:
