@@ -32,6 +32,8 @@ def assemble(
     from vista_guard.stores.embeddings import OnnxEmbedder
 
     names = {name: value for name, value in named.items() if isinstance(value, str | Path)}
+    if "verifier" in names:
+        names["verifier"] = str(names["verifier"])  # a folder's path is a name like others
     loaded = Settings.load(**names, **settings)
     embedder = OnnxEmbedder()
     stores = _stores(loaded, embedder, knowledge, documents)

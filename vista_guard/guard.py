@@ -105,7 +105,6 @@ class Guard:
         """
         from vista_guard.assembly import assemble
 
-        verifier = str(verifier) if isinstance(verifier, Path) else verifier
         named = {"judge": judge, "verifier": verifier, "policy": policy, "persona": persona}
         return cls(**assemble(named, settings, knowledge=knowledge, documents=documents, sinks=sinks))
 
@@ -289,12 +288,10 @@ class Guard:
     def _last_turn(self, conversation: Conversation) -> Conversation:
         from vista_guard.turn.limits import check_limits
 
-        last = max(
-            (place for place, turn in enumerate(conversation.turns) if turn.role is Role.ASSISTANT), default=None
-        )
-        if conversation.turns and last is None:
+        spoken = [place for place, turn in enumerate(conversation.turns) if turn.role is Role.ASSISTANT]
+        if conversation.turns and not spoken:
             raise InputError("the conversation has no assistant turn; there is nothing to judge")
-        judged = conversation if last is None else conversation.up_to(last)
+        judged = conversation.up_to(spoken[-1]) if spoken else conversation
         check_limits(judged, self.parts.limits)
         return judged
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
@@ -29,6 +31,7 @@ def fit(model: str, pairs: Path | None, out: Path, source: str | None) -> None:
     from vista_guard.cli.verifiers.progress import steps
     from vista_guard.evaluation.verifiers.calibrating import calibrate
     from vista_guard.evaluation.verifiers.cases import challenge_cases, read_cases
+    from vista_guard.evaluation.verifiers.fitting import HOTTEST
     from vista_guard.judges.verifiers.closing import close
     from vista_guard.stores.embeddings import OnnxEmbedder
 
@@ -48,6 +51,11 @@ def fit(model: str, pairs: Path | None, out: Path, source: str | None) -> None:
     found.save(out)
     console = Console(highlight=False)
     console.print(table(found))
+    if found.temperature >= HOTTEST:
+        told = (
+            "on these claims its probabilities say next to nothing; look at the share that is right before you use it"
+        )
+        typer.echo(f"{visible(found.verifier)}: the temperature is the highest that is tried: {told}", err=True)
     console.print(f"wrote {visible(str(out))}: set verifier_options.calibration to it", markup=False, soft_wrap=True)
 
 

@@ -17,6 +17,8 @@ FOLDS = 5
 GOLD: tuple[Gold, ...] = ("supported", "contradicted", "not_enough")
 FALSE_CONTRADICTIONS: dict[Gold, float] = {"supported": 0.01, "not_enough": 0.05}
 """Most claims of each kind that may be called contradicted: what is contradicted may be blocked. As for the shipped verifier."""
+COLDEST, HOTTEST = 0.5, 4.0
+"""A verifier whose best temperature is the hottest tells next to nothing apart: any certainty of its is wrong too often."""
 NEVER = 1.0
 SURE = 1e-6
 """Closer to 0 or 1 than this a probability is a plain yes or no, which no temperature changes."""
@@ -41,7 +43,7 @@ class CrossFitted:
 
 
 def best_temperature(rows: NDArray[np.float32], gold: Sequence[Gold]) -> float:
-    """The temperature, between 0.5 and 8, at which the labels are likeliest.
+    """The temperature, between `COLDEST` and `HOTTEST`, at which the labels are likeliest.
 
     Args:
         rows: probabilities (claims, 3) at temperature 1, each claim against the evidence that decides it.
@@ -60,7 +62,7 @@ def best_temperature(rows: NDArray[np.float32], gold: Sequence[Gold]) -> float:
         right = shares[np.arange(len(shares)), columns] if three else np.where(columns == 0, supported, 1 - supported)
         return float(-np.log(np.clip(right, SURE, 1)).mean())
 
-    return float(min(np.round(np.geomspace(0.5, 8, 57), 2), key=cost))
+    return float(min(np.round(np.geomspace(COLDEST, HOTTEST, 43), 2), key=cost))
 
 
 def fit(claims: Sequence[Judged]) -> Thresholds:
