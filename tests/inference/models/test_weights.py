@@ -74,7 +74,7 @@ def no_yes(logits: Any) -> list[float]:
 def test_a_cross_encoder(tmp_path: Path) -> None:
     torch.manual_seed(1)
     config = transformers.RobertaConfig(
-        **SMALL, num_labels=3, id2label={0: "contradiction", 1: "entailment", 2: "neutral"}
+        **SMALL, type_vocab_size=1, num_labels=3, id2label={0: "contradiction", 1: "entailment", 2: "neutral"}
     )
     model = transformers.RobertaForSequenceClassification(config)
     folder = saved(model, tmp_path / "nli")
