@@ -21,6 +21,8 @@ EXTRAS = {
     "proxy": ("fastapi", "httpx2", "prometheus_client", "sqlalchemy"),
     "reports": ("sqlalchemy",),
     "testing": ("openai", "starlette"),
+    "torch": ("safetensors", "sentencepiece", "torch", "transformers"),
+    "verifiers": ("huggingface_hub",),
 }
 """What each extra brings, and the base does not have, by the names under which it is imported."""
 

@@ -12,7 +12,7 @@ from vista_guard.judges.named import build_judge
 from vista_guard.policy.presets import LabelPolicy, build_policy
 from vista_guard.policy.risk import RiskTable
 from vista_guard.policy.turn_risk import TurnRisk
-from vista_guard.protocols import DocumentStore, Embedder, Judge, KnowledgeStore, Policy, Sink
+from vista_guard.protocols import DocumentStore, Embedder, Judge, KnowledgeStore, Policy, Sink, Verifier
 from vista_guard.reading.persona import read_persona
 from vista_guard.settings.sources import Settings
 from vista_guard.types import JudgeInfo, Persona
@@ -36,11 +36,13 @@ def assemble(
     from vista_guard.stores.embeddings import OnnxEmbedder
 
     names = {name: value for name, value in named.items() if isinstance(value, str | Path)}
+    if "verifier" in names:
+        names["verifier"] = str(names["verifier"])  # a folder's path is a name like others
     loaded = Settings.load(**names, **settings)
     embedder = OnnxEmbedder()
     stores = _stores(loaded, embedder, knowledge, documents)
     return {
-        "judge": _given(named["judge"]) or build_judge(loaded, embedder),
+        "judge": _judge(named, loaded, embedder),
         "policy": _given(named["policy"]) or build_policy(loaded.policy, loaded.policy_overrides),
         "persona": _given(named["persona"]) or (read_persona(loaded.persona) if loaded.persona else None),
         "sinks": (*sinks, *_report_sinks(loaded)),
@@ -50,6 +52,19 @@ def assemble(
         "risk_table": loaded.risk_table,
         **stores,
     }
+
+
+def _judge(named: Mapping[str, Any], settings: Settings, embedder: Embedder) -> Judge:
+    """The judge that was given, or the named one with the verifier that was given or named."""
+    judge: Judge | None = _given(named["judge"])
+    verifier = named.get("verifier")
+    if judge is None:
+        return build_judge(settings, embedder, verifier=_given(verifier))
+    if verifier is not None:
+        raise ConfigError(
+            "both a judge object and a verifier are given; leave one out, or give the verifier to EmbeddedJudge.load"
+        )
+    return judge
 
 
 def kept_documents(settings: Settings) -> DocumentStore | None:
@@ -130,7 +145,7 @@ def _table(judge: JudgeInfo, path: Path | None) -> RiskTable | None:
     return RiskTable.load(path or weights_file("risk.json"))
 
 
-def _given(value: Judge | Policy | Persona | str | Path | None) -> Any:
+def _given(value: Judge | Verifier | Policy | Persona | str | Path | None) -> Any:
     return None if isinstance(value, str | Path) else value
 
 

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from vista_guard._aio import loop
 from vista_guard.errors import ConfigError, InputError
-from vista_guard.protocols import DocumentStore, Judge, KnowledgeStore, Policy, Sink
+from vista_guard.protocols import DocumentStore, Judge, KnowledgeStore, Policy, Sink, Verifier
 from vista_guard.types import Conversation, Document, Outcome, Persona, Role, Turn, TurnReport
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ class Guard:
         cls,
         *,
         judge: Judge | str | None = None,
+        verifier: Verifier | str | Path | None = None,
         policy: Policy | str | None = None,
         persona: Persona | str | Path | None = None,
         knowledge: KnowledgeStore | None = None,
@@ -103,7 +104,7 @@ class Guard:
         """
         from vista_guard.assembly import assemble
 
-        named = {"judge": judge, "policy": policy, "persona": persona}
+        named = {"judge": judge, "verifier": verifier, "policy": policy, "persona": persona}
         return cls(**assemble(named, settings, knowledge=knowledge, documents=documents, sinks=sinks))
 
     def check(self, conversation: Conversation) -> TurnReport:
@@ -286,12 +287,10 @@ class Guard:
     def _last_turn(self, conversation: Conversation) -> Conversation:
         from vista_guard.turn.limits import check_limits
 
-        last = max(
-            (place for place, turn in enumerate(conversation.turns) if turn.role is Role.ASSISTANT), default=None
-        )
-        if conversation.turns and last is None:
+        spoken = [place for place, turn in enumerate(conversation.turns) if turn.role is Role.ASSISTANT]
+        if conversation.turns and not spoken:
             raise InputError("the conversation has no assistant turn; there is nothing to judge")
-        judged = conversation if last is None else conversation.up_to(last)
+        judged = conversation.up_to(spoken[-1]) if spoken else conversation
         check_limits(judged, self.parts.limits)
         return judged
 

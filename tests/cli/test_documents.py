@@ -332,7 +332,7 @@ def held_against() -> list[tuple[bool, Label]]:
     """Whether evidence was missing, and the label: for `check`, for `replay`, for `serve` and for the library."""
     said = conversation(assistant(TURN))
     reports = [checked(), replayed(f"{len(list(Path().glob('*.out')))}.out")]
-    for guard in (build_guard(judge=None, policy=None, persona=None, data_dir=None), Guard.from_settings()):
+    for guard in (build_guard({}, data_dir=None), Guard.from_settings()):
         with guard:
             reports.append(guard.check(said))
     return [(report.evidence_missing, report.findings[0].label) for report in reports]

@@ -9,6 +9,7 @@ import typer
 from vista_guard import __version__
 from vista_guard.cli import calibrate, check, demo, replay, schema, serve
 from vista_guard.cli.documents.commands import documents
+from vista_guard.cli.verifiers.commands import verifiers
 
 app = typer.Typer(
     name="vista-guard",
@@ -39,6 +40,7 @@ app.command("check")(check.check)
 app.command("replay")(replay.replay)
 app.command("calibrate")(calibrate.calibrate)
 app.add_typer(documents, name="documents")
+app.add_typer(verifiers, name="verifiers")
 app.command("serve")(serve.serve)
 app.command("schema")(schema.schema)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from vista_guard.cli.errors import exit_codes
+from vista_guard.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -18,11 +19,30 @@ LevelName = Literal["turn", "claim"]
 
 
 def calibrate(
-    reports: Annotated[Path, typer.Argument(metavar="REPORTS", help="What replay wrote with --policy monitor.")],
-    labels: Annotated[
-        Path, typer.Option(metavar="FILE", help="People's word on turns or claims: JSON lines, see docs/design.")
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="Where the risk table or the calibration goes. Replaces what is there.")
     ],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Where the risk table goes. Replaces what is there.")],
+    reports: Annotated[
+        Path | None, typer.Argument(metavar="REPORTS", help="What replay wrote with --policy monitor.")
+    ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="With REPORTS: people's word on turns or claims, JSON lines, see docs/design."
+        ),
+    ] = None,
+    verifier: Annotated[
+        str | None,
+        typer.Option(metavar="MODEL", help="In place of REPORTS: fit temperature and thresholds of this verifier."),
+    ] = None,
+    pairs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="With --verifier: JSON lines with evidence, claim and label (supported, contradicted or not_enough).  "
+            "[default: the challenge's development half]",
+        ),
+    ] = None,
     level: Annotated[
         LevelName,
         typer.Option(
@@ -30,19 +50,33 @@ def calibrate(
         ),
     ] = "turn",
     source: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="What the turns are, for people.  [default: name of REPORTS]")
+        str | None,
+        typer.Option(metavar="TEXT", help="What the turns or pairs are, for people.  [default: the file's name]"),
     ] = None,
 ) -> None:
-    """Let labelled turns choose the thresholds.
+    """Let labelled turns choose the thresholds, or labelled claims those of a verifier.
 
     Writes what the judge wrongly held against fine turns: numbers only, no text. With risk_table set to that file,
     policy.max_false_alarm_rate withholds at most that share of fine turns, as far as future turns are like the labelled
     ones. With at least 30 fine and 30 other turns it fits the turn's risk too, by which policies flag and withhold (needs the
     extra evaluation). Prints the threshold for some rates, what it still catches, and how far confidences can be taken at their
     word.
-    Exits with 0 when the table was written, 2 for wrong usage or input.
+
+    With --verifier it fits a verifier of your own: verifier_options.calibration names the file.
+    Exits with 0 when the file was written, 2 for wrong usage or input, 1 when the verifier failed.
     """
     with exit_codes():
+        if verifier is not None:
+            from vista_guard.cli.verifiers.fit import fit
+
+            if reports is not None or labels is not None:
+                raise InputError("--verifier fits a verifier, REPORTS and --labels a policy; give one of the two")
+            fit(verifier, pairs, out, source)
+            return
+        if reports is None or labels is None or pairs is not None:
+            raise InputError(
+                "calibrate takes REPORTS with --labels FILE, or --verifier MODEL, which --pairs FILE goes with"
+            )
         from datetime import UTC, datetime
 
         from rich.console import Console

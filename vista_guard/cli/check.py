@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vista_guard.cli.errors import BLOCKED, exit_codes
-from vista_guard.cli.options import JudgeOption, PersonaOption, PolicyOption  # typer reads them
+from vista_guard.cli.options import JudgeOption, PersonaOption, PolicyOption, VerifierOption  # typer reads them
 
 if TYPE_CHECKING:
     from vista_guard.guard import Guard
@@ -34,6 +34,7 @@ def check(
     ] = None,
     persona: PersonaOption = None,
     judge: JudgeOption = None,
+    verifier: VerifierOption = None,
     policy: PolicyOption = None,
     data_dir: Annotated[
         Path | None,
@@ -60,7 +61,7 @@ def check(
         given = conversation_to_check(
             text, documents=document or (), conversation=conversation, document_chars=configured.limits.document_chars
         )
-        named = {"judge": judge, "policy": policy, "persona": persona}
+        named = {"judge": judge, "verifier": verifier, "policy": policy, "persona": persona}
         report = asyncio.run(_report(_guard(configured, data_dir, given, named), given))
         show(report, as_json=as_json)
     if report.blocked:

@@ -10,6 +10,15 @@ import typer
 JudgeOption = Annotated[
     str | None, typer.Option("--judge", metavar="NAME", help="Who judges.  [default: from the settings, else embedded]")
 ]
+VerifierOption = Annotated[
+    str | None,
+    typer.Option(
+        "--verifier",
+        metavar="NAME",
+        help="What verifies inside the embedded judge: hf:ORG/MODEL, a folder, openai:MODEL@URL.  [default: from the settings, "
+        "else shipped]",
+    ),
+]
 PolicyOption = Annotated[
     str | None,
     typer.Option(

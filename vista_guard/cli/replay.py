@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from vista_guard.cli.errors import FAILED, STOPPED, WRONG_INPUT, exit_codes
-from vista_guard.cli.options import JudgeOption, PersonaOption  # typer reads them
+from vista_guard.cli.options import JudgeOption, PersonaOption, VerifierOption  # typer reads them
 
 if TYPE_CHECKING:
     import asyncio
@@ -32,6 +32,7 @@ def replay(
         Path, typer.Option(metavar="FILE", help="Where the reports go, one a line. Goes on with what is there.")
     ],
     judge: JudgeOption = None,
+    verifier: VerifierOption = None,
     policy: Annotated[str, typer.Option(metavar="NAME", help="monitor, balanced or strict.")] = "monitor",
     persona: PersonaOption = None,
     claims: Annotated[
@@ -74,6 +75,7 @@ def replay(
             given["model"] = {"budget": {"run": {"cost": max_cost}}}
         guard = Guard.from_settings(
             judge=judge,
+            verifier=verifier,
             policy=policy,
             persona=persona,
             store="memory",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from vista_guard.cli.errors import STOPPED, exit_codes
-from vista_guard.cli.options import JudgeOption, PersonaOption, PolicyOption  # typer reads them
+from vista_guard.cli.options import JudgeOption, PersonaOption, PolicyOption, VerifierOption  # typer reads them
 
 if TYPE_CHECKING:
     import socket
@@ -48,6 +48,7 @@ def serve(
         bool, typer.Option("--off", help="For emergencies: let everything pass unjudged, and say so in a header.")
     ] = False,
     judge: JudgeOption = None,
+    verifier: VerifierOption = None,
     policy: PolicyOption = None,
     persona: PersonaOption = None,
     data_dir: Annotated[
@@ -80,7 +81,8 @@ def serve(
         settings = ProxySettings.load(**{name: value for name, value in given.items() if value is not None})
         check_exposure(settings, allow_anonymous=allow_anonymous)
         with listening(settings) as listener:
-            guard = build_guard(judge=judge, policy=policy, persona=persona, data_dir=data_dir)
+            named = {"judge": judge, "verifier": verifier, "policy": policy, "persona": persona}
+            guard = build_guard(named, data_dir=data_dir)
             with guard:
                 signal_number = run(build_app(guard, settings), settings, guard, listener)
     raise typer.Exit(STOPPED + signal_number if signal_number else 0)
@@ -121,7 +123,7 @@ def print_new_key(tenant: str) -> None:
     )
 
 
-def build_guard(*, judge: str | None, policy: str | None, persona: Path | None, data_dir: Path | None) -> Guard:
+def build_guard(named: Mapping[str, Any], *, data_dir: Path | None) -> Guard:
     """A guard as the settings say, which keeps reports unless they say where."""
     from vista_guard.guard import Guard
     from vista_guard.settings.sources import Settings
@@ -129,7 +131,7 @@ def build_guard(*, judge: str | None, policy: str | None, persona: Path | None, 
     stores: dict[str, Any] = {} if data_dir is None else {"data_dir": data_dir}
     if "reports" not in Settings.load().model_fields_set:
         stores["reports"] = "sqlite"
-    return Guard.from_settings(judge=judge, policy=policy, persona=persona, **stores)
+    return Guard.from_settings(**named, **stores)
 
 
 @contextmanager

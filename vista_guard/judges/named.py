@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from vista_guard.errors import ConfigError
-from vista_guard.protocols import Embedder, Judge
+from vista_guard.protocols import Embedder, Judge, Verifier
 from vista_guard.settings.model import ModelOptions
 from vista_guard.settings.sources import Settings
 
@@ -20,13 +22,19 @@ FORMS = """\
   ensemble:A,B,C                    all judge; agreement is confidence"""
 
 
-def build_judge(settings: Settings, embedder: Embedder) -> Judge:
+def build_judge(settings: Settings, embedder: Embedder, *, verifier: Verifier | None = None) -> Judge:
     """The judge that `settings.judge` names, recorded and cached as the settings say.
+
+    Args:
+        settings: name the judge, and the verifier inside an embedded one.
+        embedder: finds the evidence for an embedded judge.
+        verifier: for the embedded judge, in place of the one that the settings name.
 
     Raises:
         ConfigError: no such judge, or one that cannot be set up; says what judges there are.
     """
-    judge = _named(settings.judge, settings, embedder)
+    _check_verifier(settings, verifier)
+    judge = _named(settings.judge, settings, _Embedded(settings, embedder, verifier))
     if settings.judge_recording is None:
         return judge
     from vista_guard.judges.composed.recorded import RecordedJudge
@@ -34,12 +42,44 @@ def build_judge(settings: Settings, embedder: Embedder) -> Judge:
     return RecordedJudge.record(judge, settings.judge_recording)
 
 
-def _named(name: str, settings: Settings, embedder: Embedder) -> Judge:
-    kind, _, rest = name.strip().partition(":")
-    if kind == "embedded" and not rest:
+def _check_verifier(settings: Settings, verifier: Verifier | None) -> None:
+    named = settings.verifier if verifier is None else verifier.name
+    if named is not None and "embedded" not in re.split("[:,]", settings.judge):
+        raise ConfigError(
+            f"verifier is {named!r}, and judge is {settings.judge!r}, which has none: a verifier is part of the embedded judge. "
+            "Set judge to 'embedded', or leave verifier out"
+        )
+
+
+@dataclass(frozen=True)
+class _Embedded:
+    """How the embedded judge is made, alone or as part of another one."""
+
+    settings: Settings
+    embedder: Embedder
+    verifier: Verifier | None
+
+    def load(self) -> Judge:
         from vista_guard.judges.embedded import EmbeddedJudge
 
-        return EmbeddedJudge.load(embedder, recommendations=settings.recommendations)
+        settings = self.settings
+        if self.verifier is None and settings.verifier is None and settings.verifier_options.calibration is None:
+            return EmbeddedJudge.load(self.embedder, recommendations=settings.recommendations)
+        from vista_guard.judges.verifiers import build_verifier
+
+        chosen = build_verifier(self.verifier or settings.verifier, settings.verifier_options, settings.model)
+        return EmbeddedJudge.load(
+            self.embedder,
+            verifier=chosen.verifier,
+            thresholds=chosen.thresholds,
+            recommendations=settings.recommendations,
+        )
+
+
+def _named(name: str, settings: Settings, embedded: _Embedded) -> Judge:
+    kind, _, rest = name.strip().partition(":")
+    if kind == "embedded" and not rest:
+        return embedded.load()
     if kind == "recorded" and rest:
         from vista_guard.judges.composed.recorded import RecordedJudge
 
@@ -49,11 +89,11 @@ def _named(name: str, settings: Settings, embedder: Embedder) -> Judge:
     if kind in ("openai", "langchain") and rest:
         return _cached(_model(kind, rest, settings), settings.judge_cache)
     if kind == "cascade" and rest:
-        return _cascade([_named(part, settings, embedder) for part in _parts(name, rest, 2, 2)], settings)
+        return _cascade([_named(part, settings, embedded) for part in _parts(name, rest, 2, 2)], settings)
     if kind == "ensemble" and rest:
         from vista_guard.judges.composed.ensemble import EnsembleJudge
 
-        return EnsembleJudge([_named(part, settings, embedder) for part in _parts(name, rest, 2, 9)])
+        return EnsembleJudge([_named(part, settings, embedded) for part in _parts(name, rest, 2, 9)])
     raise ConfigError(f"judge is {name!r}, which names none. The judges are:\n{FORMS}")
 
 

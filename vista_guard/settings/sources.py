@@ -22,6 +22,7 @@ from pydantic_settings import (
 from vista_guard.errors import ConfigError
 from vista_guard.settings.model import ModelOptions
 from vista_guard.types import Recommendations
+from vista_guard.settings.verifier import VerifierOptions
 
 FILES = ("vista-guard.toml", "vista-guard.yaml", "vista-guard.yml")
 
@@ -74,6 +75,11 @@ class Settings(BaseSettings):
     judge: str = "embedded"
     """`embedded`, `openai:MODEL`, `openai:MODEL@URL`, `langchain:PROVIDER:MODEL`, `recorded:FILE`, `cascade:FIRST,SECOND` or
     `ensemble:A,B,C`."""
+    verifier: str | None = None
+    """What verifies inside the embedded judge: `shipped`, `hf:ORG/MODEL`, a folder's path, `openai:MODEL@URL`,
+    `veto:FIRST,SECOND` or `split:FIRST,SECOND`; the shipped one when not given."""
+    verifier_options: VerifierOptions = VerifierOptions()
+    """How that model is read and run, and the calibration that was fitted for it."""
     model: ModelOptions = ModelOptions()
     """How a model judge asks, and what it may spend."""
     cascade: CascadeOptions = CascadeOptions()

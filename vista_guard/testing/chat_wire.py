@@ -22,7 +22,12 @@ def pieces(text: str) -> list[str]:
 def chat_body(request: ReceivedRequest, answer: Answer, usage: Usage | None, fingerprint: str | None) -> dict[str, Any]:
     """A `chat.completion` object with `n` equal choices."""
     choices = [
-        {"index": index, "message": _message(request, answer), "logprobs": None, "finish_reason": _finish(answer)}
+        {
+            "index": index,
+            "message": _message(request, answer),
+            "logprobs": _likely(request, answer),
+            "finish_reason": _finish(answer),
+        }
         for index in range(request.body.get("n") or 1)
     ]
     return _frame(request, "chat.completion", fingerprint, choices, _usage(usage))
@@ -72,6 +77,18 @@ def _message(request: ReceivedRequest, answer: Answer) -> dict[str, Any]:
         message["content"] = None
         message["tool_calls"] = [_call(request, answer.function, answer.text or "")]
     return message
+
+
+def _likely(request: ReceivedRequest, answer: Answer) -> dict[str, Any] | None:
+    """The answer's likely first tokens, the most likely first, as many as the caller asked for beside it."""
+    if not answer.first or request.body.get("logprobs") is not True:
+        return None
+    most = request.body.get("top_logprobs") or 0
+    told = [
+        {"token": token, "logprob": likely, "bytes": list(token.encode())}
+        for token, likely in sorted(answer.first.items(), key=lambda one: -one[1])
+    ]
+    return {"content": [{**told[0], "top_logprobs": told[:most]}], "refusal": None}
 
 
 def _opening(request: ReceivedRequest, answer: Answer) -> dict[str, Any]:

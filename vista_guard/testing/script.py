@@ -18,7 +18,9 @@ class Answer:
 
     `text` None gives a null content, `refusal` a refusal instead of a text. With `function` the text is delivered as the
     arguments of a call of that function. Token numbers that are None are counted roughly (`count_tokens`); with
-    `usage` False none are sent, as some servers do. `latency` (seconds) replaces the server's own.
+    `usage` False none are sent, as some servers do. `latency` (seconds) replaces the server's own. `first` are the tokens
+    with which the answer might have begun, with the natural logarithms of their probabilities: sent to callers of chat
+    completions that ask for `logprobs` and do not stream.
     """
 
     text: str | None = ""
@@ -30,6 +32,7 @@ class Answer:
     cached_tokens: int | None = None
     usage: bool = True
     latency: float | None = None
+    first: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,14 +83,16 @@ class EmbeddedJudge:
         folder: Path = WEIGHTS,
         *,
         verifier: Verifier | None = None,
+        thresholds: tuple[float, float] | None = None,
         recommendations: Recommendations = "out_of_scope",
     ) -> EmbeddedJudge:
-        """The shipped judge, or the shipped judge with another verifier, which is held to the same thresholds.
+        """The shipped judge, or the shipped judge with another verifier.
 
         Args:
             embedder: finds the evidence that a claim is held against.
             folder: where the weights are.
             verifier: in place of the shipped one, which is shared by all judges of the process.
+            thresholds: probabilities from which a claim is supported, and contradicted; the shipped verifier's when not given.
             recommendations: what advice, instructions and permissions are that no document speaks of: as in the paper
                 "out_of_scope", or "lacking_evidence".
 
@@ -97,6 +100,8 @@ class EmbeddedJudge:
             ConfigError: a weights file is missing or damaged.
         """
         calibration = Calibration.load(folder)
+        if thresholds is not None:
+            calibration = replace(calibration, supported=thresholds[0], contradicted=thresholds[1])
         verifier = verifier or ShippedVerifier.load(calibration, folder)
         return cls(verifier, embedder, ClaimTypeHead.load(folder), calibration, recommendations=recommendations)
 
@@ -131,6 +136,12 @@ class EmbeddedJudge:
         advice that the documents speak of is held against them.
         """
         return await asyncio.to_thread(self._categorize, checks, evidence)
+
+    async def aclose(self) -> None:
+        """Closes the verifier, where it holds connections."""
+        close = getattr(self._verifier, "aclose", None)
+        if close is not None:
+            await close()
 
     def _decompose(self, turn: Turn, history: Sequence[Turn]) -> tuple[Claim, ...]:
         language = foreign(folded(turn.text))

@@ -15,6 +15,7 @@ from vista_guard._extras import require
 from vista_guard.errors import ConfigError, JudgeError
 from vista_guard.judges.model.chat.calling import LIBRARIES, Answer, Line, counted, first_finds_out, learn, refused
 from vista_guard.judges.model.chat.faults import clean, read_fault, sendable, to_error
+from vista_guard.judges.model.chat.likely import first_tokens
 from vista_guard.judges.model.chat.limits import OnLoop
 from vista_guard.judges.model.chat.prices import PriceTable
 from vista_guard.judges.model.chat.protocol import ChatRequest, Finish, Reply
@@ -181,6 +182,9 @@ class OpenAIChat:
         sent: dict[str, Any] = {
             name: value for name, value in wanted.items() if value is not None and name not in without
         }
+        if request.alternatives and "logprobs" not in without:  # the number of them means nothing by itself
+            likely = {"logprobs": True, "top_logprobs": request.alternatives}
+            sent |= {name: value for name, value in likely.items() if name not in without}
         ways = _WAYS if options.structured_output == "auto" else (options.structured_output,)
         way = next((way for way in ways if way in _WAYS and way not in without), None)
         if request.schema is not None and way == "json_schema":
@@ -204,7 +208,7 @@ class OpenAIChat:
         usage = getattr(completion, "usage", None)
         cached = getattr(getattr(usage, "prompt_tokens_details", None), "cached_tokens", None)
         return Answer(
-            Reply(sendable(text), how),
+            Reply(sendable(text), how, first_tokens(choices[0])),
             input_tokens=counted(getattr(usage, "prompt_tokens", None)),
             output_tokens=counted(getattr(usage, "completion_tokens", None)),
             cached_tokens=counted(cached),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 Finish = Literal["stop", "length", "refusal", "other"]
@@ -24,6 +24,8 @@ class ChatRequest:
     messages: tuple[Message, ...]
     stage: Literal["decompose", "verify", "categorize", "judge", "fused"]
     schema: Mapping[str, Any] | None = None
+    alternatives: int = 0
+    """How many likely tokens are wanted at each place of the answer, with their probabilities. Not every endpoint gives them."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,9 @@ class Reply:
 
     text: str
     finish: Finish = "stop"
+    first: Mapping[str, float] = field(default_factory=dict)
+    """What the first token that is no blank might have been, with natural logarithms of the probabilities, where they were asked
+    for and given."""
 
 
 class ChatModel(Protocol):

@@ -1,0 +1,1 @@
+"""`vista-guard verifiers`, and the part of `vista-guard calibrate` that is about them."""

@@ -1,0 +1,1 @@
+"""Verifiers that users bring, measured and calibrated."""

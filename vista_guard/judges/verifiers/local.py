@@ -1,0 +1,150 @@
+"""A verifier that is a model on this machine: a folder, or a repository of the Hugging Face hub in its local cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vista_guard.inference.models.batches import Network, run
+from vista_guard.inference.models.folder import ModelFolder
+from vista_guard.inference.models.hub import hub_file, hub_folder
+from vista_guard.inference.models.tokens import ModelTokens
+from vista_guard.judges.verifiers.families import Family, family_of
+from vista_guard.judges.verifiers.inputs import Inputs
+from vista_guard.judges.verifiers.labels import COLUMNS, rows
+from vista_guard.settings.verifier import DEFAULTS, VerifierOptions
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from tokenizers import Encoding
+
+    from vista_guard.inference.models.weights import Kind
+
+BATCH_SIZE = 8
+NOT_ENOUGH = COLUMNS.index("not_enough")
+
+
+class LocalVerifier:
+    """Implements `Verifier` with a model of one of the families of `families`.
+
+    Evidence that is longer than the model reads is read in windows, and the window that says most counts, as the makers of
+    these models do it. A claim that is itself too long is not verified.
+    """
+
+    def __init__(self, name: str, network: Network, tokens: ModelTokens, family: Family, *, batch_size: int) -> None:
+        self.name = name
+        self.family = family
+        self._network = network
+        self._inputs = Inputs(tokens, family)
+        self._pad = tokens.pad
+        self._batch_size = batch_size
+
+    @classmethod
+    def load(cls, name: str, options: VerifierOptions = DEFAULTS) -> LocalVerifier:
+        """The model that a name of the settings stands for: `hf:ORG/MODEL`, `hf:ORG/MODEL@REVISION` or a folder's path.
+
+        Args:
+            name: as above.
+            options: how it is read and run.
+
+        Raises:
+            ConfigError: it cannot be found, downloaded, understood or run; says which, and what to do.
+        """
+        hub = name.startswith("hf:")
+        folder = (
+            hub_folder(name.removeprefix("hf:"), file=options.file)
+            if hub
+            else ModelFolder.read(Path(name).expanduser(), name)
+        )
+        called = name if hub else _folder_name(name)
+        family = family_of(called, folder.config, options)
+        network, quantised = _network(folder, family, options)
+        tokens = ModelTokens.load(folder, instead=_foundation_tokens(folder))
+        size = options.batch_size or (1 if quantised else BATCH_SIZE)
+        return cls(called, network, tokens, family, batch_size=size)
+
+    def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        """See `Verifier.probabilities`."""
+        import numpy as np
+
+        inputs = [self._inputs.windows(evidence, claim) for evidence, claim in pairs]
+        encodings = [window for windows in inputs for window in windows]
+        logits = iter(run(self._network, encodings, pad=self._pad, batch_size=self._batch_size))
+        found = np.zeros((len(pairs), len(COLUMNS)), np.float32)
+        found[:, NOT_ENOUGH] = 1.0
+        for row, windows in enumerate(inputs):
+            if windows:
+                found[row] = self._row([(window, next(logits)) for window in windows])
+        return found
+
+    def _row(self, windows: Sequence[tuple[Encoding, NDArray[np.float32]]]) -> NDArray[np.float32]:
+        """One pair's probabilities, from the logits of its windows."""
+        import numpy as np
+
+        if self.family.head == "tokens":
+            return _least_supported(windows)
+        told = rows(np.stack(list(self._answers(logits for _, logits in windows))), self.family.labels)
+        best: NDArray[np.float32] = told[int(told[:, NOT_ENOUGH].argmin())]
+        return best
+
+    def _answers(self, logits: Iterator[NDArray[np.float32]]) -> Iterator[NDArray[np.float32]]:
+        for one in logits:
+            if self.family.head == "first_token":
+                yield one[0] if one.ndim == 2 else one
+            elif self.family.head == "decoder":
+                yield one[list(self.family.outputs)]
+            else:
+                yield one
+
+
+def _least_supported(windows: Sequence[tuple[Encoding, NDArray[np.float32]]]) -> NDArray[np.float32]:
+    """The claim is supported as far as its least supported token is; a token that any window supports is."""
+    import numpy as np
+
+    shares = []
+    for encoding, logits in windows:
+        claim = [index for index, sequence in enumerate(encoding.sequence_ids) if sequence == 1]
+        difference = logits[claim, 1] - logits[claim, 0]
+        shares.append(1.0 / (1.0 + np.exp(difference)))
+    least = float(np.max(shares, axis=0).min(initial=1.0))
+    return np.array([least, 0.0, 1.0 - least], np.float32)
+
+
+def _network(folder: ModelFolder, family: Family, options: VerifierOptions) -> tuple[Network, bool]:
+    """The model in memory, and whether its weights are quantised: ONNX before torch."""
+    from vista_guard.inference.models.graphs import DecoderGraph, EncoderGraph
+    from vista_guard.inference.models.weights import TorchNetwork
+
+    start = int(folder.config.get("decoder_start_token_id") or 0)
+    if family.head == "decoder":
+        both = folder.seq2seq()
+        if both is not None:
+            return DecoderGraph.load(both, folder.name, options.device, start), _is_quantised(both[0])
+        return TorchNetwork.load(folder, "decoder", options.device, start=start), False
+    file = folder.onnx(options.file)
+    if file is not None:
+        return EncoderGraph.load(file, folder.name, options.device), _is_quantised(file)
+    kinds: dict[str, Kind] = {"hhem": "hhem", "alignscore": "alignscore", "lettucedetect": "tokens"}
+    return TorchNetwork.load(folder, kinds.get(family.name, "classes"), options.device), False
+
+
+def _is_quantised(file: Path) -> bool:
+    """Quantised activations take their range from the whole batch: a pair's scores would depend on its neighbours."""
+    return any(word in file.name.lower() for word in ("quant", "int8", "_q4", "_q8"))
+
+
+def _foundation_tokens(folder: ModelFolder) -> Path | None:
+    """The tokenizer of the model that an HHEM names as its foundation, where its own folder has none."""
+    foundation = folder.config.get("foundation")
+    if not isinstance(foundation, str) or folder.first(["tokenizer.json"]) is not None:
+        return None
+    return hub_file(foundation, "tokenizer.json")
+
+
+def _folder_name(name: str) -> str:
+    """What stands in reports: the folder's own name, for its place is nobody's business; of the hub's cache the repository's."""
+    path = Path(name).expanduser().resolve()
+    cached = next((part for part in path.parts if part.startswith("models--")), None)
+    return cached.removeprefix("models--").replace("--", "/") if cached else path.name

@@ -1,0 +1,107 @@
+"""Verifiers by their names in settings: `hf:ORG/MODEL`, a folder's path, `openai:MODEL@URL` and the like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from vista_guard.errors import ConfigError
+from vista_guard.judges.verifiers.calibrated import CalibratedVerifier, VerifierCalibration
+from vista_guard.protocols import Verifier
+from vista_guard.settings.model import DEFAULTS as MODEL_DEFAULTS
+from vista_guard.settings.model import ModelOptions
+from vista_guard.settings.verifier import DEFAULTS, VerifierOptions
+
+SHIPPED = "shipped"
+FORMS = """\
+  shipped                           the model inside this package
+  hf:ORG/MODEL                      a model of the Hugging Face hub, from the local cache or downloaded; hf:ORG/MODEL@REVISION
+  PATH                              a folder with config.json, a tokenizer, and model.onnx or weights for torch
+  openai:MODEL@https://host/v1      a fact-checking model at any endpoint that speaks OpenAI's API: yes or no
+  veto:FIRST,SECOND                 supported only as far as SECOND agrees, for example a LettuceDetect
+  split:FIRST,SECOND                FIRST says what is supported, SECOND what of the rest is contradicted"""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A verifier, and the thresholds that were fitted for it: supported, contradicted."""
+
+    verifier: Verifier
+    thresholds: tuple[float, float] | None = None
+
+
+def build_verifier(
+    given: Verifier | str | Path | None,
+    options: VerifierOptions = DEFAULTS,
+    model: ModelOptions = MODEL_DEFAULTS,
+    *,
+    calibrated: bool = True,
+) -> Chosen:
+    """The verifier that a name stands for, or the object as it is, with what was fitted for it.
+
+    Args:
+        given: a name in one of the forms of `FORMS`, or an object; None for the shipped one.
+        options: how a local model is read and run, and where its calibration is.
+        model: how an endpoint is asked, and what it may spend.
+        calibrated: whether the calibration is applied.
+
+    Raises:
+        ConfigError: no such verifier, one that cannot be loaded, or a calibration that is not its own.
+    """
+    name = SHIPPED if given is None else str(given) if isinstance(given, str | Path) else None
+    verifier: Verifier = given if name is None else _named(name, options, model)  # type: ignore[assignment]  # not a name
+    if options.calibration is None or not calibrated:
+        return Chosen(verifier)
+    fitted = VerifierCalibration.load(options.calibration, verifier.name)
+    thresholds = (fitted.thresholds.supported, fitted.thresholds.contradicted)
+    return Chosen(CalibratedVerifier(verifier, fitted), thresholds)
+
+
+def _named(name: str, options: VerifierOptions, model: ModelOptions) -> Verifier:
+    name = name.strip()
+    kind, _, rest = name.partition(":")
+    if kind == SHIPPED and not rest:
+        return _shipped()
+    if kind == "openai" and rest:
+        from vista_guard.judges.verifiers.endpoint import EndpointVerifier
+
+        return EndpointVerifier.from_name(rest, model)
+    if kind in ("veto", "split") and rest:
+        return _composed(kind, name, rest, options, model)
+    if (kind == "hf" and rest) or Path(name).expanduser().is_dir():
+        from vista_guard.judges.verifiers.local import LocalVerifier
+
+        return LocalVerifier.load(name, options)
+    raise ConfigError(f"verifier is {name!r}, which names none, and no folder. The verifiers are:\n{FORMS}")
+
+
+def _shipped() -> Verifier:
+    from vista_guard.judges.embedded.calibration import Calibration
+    from vista_guard.judges.embedded.verifier import ShippedVerifier
+
+    return ShippedVerifier.load(Calibration.load())
+
+
+def _composed(kind: str, name: str, rest: str, options: VerifierOptions, model: ModelOptions) -> Verifier:
+    from vista_guard.judges.verifiers.composed import SplitVerifier, VetoedVerifier
+
+    parts = _parts(name, rest, options)
+    first, second = (_named(part, options, model) for part in parts)
+    return VetoedVerifier(first, second) if kind == "veto" else SplitVerifier(first, second)
+
+
+def _parts(name: str, rest: str, options: VerifierOptions) -> Sequence[str]:
+    parts = [part.strip() for part in rest.split(",")]
+    if len(parts) != 2 or not all(parts) or any(part.startswith(("veto:", "split:")) for part in parts):
+        raise ConfigError(
+            f"verifier is {name!r}; it takes two verifiers with a comma between them, neither of them a veto or a split. "
+            "For more, pass a verifier object"
+        )
+    local = [part for part in parts if part != SHIPPED and not part.startswith("openai:")]
+    if len(local) > 1 and (options.family or options.labels or options.file):
+        raise ConfigError(
+            f"verifier is {name!r}, and verifier_options.family, labels or file are set, which could be meant for either part; "
+            "leave them out, or pass a verifier object"
+        )
+    return parts
