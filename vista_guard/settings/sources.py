@@ -21,8 +21,8 @@ from pydantic_settings import (
 
 from vista_guard.errors import ConfigError
 from vista_guard.settings.model import ModelOptions
-from vista_guard.types import Recommendations
 from vista_guard.settings.verifier import VerifierOptions
+from vista_guard.types import Recommendations
 
 FILES = ("vista-guard.toml", "vista-guard.yaml", "vista-guard.yml")
 
