@@ -4,7 +4,7 @@
   (supported or not), each claim or whole response against its evidence, each set weighing the same;
 - supported: best mean accuracy of supported-or-not on BEGIN dev wow and FaithDial wow (as above) and on VISTA dev, whose
   conversations are replayed through the guard with the human's claims;
-- contradicted: the lowest value with at most 1% false alarms on supported and 5% on not-enough claims of FEVER dev
+- contradicted: the lowest value with at most 1.5% false alarms on supported and 5% on not-enough claims of FEVER dev
   (its first 5,000 rows);
 - abstention, opinion: by hand, on VISTA dev and on the acts of FaithDial wow: the runtime's word rules decide with them.
 
@@ -39,14 +39,14 @@ from vista_guard.inference.onnx import Encoder
 from vista_guard.judges.embedded.calibration import softmax
 from vista_guard.types import Label
 
-VERSION = "1.1.1"
+VERSION = "1.2.0"
 VERIFIER_LABELS = ("supported", "contradicted", "not_enough")
 MAX_LENGTH = 256
 ABSTENTION, OPINION = 0.75, 0.65
 FIRST_SUPPORTED = 0.6
 """What counts as supported in the replay that the support threshold is chosen on: it decides what becomes known."""
 FEVER_ROWS = false_alarms.FIRST_ROW  # enough for a 1% rate; the other sets are smaller
-FALSE_ALARMS = {"supported": 0.01, "not_enough": 0.05}
+FALSE_ALARMS = {"supported": 0.015, "not_enough": 0.05}
 VISTA_DEV = "vista-human/human_eval_dev.json"
 PAIR_SETS = {
     "BEGIN dev wow": ("begin/begin_dev_wow.tsv", evalsets.begin),

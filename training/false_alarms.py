@@ -3,7 +3,7 @@
 The table holds numbers only. Its groups are kept apart, so that statements that are easy do not pay for talk that is not:
 
 - statements: FEVER dev claims that their evidence supports, from row 5,000 on (``training.calibrate`` tunes on those before);
-- talk: BEGIN dev responses that are fully attributable to their knowledge (wow, cmu, tc), and VISTA dev turns of which
+- talk: BEGIN dev responses that are fully attributable to their knowledge (wow), and VISTA dev turns of which
   humans found every claim verifiable, out of scope or an abstention; taken apart by the judge itself.
 """
 
@@ -31,7 +31,7 @@ Case = tuple[Conversation, dict[int, bool]]
 """A conversation, and which of its turns are known to be fine or not, by place."""
 
 FIRST_ROW, ROWS = 5000, 3000
-BEGIN_FILES = ("wow", "cmu", "tc")
+BEGIN_FILES = ("wow",)  # `cmu` and `tc` are training data
 
 
 def _turn(text: str, document: str, claims: tuple[Claim, ...] | None = None) -> Turn:

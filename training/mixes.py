@@ -20,6 +20,15 @@ from training.sources import dstc9, grounded, mtragun, nli, summedits
 from vista_guard.evaluation.suites.reading import Pair
 
 Row = dict[str, object]
+FILES = tuple(
+    sorted(
+        {
+            *benchmarks.TRAIN_FILES,
+            *(name for source in (dstc9, grounded, mtragun, nli, summedits) for name in source.FILES),
+        }
+    )
+)
+"""Every file that a mix is made from, inside the data folder."""
 _LOWERED = 0.06
 """Share of the new groups that are in lower case as a whole; of the old sources a quarter is."""
 
@@ -154,6 +163,7 @@ def main() -> None:
     )
     with args.out.open("w", encoding="utf-8") as out:
         out.writelines(json.dumps(row) + "\n" for row in rows)
+    args.out.with_suffix(".sha256").write_text(benchmarks.fingerprint(args.data, FILES) + "\n")
     for (source, kind, allowed), count in sorted(
         Counter((str(r["source"]), str(r.get("kind", "")), str(r["allowed"])) for r in rows).items()
     ):

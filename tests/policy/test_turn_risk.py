@@ -152,6 +152,16 @@ def test_rules_that_users_wrote_act_alone_as_they_did() -> None:
     assert [weigh(made, [finding(LACK, 0.2)], risk).action for risk in (0.0, 0.95)] == [Action.FLAG, Action.FLAG]
 
 
+def test_what_a_rule_mends_is_not_blocked_for_its_risk_as_well() -> None:
+    mending = fitted("balanced", {"rules": {"CONTRADICTED": {"action": "REPAIR"}}})
+    assert weigh(mending, [finding(CON, 0.9, "c1"), finding(LACK, 0.9, "c2")], 0.99) == Decision(
+        action=Action.REPAIR,
+        reason="risk 0.99, flagged from 0.50 on; c1 contradicted (0.90): claim c1",
+        claim_ids=("c1",),
+    )
+    assert weigh(mending, [finding(LACK, 0.9)], 0.99).action is Action.BLOCK
+
+
 def test_a_judge_without_a_fit_flags_claim_by_claim() -> None:
     policy = build_policy("balanced").fitted_to(None)
     assert weigh(policy, [finding(LACK, 0.2), finding(VER)], 0.2).action is Action.FLAG

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from vista_guard.protocols import Judge
     from vista_guard.types import TurnReport
 
-POLICY: Mapping[str, Any] = {"rules": {"CONTRADICTED": {"action": "REPAIR"}}}
-"""What the demo changes in the balanced policy: who contradicts a source is asked again, once, and then withheld."""
+POLICY: Mapping[str, Any] = {"rules": {"CONTRADICTED": {"action": "REPAIR"}, "LACKING_EVIDENCE": {"action": "FLAG"}}}
+"""What the demo changes in the balanced policy: who contradicts a source is asked again, once, and then withheld; and each claim
+that no source supports flags its turn, whatever the turn's risk is."""
 
 
 def run(data_dir: Path | None = None, judge: Judge | str = "embedded", console: Console | None = None) -> bool:

@@ -181,7 +181,7 @@ class LabelPolicy(BaseModel):
             )
         if evidence_missing:
             risk = None  # What becomes of such turns is an explicit choice: on_no_evidence.
-        asked = self._asked(risk)
+        asked = self._asked(risk, outcomes)
         verdicts = [(self._action(outcome, asked), outcome) for outcome in outcomes]
         needing = [outcome for outcome in outcomes if _needs_evidence(outcome)]
         if evidence_missing and needing:
@@ -197,13 +197,21 @@ class LabelPolicy(BaseModel):
         weighed = self._weighed(risk, asked) if any(_is_held(one) for one in meant.values()) else ""
         return Decision(action=hardest, reason=missing + weighed + reason, claim_ids=tuple(meant))
 
-    def _asked(self, risk: float | None) -> Action | None:
-        """What the risk asks for: at most BLOCK, at least ALLOW; None where the policy does not go by it."""
+    def _asked(self, risk: float | None, outcomes: Sequence[Outcome]) -> Action | None:
+        """What the risk asks for: at most BLOCK, at least ALLOW; None where the policy does not go by it.
+
+        A turn that a rule has mended is not blocked for its risk as well: it is withheld already, in the way that was chosen.
+        """
         if risk is None or not (isinstance(self.flag_at_risk, float) or isinstance(self.block_at_risk, float)):
             return None
-        if isinstance(self.block_at_risk, float) and risk >= self.block_at_risk:
+        if isinstance(self.block_at_risk, float) and risk >= self.block_at_risk and not self._mends(outcomes):
             return Action.BLOCK
-        return Action.FLAG if isinstance(self.flag_at_risk, float) and risk >= self.flag_at_risk else Action.ALLOW
+        limit = self.flag_at_risk if isinstance(self.flag_at_risk, float) else self.block_at_risk
+        return Action.FLAG if isinstance(limit, float) and risk >= limit else Action.ALLOW
+
+    def _mends(self, outcomes: Sequence[Outcome]) -> bool:
+        found = [outcome for outcome in outcomes if isinstance(outcome, Finding) and outcome.label in self.rules]
+        return any(self.rules[one.label](one.confidence) is Action.REPAIR for one in found)
 
     def _action(self, outcome: Outcome, asked: Action | None) -> Action:
         if not isinstance(outcome, Finding):
