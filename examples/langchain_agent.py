@@ -42,7 +42,7 @@ def told(report: TurnReport) -> None:
 
 LOOK = AIMessage("", tool_calls=[{"name": "opening_hours", "args": {"place": "museum"}, "id": "call-1"}])
 GOOD = AIMessage("The tide museum is closed on Mondays.")
-BAD = AIMessage("The tide museum opens at 8:00.")
+BAD = AIMessage("The tide museum is open from 8:00 to 17:00.")
 
 guard = Guard.from_settings(policy="balanced")
 

@@ -72,7 +72,7 @@ def test_langgraph_rag(capsys: pytest.CaptureFixture[str]) -> None:
 def test_openai_client(capsys: pytest.CaptureFixture[str]) -> None:
     streamed, told, withheld, *replaced = _run("openai_client.py", capsys)
     assert (streamed, told) == ("The whale hall opened in 1925. Entry costs 12 euros.", "  ALLOW, VISTA score 1.0")
-    assert withheld.startswith("withheld: t1.c1 contradicted")
+    assert "t1.c1 contradicted" in withheld
     assert replaced == [MESSAGE, "  BLOCK, VISTA score 0.5, finish_reason content_filter"]
 
 

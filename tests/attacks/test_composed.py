@@ -129,4 +129,5 @@ def test_no_composed_attack_is_read(
     assert not withheld or MESSAGE in shown or report.decision.action is Action.REPAIR
     # All that is read was delivered by the report, letter by letter.
     assert shown == report.response
-    assert not report.blocked or "1850" not in shown
+    # In a stream `balanced` may have let a line go, with a flag, before the one that it withheld.
+    assert not report.blocked or "1850" not in shown or (policy == "balanced" and surface != "check")

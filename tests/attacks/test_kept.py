@@ -172,7 +172,9 @@ def test_the_same_tenant_goes_on(tenants: Tenants) -> None:
     assert (again.status_code, again.json()["vista_guard"]["labels"]) == (200, {"VERIFIED": 1}), again.text
 
 
-@pytest.mark.parametrize("key", ["", "vg-wrong", KEYS["zoo"][:-1], f"{KEYS['acme']}x"])
+@pytest.mark.parametrize(
+    "key", ["", "vg-wrong", KEYS["zoo"][:-1], f"{KEYS['acme']}x"], ids=["none", "made-up", "cut", "longer"]
+)
 def test_a_wrong_key_learns_nothing(tenants: Tenants, key: str) -> None:
     body = {"model": "any", "input": "Again?", "previous_response_id": "resp_1"}
     given = httpx2.post(f"{tenants.url}/v1/responses", json=body, headers={"x-vista-guard-key": key}, timeout=30)

@@ -225,7 +225,12 @@ async def test_every_way_in_gives_the_same_report(way: str, embedded: Any) -> No
         guard, run = Guard(embedded, "monitor"), WAYS[way]
         is_async = asyncio.iscoroutinefunction(run)
         report = await run(guard, server) if is_async else await asyncio.to_thread(run, guard, server)
-    assert {finding.label for finding in expected.findings} == {"VERIFIED", "LACKING_EVIDENCE", "OUT_OF_SCOPE"}
+    assert {finding.label for finding in expected.findings} == {
+        "VERIFIED",
+        "CONTRADICTED",
+        "LACKING_EVIDENCE",
+        "OUT_OF_SCOPE",
+    }
     assert judgement(report) == judgement(expected)
 
 

@@ -346,7 +346,7 @@ class TestAllElseIsTheClientsOwn:
 def test_the_example(capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path("examples/openai_client.py", run_name="example")["main"]()
     shown = capsys.readouterr().out.splitlines()
-    assert shown.pop(2).startswith("withheld: t1.c1 contradicted")
+    assert "t1.c1 contradicted" in shown.pop(2)
     assert shown == [
         "The whale hall opened in 1925. Entry costs 12 euros.",
         "  ALLOW, VISTA score 1.0",

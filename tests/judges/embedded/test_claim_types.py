@@ -92,9 +92,27 @@ async def test_most_opinions_are_out_of_scope(
     ],
 )
 def test_a_false_figure_does_not_pass_as_an_opinion(note: str, answer: str) -> None:
-    guard = Guard.from_settings(store="memory")
+    guard = Guard.from_settings(store="memory", policy="strict")
     turn = Turn(role=Role.ASSISTANT, text=answer, documents=(Document(id="note", title="Notes", text=note),))
     report = guard.check(Conversation(turns=(Turn(role=Role.USER, text="What should I know?"), turn)))
     labels = {outcome.label if isinstance(outcome, Finding) else None for outcome in report.outcomes}
     assert labels <= {Label.LACKING_EVIDENCE, Label.CONTRADICTED}
-    assert report.decision.action is not Action.ALLOW
+    assert report.decision.action in (Action.BLOCK, Action.REPAIR)
+
+
+@pytest.mark.parametrize(
+    ("answer", "missing"),
+    [
+        ("The tower has 212 steps.", "'212'"),
+        ("The lighthouse was lit by code K-77/b.", "'K-77/b'"),
+        ("The tower is white and blue.", None),
+    ],
+)
+def test_a_figure_that_stands_nowhere_is_named_and_flags_the_turn(answer: str, missing: str | None) -> None:
+    guard = Guard.from_settings(store="memory")
+    turn = Turn(role=Role.ASSISTANT, text=answer, documents=(Document(id="note", title="Notes", text=LIGHTHOUSE),))
+    report = guard.check(Conversation(turns=(Turn(role=Role.USER, text="What should I know?"), turn)))
+    assert [one.label for one in report.findings] == [Label.LACKING_EVIDENCE]
+    named = f"{missing} stands nowhere in the documents or in what is known."
+    assert (report.findings[0].reason == named) == (missing is not None)
+    assert missing is None or report.decision.action is Action.FLAG

@@ -25,7 +25,7 @@ from vista_guard.judges.embedded.english.stance import plain_figure
 from vista_guard.judges.embedded.forms.code import is_code
 from vista_guard.judges.embedded.forms.encoded import unreadable_parts
 from vista_guard.judges.embedded.relevance import COUNTER_COSINE, Piece, choose, pool
-from vista_guard.judges.embedded.support import about_itself, carried, refutation
+from vista_guard.judges.embedded.support import NOWHERE, about_itself, carried, missing_everywhere, refutation
 from vista_guard.judges.embedded.topic import may_be_settled, spoken_of
 from vista_guard.judges.embedded.trust import outranking
 from vista_guard.judges.embedded.verifier import ShippedVerifier
@@ -204,7 +204,7 @@ class EmbeddedJudge:
         rows = self._head.probabilities(self._embedder.embed(texts), texts)
         names = self._calibration.type_labels
         return [
-            self._finding(check, dict(zip(names, map(float, row), strict=True)), evidence.documents)
+            self._finding(check, dict(zip(names, map(float, row), strict=True)), evidence)
             for check, row in zip(checks, rows, strict=True)
         ]
 
@@ -214,7 +214,7 @@ class EmbeddedJudge:
             return True
         return may_be_settled(claim) and spoken_of(claim, documents)
 
-    def _finding(self, check: Check, types: dict[str, float], documents: Sequence[Passage]) -> Finding:
+    def _finding(self, check: Check, types: dict[str, float], evidence: EvidenceSet) -> Finding:
         text, limits = check.claim.text, self._calibration
         if cues.abstains(text):
             types = types | {ABSTENTION: max(types[ABSTENTION], limits.abstention)}
@@ -232,7 +232,7 @@ class EmbeddedJudge:
             reason = "It refuses, or says that its speaker does not know."
             return Finding(claim=check.claim, label=Label.ABSTENTION, confidence=types[ABSTENTION], reason=reason)
         opinion = types[OPINION] >= limits.opinion
-        if opinion and self._is_held(text, documents):
+        if opinion and self._is_held(text, evidence.documents):
             opinion, types = False, {**types, FACTUAL: 1.0}
         against = [found for found in check.counter_evidence if not (opinion and found.source is SourceKind.DOCUMENT)]
         if against:
@@ -248,10 +248,12 @@ class EmbeddedJudge:
         if opinion:
             reason = "It is an opinion, an experience, a recommendation or a remark: no source could prove it."
             return Finding(claim=check.claim, label=Label.OUT_OF_SCOPE, confidence=types[OPINION], reason=reason)
+        missing = missing_everywhere(text, evidence)
+        sure = max(check.confidence, NOWHERE) if missing else check.confidence
         reason = "Nothing in the documents or in what is known confirms it or speaks against it."
-        return Finding(
-            claim=check.claim, label=Label.LACKING_EVIDENCE, confidence=check.confidence * types[FACTUAL], reason=reason
-        )
+        if missing:
+            reason = f"{missing!r} stands nowhere in the documents or in what is known."
+        return Finding(claim=check.claim, label=Label.LACKING_EVIDENCE, confidence=sure * types[FACTUAL], reason=reason)
 
 
 def _unread(claims: Sequence[Claim], evidence: EvidenceSet) -> list[Unchecked | None]:

@@ -11,7 +11,13 @@ from vista_guard.judges.embedded.quantities.veto import lacking
 from vista_guard.judges.embedded.relevance import Piece, same_statement
 from vista_guard.judges.embedded.verifier import CONTRADICTED, SUPPORTED
 from vista_guard.reading.canonical import folded
-from vista_guard.types import Claim, Label, SourceKind
+from vista_guard.types import Claim, EvidenceSet, Label, SourceKind
+
+NOWHERE = 0.97
+"""How surely a claim lacks evidence whose figure stands nowhere: it is 5 of 926 claims of faithful MTRAG-UN answers
+(training half), and nearly all claims whose figure was made false."""
+_LOOKED_THROUGH = 30_000
+"""Most characters of evidence that are searched for a claim's figures: a tenth of a second."""
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def carried(piece: Piece, claim: Claim, row: NDArray[np.float32], needed: float) -> float:
-    """The support of a piece in [0, 1]; none by a piece that has a quantity or an identifier of the claim in no form.
+    """The support of a piece in [0, 1]; next to none by a piece that has a quantity or an identifier of the claim in no form.
 
     Args:
         piece: may support.
@@ -28,7 +34,18 @@ def carried(piece: Piece, claim: Claim, row: NDArray[np.float32], needed: float)
         needed: the support from which it counts; below it nothing need be looked up.
     """
     score = _support(piece, claim, float(row[SUPPORTED]))
-    return 0.0 if score >= needed and lacking(folded(claim.text), piece.text) else score
+    return 1 - NOWHERE if score >= needed and lacking(folded(claim.text), piece.text) else score
+
+
+def missing_everywhere(claim: str, evidence: EvidenceSet) -> str | None:
+    """The first quantity or identifier of a claim that no document and nothing known has in any form; None for none.
+
+    None, too, where there is no document, or more text than is quickly looked through.
+    """
+    texts = [one.text for one in (*evidence.documents, *evidence.knowledge, *evidence.history)]
+    if not evidence.documents or sum(map(len, texts)) > _LOOKED_THROUGH:
+        return None
+    return lacking(folded(claim), folded("\n".join(texts)))
 
 
 def about_itself(claim: Claim) -> bool:

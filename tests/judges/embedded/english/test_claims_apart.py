@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import time
+import sys
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from vista_guard.judges.embedded.english.decompose import decompose
+from vista_guard.judges.embedded.english.decompose import _read, decompose
 from vista_guard.types import Role, Turn
 
 
@@ -296,12 +296,23 @@ _LONG = [
 
 
 @pytest.mark.parametrize("text", _LONG)
-def test_time_grows_with_the_length_only(text: str) -> None:
-    def seconds(times: int) -> float:
-        turn = Turn(role=Role.ASSISTANT, text="\n\n".join([f"{number} {text * 10}" for number in range(times)]))
-        begun = time.process_time()
-        decompose(turn, ())
-        return time.process_time() - begun
+def test_work_grows_with_the_length_only(text: str) -> None:
+    def calls(times: int) -> int:
+        """Functions called while so many paragraphs, none of them read before, are taken apart."""
+        turn = Turn(role=Role.ASSISTANT, text="\n\n".join([f"{100 + number} {text * 10}" for number in range(times)]))
+        found = 0
 
-    seconds(2)
-    assert seconds(80) < 20 * max(seconds(10), 0.01)
+        def count(*_: object) -> None:
+            nonlocal found
+            found += 1
+
+        _read.cache_clear()
+        sys.setprofile(count)
+        try:
+            decompose(turn, ())
+        finally:
+            sys.setprofile(None)
+        return found
+
+    calls(2)
+    assert calls(80) < 10 * calls(10)

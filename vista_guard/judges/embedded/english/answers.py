@@ -20,6 +20,11 @@ _INVERTED = re.compile(
     re.IGNORECASE,
 )
 _DECLARED = re.compile(r"(?:he|she|it|they|that|this|there)(?:'s|'re| is| are| was| were| has| have)\b", re.IGNORECASE)
+_NAMES = re.compile(
+    r"(?:(?:in|at|on|for|from|to|with|by|of) )?(?:which\b[^?]*|(?:what|who)\b[^?]*\d[^?]*)\?", re.IGNORECASE
+)
+_LONGEST_NAME = 8
+"""Most words of an answer that only names something."""
 _DOING = frozenset(("do", "does"))
 _EXPECTS = re.compile(r"(?:is|are|was|were|do|does|did|has|have)n't (?:he|she|it|they|this|that|there) ", re.IGNORECASE)
 
@@ -37,6 +42,18 @@ def answered(question: str, answer: str, role: Role) -> str:
     if turned:
         return name_speakers(turned, *names(role))
     return f'The answer to "{name_speakers(question, *names(role))}" is {"no" if no else "yes"}'
+
+
+def which(question: str) -> str:
+    """A question that a name alone answers, as it stands: "Which hall opened in 1850?"; nothing for any other."""
+    return question if _NAMES.fullmatch(question) else ""
+
+
+def named_by(question: str, answer: str) -> str:
+    """What a bare name claims of the question before it: the answer to "Which hall opened in 1850?" is the whale hall."""
+    name = answer.strip(" .!")
+    words = name.split()
+    return f'The answer to "{question}" is {name}' if 0 < len(words) <= _LONGEST_NAME and "?" not in name else ""
 
 
 def expected(question: str) -> str:
@@ -66,7 +83,7 @@ def _turned_round(question: str, no: bool) -> str:
 
 def _is_open(question: str) -> bool:
     """Whether one of the first words asks for more than yes or no: "In which year ...?" """
-    return any(word.lower() in _OPEN_WORDS for word in _first_words(question))
+    return any(word.lower().partition("'")[0] in _OPEN_WORDS for word in _first_words(question))
 
 
 def _first_words(question: str) -> Sequence[str]:

@@ -42,6 +42,8 @@ _ABSTENTION = tuple(
 _REFUSAL = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
+        r"^the assistant's (?:knowledge|training(?: data)?|information) (?:ends|ended|stops|stopped|goes|only goes)"
+        r" (?:in|at|with|to|up to|until) [\w ]{2,20}\W*$",
         r"\bas an? (?:ai|artificial intelligence|(?:large |ai )*language model|machine|(?:computer )?program)\b"
         r"[^.]{0,60}?(?:n't|\bnot|\bcannot|\bno|\bnever|\blacks?|\bunable)\b",
         r"^(?:the assistant|i) (?:has no|have no|lacks?|(?:does|do)(?:n't| not) (?:have|possess|experience)) "
@@ -76,7 +78,7 @@ _LACK = re.compile(
         forbid\\w*, sorry, afraid, apologi\\w+, forgot\\w*, guess\\w*, speculat\\w+, mis(?:taken?|understanding),
         confusion, mix-up, false, incorrect, vague, too early, too broad, too vague, (?:hard|difficult) to,
         (?:more|bit more|further|additional) (?:information|context|details?|specifics), needs? more,
-        have to (?:know|check|look up), needs? to (?:know|specify), which \\w+ is meant, another \\w+, stops in,
+        have to (?:know|check|look up), needs? to (?:know|specify), which \\w+ is meant, another \\w+, (?:stop|end)(?:s|ed) in,
         is needed, depends? on, clarif\\w+, specify,
         rephrase, please, rather, prefer, pass on, outside, wrong, illegal, (?:in|un)(?:appropriate|acceptable), irresponsible,
         harmful, hurt people, violat\\w+, private, secret, neutral"""

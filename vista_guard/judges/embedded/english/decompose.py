@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from vista_guard.judges.embedded.english.answers import answered, expected, open_question, without_opener
+from vista_guard.judges.embedded.english.answers import (
+    answered,
+    expected,
+    named_by,
+    open_question,
+    which,
+    without_opener,
+)
 from vista_guard.judges.embedded.english.clauses import clauses
 from vista_guard.judges.embedded.english.grammar.finite import ends_with_verb
 from vista_guard.judges.embedded.english.grammar.scope import is_opening
+from vista_guard.judges.embedded.english.grammar.sentence import finished
 from vista_guard.judges.embedded.english.lists import each
 from vista_guard.judges.embedded.english.phrases import (
     ANSWER,
@@ -77,9 +85,6 @@ _VALUE = re.compile(
     r"|\b\d{1,2}:\d\d\b"
 )
 """A price, a share, a time or a measure: what makes a claim of a heading ("Check-in from 15:00")."""
-_LEFT_OVER = re.compile(r"^(?:[\s,;:–—]|-+(?![\w-]))+|[\s,;:–—-]+$")
-_IDENTIFIER = re.compile(r"[a-z]+[A-Z]|\S*\w[_/.=(@]\w|\S*\w\(\)|-")
-"""What begins like a name of code, or "iPhone": no capital is put on it."""
 _OPEN_WORDS = word_set("""what who why how where when if whether which about so""")
 
 
@@ -102,7 +107,7 @@ def decompose(turn: Turn, history: Sequence[Turn]) -> tuple[Claim, ...]:
         if kind is Kind.CODE or SYMBOLS.search(said) or (says_something and len(said) > MAX_STATEMENT):
             found.setdefault(said, span)
             continue
-        named = _finish(name_speakers(said, speaker, listener, kept), codes) if says_something else ""
+        named = finished(name_speakers(said, speaker, listener, kept), codes) if says_something else ""
         # The same words of the same place with another mark behind them, once from a frame and once whole, are one claim.
         place = (named.rstrip(".!?…"), span.start)
         if named and place not in here:
@@ -154,7 +159,7 @@ def _read(
         found.append((clear, start, end))
     raw = clean(source)
     # "Did it open in 1850? Yes." answers itself.
-    return tuple(found), _next_topic(raw, topic, topics), open_question(raw.strip("\"' "))
+    return tuple(found), _next_topic(raw, topic, topics), open_question(raw.strip("\"' ")) or which(raw.strip("\"' "))
 
 
 def _next_topic(raw: str, topic: Topic, topics: Sequence[Topic]) -> Topic:
@@ -169,8 +174,12 @@ def _statements(text: str, sentence: Sentence, question: str) -> Iterator[tuple[
     start, end = sentence.start, sentence.end
     raw = clean(sentence.text or text[start:end])
     answer = ANSWER.match(raw)
+    named = which(question) and not (has_verb(raw) or answer or SMALL_TALK.fullmatch(raw)) and named_by(question, raw)
+    question = "" if which(question) else question
     if sentence.text is not None:
         yield raw, start, end
+    elif named:
+        yield named, start, end
     elif question and answer and _says_no_more(raw):
         yield answered(question, raw, Role.USER), start, end
     elif _names_only(raw, sentence):
@@ -338,25 +347,3 @@ def _says_no_more(text: str) -> bool:
     """Whether nothing but yes or no is said."""
     rest = without_opener(text).rstrip(".! ")
     return not re.search(r"\w", rest) or bool(ELLIPTIC.fullmatch(rest) or ANSWER.fullmatch(rest))
-
-
-def _finish(text: str, codes: Collection[str]) -> str:
-    """A claim as a sentence: marks that are left at its ends off, a capital and a full stop on, what is code as it is."""
-    text = _unquoted(text.strip())
-    text = _LEFT_OVER.sub("", text).strip()
-    if not text:
-        return ""
-    if not (text.split(" ", 1)[0] in codes or _IDENTIFIER.match(text)):
-        text = text[0].upper() + text[1:]
-    return text if re.search(r"[.!?…。！？][\"']?$", text) else f"{text}."
-
-
-def _unquoted(text: str) -> str:
-    """Without the quotes around all of it, or the one that lost its other; `"Pay later" is free` keeps both."""
-    for quote in ('"', "'"):
-        count = text.count(quote)
-        if count == 2 and text[0] == text[-1] == quote:
-            return text.strip(quote)
-        if quote == '"' and count % 2:
-            return text.removeprefix(quote) if text[0] == quote else text.removesuffix(quote)
-    return text
