@@ -42,7 +42,8 @@ def missing_everywhere(claim: str, evidence: EvidenceSet) -> str | None:
 
     None, too, where there is no document, or more text than is quickly looked through.
     """
-    texts = [one.text for one in (*evidence.documents, *evidence.knowledge, *evidence.history)]
+    texts = [passage.text for passage in (*evidence.documents, *evidence.knowledge)]
+    texts += [turn.text for turn in evidence.history]
     if not evidence.documents or sum(map(len, texts)) > _LOOKED_THROUGH:
         return None
     return lacking(folded(claim), folded("\n".join(texts)))
