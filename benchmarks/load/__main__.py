@@ -123,7 +123,8 @@ def _bad(outcome: Outcome) -> bool:
 
 def _plain(outcome: Outcome) -> dict[str, object]:
     tally = outcome.tally
-    told = {name: value for name, value in vars(outcome).items() if name != "tally"}
+    told = {name: value for name, value in vars(outcome).items() if name not in ("tally", "attacks")}
+    told["attacks"] = vars(outcome.attacks)
     faults = {fault.value: count for fault, count in tally.faults.items()}
     return {**told, "turns": tally.turns, "first_s": tally.first, "whole_s": tally.whole, "faults": faults}
 
