@@ -77,27 +77,32 @@ def calibrate(
             raise InputError(
                 "calibrate takes REPORTS with --labels FILE, or --verifier MODEL, which --pairs FILE goes with"
             )
-        from datetime import UTC, datetime
+        _fit_policy(reports, labels, out, level, source or reports.name)
 
-        from rich.console import Console
 
-        from vista_guard.cli.render import visible
-        from vista_guard.evaluation.metrics.calibration import calibrate as run
-        from vista_guard.policy.risk import Level
+def _fit_policy(reports: Path, labels: Path, out: Path, level: LevelName, source: str) -> None:
+    """The risk table of labelled reports, written and told."""
+    from datetime import UTC, datetime
 
-        found = run(reports, labels, level=Level(level), source=source or reports.name, today=datetime.now(UTC).date())
-        found.table.save(out)
-        console = Console(highlight=False)
-        console.print(tables(found))
-        console.print(f"wrote {visible(str(out))}: {visible(found.table.name)}", markup=False, soft_wrap=True)
-        if found.unfitted:
-            console.print(f"the turn's risk was not fitted: {visible(found.unfitted)}", markup=False, soft_wrap=True)
-        if found.unknown or found.unmatched:
-            typer.echo(
-                f"{found.unknown:,} reported {level}s without a label and {found.unmatched:,} labels without a report are "
-                "not counted",
-                err=True,
-            )
+    from rich.console import Console
+
+    from vista_guard.cli.render import visible
+    from vista_guard.evaluation.metrics.calibration import calibrate as run
+    from vista_guard.policy.risk import Level
+
+    found = run(reports, labels, level=Level(level), source=source, today=datetime.now(UTC).date())
+    found.table.save(out)
+    console = Console(highlight=False)
+    console.print(tables(found))
+    console.print(f"wrote {visible(str(out))}: {visible(found.table.name)}", markup=False, soft_wrap=True)
+    if found.unfitted:
+        console.print(f"the turn's risk was not fitted: {visible(found.unfitted)}", markup=False, soft_wrap=True)
+    if found.unknown or found.unmatched:
+        typer.echo(
+            f"{found.unknown:,} reported {level}s without a label and {found.unmatched:,} labels without a report are "
+            "not counted",
+            err=True,
+        )
 
 
 def tables(found: Calibration) -> RenderableType:

@@ -66,26 +66,38 @@ def replay(
     Ctrl-C.
     """
     with exit_codes():
-        from vista_guard.assembly import kept_documents
-        from vista_guard.guard import Guard
-        from vista_guard.settings.sources import Settings
-
-        given: dict[str, Any] = {} if cache is None else {"judge_cache": cache}
-        if max_cost is not None:
-            given["model"] = {"budget": {"run": {"cost": max_cost}}}
-        guard = Guard.from_settings(
-            judge=judge,
-            verifier=verifier,
-            policy=policy,
-            persona=persona,
-            store="memory",
-            documents=kept_documents(Settings.load()),
-            reports=None,
-            **given,
-        )
+        guard = _guard(judge, verifier, policy, persona, cache, max_cost)
         raise typer.Exit(
             run(guard, log, out, claims=claims, concurrency=concurrency, log_format=log_format, limit=limit)
         )
+
+
+def _guard(
+    judge: str | None,
+    verifier: str | None,
+    policy: str,
+    persona: Path | None,
+    cache: Path | None,
+    max_cost: float | None,
+) -> Guard:
+    """The guard that replays: its knowledge lives in memory, and it writes to no store."""
+    from vista_guard.assembly import kept_documents
+    from vista_guard.guard import Guard
+    from vista_guard.settings.sources import Settings
+
+    given: dict[str, Any] = {} if cache is None else {"judge_cache": cache}
+    if max_cost is not None:
+        given["model"] = {"budget": {"run": {"cost": max_cost}}}
+    return Guard.from_settings(
+        judge=judge,
+        verifier=verifier,
+        policy=policy,
+        persona=persona,
+        store="memory",
+        documents=kept_documents(Settings.load()),
+        reports=None,
+        **given,
+    )
 
 
 def run(

@@ -42,12 +42,12 @@ def measure(
     ] = None,
     policy: Annotated[str, typer.Option(metavar="NAME", help="monitor, balanced or strict.")] = "balanced",
     limit: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Only the first N of the 25 documents.  [default: all]")
+        int | None, typer.Option(min=1, metavar="N", help="Only the documents of the first N items.  [default: all]")
     ] = None,
 ) -> None:
     """Judge the challenge's development half with a verifier.
 
-    800 claims in 400 minimal pairs about 25 documents, written by hand: through the whole embedded judge, by phenomenon, with
+    1,220 claims in 610 minimal pairs, written by hand: through the whole embedded judge, by phenomenon, with
     the time that the verifier takes. The settings say how a model is read and run (verifier_options, model). Exits with 0
     when all was judged, 2 for wrong usage or settings, 1 for other failures.
     """

@@ -25,7 +25,7 @@ from vista_guard.judges.embedded.english.stance import plain_figure
 from vista_guard.judges.embedded.forms.code import is_code
 from vista_guard.judges.embedded.forms.encoded import unreadable_parts
 from vista_guard.judges.embedded.relevance import COUNTER_COSINE, Piece, choose, pool
-from vista_guard.judges.embedded.support import NOWHERE, about_itself, carried, missing_everywhere, refutation
+from vista_guard.judges.embedded.support import NOWHERE, about_itself, all_said, carried, missing_everywhere, refutation
 from vista_guard.judges.embedded.topic import may_be_settled, spoken_of
 from vista_guard.judges.embedded.trust import outranking
 from vista_guard.judges.embedded.verifier import ShippedVerifier
@@ -202,9 +202,9 @@ class EmbeddedJudge:
             return []
         texts = [folded(check.claim.text) for check in checks]
         rows = self._head.probabilities(self._embedder.embed(texts), texts)
-        names = self._calibration.type_labels
+        names, said = self._calibration.type_labels, all_said(evidence)
         return [
-            self._finding(check, dict(zip(names, map(float, row), strict=True)), evidence)
+            self._finding(check, dict(zip(names, map(float, row), strict=True)), evidence.documents, said)
             for check, row in zip(checks, rows, strict=True)
         ]
 
@@ -214,7 +214,9 @@ class EmbeddedJudge:
             return True
         return may_be_settled(claim) and spoken_of(claim, documents)
 
-    def _finding(self, check: Check, types: dict[str, float], evidence: EvidenceSet) -> Finding:
+    def _finding(
+        self, check: Check, types: dict[str, float], documents: Sequence[Passage], said: str | None
+    ) -> Finding:
         text, limits = check.claim.text, self._calibration
         if cues.abstains(text):
             types = types | {ABSTENTION: max(types[ABSTENTION], limits.abstention)}
@@ -232,7 +234,7 @@ class EmbeddedJudge:
             reason = "It refuses, or says that its speaker does not know."
             return Finding(claim=check.claim, label=Label.ABSTENTION, confidence=types[ABSTENTION], reason=reason)
         opinion = types[OPINION] >= limits.opinion
-        if opinion and self._is_held(text, evidence.documents):
+        if opinion and self._is_held(text, documents):
             opinion, types = False, {**types, FACTUAL: 1.0}
         against = [found for found in check.counter_evidence if not (opinion and found.source is SourceKind.DOCUMENT)]
         if against:
@@ -248,7 +250,7 @@ class EmbeddedJudge:
         if opinion:
             reason = "It is an opinion, an experience, a recommendation or a remark: no source could prove it."
             return Finding(claim=check.claim, label=Label.OUT_OF_SCOPE, confidence=types[OPINION], reason=reason)
-        missing = missing_everywhere(text, evidence)
+        missing = missing_everywhere(text, said)
         sure = max(check.confidence, NOWHERE) if missing else check.confidence
         reason = "Nothing in the documents or in what is known confirms it or speaks against it."
         if missing:

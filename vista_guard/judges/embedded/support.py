@@ -13,15 +13,15 @@ from vista_guard.judges.embedded.verifier import CONTRADICTED, SUPPORTED
 from vista_guard.reading.canonical import folded
 from vista_guard.types import Claim, EvidenceSet, Label, SourceKind
 
-NOWHERE = 0.97
-"""How surely a claim lacks evidence whose figure stands nowhere: it is 5 of 926 claims of faithful MTRAG-UN answers
-(training half), and nearly all claims whose figure was made false."""
-_LOOKED_THROUGH = 30_000
-"""Most characters of evidence that are searched for a claim's figures: a tenth of a second."""
-
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+NOWHERE = 0.97
+"""How surely a claim lacks evidence whose figure stands nowhere: it is 5 of 926 claims of faithful MTRAG-UN answers
+(training half), and nearly all claims whose figure was made false."""
+_SEARCHED, _ONE_CLAIM = 30_000, 500
+"""Most characters of evidence and of a claim that are searched for figures: each figure of one is held to each of the other."""
 
 
 def carried(piece: Piece, claim: Claim, row: NDArray[np.float32], needed: float) -> float:
@@ -37,16 +37,17 @@ def carried(piece: Piece, claim: Claim, row: NDArray[np.float32], needed: float)
     return 1 - NOWHERE if score >= needed and lacking(folded(claim.text), piece.text) else score
 
 
-def missing_everywhere(claim: str, evidence: EvidenceSet) -> str | None:
-    """The first quantity or identifier of a claim that no document and nothing known has in any form; None for none.
-
-    None, too, where there is no document, or more text than is quickly looked through.
-    """
+def all_said(evidence: EvidenceSet) -> str | None:
+    """Every text that a claim's figures may stand in; None where there is no document, or more text than is quickly searched."""
     texts = [passage.text for passage in (*evidence.documents, *evidence.knowledge)]
     texts += [turn.text for turn in evidence.history]
-    if not evidence.documents or sum(map(len, texts)) > _LOOKED_THROUGH:
-        return None
-    return lacking(folded(claim), folded("\n".join(texts)))
+    searched = evidence.documents and sum(map(len, texts)) <= _SEARCHED
+    return folded("\n".join(texts)) if searched else None
+
+
+def missing_everywhere(claim: str, said: str | None) -> str | None:
+    """The first quantity or identifier of a claim that stands in no form in `all_said`; None for none."""
+    return lacking(folded(claim), said) if said is not None and len(claim) <= _ONE_CLAIM else None
 
 
 def about_itself(claim: Claim) -> bool:

@@ -295,6 +295,21 @@ _LONG = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("text", "claims"),
+    [
+        (
+            "Which hall opened in 1850? The whale hall.",
+            ['The answer to "Which hall opened in 1850?" is The whale hall.'],
+        ),
+        ("Which hall is it? Sure, the whale hall is open.", ["The whale hall is open."]),
+        ("What's next? Sure.", []),
+    ],
+)
+def test_a_bare_name_answers_the_question_before_it(text: str, claims: list[str]) -> None:
+    assert [claim.text for claim in decompose(Turn(role=Role.ASSISTANT, text=text), ())] == claims
+
+
 @pytest.mark.parametrize("text", _LONG)
 def test_work_grows_with_the_length_only(text: str) -> None:
     def calls(times: int) -> int:

@@ -77,3 +77,34 @@ def test_a_text_lacks_nothing_of_itself(text: str) -> None:
 @given(st.text(alphabet="0123456789.,/-: apmkgtwentyhundr$€%", max_size=80))
 def test_a_text_of_figures_lacks_nothing_of_itself(text: str) -> None:
     assert lacking(text, text) is None
+
+
+_ODD = [
+    "one",
+    "and",
+    "hundred",
+    "trillion",
+    "9" * 400,
+    "9" * 5000 + "½",
+    "1/0",
+    "0/0",
+    "1 in 0",
+    "9:30",
+    "4 May",
+    "1e9",
+    "%",
+    "€",
+    "-",
+]
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(st.lists(st.sampled_from(_ODD), max_size=40), st.lists(st.sampled_from(_ODD), max_size=40))
+def test_no_figure_is_too_odd_to_be_looked_for(claim: list[str], evidence: list[str]) -> None:
+    lacking(" ".join(claim), " ".join(evidence))
+
+
+def test_a_number_in_thousands_of_words_ends_no_turn() -> None:
+    """It is too large for a float: the turn would have been unchecked, which `balanced` lets through."""
+    long = "one and " * 3000 + "trillion " * 3000
+    lacking(f"It costs {long}euros.", f"It costs 5 euros. {long}")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from vista_guard.judges.embedded.english.phrases import OPENER
+from vista_guard.judges.embedded.english.phrases import ANSWER, OPENER, SMALL_TALK
 from vista_guard.judges.embedded.english.speakers import name_speakers, names, third_person
+from vista_guard.judges.embedded.english.verbs import has_verb
 from vista_guard.judges.embedded.english.words import any_of
 from vista_guard.types import Role
 
@@ -50,10 +51,12 @@ def which(question: str) -> str:
 
 
 def named_by(question: str, answer: str) -> str:
-    """What a bare name claims of the question before it: the answer to "Which hall opened in 1850?" is the whale hall."""
+    """What a bare name claims of the question before it; nothing for an answer that says more, or is no name."""
     name = answer.strip(" .!")
-    words = name.split()
-    return f'The answer to "{question}" is {name}' if 0 < len(words) <= _LONGEST_NAME and "?" not in name else ""
+    is_name = 0 < len(name.split()) <= _LONGEST_NAME and not has_verb(answer) and "?" not in name
+    if not is_name or ANSWER.match(answer) or SMALL_TALK.fullmatch(answer):
+        return ""
+    return f'The answer to "{question}" is {name}'
 
 
 def expected(question: str) -> str:

@@ -158,8 +158,9 @@ def _read(
         topics.append(topic := topic if said.startswith(("the assistant", "the user")) else after)
         found.append((clear, start, end))
     raw = clean(source)
-    # "Did it open in 1850? Yes." answers itself.
-    return tuple(found), _next_topic(raw, topic, topics), open_question(raw.strip("\"' ")) or which(raw.strip("\"' "))
+    # "Did it open in 1850? Yes." answers itself, as does "Which hall opened in 1850? The whale hall."
+    asks = raw.strip("\"' ")
+    return tuple(found), _next_topic(raw, topic, topics), open_question(asks) or which(asks)
 
 
 def _next_topic(raw: str, topic: Topic, topics: Sequence[Topic]) -> Topic:
@@ -174,8 +175,8 @@ def _statements(text: str, sentence: Sentence, question: str) -> Iterator[tuple[
     start, end = sentence.start, sentence.end
     raw = clean(sentence.text or text[start:end])
     answer = ANSWER.match(raw)
-    named = which(question) and not (has_verb(raw) or answer or SMALL_TALK.fullmatch(raw)) and named_by(question, raw)
-    question = "" if which(question) else question
+    asked = which(question)
+    named, question = (named_by(asked, raw), "") if asked else ("", question)
     if sentence.text is not None:
         yield raw, start, end
     elif named:

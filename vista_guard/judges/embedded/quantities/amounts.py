@@ -62,10 +62,10 @@ class Amount:
 def amounts(text: str) -> tuple[Amount, ...]:
     """All amounts of a text, in no order. Places of times and dates hold no plain number."""
     fixed = [*_dates(text), *_clocks(text)]
-    taken = [(one.start, one.end) for one in fixed]
-    free = [
-        number for number in numbers(text) if not any(start < number.end and number.start < end for start, end in taken)
-    ]
+    taken = bytearray(len(text))
+    for one in fixed:
+        taken[one.start : one.end] = b"\1" * (one.end - one.start)
+    free = [number for number in numbers(text) if not any(taken[number.start : number.end])]
     return (*fixed, *_lone(text), *_sized(text, free))
 
 

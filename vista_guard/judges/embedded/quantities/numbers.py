@@ -34,12 +34,15 @@ _NAMED = {"dozen": 12, "dozens": 12, "couple": 2, "pair": 2, "both": 2, "single"
 _UNIT_WORDS = "|".join(sorted((*_SMALL, *_TENS), key=len, reverse=True))
 _SCALE_WORDS = "|".join(_SCALES)
 _ANY_WORD = rf"(?:{_UNIT_WORDS}|{_SCALE_WORDS})"
-_WORDS = rf"(?:an? (?=(?:{_SCALE_WORDS})\b))?\b{_ANY_WORD}(?:(?:[ -]| and (?=(?:{_UNIT_WORDS})\b)){_ANY_WORD}\b)*"
+_WORDS = (
+    rf"(?:an? (?=(?:{_SCALE_WORDS})\b))?\b{_ANY_WORD}(?:(?:[ -]| and (?=(?:{_UNIT_WORDS})\b)){_ANY_WORD}\b){{0,15}}"
+)
+"""At most sixteen words: what goes on after them is another number, and none is too large for a float."""
 _FIGURES = r"(?<![\w.,])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?!\.?\d)"
 _NUMBER = re.compile(
-    rf"(?P<glyph>(?P<before>\d+)?\s?[{''.join(_GLYPHS)}])"
+    rf"(?P<glyph>(?P<before>\d{{1,9}})?\s?[{''.join(_GLYPHS)}])"
     rf"|(?P<odds>\b(?P<some>{_UNIT_WORDS}|\d+) (?:in|out of) (?:every )?(?P<all>{_UNIT_WORDS}|\d+)\b)"
-    r"|(?P<ratio>(?<![\w./])(?:(?P<whole>\d+) )?(?P<top>\d{1,2})/(?P<bottom>\d{1,2})(?![\w/]))"
+    r"|(?P<ratio>(?<![\w./])(?:(?P<whole>\d{1,9}) )?(?P<top>\d{1,2})/(?P<bottom>\d{1,2})(?![\w/]))"
     rf"|(?P<parts>\b(?:(?P<many>an?|{_UNIT_WORDS})[ -])?(?P<part>{'|'.join(_PARTS)})\b)"
     rf"|\b(?:(?P<tens>{'|'.join(_TENS)})[ -])?(?P<nth>{'|'.join(_ORDINALS)})\b"
     rf"|(?:(?P<figures>{_FIGURES})|(?P<words>\b{_WORDS}\b))"
