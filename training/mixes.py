@@ -59,6 +59,13 @@ MIXES = {
         rewriters=60000,
         kinds={"fever_minimal": 0.35},
     ),
+    "replay": Mix(
+        {"broad": 0.35, "talk": 0.6, "finish": 0.9},
+        {**_PEOPLE, "begin": 4800, "dstc9": 14000, "mtragun": 5000, "summedits": 10000},
+        worlds=60000,
+        rewriters=55000,
+        kinds={"fever_minimal": 0.35},
+    ),
     "late": Mix({"broad": 0.16, "finish": 0.12}, {**_PEOPLE, "begin": 1600}, worlds=16000, rewriters=12000),
 }
 
