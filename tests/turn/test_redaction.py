@@ -34,6 +34,11 @@ def test_nothing_empty_is_left_behind(text: str) -> None:
     assert without(text, [Span(start=start, end=start + len(gone))]) == rest
 
 
+def test_what_stands_before_a_lead_in_stays() -> None:
+    text = "Entry is free. It has:\n- a garden\n"
+    assert without(text, [Span(start=25, end=33)]) == "Entry is free."
+
+
 @given(
     st.lists(st.sampled_from(["A one. ", "B two. ", "\n", "\n\n", "- ", "It has: ", "> ", "word "]), max_size=30),
     st.data(),

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from vista_guard.reading.sentences import sentence_spans
 from vista_guard.types import Span
 
 _SHELL = re.compile(r"\s*(?:[-*+•–]|\(?\w{1,3}[.)]|>+|#{1,6}|\[[ xX]\])?[\s*_~`|]*")
@@ -52,7 +53,9 @@ def _cut(line: str, places: Sequence[tuple[int, int]]) -> str:
 
 def _tidied(lines: list[_Line]) -> Iterator[_Line]:
     gone = {number for number, line in enumerate(lines) if line.dropped}
-    gone |= {number for number in range(len(lines)) if _leads_to_nothing(lines, number, gone)}
+    idle = [number for number in range(len(lines)) if _leads_to_nothing(lines, number, gone)]
+    lines = [_without_lead_in(line) if number in idle else line for number, line in enumerate(lines)]
+    gone |= {number for number in idle if lines[number].dropped}
     last_kept: _Line | None = None
     after_gap = False
     for number, line in enumerate(lines):
@@ -61,6 +64,13 @@ def _tidied(lines: list[_Line]) -> Iterator[_Line]:
         elif not (after_gap and not line.text.strip() and (last_kept is None or not last_kept.text.strip())):
             last_kept, after_gap = line, False
             yield line
+
+
+def _without_lead_in(line: _Line) -> _Line:
+    """The line without its last sentence, which introduces what is gone."""
+    sentences = sentence_spans(line.text)
+    rest = line.text[: sentences[-1].start].rstrip() if sentences else ""
+    return _Line(rest, dropped=_SHELL.fullmatch(rest) is not None)
 
 
 def _leads_to_nothing(lines: Sequence[_Line], number: int, gone: set[int]) -> bool:
