@@ -53,7 +53,7 @@ $(FIGURES)/turn-risk.txt: | $(FIGURES)
 	$(PYTHON) -m training.turn_risk --data $(DATA) --measure --work $(FIGURES)/turn_risk $(LIMITED) $(KEEP)
 $(FIGURES)/verifiers.md: | $(FIGURES)
 	$(PYTHON) -m training.compare --data $(DATA) --challenge vista_guard/evaluation/suites/challenge \
-	  $(if $(LIMIT),--only challenge) $(BESIDE) this=$(WEIGHTS)/verifier.onnx $(KEEP)
+	  $(BESIDE) this=$(WEIGHTS)/verifier.onnx $(if $(LIMIT),--only challenge) $(KEEP)
 $(FIGURES)/public.md: | $(FIGURES)
 	$(PYTHON) -m training.evaluate --data $(DATA) --split dev --limit $(or $(LIMIT),1500) $(KEEP)
 $(FIGURES)/speed.txt: | $(FIGURES)
