@@ -57,6 +57,14 @@ def test_summaries_are_told_apart_by_what_is_held_against_them(tmp_path: Path) -
     assert lines[7] == "| AUC: the turn's risk | 100.0 | 100.0 | 100.0 |"
 
 
+def test_too_few_documents_for_a_threshold_leave_a_dash(tmp_path: Path) -> None:
+    write_summaries(tmp_path, 1)
+    found = list(summaries.read(tmp_path))
+    judged = asyncio.run(summaries.judge(guard({one.text: [] for one in found}), found))
+    lines = list(summaries.table(judged, policies(None)["balanced"]))
+    assert lines[2] == "| the turn's risk, threshold crossed | – | – | 50.0 % (50.0–50.0) |"
+
+
 def test_the_baseline_counts_words_that_the_document_lacks() -> None:
     one = summaries.Summary("podcast", "The mill ground 12 tons.", "The bakery ground 13 tons", True)
     assert one.unheard == 2 / 4

@@ -121,10 +121,13 @@ class Column:
         self._documents = [one.summary.document for one in judged]
 
     def crossed(self, score: Score) -> str:
-        """Balanced accuracy of a score, each document's threshold chosen on others."""
+        """Balanced accuracy of a score, each document's threshold chosen on others; a dash where there are too few."""
         from vista_guard.evaluation.metrics.crossed import crossed
 
-        return self._balanced(crossed(self._gold, self._scores(score), self._documents))
+        try:
+            return self._balanced(crossed(self._gold, self._scores(score), self._documents))
+        except InputError:
+            return "–"
 
     def said(self, says: Callable[[TurnReport], object]) -> str:
         """Balanced accuracy of what says yes or no by itself."""
