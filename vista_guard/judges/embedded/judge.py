@@ -25,7 +25,15 @@ from vista_guard.judges.embedded.english.stance import plain_figure
 from vista_guard.judges.embedded.forms.code import is_code
 from vista_guard.judges.embedded.forms.encoded import unreadable_parts
 from vista_guard.judges.embedded.relevance import COUNTER_COSINE, Piece, choose, pool
-from vista_guard.judges.embedded.support import NOWHERE, about_itself, all_said, carried, missing_everywhere, refutation
+from vista_guard.judges.embedded.support import (
+    NOWHERE,
+    about_itself,
+    all_said,
+    carried,
+    may_count,
+    missing_everywhere,
+    refutation,
+)
 from vista_guard.judges.embedded.topic import may_be_settled, spoken_of
 from vista_guard.judges.embedded.trust import outranking
 from vista_guard.judges.embedded.verifier import ShippedVerifier
@@ -159,7 +167,8 @@ class EmbeddedJudge:
 
     def _verify_readable(self, claims: Sequence[Claim], evidence: EvidenceSet) -> list[Check]:
         texts = [folded(claim.text) for claim in claims]
-        chosen = choose(texts, pool(evidence), self._embedder)
+        found = choose(texts, pool(evidence), self._embedder)
+        chosen = [[one for one in some if may_count(one, text)] for text, some in zip(texts, found, strict=True)]
         pairs = [(piece.text, text) for text, pieces in zip(texts, chosen, strict=True) for piece in pieces]
         rows = iter(self._verifier.probabilities(pairs) if pairs else ())
         judged = [[(piece, next(rows)) for piece in pieces] for pieces in chosen]
