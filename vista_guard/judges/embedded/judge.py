@@ -35,7 +35,7 @@ from vista_guard.judges.embedded.support import (
     refutation,
 )
 from vista_guard.judges.embedded.topic import may_be_settled, spoken_of
-from vista_guard.judges.embedded.trust import outranking
+from vista_guard.judges.embedded.trust import outranking, undisputed
 from vista_guard.judges.embedded.verifier import ShippedVerifier
 from vista_guard.protocols import Embedder, Verifier
 from vista_guard.reading.canonical import folded
@@ -176,9 +176,10 @@ class EmbeddedJudge:
 
     def _check(self, claim: Claim, judged: Sequence[tuple[Piece, NDArray[np.float32]]]) -> Check:
         needed = max(self._calibration.supported, SUBJECTIVE_SUPPORT if about_itself(claim) else 0.0)
-        support = [(piece, carried(piece, claim, row, needed)) for piece, row in judged if piece.supports]
-        best = max((score for _, score in support), default=0.0)
         against = self._against(judged)
+        carries = [(piece, carried(piece, claim, row, needed)) for piece, row in judged if piece.supports]
+        support = undisputed(carries, against)
+        best = max((score for _, score in support), default=0.0)
         found = [(piece, score) for piece, score in support if score >= needed]
         outranked = outranking(claim, found, against)
         if found and not outranked:

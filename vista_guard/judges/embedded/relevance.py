@@ -61,6 +61,8 @@ class Piece:
     refutes: bool = True
     denies: bool = False
     """Whether the evidence says that `text` is false: what supports the text speaks against the claim."""
+    around: bool = False
+    """Whether it is a sentence between its neighbours, which confirms only what no sentence of a document denies."""
     framed: SentenceReading | None = None
     """How `text` mentions what it says: it supports only claims that mention it likewise."""
 
@@ -120,7 +122,8 @@ class Source:
         """A sentence between its neighbours: "it", "this method" and what a claim adds from the next one stand there. It may
         support, but not refute: what speaks against a claim is said in one sentence."""
         around = range(max(0, index - NEIGHBOURS), min(len(self.sentences), index + NEIGHBOURS + 1))
-        return self._piece([one for one in around if self.sentences[one].stated], refutes=False)
+        piece = self._piece([one for one in around if self.sentences[one].stated], refutes=False)
+        return replace(piece, around=True)
 
     def _for(self, claim: str, wanted: frozenset[str]) -> Source:
         """The source as the claim may lean on it: what is framed as the claim is counts as stated."""
