@@ -61,8 +61,6 @@ class Piece:
     refutes: bool = True
     denies: bool = False
     """Whether the evidence says that `text` is false: what supports the text speaks against the claim."""
-    around: bool = False
-    """Whether it is a sentence between its neighbours, which confirms only what no sentence of a document denies."""
     framed: SentenceReading | None = None
     """How `text` mentions what it says: it supports only claims that mention it likewise."""
 
@@ -122,8 +120,7 @@ class Source:
         """A sentence between its neighbours: "it", "this method" and what a claim adds from the next one stand there. It may
         support, but not refute: what speaks against a claim is said in one sentence."""
         around = range(max(0, index - NEIGHBOURS), min(len(self.sentences), index + NEIGHBOURS + 1))
-        piece = self._piece([one for one in around if self.sentences[one].stated], refutes=False)
-        return replace(piece, around=True)
+        return self._piece([one for one in around if self.sentences[one].stated], refutes=False)
 
     def _for(self, claim: str, wanted: frozenset[str]) -> Source:
         """The source as the claim may lean on it: what is framed as the claim is counts as stated."""
@@ -174,10 +171,16 @@ class Pool:
     index: WordIndex
     """Of the documents' sentences."""
 
-    def window(self, claim: str) -> Piece | None:
-        """The sentence of all documents that shares most with the claim, between its neighbours."""
+    def windows(self, claim: str, beside: Sequence[Piece]) -> list[Piece]:
+        """The sentence of all documents that shares most with the claim, between its neighbours.
+
+        Args:
+            claim: folded.
+            beside: pieces read already; the same words are not read twice.
+        """
         place = self.index.best(words(claim))
-        return self.documents[place[0]].window(place[1]) if place else None
+        window = self.documents[place[0]].window(place[1]) if place else None
+        return [window] if window and all(window.text != piece.text for piece in beside) else []
 
 
 def pool(evidence: EvidenceSet) -> Pool:
@@ -206,18 +209,13 @@ def choose(claims: Sequence[str], pool: Pool, embedder: Embedder) -> list[list[P
     said = [one.text for one in pool.history]
     history = _nearest(claims, pool.history, said, embedder, HISTORY_TURNS, least=KNOWN_COSINE)
     return [
-        [*_of_documents(claim, sources, pool), *facts, *turns]
+        [
+            *(piece for rank, source in enumerate(sources) for piece in source.pieces(claim, pair=rank < PAIRED)),
+            *facts,
+            *turns,
+        ]
         for claim, sources, facts, turns in zip(claims, documents, known, history, strict=True)
     ]
-
-
-def _of_documents(claim: str, sources: Sequence[Source], pool: Pool) -> list[Piece]:
-    """The pieces of documents for a claim: of each source, and the window around the best sentence of all."""
-    pieces = [piece for rank, source in enumerate(sources) for piece in source.pieces(claim, pair=rank < PAIRED)]
-    window = pool.window(claim)
-    if window and all(window.text != piece.text for piece in pieces):
-        pieces.append(window)
-    return pieces
 
 
 def words(text: str) -> frozenset[str]:

@@ -36,14 +36,3 @@ def outranking(
         for piece, score in documents
         if piece.origin.source_id not in sources and score >= max(DISPUTED, surest)
     ]
-
-
-def undisputed(
-    support: Sequence[tuple[Piece, float]], against: Sequence[tuple[Piece, float]]
-) -> Sequence[tuple[Piece, float]]:
-    """What supports the claim, without sentences between their neighbours where one sentence of a document denies the claim.
-
-    Three sentences share so many words with a claim that they seem to say it even where one of them says otherwise.
-    """
-    denied = any(piece.origin.source is SourceKind.DOCUMENT for piece, _ in against)
-    return [pair for pair in support if not pair[0].around] if denied else support
