@@ -15,6 +15,7 @@ from vista_guard.policy.turn_risk import TurnRisk
 from vista_guard.protocols import DocumentStore, Embedder, Judge, KnowledgeStore, Policy, Sink, Verifier
 from vista_guard.reading.persona import read_persona
 from vista_guard.settings.sources import Settings
+from vista_guard.telemetry.config import Telemetry
 from vista_guard.types import JudgeInfo, Persona
 
 logger = logging.getLogger("vista_guard")
@@ -50,6 +51,8 @@ def assemble(
         "context": "none" if loaded.strict_reference else loaded.context,
         "ungrounded": "trust" if loaded.strict_reference else loaded.ungrounded,
         "risk_table": loaded.risk_table,
+        "telemetry": Telemetry(**loaded.otel.model_dump()),
+        "host_tracing": loaded.host_tracing,
         **stores,
     }
 

@@ -54,5 +54,6 @@ async def _write(finished: TurnReport, parts: Parts) -> TurnReport:
             await sink.write(finished)
         except StoreError as exc:
             logger.error("the report of turn %s was not stored: %s", finished.turn_index, exc)
+            parts.telemetry.instruments.record_sink_error(exc)
             warnings.append(f"the report was not stored: {exc}")
     return finished.model_copy(update={"warnings": (*finished.warnings, *warnings)}) if warnings else finished

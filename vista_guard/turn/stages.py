@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext
 from time import perf_counter
 from typing import Literal
 
 from vista_guard.judges import metering
+from vista_guard.telemetry.hosts import untraced
+from vista_guard.telemetry.turns import mark_unchecked
 from vista_guard.turn.categorize import categorize
 from vista_guard.turn.decide import decide
 from vista_guard.turn.decompose import decompose
@@ -14,6 +17,7 @@ from vista_guard.turn.gather import gather
 from vista_guard.turn.remember import remember
 from vista_guard.turn.repair import repair
 from vista_guard.turn.report import report
+from vista_guard.turn.tracing import finish, traced
 from vista_guard.turn.verify import verify
 from vista_guard.turn.work import Emit, Parts, Work
 
@@ -46,6 +50,23 @@ async def run(name: StageName, work: Work, parts: Parts, emit: Emit) -> Work:
         parts: the guard's collaborators.
         emit: takes the stage's events.
     """
+    work = traced(work, parts.telemetry)
+    trace = work.trace
+    assert trace is not None
+    try:
+        with trace.stage(name) as span, nullcontext() if parts.host_tracing else untraced():
+            known = work.outcomes
+            work = await _metered(name, work, parts, emit)
+            mark_unchecked(span, known, work.outcomes)
+    except BaseException as exc:
+        trace.abandon(exc)
+        raise
+    if name == "report":
+        finish(work, parts.policy)
+    return work
+
+
+async def _metered(name: StageName, work: Work, parts: Parts, emit: Emit) -> Work:
     started = perf_counter()
     with metering.measured(work.usage) as meter:
         work = await STAGES[name](work, parts, emit)

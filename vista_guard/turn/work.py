@@ -6,11 +6,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from vista_guard.policy.turn_risk import TurnRisk, uncalibrated
 from vista_guard.protocols import DocumentStore, Judge, KnowledgeStore, Policy, Sink
 from vista_guard.settings.sources import Limits
+from vista_guard.telemetry.config import Telemetry
 from vista_guard.turn.limits import writable
 from vista_guard.types import (
     Attempt,
@@ -27,6 +28,9 @@ from vista_guard.types import (
     Unchecked,
     Usage,
 )
+
+if TYPE_CHECKING:
+    from vista_guard.telemetry.turns import TurnTrace
 
 Emit = Callable[[Mapping[str, Any]], None]
 """Takes an event for `stream_mode="custom"`: JSON types only."""
@@ -74,6 +78,9 @@ class Parts:
     context: Literal["none", "full"] = "none"
     ungrounded: Literal["judge", "trust"] = "judge"
     past: PastClaims = field(default_factory=PastClaims)
+    telemetry: Telemetry = field(default_factory=Telemetry)
+    host_tracing: bool = False
+    """Whether tracers of the host hear of the guard's own runs."""
     turn_risk: TurnRisk | None = None
     """What was fitted for the judge; None where nothing was."""
 
@@ -126,6 +133,8 @@ class Work:
     timings: Mapping[str, float] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
     report: TurnReport | None = None
+    trace: TurnTrace | None = None
+    """The turn's span, begun with its agent or its first stage."""
 
     @property
     def turn(self) -> Turn:
