@@ -70,6 +70,14 @@ def _judge(named: Mapping[str, Any], settings: Settings, embedder: Embedder) -> 
     return judge
 
 
+def memory_knowledge() -> KnowledgeStore:
+    """What conversations establish, for a guard that was given no store: kept as long as the process lives."""
+    from vista_guard.stores.embeddings import OnnxEmbedder
+    from vista_guard.stores.memory.knowledge import MemoryKnowledge
+
+    return MemoryKnowledge(OnnxEmbedder())
+
+
 def kept_documents(settings: Settings) -> DocumentStore | None:
     """What `vista-guard documents add` filled, for a guard that keeps nothing else. A Chroma server counts as filled.
 

@@ -70,7 +70,7 @@ class Guard:
         telemetry: Telemetry | None = None,
         host_tracing: bool = False,
     ) -> None:
-        from vista_guard.assembly import calibrated
+        from vista_guard.assembly import calibrated, memory_knowledge
         from vista_guard.policy.presets import build_policy
         from vista_guard.settings.sources import Limits
         from vista_guard.telemetry.config import Telemetry
@@ -81,7 +81,7 @@ class Guard:
         self.parts: Parts = Parts(
             judge=judge,
             policy=decides,
-            knowledge=knowledge if knowledge is not None else _memory_knowledge(),
+            knowledge=knowledge if knowledge is not None else memory_knowledge(),
             documents=documents,
             persona=persona,
             sinks=tuple(sinks),
@@ -104,7 +104,6 @@ class Guard:
         knowledge: KnowledgeStore | None = None,
         documents: DocumentStore | None = None,
         sinks: Sequence[Sink] = (),
-        telemetry: Telemetry | None = None,
         **settings: Any,
     ) -> Self:
         """A guard from arguments, environment and settings file (see `Settings`); objects may be given in place of names.
@@ -115,8 +114,7 @@ class Guard:
         from vista_guard.assembly import assemble
 
         named = {"judge": judge, "verifier": verifier, "policy": policy, "persona": persona}
-        made = assemble(named, settings, knowledge=knowledge, documents=documents, sinks=sinks)
-        return cls(**made if telemetry is None else {**made, "telemetry": telemetry})
+        return cls(**assemble(named, settings, knowledge=knowledge, documents=documents, sinks=sinks))
 
     def check(self, conversation: Conversation) -> TurnReport:
         """Judges the conversation's last assistant turn; what came after it is not looked at.
@@ -347,13 +345,6 @@ class Session:
         report = await self._guard.acheck(Conversation(turns=(*self._turns, draft), id=self._id))
         self._turns.append(draft if report.response == text else draft.model_copy(update={"text": report.response}))
         return report
-
-
-def _memory_knowledge() -> KnowledgeStore:
-    from vista_guard.stores.embeddings import OnnxEmbedder
-    from vista_guard.stores.memory.knowledge import MemoryKnowledge
-
-    return MemoryKnowledge(OnnxEmbedder())
 
 
 __all__ = ["ConfigError", "Guard", "Session"]

@@ -180,7 +180,7 @@ class Draft:
         return self._spent
 
     def _begun(self, text: str) -> Work:
-        return self.with_spent(Work(conversation=self.conversation(text), trace=self.trace))
+        return self.with_spent(Work(conversation=self.conversation(text), gate=self.trace.gate, trace=self.trace))
 
     def _with_fixed(self, work: Work, fixed: Work) -> Work:
         try:

@@ -9,7 +9,7 @@ from opentelemetry.trace import Span, set_span_in_context
 
 from vista_guard.telemetry import names
 from vista_guard.telemetry.config import Telemetry
-from vista_guard.telemetry.told import Told, report_id
+from vista_guard.telemetry.told import Told
 from vista_guard.types import Action, Finding, Outcome, TurnReport
 
 
@@ -42,8 +42,7 @@ def evaluations(
         common: the conversation's id.
         content: whether reasons may be told. Those of a turn that was not delivered as it was say what it said, and never are.
     """
-    identity = report_id(report)
-    shared: Told = {**common, **({names.REPORT_ID: identity} if identity is not None else {})}
+    shared: Told = {**common, names.REPORT_ID: report.id}
     explained = content and report.decision.action in (Action.ALLOW, Action.FLAG) and not report.attempts
     reason = telemetry.redacted(report.decision.reason) if explained else None
     yield {

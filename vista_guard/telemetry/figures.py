@@ -31,13 +31,13 @@ class TurnFigures:
     usage: Usage
 
 
-def figures_of(report: TurnReport, gate: str, repair: str | None) -> TurnFigures:
-    """What is counted of a turn. `gate` is none, sentence or turn; `repair` how the turn was mended."""
+def figures_of(report: TurnReport, repair: str | None) -> TurnFigures:
+    """What is counted of a turn; `repair` says how it was mended, where it was."""
     timings = report.timings.model_dump(exclude={"agent", "total"})
     found = [(finding.label.value, finding.confidence) for finding in report.findings]
     return TurnFigures(
         action=report.decision.action,
-        gate=gate,
+        gate=report.gate or "turn",
         policy=report.policy,
         judge=report.judge.name,
         repair=repair or "none",

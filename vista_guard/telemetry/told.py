@@ -17,7 +17,7 @@ _LABELS = tuple(
 Told = dict[str, str | bool | int | float]
 
 
-def turn_attributes(report: TurnReport, repair: str | None, rules: str | None) -> Told:
+def turn_attributes(report: TurnReport, repair: str | None) -> Told:
     """What holds no text: numbers, names and closed sets of words."""
     counts = Counter(one.label.value.lower() if isinstance(one, Finding) else "unchecked" for one in report.outcomes)
     told: dict[str, str | bool | int | float | None] = {
@@ -25,25 +25,19 @@ def turn_attributes(report: TurnReport, repair: str | None, rules: str | None) -
         names.SCORE: report.score,
         names.RISK: report.risk,
         names.POLICY: report.policy,
-        names.POLICY_RULES: rules,
+        names.POLICY_RULES: report.rules,
         names.JUDGE_NAME: report.judge.name,
         names.JUDGE_VERSION: report.judge.version,
         names.EVIDENCE_MISSING: report.evidence_missing,
         names.ATTEMPTS: len(report.attempts),
         names.REPAIR: repair,
-        names.REPORT_ID: report_id(report),
+        names.REPORT_ID: report.id,
         names.USAGE_INPUT: report.usage.input_tokens,
         names.USAGE_OUTPUT: report.usage.output_tokens,
         names.USAGE_COST: report.usage.cost,
         **{f"{names.CLAIMS}.{label}": counts[label] for label in _LABELS},
     }
     return {name: value for name, value in told.items() if value is not None}
-
-
-def report_id(report: TurnReport) -> str | None:
-    """The report's id, where it has one."""
-    found = getattr(report, "id", None)
-    return None if found is None else str(found)
 
 
 def content_attributes(telemetry: Telemetry, report: TurnReport, conversation: Conversation) -> tuple[Told, Told]:

@@ -23,6 +23,7 @@ from vista_guard.types import Conversation, Outcome, TurnReport, Unchecked
 
 Begun = TypeVar("Begun")
 
+Gate = Literal["turn", "sentence", "none"]
 SentenceOutcome = Literal["released", "marked", "dropped", "withheld"]
 
 _KINDS = {
@@ -56,7 +57,7 @@ class TurnTrace:
     """
 
     def __init__(
-        self, telemetry: Telemetry, conversation_id: str | None, index: int, *, gate: str = "turn", agent: bool = False
+        self, telemetry: Telemetry, conversation_id: str | None, index: int, *, gate: Gate = "turn", agent: bool = False
     ) -> None:
         self.telemetry, self.gate = telemetry, gate
         self._common: dict[str, str] = {} if conversation_id is None else conversation_attributes(conversation_id)
@@ -144,21 +145,20 @@ class TurnTrace:
         began = now - int(hold_s * 1e9)
         self.telemetry.tracer.start_span(names.SENTENCE, self._context, attributes=told, start_time=began).end(now)
 
-    def finish(self, report: TurnReport, conversation: Conversation, *, repair: str | None, rules: str | None) -> None:
+    def finish(self, report: TurnReport, conversation: Conversation, *, repair: str | None) -> None:
         """Ends the turn's span with what its report says, tells the evaluations and counts the turn.
 
         Args:
             report: as it was written.
             conversation: what was said before the turn, and the draft, which is never told.
             repair: how the turn was mended, where it was.
-            rules: a fingerprint of the policy.
         """
         if self._ended:
             return
         self._ended = True
-        self.telemetry.record(figures_of(report, self.gate, repair))
+        self.telemetry.record(figures_of(report, repair))
         if self.recording:
-            self._span.set_attributes(turn_attributes(report, repair, rules))
+            self._span.set_attributes(turn_attributes(report, repair))
             self._tell_content(report, conversation)
             tell_evaluations(self.telemetry, self._span, report, self._common)
             self._span.end()

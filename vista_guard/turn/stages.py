@@ -62,7 +62,7 @@ async def run(name: StageName, work: Work, parts: Parts, emit: Emit) -> Work:
         trace.abandon(exc)
         raise
     if name == "report":
-        finish(work, parts.policy)
+        finish(work)
     return work
 
 

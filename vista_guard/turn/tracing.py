@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
-
-from vista_guard.protocols import Policy
 from vista_guard.telemetry.config import Telemetry
 from vista_guard.telemetry.turns import TurnTrace
 from vista_guard.turn.work import Work
@@ -25,7 +22,7 @@ def traced_from_agent(work: Work, telemetry: Telemetry) -> Work:
     return work.with_(trace=TurnTrace(telemetry, work.conversation.id, index, agent=True))
 
 
-def finish(work: Work, policy: Policy) -> None:
+def finish(work: Work) -> None:
     """Ends the turn's trace with its report. A turn without a word is none: nothing was judged."""
     trace = work.trace
     if trace is None:
@@ -33,11 +30,4 @@ def finish(work: Work, policy: Policy) -> None:
     if not work.turn.text:
         trace.end_unspoken()
         return
-    rules = rules_of(policy) if trace.recording else None
-    trace.finish(work.finished, work.conversation, repair=work.repair and work.repair.value, rules=rules)
-
-
-def rules_of(policy: Policy) -> str | None:
-    """A fingerprint of a policy's rules, for policies that can be written down: 12 hexadecimal digits."""
-    dump = getattr(policy, "model_dump_json", None)
-    return None if dump is None else sha256(dump().encode()).hexdigest()[:12]
+    trace.finish(work.finished, work.conversation, repair=work.repair and work.repair.value)

@@ -19,6 +19,7 @@ from vista_guard.types import (
     Claim,
     Conversation,
     Decision,
+    DraftSpan,
     EvidenceSet,
     Outcome,
     Persona,
@@ -81,6 +82,8 @@ class Parts:
     telemetry: Telemetry = field(default_factory=Telemetry)
     host_tracing: bool = False
     """Whether tracers of the host hear of the guard's own runs."""
+    tenant: str | None = None
+    """Whose turns these are, behind the proxy."""
     turn_risk: TurnRisk | None = None
     """What was fitted for the judge; None where nothing was."""
 
@@ -124,6 +127,10 @@ class Work:
     outcomes: tuple[Outcome, ...] = ()
     decision: Decision | None = None
     response: str | None = None
+    gate: Literal["turn", "sentence", "none"] = "turn"
+    """How much of the turn waits for its judgement."""
+    placed: tuple[DraftSpan, ...] | None = None
+    """Where pieces of the draft stand in the response; None where nobody mended it: all of it was delivered, or nothing."""
     kept: tuple[Claim, ...] | None = None
     """Claims that a repair left in the delivered text; all of them when None."""
     repair: RepairMode | None = None
