@@ -248,6 +248,5 @@ def _seconds(retry_after: str) -> float | None:
 
 def _is_instrumented() -> bool:
     """Whether OpenInference or OpenTelemetry traces LangChain's calls."""
-    from langchain_core.callbacks import BaseCallbackManager
-
-    return is_instrumented(BaseCallbackManager.__init__)
+    callbacks = import_module("langchain_core.callbacks")  # loaded: there is a model of it
+    return is_instrumented(callbacks.BaseCallbackManager.__init__)
