@@ -157,6 +157,7 @@ EVENT_ATTRIBUTES = (
     Name(EVALUATION_SCORE, "double", "both", "the score, or the confidence, in [0, 1]; left out where there is none"),
     Name(EVALUATION_LABEL, "string", "both", "the action, or the claim's label, `UNCHECKED` among them"),
     Name(CONVERSATION, "string", "both", "the conversation's id, where it has one"),
+    Name(SESSION, "string", "both", "the same"),
     Name(REPORT_ID, "string", "both", "the report's id"),
     Name(CLAIM_ID, "string", "claim", "the claim's id in the report"),
     Name(CLAIM_START, "int", "claim", "where the claim stands in the draft, in characters"),
