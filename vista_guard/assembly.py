@@ -46,12 +46,12 @@ def assemble(
         "judge": _judge(named, loaded, embedder),
         "policy": _given(named["policy"]) or build_policy(loaded.policy, loaded.policy_overrides),
         "persona": _given(named["persona"]) or (read_persona(loaded.persona) if loaded.persona else None),
-        "sinks": (*sinks, *_report_sinks(loaded)),
+        "sinks": (*sinks, *_report_sinks(loaded), *_score_sinks(loaded)),
         "limits": loaded.limits,
         "context": "none" if loaded.strict_reference else loaded.context,
         "ungrounded": "trust" if loaded.strict_reference else loaded.ungrounded,
         "risk_table": loaded.risk_table,
-        "telemetry": Telemetry(**loaded.otel.model_dump()),
+        "telemetry": Telemetry(**loaded.otel.model_dump(exclude={"scores"})),
         "host_tracing": loaded.host_tracing,
         **stores,
     }
@@ -68,6 +68,14 @@ def _judge(named: Mapping[str, Any], settings: Settings, embedder: Embedder) -> 
             "both a judge object and a verifier are given; leave one out, or give the verifier to EmbeddedJudge.load"
         )
     return judge
+
+
+def _score_sinks(settings: Settings) -> tuple[Sink, ...]:
+    if not settings.otel.scores:
+        return ()
+    from vista_guard.telemetry.scores.named import score_sink
+
+    return tuple(map(score_sink, settings.otel.scores))
 
 
 def memory_knowledge() -> KnowledgeStore:

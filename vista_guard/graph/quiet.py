@@ -6,12 +6,13 @@ LangChain gives every run to the tracers of the run around it, and to LangSmith'
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
+from contextlib import aclosing, closing, contextmanager, nullcontext
+from typing import Any, cast
 
 from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager, Callbacks
 from langchain_core.runnables import RunnableConfig
-from langchain_core.runnables.config import ensure_config
+from langchain_core.runnables.config import ensure_config, var_child_runnable_config
 from langchain_core.tracers._streaming import _StreamingCallbackHandler
 from langchain_core.tracers.base import BaseTracer
 from langchain_core.tracers.langchain import LangChainTracer
@@ -21,16 +22,43 @@ _HOST = "__vista_guard_host_callbacks"
 """Where the callbacks of the host wait for the agent. LangChain copies no key that begins so into metadata."""
 
 
+_END: Any = object()
+
+
 class UntracedGraph(CompiledStateGraph[Any, Any, Any, Any]):
     """A compiled graph whose runs no tracer of the host hears of. Its streams are those of any graph."""
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:
         """As a graph's own."""
-        return super().stream(input, untraced_config(config), **options)
+        run = untraced_config(config)
+        chunks = super().stream(input, run, **options)
+        with closing(chunks) if isinstance(chunks, Generator) else nullcontext():
+            with _surrounded_by(run):
+                first = next(chunks, _END)
+            if first is not _END:
+                yield first
+                yield from chunks
 
-    def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:
+    async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:
         """As a graph's own."""
-        return super().astream(input, untraced_config(config), **options)
+        run = untraced_config(config)
+        async with aclosing(cast("AsyncGenerator[Any, None]", super().astream(input, run, **options))) as chunks:
+            with _surrounded_by(run):
+                first = await anext(chunks, _END)
+            if first is not _END:
+                yield first
+                async for chunk in chunks:
+                    yield chunk
+
+
+@contextmanager
+def _surrounded_by(run: RunnableConfig) -> Iterator[None]:
+    """LangGraph adds the callbacks of the surrounding run, which it looks for when the first chunk is asked for."""
+    token = var_child_runnable_config.set(run)
+    try:
+        yield
+    finally:
+        var_child_runnable_config.reset(token)
 
 
 def untraced(graph: CompiledStateGraph[Any, Any, Any, Any]) -> UntracedGraph:
@@ -65,10 +93,10 @@ def kept_for_agent(config: RunnableConfig) -> dict[str, Any]:
 
 def _streams_of(callbacks: Callbacks) -> Callbacks:
     if not isinstance(callbacks, BaseCallbackManager):
-        return [*_streaming(callbacks or []), _SILENCE]
-    manager = callbacks.copy()
-    manager.handlers = [*_streaming(manager.handlers), _SILENCE]
-    manager.inheritable_handlers = [*_streaming(manager.inheritable_handlers), _SILENCE]
+        return [*_streaming(callbacks or []), _Silence()]
+    manager, silence = callbacks.copy(), _Silence()
+    manager.handlers = [*_streaming(manager.handlers), silence]
+    manager.inheritable_handlers = [*_streaming(manager.inheritable_handlers), silence]
     return manager
 
 
@@ -88,6 +116,3 @@ class _Silence(LangChainTracer):
     def copy_with_metadata_defaults(self, **_: object) -> _Silence:
         """Itself: it has no metadata."""
         return self
-
-
-_SILENCE = _Silence()

@@ -73,6 +73,8 @@ class OtelOptions(BaseModel):
     """Evaluations as log records, as events of the turn's span for backends that only take traces, or both."""
     model_spans: Literal["auto", "on", "off"] = "auto"
     """A `chat` span for each call of a model judge; `auto`: where its client is not instrumented already."""
+    scores: tuple[str, ...] = ()
+    """Backends that get the scores of traced turns by their own APIs: `phoenix:URL`, `langfuse:URL`."""
 
 
 class Settings(BaseSettings):
