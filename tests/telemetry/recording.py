@@ -22,7 +22,8 @@ class Recording:
     """Providers of its own, so that no test meets another's."""
 
     def __init__(self, **options: Any) -> None:
-        self._spans, self._logs = InMemorySpanExporter(), InMemoryLogRecordExporter()
+        self._spans = InMemorySpanExporter()
+        self._logs = InMemoryLogRecordExporter()  # type: ignore[no-untyped-call]
         self._reader = InMemoryMetricReader()
         self.tracers, self._meters, self._loggers = TracerProvider(), MeterProvider([self._reader]), LoggerProvider()
         self.tracers.add_span_processor(SimpleSpanProcessor(self._spans))

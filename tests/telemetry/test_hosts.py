@@ -32,9 +32,14 @@ def langsmith_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
         monkeypatch.setenv("LANGSMITH_ENDPOINT", server.url)
         monkeypatch.setenv("LANGSMITH_API_KEY", "unused")
         monkeypatch.setenv("LANGCHAIN_CALLBACKS_BACKGROUND", "false")
-        langsmith.utils.get_env_var.cache_clear()
+        _forget_environment()
         yield server
-    langsmith.utils.get_env_var.cache_clear()
+    _forget_environment()
+
+
+def _forget_environment() -> None:
+    utils: Any = langsmith.utils
+    utils.get_env_var.cache_clear()
 
 
 def guard(knowledge: MemoryKnowledge, **options: Any) -> Guard:
@@ -42,7 +47,7 @@ def guard(knowledge: MemoryKnowledge, **options: Any) -> Guard:
 
 
 def check(guarding: Guard) -> None:
-    talk = [{"role": "user", "content": ASKED}, {"role": "assistant", "content": LIE, "documents": [NOTE]}]
+    talk: list[Any] = [{"role": "user", "content": ASKED}, {"role": "assistant", "content": LIE, "documents": [NOTE]}]
     guarding.check(to_conversation(talk))
 
 
@@ -51,7 +56,7 @@ def wrapped(guarding: Guard) -> None:
 
 
 def runnable(guarding: Guard) -> None:
-    agent = RunnableLambda(lambda _: LIE, name="hosts_agent")
+    agent: Any = RunnableLambda(lambda _: LIE, name="hosts_agent")
     guarding.wrap(agent, documents=NOTE).invoke(ASKED)
 
 
@@ -60,8 +65,8 @@ def graph(guarding: Guard) -> None:
 
 
 def node(guarding: Guard) -> None:
-    builder = StateGraph(MessagesState)
-    builder.add_node("answer", guard_node(guarding, lambda _: {"messages": [("ai", LIE)]}, documents=NOTE))  # type: ignore[call-overload]
+    builder: Any = StateGraph(MessagesState)
+    builder.add_node("answer", guard_node(guarding, lambda _: {"messages": [("ai", LIE)]}, documents=NOTE))
     builder.add_edge(START, "answer")
     builder.compile().invoke({"messages": [("user", ASKED)]})
 

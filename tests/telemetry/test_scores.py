@@ -34,7 +34,10 @@ SCRIPT = {
 def checked(knowledge: MemoryKnowledge, *sinks: ScoreSink, traced: bool = True) -> TurnReport:
     more: dict[str, Any] = {"telemetry": Recording().telemetry} if traced else {}
     guard = guard_with(ScriptedJudge(SCRIPT), knowledge, sinks=sinks, **more)
-    talk = [{"role": "user", "content": "When?"}, {"role": "assistant", "content": TURN, "documents": ["The pier."]}]
+    talk: list[Any] = [
+        {"role": "user", "content": "When?"},
+        {"role": "assistant", "content": TURN, "documents": ["The pier."]},
+    ]
     report = guard.check(to_conversation(talk))
     guard.close()
     return report
