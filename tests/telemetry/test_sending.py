@@ -50,7 +50,7 @@ def run(tmp_path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
 def test_traces_metrics_and_events_arrive(tmp_path: Path) -> None:
     with receiving() as receiver:
         done = run(tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT=receiver.url, OTEL_EXPORTER_OTLP_COMPRESSION="none")
-    assert done.stdout == "['ALLOW'] True True\n", done.stderr
+    assert done.stdout == "['FLAG'] True True\n", done.stderr
     sent = {path: b"".join(receiver.bodies(path)) for path in ("/v1/traces", "/v1/metrics", "/v1/logs")}
     for path, name in (
         ("/v1/traces", b"vista_guard.turn"),
@@ -75,7 +75,7 @@ def test_nothing_is_sent_unasked(environment: dict[str, str], tmp_path: Path) ->
     with receiving() as receiver:
         endpoint = {"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url} if environment else {}
         done = run(tmp_path, **endpoint, **environment)
-    assert (done.stdout, receiver.requests) == ("['ALLOW'] True True\n", [])
+    assert (done.stdout, receiver.requests) == ("['FLAG'] True True\n", [])
 
 
 def test_a_receiver_that_hangs_is_not_noticed(tmp_path: Path) -> None:
@@ -84,9 +84,9 @@ def test_a_receiver_that_hangs_is_not_noticed(tmp_path: Path) -> None:
         done = run(tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT=receiver.url, OTEL_BSP_SCHEDULE_DELAY="10")
         assert time.perf_counter() - started < 60
         receiver.let_go()
-    assert done.stdout == "['ALLOW'] True True\n", done.stderr
+    assert done.stdout == "['FLAG'] True True\n", done.stderr
 
 
 def test_a_receiver_that_is_down_is_not_noticed(tmp_path: Path) -> None:
     done = run(tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9", OTEL_BSP_SCHEDULE_DELAY="10")
-    assert done.stdout == "['ALLOW'] True True\n", done.stderr
+    assert done.stdout == "['FLAG'] True True\n", done.stderr
