@@ -98,7 +98,7 @@ def test_an_agent_that_fails_ends_the_trace_with_its_class(knowledge: MemoryKnow
 
 def test_a_judge_that_fails_is_no_error_of_the_guard(knowledge: MemoryKnowledge) -> None:
     recording = Recording()
-    judge = Sentencewise({TRUE: ConnectionError("refused")})  # type: ignore[dict-item]  # as a script may have it
+    judge = Sentencewise({TRUE: ConnectionError("refused")})
     guard_with(judge, knowledge, telemetry=recording.telemetry).check(talk(TRUE))
     span = recording.named("vista_guard.decompose")
     assert (dict(span.attributes or {})["error.type"], span.status.status_code.name) == ("judge", "UNSET")
