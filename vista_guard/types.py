@@ -356,7 +356,7 @@ class TurnReport(_Frozen):
     judge: JudgeInfo
     policy: str
     rules: str | None = None
-    gate: Literal["turn", "sentence", "none"] | None = None
+    gate: Literal["none", "sentence", "turn"] | None = None
     tenant: str | None = None
     turn_key: str | None = None
     draft_spans: tuple[DraftSpan, ...] = ()

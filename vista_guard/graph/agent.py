@@ -26,7 +26,7 @@ from vista_guard.graph.node import Node
 from vista_guard.graph.quiet import host_config, kept_for_agent
 from vista_guard.telemetry.config import Telemetry
 from vista_guard.turn.repair import EARLIER, feedback
-from vista_guard.turn.tracing import traced_from_agent
+from vista_guard.turn.stages import traced_from_agent
 from vista_guard.turn.work import Work
 from vista_guard.types import RepairMode, Role, Turn
 

@@ -23,7 +23,7 @@ from vista_guard.types import Conversation, Outcome, TurnReport, Unchecked
 
 Begun = TypeVar("Begun")
 
-Gate = Literal["turn", "sentence", "none"]
+Gate = Literal["none", "sentence", "turn"]
 SentenceOutcome = Literal["released", "marked", "dropped", "withheld"]
 
 _KINDS = {

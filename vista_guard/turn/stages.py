@@ -8,8 +8,9 @@ from time import perf_counter
 from typing import Literal
 
 from vista_guard.judges import metering
+from vista_guard.telemetry.config import Telemetry
 from vista_guard.telemetry.hosts import untraced
-from vista_guard.telemetry.turns import mark_unchecked
+from vista_guard.telemetry.turns import TurnTrace, mark_unchecked
 from vista_guard.turn.categorize import categorize
 from vista_guard.turn.decide import decide
 from vista_guard.turn.decompose import decompose
@@ -17,7 +18,6 @@ from vista_guard.turn.gather import gather
 from vista_guard.turn.remember import remember
 from vista_guard.turn.repair import repair
 from vista_guard.turn.report import report
-from vista_guard.turn.tracing import finish, traced
 from vista_guard.turn.verify import verify
 from vista_guard.turn.work import Emit, Parts, Work
 
@@ -62,7 +62,7 @@ async def run(name: StageName, work: Work, parts: Parts, emit: Emit) -> Work:
         trace.abandon(exc)
         raise
     if name == "report":
-        finish(work)
+        _finish(work)
     return work
 
 
@@ -75,3 +75,29 @@ async def _metered(name: StageName, work: Work, parts: Parts, emit: Emit) -> Wor
     milliseconds = work.timings.get(name, 0.0) + (perf_counter() - started) * 1000
     warnings = tuple(dict.fromkeys((*work.warnings, *meter.warnings)))
     return work.with_(usage=meter.usage, warnings=warnings, timings={**work.timings, name: milliseconds})
+
+
+def traced(work: Work, telemetry: Telemetry) -> Work:
+    """The work of a draft, with a trace: its own, where it has one already."""
+    if work.trace is not None:
+        return work
+    return work.with_(trace=TurnTrace(telemetry, work.conversation.id, work.index))
+
+
+def traced_from_agent(work: Work, telemetry: Telemetry) -> Work:
+    """As `traced`, of a turn that has no draft yet: its agent is going to be asked."""
+    if work.trace is not None:
+        return work
+    index = len(work.conversation.turns)
+    return work.with_(trace=TurnTrace(telemetry, work.conversation.id, index, agent=True))
+
+
+def _finish(work: Work) -> None:
+    """Ends the turn's trace with its report. A turn without a word is none: nothing was judged."""
+    trace = work.trace
+    if trace is None:
+        return
+    if not work.turn.text:
+        trace.end_unspoken()
+        return
+    trace.finish(work.finished, work.conversation, repair=work.repair and work.repair.value)

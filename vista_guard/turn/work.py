@@ -127,7 +127,7 @@ class Work:
     outcomes: tuple[Outcome, ...] = ()
     decision: Decision | None = None
     response: str | None = None
-    gate: Literal["turn", "sentence", "none"] = "turn"
+    gate: Literal["none", "sentence", "turn"] = "turn"
     """How much of the turn waits for its judgement."""
     placed: tuple[DraftSpan, ...] | None = None
     """Where pieces of the draft stand in the response; None where nobody mended it: all of it was delivered, or nothing."""
