@@ -20,6 +20,7 @@ VENDORS = (
     "numpy",
     "onnxruntime",
     "openai",
+    "opentelemetry",
     "pydantic",
     "sqlalchemy",
     "tokenizers",
@@ -33,9 +34,9 @@ def test_public_names() -> None:
         "Delta", "Document", "DocumentStore", "Embedder", "Evidence", "EvidenceSet", "Finding", "Found", "Gate", "Guard",
         "InputError", "Judge", "JudgeError", "JudgeInfo", "KnowledgeStore", "Label", "LabelPolicy", "Limits", "Outcome",
         "Passage", "Passed", "Persona", "Policy", "RepairMode", "ReportStore", "RiskPolicy", "Role", "Rule", "Session",
-        "Settings", "Sink", "SourceKind", "Span", "StoreError", "Turn", "TurnJudge", "TurnReport", "Unchecked", "Usage",
-        "Verifier", "VistaGuardError", "macro_score", "meter", "micro_score", "read_persona", "to_conversation", "to_document",
-        "vista_score",
+        "Settings", "Sink", "SourceKind", "Span", "StoreError", "Telemetry", "Turn", "TurnJudge", "TurnReport", "Unchecked",
+        "Usage", "Verifier", "VistaGuardError", "macro_score", "meter", "micro_score", "read_persona", "to_conversation",
+        "to_document", "vista_score",
     ]  # fmt: skip
 
 

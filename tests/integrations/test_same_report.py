@@ -157,7 +157,7 @@ def client(stream: bool) -> Callable[..., None]:
 def proxy(api: str, stream: bool) -> Callable[[Guard, ScriptedChatServer], TurnReport]:
     def run(guard: Guard, server: ScriptedChatServer) -> TurnReport:
         sink = Kept()
-        own = Guard(guard.parts.judge, guard.parts.policy, sinks=[sink])
+        own = Guard(guard.parts.judge, guard.parts.policy, sinks=[sink], telemetry=guard.parts.telemetry)
         with serving(build_app(own, ProxySettings(upstream=server.base_url))) as url:
             extra = {"documents": [DOCUMENT]}
             with openai.OpenAI(base_url=f"{url}/v1", api_key="unused", max_retries=0) as caller:
@@ -200,7 +200,8 @@ WAYS: dict[str, Callable[..., Any]] = {
     "proxy, responses": proxy("responses", stream=False),
     "proxy, responses, streamed": proxy("responses", stream=True),
 }
-SAME = {"turn_index", "response", "decision", "score", "risk", "evidence_missing", "remembered", "judge", "policy"}
+SAME = {"turn_index", "response", "draft_spans", "turn_key", "rules", "decision", "score", "risk", "evidence_missing"}
+SAME |= {"remembered", "judge", "policy"}
 
 
 def judgement(report: TurnReport) -> Any:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from vista_guard.errors import InputError
 from vista_guard.stream.memo import Memo
 from vista_guard.stream.source import joined
+from vista_guard.telemetry.turns import TurnTrace
 from vista_guard.turn import stages
 from vista_guard.turn.limits import check_limits
 from vista_guard.turn.stages import StageName
@@ -25,6 +26,7 @@ class Draft:
         parts: the guard's collaborators.
         before: what was said before the turn.
         documents: of the turn, or what finds them.
+        trace: of the turn, whichever of its drafts is delivered.
         earlier: the draft that this one takes the place of.
         found: documents that were found for it.
         on_outcome: is told of each claim once.
@@ -36,11 +38,13 @@ class Draft:
         before: Conversation,
         documents: Sequence[Document] | Callable[[Conversation], Sequence[Document]],
         *,
+        trace: TurnTrace,
         earlier: Work | None = None,
         found: tuple[Document, ...] = (),
         on_outcome: Callable[[Outcome], None] | None = None,
     ) -> None:
         self.parts = parts
+        self.trace = trace
         self._before = before
         self._given = documents
         self._found = found
@@ -77,13 +81,23 @@ class Draft:
 
     async def as_attempt(self, decided: Work) -> Work:
         """The draft as one of the attempts before the next."""
-        return await stages.STAGES["repair"](decided.with_(can_regenerate=True), self.parts, silent)
+        known = self._spent.attempts
+        attempt = await self.run_stage("repair", decided.with_(can_regenerate=True))
+        # As long as no other answer is there, the draft is none of the attempts before it.
+        self._spent = self._spent.with_(attempts=known)
+        return attempt
 
     def next_draft(self, rejected: Work) -> Draft:
         """For the next draft. What was found for this one is still evidence."""
         earlier = self.with_spent(rejected).with_(attempts=rejected.attempts)
         return Draft(
-            self.parts, self._before, self._given, earlier=earlier, found=self._found, on_outcome=self._on_outcome
+            self.parts,
+            self._before,
+            self._given,
+            trace=self.trace,
+            earlier=earlier,
+            found=self._found,
+            on_outcome=self._on_outcome,
         )
 
     def tell(self, outcomes: Sequence[Outcome]) -> None:
@@ -147,7 +161,7 @@ class Draft:
     async def store(self, work: Work) -> TurnReport:
         """The report on a turn that was delivered; knows and keeps what `Guard.acheck` would."""
         if not work.turn.text:
-            return (await stages.STAGES["report"](work, replace(self.parts, sinks=()), silent)).finished
+            return (await stages.run("report", work, replace(self.parts, sinks=()), silent)).finished
         return await self.write_report(await self.run_stage("remember", work))
 
     async def write_report(self, work: Work) -> TurnReport:
@@ -166,7 +180,7 @@ class Draft:
         return self._spent
 
     def _begun(self, text: str) -> Work:
-        return self.with_spent(Work(conversation=self.conversation(text)))
+        return self.with_spent(Work(conversation=self.conversation(text), gate=self.trace.gate, trace=self.trace))
 
     def _with_fixed(self, work: Work, fixed: Work) -> Work:
         try:

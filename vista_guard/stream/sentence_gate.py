@@ -14,6 +14,7 @@ from vista_guard.stream.delivery import Delivery
 from vista_guard.stream.draft import Draft
 from vista_guard.stream.source import Source
 from vista_guard.stream.units import units
+from vista_guard.telemetry.turns import SentenceOutcome
 from vista_guard.turn.decide import decide
 from vista_guard.turn.repair import refuse, why
 from vista_guard.turn.work import Work, silent
@@ -175,7 +176,12 @@ class SentenceGate:
                 return await self._withhold(decided, work, end)
             self._out.note(decided.outcomes)
             self._out.release(unit.last)
+            self._trace("released", unit.last)
         return None
+
+    def _trace(self, outcome: SentenceOutcome, end: int) -> None:
+        """Tells what became of the sentence that ends there, and how long it was held."""
+        self._draft.trace.sentence(outcome, self._source.seconds_since(end))
 
     def _may_ask_again(self) -> bool:
         nothing_out = not self._out.said and not self._out.dropped and not self._source.bound
@@ -220,6 +226,7 @@ class SentenceGate:
         if mode is RepairMode.ANNOTATE and failed:
             self._out.note(work.outcomes)
             self._out.release(end, self._marks(failed, end))
+            self._trace("marked", end)
             return True
         unit = Span(start=self._out.upto, end=end)
         spans = [outcome.claim.span for outcome in failed]
@@ -228,6 +235,7 @@ class SentenceGate:
         if mode is not RepairMode.REDACT or not failed or not all(inside):
             return False
         self._out.drop(end)
+        self._trace("dropped", end)
         return True
 
     def _first_open(self, unit: Span) -> int:
@@ -277,7 +285,7 @@ class SentenceGate:
             work = mended
         self._out.pass_on()
         await self._out.wait_until_taken()  # a process that is killed now must not have stored what nobody read
-        work = await self._draft.run_stage("remember", work.with_(response=self._out.said))
+        work = await self._draft.run_stage("remember", self._delivered(work))
         return await self._draft.write_report(work)
 
     def _mended_so_far(self, work: Work) -> Work | None:
@@ -309,6 +317,7 @@ class SentenceGate:
     async def _withhold(self, decided: Work, work: Work, end: int) -> TurnReport:
         """Ends the turn with the policy's message. The sentences before stand: they were read, and had passed."""
         self._out.commit()
+        self._trace("withheld", end)
         await self._source.aclose()
         if decided.decided.action is Action.REPAIR:
             decided = refuse(decided, self._policy.message)
@@ -321,12 +330,15 @@ class SentenceGate:
             if claim.span and claim.span.end <= said_until and not self._is_dropped(claim.span)
         )
         outcomes = tuple(one for one in work.outcomes if one.claim.span is None or one.claim.span.start < end)
-        work = decided.with_(outcomes=outcomes, response=self._out.said, kept=kept)
+        work = self._delivered(decided.with_(outcomes=outcomes, kept=kept))
         # What was read becomes knowledge, although the turn as a whole is withheld.
         passed = Decision(action=Action.FLAG, reason="sentences before the withheld one")
         await self._out.wait_until_taken()
         remembered = await self._draft.run_stage("remember", work.with_(decision=passed))
         return await self._draft.write_report(remembered.with_(decision=decided.decided))
+
+    def _delivered(self, work: Work) -> Work:
+        return work.with_(response=self._out.said, placed=tuple(self._out.placed))
 
     def _is_dropped(self, span: Span) -> bool:
         return any(span.overlaps(gone) for gone in self._out.dropped)
