@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import glob
 import json
+import os
 import shutil
 import signal
 import sqlite3
@@ -222,8 +224,10 @@ async def test_an_older_postgres_waits_for_the_command(server: str) -> None:
     with pytest.raises(StoreError, match=told):
         await store.write(report())
     with pytest.raises(StoreError, match="vista-guard db upgrade"):
-        ReportReader(server).page()
-    upgrade(make_engine(server))
+        store.reader.page()
+    engine = make_engine(server)
+    upgrade(engine)
+    engine.dispose()
     database = Database(server)
     finish(database)
     database.close()
@@ -238,10 +242,12 @@ def test_a_newer_schema_is_said(url: str) -> None:
     with engine.begin() as connection:
         connection.exec_driver_sql(f"UPDATE {VERSION_TABLE} SET version_num = '0999'")
     engine.dispose()
+    reader = ReportReader(url)
     with pytest.raises(
         StoreError, match=r"are of schema 0999, and this version .* knows schemas up to \d{4}: use the version"
     ):
-        ReportReader(url).page()
+        reader.page()
+    reader.close()
 
 
 def test_no_database_yet_is_said(tmp_path: Path, server: str) -> None:
@@ -249,8 +255,10 @@ def test_no_database_yet_is_said(tmp_path: Path, server: str) -> None:
     with pytest.raises(StoreError, match=r"there are no reports yet: .*none.sqlite does not exist. Set reports"):
         reader.page()
     assert list(tmp_path.iterdir()) == []
+    reader = ReportReader(server)
     with pytest.raises(StoreError, match=r"there are no reports in postgresql.* yet"):
-        ReportReader(server).page()
+        reader.page()
+    reader.close()
 
 
 async def test_a_file_that_may_only_be_read(file: str, tmp_path: Path) -> None:
@@ -277,8 +285,8 @@ async def test_a_database_that_goes_away_is_said(file: str, tmp_path: Path) -> N
     assert len(reader.page().rows) == 1
     await store.aclose()
     reader.close()
-    shutil.rmtree(tmp_path)
-    tmp_path.mkdir()
+    for left_over in glob.glob(f"{tmp_path}/reports.sqlite*"):  # noqa: PTH207
+        os.unlink(left_over)  # noqa: PTH108
     with pytest.raises(StoreError, match=r"cannot read reports in sqlite:///.*no such table"):
         reader.page()
 

@@ -72,8 +72,14 @@ class ReviewQueue:
     def fill(
         self, start: datetime, end: datetime, *, low_confidence: float = 0.6, share: float = 0.01, limit: int = 1000
     ) -> int:
-        """Puts what deserves a look into the queue: the turns of this time that were blocked, whose least sure claim is below
-        `low_confidence`, and a `share` of those that were let through, always the same ones. How many are new, at most `limit`."""
+        """Puts what deserves a look into the queue; how many turns are new, at most `limit`.
+
+        Args:
+            start, end: of when the turns were said. All that were blocked are put in.
+            low_confidence: so are those whose least sure claim is below this.
+            share: of those that were let through; always the same ones.
+            limit: most to put in.
+        """
         reader = ReportReader(self._database, tenant=self._tenant)
         new = 0
         for reason, rows in (
