@@ -135,6 +135,12 @@ class ReportReader:
         following = found.place(rows[limit - 1]) if len(rows) > limit else None
         return Page(tuple(self._kept(row) for row in rows[:limit]), following)
 
+    def conversation_ids(self, tenant: str) -> list[str]:
+        """The ids of all of a tenant's conversations, those that version 0.2.0 kept under its name among them."""
+        asked = found.narrowed(ReportFilter(tenant=tenant), self._tenant).tenant
+        query = sql.select(CONVERSATIONS.c.conversation_id).where(found.owned_by(CONVERSATIONS, asked or ""))
+        return self._database.run("read conversations", lambda c: list(c.execute(query).scalars()))
+
     def findings(
         self, filter: ReportFilter = EVERYTHING, *, after: str | None = None, limit: int = 50
     ) -> Page[FindingRow]:
