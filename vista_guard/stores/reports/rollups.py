@@ -85,7 +85,7 @@ class UncheckedCount:
 
 @dataclass(frozen=True)
 class Asked:
-    """Which counts: from the hour of `start` to before `end`. Keys that are not in `keys` are summed over; all are kept when None."""
+    """Which counts: from the hour of `start` to before `end`. Other keys than `keys` are summed over; none when it is None."""
 
     start: datetime
     end: datetime
@@ -219,81 +219,6 @@ def _rows(connection: sql.Connection, table: sql.Table, of: Callable[..., Count]
     return tuple(of(at=_moment(row.at), **{name: getattr(row, name) for name in names}) for row in rows)
 
 
-def _turn_counts(report: TurnReport) -> dict[str, float]:
-    total = report.timings.total
-    reached = next((n for n, bound in enumerate(BOUNDS_MS) if total <= bound), len(BOUNDS_MS))
-    return {
-        "turns": 1,
-        "evidence_missing": int(report.evidence_missing),
-        "scored": int(report.score is not None),
-        "score_sum": report.score or 0.0,
-        "milliseconds": total,
-        "input_tokens": report.usage.input_tokens,
-        "output_tokens": report.usage.output_tokens,
-        "cost": report.usage.cost,
-        "unpriced_calls": report.usage.unpriced_calls,
-        **{name: int(n == reached) for n, name in enumerate(BUCKETS)},
-    }
-
-
-def _claim_counts(report: TurnReport) -> list[dict[str, Any]]:
-    counts: Counter[str] = Counter()
-    sure: Counter[str] = Counter()
-    for outcome in report.outcomes:
-        label = outcome.label.value if isinstance(outcome, Finding) else UNCHECKED
-        counts[label] += 1
-        sure[label] += outcome.confidence if isinstance(outcome, Finding) else 0  # type: ignore[assignment]  # a sum of floats
-    return [{"label": label, "claims": counts[label], "confidence_sum": sure[label]} for label in sorted(counts)]
-
-
-def summed(many: Iterable[Mapping[sql.Table, Sequence[Mapping[str, Any]]]]) -> dict[sql.Table, list[dict[str, Any]]]:
-    """What several reports add, as one row for each key: in one order, so that two writers never wait for each other."""
-    whole: dict[sql.Table, dict[tuple[Any, ...], dict[str, Any]]] = {}
-    for rows_of in many:
-        for table, rows in rows_of.items():
-            for row in rows:
-                key = tuple(row[column.name] for column in table.primary_key.columns)
-                kept = whole.setdefault(table, {}).get(key)
-                whole[table][key] = _plus(table, kept, row) if kept else dict(row)
-    return {table: [rows[key] for key in sorted(rows)] for table, rows in whole.items()}
-
-
-def _plus(table: sql.Table, one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: one[name] if table.c[name].primary_key else one[name] + other[name] for name in one}
-
-
-def add(connection: sql.Connection, rows_of: Mapping[sql.Table, Sequence[Mapping[str, Any]]]) -> None:
-    """Adds to the roll-ups, in the caller's transaction."""
-    for table, rows in rows_of.items():
-        if rows:
-            connection.execute(_upsert(connection.dialect.name, table), list(rows))
-
-
-@cache  # building a statement costs more than running it
-def _upsert(dialect_name: str, table: sql.Table) -> Any:
-    dialect: Any = postgresql if dialect_name == "postgresql" else sqlite
-    insert = dialect.insert(table)
-    more = {column.name: column + insert.excluded[column.name] for column in table.c if not column.primary_key}
-    return insert.on_conflict_do_update(index_elements=list(table.primary_key.columns), set_=more)
-
-
-def read(connection: sql.Connection, asked: Asked) -> Rollup:
-    """The counts of the hours that were asked for."""
-    return Rollup(
-        turns=tuple(_turn_count(row) for row in connection.execute(_counts(connection, TURNS_HOUR, asked))),
-        claims=_rows(connection, CLAIMS_HOUR, ClaimCount, asked),
-        unchecked=_rows(connection, UNCHECKED_HOUR, UncheckedCount, asked),
-    )
-
-
-def _rows(
-    connection: sql.Connection, table: sql.Table, of: Callable[..., Count], span: Any, by: Step, filter: ReportFilter
-) -> tuple[Count, ...]:
-    names = [column.name for column in table.c if column.name != "hour"]
-    rows = connection.execute(_counts(connection, table, span, by, filter))
-    return tuple(of(at=_moment(row.at), **{name: getattr(row, name) for name in names}) for row in rows)
-
-
 def _turn_count(row: sql.Row[Any]) -> TurnCount:
     names = [field.name for field in fields(TurnCount) if field.name not in ("at", "latency")]
     latency = tuple(int(getattr(row, name)) for name in BUCKETS)
@@ -303,8 +228,9 @@ def _turn_count(row: sql.Row[Any]) -> TurnCount:
 def _counts(connection: sql.Connection, table: sql.Table, asked: Asked) -> sql.Select[Any]:
     at = (table.c.hour if asked.by == "hour" else _day(connection, table)).label("at")
     keys = [column for column in table.c if column.primary_key and column.name != "hour"]
-    kept = [key for key in keys if asked.keys is None or key.name in asked.keys]
-    shown = [key if key in kept else sql.literal_column("''").label(key.name) for key in keys]
+    named = {key.name for key in keys} if asked.keys is None else asked.keys
+    kept = [key for key in keys if key.name in named]
+    shown = [key if key.name in named else sql.literal_column("''").label(key.name) for key in keys]
     sums = [
         sql.cast(sql.func.sum(column), column.type).label(column.name) for column in table.c if not column.primary_key
     ]
