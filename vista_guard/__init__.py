@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         ReportStore,
         RiskPolicy,
         Sink,
+        TextSink,
         TurnJudge,
         Verifier,
     )
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
         Conversation,
         Decision,
         Document,
+        DraftSpan,
         Evidence,
         EvidenceSet,
         Finding,
@@ -56,12 +58,14 @@ if TYPE_CHECKING:
         Outcome,
         Passage,
         Persona,
+        Record,
         RepairMode,
         Role,
         SourceKind,
         Span,
         Turn,
         TurnReport,
+        TurnTexts,
         Unchecked,
         Usage,
     )
@@ -72,15 +76,15 @@ _HOMES = {
     "judges.metering": "meter",
     "policy.label_policy": "LabelPolicy Rule",
     "policy.scoring": "macro_score micro_score vista_score",
-    "protocols": "DocumentStore Embedder Judge KnowledgeStore Policy ReportStore RiskPolicy Sink TurnJudge Verifier",
+    "protocols": "DocumentStore Embedder Judge KnowledgeStore Policy ReportStore RiskPolicy Sink TextSink TurnJudge Verifier",
     "reading.chat_json": "to_conversation to_document",
     "reading.persona": "read_persona",
     "settings.sources": "Limits Settings",
     "stream.gates": "Again Delta Found Gate Passed",
     "telemetry.config": "Telemetry",
     "types": (
-        "Action Attempt Check Claim Conversation Decision Document Evidence EvidenceSet Finding JudgeInfo Label Outcome "
-        "Passage Persona RepairMode Role SourceKind Span Turn TurnReport Unchecked Usage"
+        "Action Attempt Check Claim Conversation Decision Document DraftSpan Evidence EvidenceSet Finding JudgeInfo Label "
+        "Outcome Passage Persona Record RepairMode Role SourceKind Span Turn TurnReport TurnTexts Unchecked Usage"
     ),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
@@ -101,6 +105,7 @@ __all__ = [
     "Delta",
     "Document",
     "DocumentStore",
+    "DraftSpan",
     "Embedder",
     "Evidence",
     "EvidenceSet",
@@ -121,6 +126,7 @@ __all__ = [
     "Passed",
     "Persona",
     "Policy",
+    "Record",
     "RepairMode",
     "ReportStore",
     "RiskPolicy",
@@ -133,9 +139,11 @@ __all__ = [
     "Span",
     "StoreError",
     "Telemetry",
+    "TextSink",
     "Turn",
     "TurnJudge",
     "TurnReport",
+    "TurnTexts",
     "Unchecked",
     "Usage",
     "Verifier",
