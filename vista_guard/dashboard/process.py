@@ -1,0 +1,35 @@
+"""What this process' dashboard was started with. Streamlit runs its script anew for every reader and hands it nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vista_guard.dashboard.settings import DashboardSettings
+from vista_guard.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What is shown, and how. `reports` is the database's URL, `retries_of` nothing but its name for people."""
+
+    settings: DashboardSettings
+    reports: str
+
+
+_started: list[Setup] = []
+
+
+def start(setup: Setup) -> None:
+    """Makes this what the pages of this process show."""
+    _started[:] = [setup]
+
+
+def setup() -> Setup:
+    """What the process was started with.
+
+    Raises:
+        ConfigError: it was not started as a dashboard; Streamlit was asked to run the script by itself.
+    """
+    if not _started:
+        raise ConfigError("the dashboard's script was run by itself; start it with: vista-guard dashboard")
+    return _started[0]
