@@ -24,7 +24,7 @@ TAGS = frozenset(
     "a article aside b blockquote button code dd details div dl dt em footer h1 h2 h3 h4 header hr i kbd label li mark nav ol p "
     "section small span strong summary table tbody td th thead time tr ul".split()
 )
-ATTRIBUTES = frozenset("role tabindex title datetime scope colspan open lang dir disabled".split())
+ATTRIBUTES = frozenset("role tabindex title datetime scope colspan open lang dir disabled target rel".split())
 """Besides these: `href`, and all that begin with `aria-` or `data-`."""
 
 
@@ -113,6 +113,8 @@ def el(
     given = {name.rstrip("_").replace("_", "-"): value for name, value in attributes.items() if value is not None}
     for name, value in given.items():
         _check(name, value)
+    if "href" in given and urlsplit(given["href"]).scheme:
+        given = {"target": "_blank", "rel": "noopener noreferrer", **given}
     if act is not None and tag not in ("a", "button", "summary"):
         given = {"role": "button", "tabindex": "0", **given}
     return Node(tag, kept, cls, key, act, select, reveal, style or {}, given)
