@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vista_guard.dashboard.parts import address
+from vista_guard.dashboard.parts.links import GO
 from vista_guard.dashboard.parts.tree import Act, Selection
 from vista_guard.dashboard.people import Viewer
 from vista_guard.dashboard.reports.scoped import ScopedReports
@@ -28,5 +29,5 @@ class Desk:
             address.go(event.value, self.pages)
 
 
-GO = "go"
-"""The act of a link from one page to another; its value is the address."""
+
+

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from vista_guard.dashboard.settings import DashboardSettings
 from vista_guard.errors import ConfigError
+from vista_guard.stores.reports import SqlReports
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What is shown, and how. `reports` is the database's URL, `retries_of` nothing but its name for people."""
+    """What is shown, and how. `reports` is the database's URL."""
 
     settings: DashboardSettings
     reports: str
@@ -33,3 +35,9 @@ def setup() -> Setup:
     if not _started:
         raise ConfigError("the dashboard's script was run by itself; start it with: vista-guard dashboard")
     return _started[0]
+
+
+@cache
+def reports() -> SqlReports:
+    """The reports, opened once for all readers."""
+    return SqlReports(setup().reports)

@@ -106,6 +106,7 @@ def _server_options(settings: DashboardSettings, host: str, port: int) -> dict[s
         "client.showErrorDetails": "none",  # an exception's text may hold a conversation's
         "global.suppressDeprecationWarnings": True,
         "logger.level": "error",
+        "runner.magicEnabled": False,  # would draw every string that stands alone, docstrings included, as Markdown
     }
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vista_guard.dashboard.parts import times
-from vista_guard.dashboard.parts.labels import sign
+from vista_guard.dashboard.parts.labels import UNCHECKED, look, sign
 from vista_guard.dashboard.parts.tree import Node, el
 from vista_guard.types import Action
+
+
+ACTIONS = (Action.BLOCK, Action.REPAIR, Action.FLAG)
 
 
 @dataclass(frozen=True)
@@ -37,34 +40,25 @@ class Counts:
 
 
 def tiles(now: Counts, then: Counts) -> Node:
-    """Five figures, each with what it was a week ago."""
-    shares = (
-        _tile(Action.BLOCK, "blocked", now.share(Action.BLOCK), then.share(Action.BLOCK)),
-        _tile(Action.REPAIR, "repaired", now.share(Action.REPAIR), then.share(Action.REPAIR)),
-        _tile(Action.FLAG, "flagged", now.share(Action.FLAG), then.share(Action.FLAG)),
-    )
-    unchecked = _percent(then.unchecked_share)
+    """Six figures, each with what it was a week ago."""
     return el(
         "dl",
-        _figure("turns in 5 minutes", str(now.turns), f"{then.a_minute * now.minutes:.0f}" if then.turns else "none"),
-        *shares,
-        _figure("95 % took less than", _took(now.p95_ms), f"{_took(then.p95_ms)}; unchecked {_percent(now.unchecked_share)}, then {unchecked}"),
+        _tile("turns in 5 minutes", str(now.turns), f"{then.a_minute * now.minutes:.0f}" if then.turns else "none"),
+        *(_tile(look(one).word, _percent(now.share(one)), _percent(then.share(one)), sign(one)) for one in ACTIONS),
+        _tile("claims unchecked", _percent(now.unchecked_share), _percent(then.unchecked_share), sign(UNCHECKED)),
+        _tile("95 % took less than", _took(now.p95_ms), _took(then.p95_ms)),
         cls="tiles",
     )
 
 
-def _tile(action: Action, title: str, now: float | None, then: float | None) -> Node:
+def _tile(title: str, now: str, then: str, mark: Node | None = None) -> Node:
     return el(
         "div",
-        el("dt", sign(action), f" {title}"),
-        el("dd", _percent(now), cls="figure"),
-        el("dd", f"a week ago {_percent(then)}", cls="then"),
+        el("dt", mark, f" {title}" if mark else title),
+        el("dd", now, cls="figure"),
+        el("dd", f"a week ago {then}", cls="then"),
         cls="tile",
     )
-
-
-def _figure(title: str, now: str, then: str) -> Node:
-    return el("div", el("dt", title), el("dd", now, cls="figure"), el("dd", f"a week ago {then}", cls="then"), cls="tile")
 
 
 def _percent(share: float | None) -> str:
