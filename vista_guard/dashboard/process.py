@@ -7,7 +7,7 @@ from functools import cache
 
 from vista_guard.dashboard.settings import DashboardSettings
 from vista_guard.errors import ConfigError
-from vista_guard.stores.reports import SqlReports
+from vista_guard.stores.reports import ReportReader
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,6 @@ def setup() -> Setup:
 
 
 @cache
-def reports() -> SqlReports:
+def reports() -> ReportReader:
     """The reports, opened once for all readers."""
-    return SqlReports(setup().reports)
+    return ReportReader(setup().reports)

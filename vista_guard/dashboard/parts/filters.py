@@ -42,8 +42,10 @@ class Choices:
     """What there is to choose from among the reports that the viewer may see."""
 
     tenants: Sequence[str] = ()
+    """None of them is `Filters.tenant` being None: all of them, where `all_tenants`, else the first."""
     policies: Sequence[str] = ()
     judges: Sequence[str] = ()
+    all_tenants: bool = True
 
 
 def from_address() -> Filters:
@@ -74,7 +76,7 @@ def filter_bar(choices: Choices, *, time: bool = True) -> Filters:
             _choice("Time", "hours", list(HOURS), HOURS)
         _choice("Action", "action", [ANY, *map(str, Action)], {str(one): look(one).word for one in Action})
         _choice("Has a claim that is", "label", [ANY, *LABELS], {one: look(one).word for one in LABELS})
-        _choice("Tenant", "tenant", [ANY, *choices.tenants])
+        _tenant(choices)
         _choice("Policy", "policy", [ANY, *choices.policies])
         _choice("Judge", "judge", [ANY, *choices.judges])
         _choice("Evidence", "evidence_missing", [ANY, "1"], {"1": "there was none"})
@@ -87,6 +89,14 @@ def clear() -> None:
     for name in (one.name for one in fields(Filters)):
         address.write(**{name: None})
         st.session_state.pop(_key(name), None)
+
+
+def _tenant(choices: Choices) -> None:
+    """Who sees all tenants may look at one; who sees some looks at one at a time; who sees one has nothing to choose."""
+    if choices.all_tenants:
+        _choice("Tenant", "tenant", [ANY, *choices.tenants])
+    elif len(choices.tenants) > 1:
+        _choice("Tenant", "tenant", [ANY, *choices.tenants[1:]], {ANY: choices.tenants[0]})
 
 
 def _choice(title: str, name: str, options: Sequence[str], words: dict[str, str] | None = None) -> None:
