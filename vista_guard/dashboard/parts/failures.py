@@ -16,7 +16,7 @@ logger = logging.getLogger("vista_guard")
 
 
 def shown(draw_it: Callable[P, None]) -> Callable[P, None]:
-    """The function, with its errors drawn where it would have drawn. For pages, and for fragments, which run without their page."""
+    """The function, with its errors drawn in its place. For pages, and for fragments, which run without their page."""
 
     @wraps(draw_it)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> None:

@@ -55,7 +55,7 @@ class Window:
 class ScopedReports:
     """One viewer's reports.
 
-    A viewer of one tenant is given that tenant's reader, whatever they ask for. A viewer of several looks at one of them at a time:
+    A viewer of one tenant is given that tenant's reader, whatever they ask for. A viewer of several looks at one at a time:
     the one that the filter names, else the first. Every method raises `StoreError` when the database cannot be read.
     """
 

@@ -100,7 +100,7 @@ def _readable(*parts: Node | str) -> Node:
 
 
 def quoted_span(text: str, evidence: Evidence) -> Span | None:
-    """Where the quote stands in its document: the judge's place when the quote is there, else where it is found; None if nowhere."""
+    """Where the quote stands in its document: the judge's place if the quote is there, else where it is found; or None."""
     span, quote = evidence.span, evidence.quote
     if span is not None and span.end <= len(text) and text[span.start : span.end].split() == quote.split():
         return span
