@@ -1,1 +1,1 @@
-"""The frame around all pages. In a folder of its own: beside the script that it runs Streamlit takes a folder `pages` for its own."""
+"""The frame around all pages. Its script has a folder of its own: Streamlit would take a folder `pages` beside it for its own."""
