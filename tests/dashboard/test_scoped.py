@@ -29,12 +29,22 @@ LONG = WINDOW + 40
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReportReader]:
     """Two tenants, each with a turn, and the talk of no tenant."""
     turns = [
-        (seeded.report(number, f"Said in the {tenant}.", (), id=tenant * 4, tenant=tenant, conversation_id=f"{tenant}/c"), None)
+        (
+            seeded.report(
+                number, f"Said in the {tenant}.", (), id=tenant * 4, tenant=tenant, conversation_id=f"{tenant}/c"
+            ),
+            None,
+        )
         for number, tenant in enumerate(("north", "south"))
     ]
     start = datetime.now(UTC) - timedelta(days=1)
     long = [
-        (seeded.report(n, f"Turn {n}.", (), id=f"long-{n}", conversation_id="long", created_at=start + timedelta(seconds=n)), None)
+        (
+            seeded.report(
+                n, f"Turn {n}.", (), id=f"long-{n}", conversation_id="long", created_at=start + timedelta(seconds=n)
+            ),
+            None,
+        )
         for n in range(LONG)
     ]
     url = seeded.write(tmp_path_factory.mktemp("scoped") / "reports.sqlite", *seeded.talk(), *turns, *long)
@@ -119,7 +129,7 @@ def test_one_report_that_cannot_be_read_does_not_hide_the_others(tmp_path: Path)
 
     url = seeded.write(tmp_path / "reports.sqlite", *seeded.talk())
     with sqlite3.connect(tmp_path / "reports.sqlite") as connection:
-        connection.execute("update vista_guard_reports set report = '{\"schema_version\": \"9.0\"}' where turn_index = 5")
+        connection.execute('update vista_guard_reports set report = \'{"schema_version": "9.0"}\' where turn_index = 5')
     connection.close()
     reader = ReportReader(url)
     reports = ScopedReports(reader, THIS_MACHINE)
