@@ -11,7 +11,6 @@ import typer
 
 from vista_guard.cli.errors import exit_codes
 from vista_guard.cli.reports.options import DataDirOption, ReportsOption, configured  # typer reads them
-from vista_guard.types import Action
 
 reports = typer.Typer(
     name="reports",
@@ -30,6 +29,15 @@ class Format(StrEnum):
     PARQUET = "parquet"
 
 
+class Done(StrEnum):
+    """`Action`, without its room being loaded for `--help`."""
+
+    ALLOW = "ALLOW"
+    FLAG = "FLAG"
+    REPAIR = "REPAIR"
+    BLOCK = "BLOCK"
+
+
 @reports.callback()
 def _group() -> None:
     """Keeps `export` a command of its own while it is the only one."""
@@ -45,7 +53,9 @@ def export(
     end: Annotated[datetime | None, typer.Option(help="Reports before this time (UTC).")] = None,
     tenant: Annotated[str | None, typer.Option(metavar="NAME", help="Of this tenant only.")] = None,
     policy: Annotated[str | None, typer.Option(metavar="NAME", help="Decided by this policy.")] = None,
-    action: Annotated[list[Action] | None, typer.Option(help="What was done with the turn; may be repeated.")] = None,
+    action: Annotated[
+        list[Done] | None, typer.Option(case_sensitive=False, help="What was done with the turn; may be repeated.")
+    ] = None,
     label: Annotated[
         list[str] | None,
         typer.Option(metavar="LABEL", help="With a claim of this label, or UNCHECKED; may be repeated."),
@@ -59,19 +69,21 @@ def export(
 ) -> None:
     """Write reports into a file, the newest first."""
     with exit_codes():
+        from contextlib import closing
+
         from vista_guard.stores.reports import ReportFilter, ReportReader
         from vista_guard.stores.reports.export import write
+        from vista_guard.types import Action
 
         asked = ReportFilter(
             start=start,
             end=end,
             tenant=tenant,
             policy=policy,
-            actions=tuple(action or ()),
+            actions=tuple(Action(one.value) for one in action or ()),
             labels=tuple(label or ()),
             conversation_id=conversation,
         )
-        reader = ReportReader(configured(reports, data_dir)[1])
-        count = write(reader.reports(asked), out, format.value, texts=texts)
-        reader.close()
+        with closing(ReportReader(configured(reports, data_dir)[1])) as reader:
+            count = write(reader.reports(asked), out, format.value, texts=texts)
         typer.echo(f"wrote {count:,} reports to {out}", err=True)

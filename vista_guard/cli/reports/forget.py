@@ -50,8 +50,8 @@ async def _forget(settings: Settings, url: str, conversation: str | None, tenant
     try:
         names = [conversation] if conversation is not None else store.reader.conversation_ids(tenant or "")
         # Knowledge first: only the reports know which conversations a tenant had.
-        for name in names if knowledge is not None else ():
-            claims += await knowledge.forget(name)
+        if knowledge is not None:
+            claims = sum([await knowledge.forget(name) for name in names])
         if conversation is not None:
             return await store.forget(conversation), claims
         return await store.forget_tenant(tenant or ""), claims

@@ -50,7 +50,8 @@ def write(turns: Iterable[KeptTurn], path: Path, format: Format, *, texts: bool 
 def _jsonl(turns: Iterable[KeptTurn], path: Path, texts: bool) -> int:
     count = 0
     with path.open("w", encoding="utf-8") as file:
-        for count, turn in enumerate(turns, 1):
+        for turn in turns:
+            count += 1
             report = turn.report.model_dump(mode="json")
             kept = None if turn.texts is None else turn.texts.model_dump(mode="json")
             # Half a surrogate pair can be written escaped only.
