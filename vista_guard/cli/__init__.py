@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from vista_guard import __version__
-from vista_guard.cli import calibrate, check, demo, replay, schema, serve
+from vista_guard.cli import calibrate, check, dashboard, demo, replay, schema, serve
 from vista_guard.cli.documents.commands import documents
 from vista_guard.cli.reports.commands import reports
 from vista_guard.cli.reports.database import database
@@ -48,6 +48,7 @@ app.add_typer(reports, name="reports")
 app.add_typer(database, name="db")
 app.command("forget")(forget)
 app.command("serve")(serve.serve)
+app.command("dashboard")(dashboard.dashboard)
 app.command("schema")(schema.schema)
 
 
