@@ -254,7 +254,15 @@ class Guard:
         return Session(self, conversation_id)
 
     async def aforget(self, conversation_id: str) -> int:
-        """Drops what the conversation established; returns how many claims that were."""
+        """Drops what the conversation established, and what sinks that can forget kept of it; returns how many claims that were.
+
+        Raises:
+            StoreError: a store could not be written; what is left is forgotten when it is asked again.
+        """
+        for sink in self.parts.sinks:
+            forget = getattr(sink, "forget", None)
+            if forget is not None:
+                await forget(conversation_id)
         return await self.parts.knowledge.forget(conversation_id)
 
     def forget(self, conversation_id: str) -> int:
