@@ -35,6 +35,7 @@ def listening(settings: DashboardSettings) -> Iterator[socket.socket]:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, settings.port))
+        listener.listen()  # who follows the link at once waits, and is not refused
     except OSError as exc:
         listener.close()
         raise ConfigError(

@@ -25,6 +25,7 @@ from vista_guard.stores.reports import (
     Summary,
     TurnRow,
 )
+from vista_guard.stores.reports.rollups import Step
 from vista_guard.types import Action
 
 T = TypeVar("T")
@@ -87,9 +88,9 @@ class ScopedReports:
         """Counts over the turns of some minutes."""
         return self._of(filters).summary(replace(_asked(filters), start=start, end=end))
 
-    def rollup(self, filters: Filters, start: datetime, end: datetime) -> Rollup:
-        """Counts by the hour, of any length of time."""
-        return self._of(filters).rollup(start, end, "hour", _asked(filters))
+    def rollup(self, filters: Filters, start: datetime, end: datetime, by: Step = "hour") -> Rollup:
+        """Counts by the hour or the day, of any length of time. Filters that roll-ups have no column for are not looked at."""
+        return self._of(filters).rollup(start, end, by, _asked(filters))
 
     def conversations(self, filters: Filters, *, after: str | None = None) -> Page[ConversationRow]:
         """Conversations, the one that spoke last first."""
