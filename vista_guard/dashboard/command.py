@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from vista_guard.dashboard.material import gathered
 from vista_guard.dashboard.process import Setup
 from vista_guard.dashboard.server import Tell, listening, serve
 from vista_guard.dashboard.settings import DashboardSettings
 
 
 def run(
-    given: Mapping[str, Any], *, reports: str | None = None, data_dir: Path | None = None, tell: Tell = print
+    given: Mapping[str, Any],
+    *,
+    reports: str | None = None,
+    data_dir: Path | None = None,
+    runs: Sequence[Path] = (),
+    labels: Path | None = None,
+    tell: Tell = print,
 ) -> int:
     """Serves until a signal comes, whose number it returns.
 
@@ -20,6 +27,8 @@ def run(
         given: fields of `DashboardSettings` that go before environment and settings file.
         reports: the database, as `Settings.reports`; from the settings when None.
         data_dir: the folder of a database in a file; from the settings when None.
+        runs: files that `vista-guard replay` wrote, or folders with some.
+        labels: people's labels; see `evaluation.comparing.gold`.
         tell: is told where to look, line by line.
 
     Raises:
@@ -28,7 +37,7 @@ def run(
     settings = DashboardSettings.load(**given)
     settings.check_exposure()
     with listening(settings) as listener:
-        return serve(Setup(settings, database(reports, data_dir)), listener, tell)
+        return serve(Setup(settings, database(reports, data_dir), gathered(tuple(runs), labels)), listener, tell)
 
 
 def database(reports: str | None, data_dir: Path | None) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from vista_guard.dashboard.desk import Desk
 from vista_guard.dashboard.pages.conversation.page import conversation
+from vista_guard.dashboard.pages.lab.page import lab
 from vista_guard.dashboard.pages.live.page import live
 from vista_guard.dashboard.pages.trends.page import trends
 from vista_guard.dashboard.settings import Permission
@@ -30,5 +31,6 @@ PAGES: tuple[PageInfo, ...] = (
     PageInfo("Live", "live", "bolt", live),
     PageInfo("Conversation", "conversation", "forum", conversation),
     PageInfo("Trends", "trends", "monitoring", trends),
+    PageInfo("Policy lab", "lab", "science", lab),
 )
 """The first one is shown where the address names none."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import altair as alt
@@ -64,7 +64,7 @@ def colour(names: Sequence[str], *, by_look: bool = True) -> alt.Color:
     return alt.Color("name:N", scale=alt.Scale(domain=domain, range=colours), sort=domain, legend=legend)
 
 
-def stacked(rows: Iterable[tuple[Any, ...]], names: Sequence[str], title: str, *, by_look: bool = True) -> alt.Chart:
+def stacked(rows: Sequence[tuple[Any, ...]], names: Sequence[str], title: str, *, by_look: bool = True) -> alt.Chart:
     """Bars over time, one on the other in the order of `names`.
 
     Args:
@@ -72,24 +72,28 @@ def stacked(rows: Iterable[tuple[Any, ...]], names: Sequence[str], title: str, *
         names: labels or actions, whose words are shown; other names are shown as they are, without `by_look`.
         title: of the axis of counts.
     """
+    # The unit makes each bar as wide as its stretch of time.
+    unit = (
+        "utcyearmonthdatehours"
+        if all(until - at <= timedelta(hours=1) for at, until, *_ in rows)
+        else "utcyearmonthdate"
+    )
     places = {name: place for place, name in enumerate(names)}
     data = [
         {
             "at": _iso(at),
-            "until": _iso(until),
             "name": _word(name, by_look),
             "count": count,
             "place": places[name],
             "when": _when(at),
         }
-        for at, until, name, count in rows
+        for at, _, name, count in rows
     ]
     chart: alt.Chart = (
         alt.Chart(alt.InlineData(values=data))
         .mark_bar(stroke=None)
         .encode(
-            x=_time("at"),
-            x2="until:T",
+            x=_time("at", unit),
             y=alt.Y("count:Q", title=title, stack="zero", axis=_whole_steps([one["count"] for one in data])),
             color=colour(names, by_look=by_look),
             order="place:O",
@@ -110,7 +114,7 @@ def lines(
         title: of the axis of values.
         y: more options of that axis' `alt.Y`.
     """
-    data = alt.Data(
+    data = alt.InlineData(
         values=[{"at": _iso(at), "name": name, "value": value, "when": _when(at)} for at, name, value in rows]
     )
     legend = alt.Legend(orient="top", title=None)
@@ -175,9 +179,10 @@ def _cell(cell: str | float, *, first: bool) -> Node:
     return el("th", text, scope="row") if first else el("td", text, cls="number" if number else "")
 
 
-def _time(name: str) -> alt.X:
+def _time(name: str, unit: str | None = None) -> alt.X:
     # Counted in UTC, said in UTC: a reader's own zone would move turns to other hours than the store has them in.
-    return alt.X(f"{name}:T", title="UTC", scale=alt.Scale(type="utc"), axis=alt.Axis(labelOverlap=True, tickCount=6))
+    axis = alt.Axis(labelOverlap=True, tickCount=6)
+    return alt.X(f"{unit}({name}):T" if unit else f"{name}:T", title="UTC", scale=alt.Scale(type="utc"), axis=axis)
 
 
 def _word(name: str, by_look: bool) -> str:

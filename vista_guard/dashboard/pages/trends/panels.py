@@ -29,7 +29,7 @@ MOST_REASONS: Final = 12
 def show(found: Rollup, step: Step) -> None:
     """Draws all of them."""
     changed = series.changes(found, step)[-len(ascii_uppercase) :]
-    marks = [(change.at, letter) for letter, change in zip(ascii_uppercase, changed, strict=False)]
+    marks = _marks(changed)
     draw(_legend(changed), key="trends-changes")
     for left, right in ((_actions, _labels), (_score, _latency), (_tokens, _cost)):
         columns = st.columns(2, gap="large")
@@ -37,6 +37,14 @@ def show(found: Rollup, step: Step) -> None:
             with column:
                 draw_it(found, step, marks)
     draw(_reasons(found), key="trends-reasons")
+
+
+def _marks(changed: Sequence[Change]) -> list[tuple[datetime, str]]:
+    """One mark for each moment, with the letters of all that changed then."""
+    letters: dict[datetime, str] = defaultdict(str)
+    for letter, change in zip(ascii_uppercase, changed, strict=False):
+        letters[change.at] += letter
+    return [(at, told if len(told) < 3 else f"{told[0]}–{told[-1]}") for at, told in letters.items()]
 
 
 def _legend(changed: Sequence[Change]) -> Node:
