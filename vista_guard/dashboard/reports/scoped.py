@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, TypeVar
@@ -15,6 +15,7 @@ from vista_guard.errors import ConfigError, StoreError
 from vista_guard.stores.reports import (
     ATTENTION,
     ConversationRow,
+    FindingRow,
     KeptTurn,
     LiveCursor,
     News,
@@ -32,6 +33,9 @@ T = TypeVar("T")
 
 ROWS: Final = 50
 """Rows of a list, as they are shown at once."""
+
+CLAIMS: Final = 500
+"""Claims that are read at once."""
 
 WINDOW: Final = 100
 """Turns of a conversation that are shown at once."""
@@ -95,6 +99,16 @@ class ScopedReports:
     def conversations(self, filters: Filters, *, after: str | None = None) -> Page[ConversationRow]:
         """Conversations, the one that spoke last first."""
         return self._of(filters).conversations(_asked(filters), after=after, limit=ROWS)
+
+    def findings(self, filters: Filters, conversation_id: str) -> Iterator[FindingRow]:
+        """Claims of a conversation with what became of each, without reading whole reports."""
+        asked, after = replace(_asked(filters), conversation_id=conversation_id), None
+        while True:
+            page = self._of(filters).findings(asked, after=after, limit=CLAIMS)
+            yield from page.rows
+            after = page.next
+            if after is None:
+                return
 
     def turn(self, report_id: str) -> GuardedTurn | None:
         """The turn of a report; None when there is none, or when it is another's.

@@ -6,8 +6,15 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
-from vista_guard.evaluation.comparing.gold import Gold, GoldTurn, read_gold
+from vista_guard.dashboard.parts.filters import Filters
+from vista_guard.dashboard.reports.scoped import ScopedReports
+from vista_guard.evaluation.comparing.gold import Gold, GoldTurn, agrees, read_gold
 from vista_guard.evaluation.whatif.cases import Case
+from vista_guard.stores.reports import FindingRow
+from vista_guard.types import Label
+
+MOST_TALKS = 300
+"""Labelled conversations that are looked at for one page."""
 
 NOTHING: Mapping[tuple[str, int], GoldTurn] = {}
 
@@ -38,6 +45,23 @@ class Words:
         known = ((case, gold.get((case.conversation_id or "", case.turn_index))) for case in cases)
         said = {case.report_id: turn.verdict(case.outcomes) for case, turn in known if turn is not None}
         return {report: word for report, word in said.items() if word is not None}
+
+    def judged(self, reports: ScopedReports, filters: Filters) -> list[tuple[float, bool]]:
+        """Confidences of stored findings that people spoke of, each with whether they agree.
+
+        Figures alone: no claim's text leaves.
+        """
+        gold = self.gold
+        talks = sorted({name for name, turn in gold if gold[name, turn].claims})[:MOST_TALKS]
+        return [pair for talk in talks for row in reports.findings(filters, talk) if (pair := _pair(gold, talk, row))]
+
+
+def _pair(gold: Gold, talk: str, row: FindingRow) -> tuple[float, bool] | None:
+    turn = gold.get((talk, row.turn_index))
+    word = None if turn is None else turn.word_on(row.claim_id, row.claim)
+    if word is None or row.confidence is None or row.label not in set(map(str, Label)):
+        return None
+    return row.confidence, agrees(Label(row.label), word)
 
 
 @cache

@@ -29,8 +29,12 @@ class GoldTurn:
 
     def word(self, outcome: Outcome) -> Word | None:
         """What was said of this claim; None when nothing was."""
-        found = self.claims.get(outcome.claim.id)
-        return self.claims.get(outcome.claim.text) if found is None else found
+        return self.word_on(outcome.claim.id, outcome.claim.text)
+
+    def word_on(self, claim_id: str, text: str) -> Word | None:
+        """As `word`, of a claim by its id and text."""
+        found = self.claims.get(claim_id)
+        return self.claims.get(text) if found is None else found
 
     def verdict(self, outcomes: Iterable[Outcome]) -> bool | None:
         """Whether the turn should be delivered as it is: said of it, or what follows from its claims; None where that is open."""
@@ -61,9 +65,12 @@ def read_gold(path: Path) -> Gold:
 
 def is_right(outcome: Outcome, word: Word) -> bool:
     """Whether the judge agrees with a person. A claim that it could not judge is an error, as in every figure of agreement."""
-    if not isinstance(outcome, Finding):
-        return False
-    return outcome.label is word if isinstance(word, Label) else (outcome.label in SAFE) is word
+    return isinstance(outcome, Finding) and agrees(outcome.label, word)
+
+
+def agrees(label: Label, word: Word) -> bool:
+    """Whether a label is what a person said."""
+    return label is word if isinstance(word, Label) else (label in SAFE) is word
 
 
 def is_fine(word: Word) -> bool:

@@ -148,7 +148,7 @@ def _step(name: str, to: int, there: bool) -> Node | None:
 def _words(
     it: Changed, turn: GuardedTurn | str | None, sides: list[PolicyFor | None]
 ) -> tuple[str, Decision | None, Decision | None] | None:
-    """The draft, or its claims where it was not kept, and what each policy says of it; of what was done, the reason that was given then."""
+    """The draft, or its claims where it was not kept; and what each policy says, or what was said then where none decides."""
     if not isinstance(turn, GuardedTurn):
         return None
     report = turn.report

@@ -11,8 +11,10 @@ from vista_guard.dashboard.desk import Desk
 from vista_guard.dashboard.pages.trends import panels, series
 from vista_guard.dashboard.pages.trends.overview import overview
 from vista_guard.dashboard.parts import states
+from vista_guard.dashboard.parts.diagram import diagram
 from vista_guard.dashboard.parts.filters import Filters, filter_bar, from_address
 from vista_guard.dashboard.parts.tree import Node, draw, el
+from vista_guard.evaluation.metrics.labels import reliability
 from vista_guard.stores.reports import Rollup
 from vista_guard.stores.reports.rollups import Step
 
@@ -43,6 +45,10 @@ def trends(desk: Desk) -> None:
         key="trends-top",
     )
     panels.show(found, step)
+    judged = desk.words.judged(desk.reports, filters)
+    diagram(
+        [("judge", reliability([one for one, _ in judged], [right for _, right in judged]))], key="trends-reliability"
+    )
 
 
 def _start(filters: Filters, now: datetime) -> datetime:
