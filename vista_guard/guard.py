@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from vista_guard._aio import loop
 from vista_guard.errors import ConfigError, InputError
-from vista_guard.protocols import DocumentStore, Judge, KnowledgeStore, Policy, Sink, Verifier
+from vista_guard.protocols import DocumentStore, Forgetting, Judge, KnowledgeStore, Policy, Sink, Verifier
 from vista_guard.types import Conversation, Document, Outcome, Persona, Role, Turn, TurnReport
 
 if TYPE_CHECKING:
@@ -254,15 +254,9 @@ class Guard:
         return Session(self, conversation_id)
 
     async def aforget(self, conversation_id: str) -> int:
-        """Drops what the conversation established, and what sinks that can forget kept of it; returns how many claims that were.
-
-        Raises:
-            StoreError: a store could not be written; what is left is forgotten when it is asked again.
-        """
-        for sink in self.parts.sinks:
-            forget = getattr(sink, "forget", None)
-            if forget is not None:
-                await forget(conversation_id)
+        """Drops what the conversation established, and its reports where sinks can forget; returns how many claims that were."""
+        for sink in (sink for sink in self.parts.sinks if isinstance(sink, Forgetting)):
+            await sink.forget(conversation_id)
         return await self.parts.knowledge.forget(conversation_id)
 
     def forget(self, conversation_id: str) -> int:

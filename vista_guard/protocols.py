@@ -174,6 +174,15 @@ class Sink(Protocol):
 
 
 @runtime_checkable
+class Forgetting(Protocol):
+    """A sink that can delete what it kept of a conversation: `Guard.forget` asks it to."""
+
+    async def forget(self, conversation_id: str) -> int:
+        """Deletes all of it, texts included; how many reports that were."""
+        ...
+
+
+@runtime_checkable
 class TextSink(Sink, Protocol):
     """A sink that also keeps texts around the turn: what the user said, documents, the draft.
 

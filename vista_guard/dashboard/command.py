@@ -8,6 +8,7 @@ from typing import Any
 
 from vista_guard.dashboard.material import gathered
 from vista_guard.dashboard.process import Setup
+from vista_guard.dashboard.provider import check_provider
 from vista_guard.dashboard.server import Tell, listening, serve
 from vista_guard.dashboard.settings import DashboardSettings
 
@@ -37,7 +38,10 @@ def run(
     settings = DashboardSettings.load(**given)
     settings.check_exposure()
     with listening(settings) as listener:
-        return serve(Setup(settings, database(reports, data_dir), gathered(tuple(runs), labels)), listener, tell)
+        if settings.sign_in is not None:
+            check_provider(settings.sign_in)
+        material = gathered(tuple(runs), labels)
+        return serve(Setup(settings, database(reports, data_dir), material), listener, tell)
 
 
 def database(reports: str | None, data_dir: Path | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -9,12 +10,17 @@ from typing import Any
 import sqlalchemy as sql
 
 from vista_guard.stores.entries import digest
+from vista_guard.stores.reports.found import owned_by
 from vista_guard.stores.reports.tables import (
+    ANNOTATED_CLAIMS,
+    ANNOTATIONS,
     BACKFILL,
     CLAIMS_HOUR,
+    CONSENSUS,
     CONVERSATIONS,
     OF_A_REPORT,
     REPORTS,
+    TASKS,
     TEXTS,
     TURNS,
     TURNS_HOUR,
@@ -42,21 +48,9 @@ def forget(connection: sql.Connection, conversation_id: str) -> int:
 
 
 def forget_tenant(connection: sql.Connection, tenant: str) -> int:
-    """Deletes all of a tenant; how many reports that were.
-
-    Reports of version 0.2.0 do not say whose they are: what was kept under the tenant's name is taken for its own.
-    """
-    own = TURNS.c.tenant == tenant
-    before = sql.and_(
-        TURNS.c.tenant == "", TURNS.c.gate == "", TURNS.c.conversation_id.startswith(f"{tenant}/", autoescape=True)
-    )
-    keys = sql.select(TURNS.c.conversation_key).where(sql.or_(own, before), TURNS.c.conversation_key.is_not(None))
-    known = connection.execute(keys.distinct()).scalars().all()
-    deleted = _delete(connection, sql.select(TURNS.c.id).where(sql.or_(own, before)))
-    for start in range(0, len(known), BATCH):
-        some = CONVERSATIONS.c.conversation_key.in_(known[start : start + BATCH])
-        connection.execute(sql.delete(CONVERSATIONS).where(some))
-    connection.execute(sql.delete(CONVERSATIONS).where(CONVERSATIONS.c.tenant == tenant))
+    """Deletes all of a tenant, with its roll-ups; how many reports that were."""
+    deleted = _delete(connection, sql.select(TURNS.c.id).where(owned_by(TURNS, tenant)))
+    connection.execute(sql.delete(CONVERSATIONS).where(owned_by(CONVERSATIONS, tenant)))
     for table in (TURNS_HOUR, CLAIMS_HOUR, UNCHECKED_HOUR):
         connection.execute(sql.delete(table).where(table.c.tenant == tenant))
     return deleted
@@ -85,10 +79,20 @@ def _delete(connection: sql.Connection, numbers: sql.Select[Any]) -> int:
         connection.execute(sql.update(BACKFILL).values(highest=above))
     for start in range(0, len(chosen), BATCH):
         some = chosen[start : start + BATCH]
+        _delete_annotations(connection, some)
         for table, column in OF_A_REPORT:
             connection.execute(sql.delete(table).where(column.in_(some)))
         connection.execute(sql.delete(REPORTS).where(REPORTS.c.id.in_(some)))
     return len(chosen)
+
+
+def _delete_annotations(connection: sql.Connection, numbers: Sequence[int]) -> None:
+    """What people wrote on tasks about these reports."""
+    tasks = sql.select(TASKS.c.id).where(TASKS.c.report.in_(numbers))
+    theirs = sql.select(ANNOTATIONS.c.id).where(ANNOTATIONS.c.task_id.in_(tasks))
+    connection.execute(sql.delete(ANNOTATED_CLAIMS).where(ANNOTATED_CLAIMS.c.annotation_id.in_(theirs)))
+    connection.execute(sql.delete(ANNOTATIONS).where(ANNOTATIONS.c.task_id.in_(tasks)))
+    connection.execute(sql.delete(CONSENSUS).where(CONSENSUS.c.task_id.in_(tasks)))
 
 
 def _recount(connection: sql.Connection, keys: list[str]) -> None:

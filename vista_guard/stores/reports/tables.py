@@ -175,5 +175,88 @@ BACKFILL = sql.Table(
 """One row: up to which report of an older version all is in the other tables, and the highest number that was ever deleted,
 which SQLite would give out again: who follows the numbers would take the new report for one that it has seen."""
 
-OF_A_REPORT = ((TURNS, TURNS.c.id), (FINDINGS, FINDINGS.c.report), (TEXTS, TEXTS.c.report))
+REVIEWS = sql.Table(
+    "vista_guard_reviews",
+    METADATA,
+    sql.Column("id", sql.Integer, primary_key=True),
+    sql.Column("report", _BIG, nullable=False),
+    sql.Column("report_id", sql.String(64), nullable=False),
+    sql.Column("tenant", sql.Text, nullable=False),
+    sql.Column("reason", sql.String(32), nullable=False),
+    sql.Column("note", sql.Text, nullable=False),
+    sql.Column("claim_id", sql.Text),
+    sql.Column("asked_by", sql.Text),
+    sql.Column("created_at", _TIME, nullable=False),
+    sql.Column("due_at", _TIME, nullable=False),
+    sql.Column("assignee", sql.Text),
+    sql.Column("reserved_until", _TIME),
+    sql.Column("verdict", sql.String(16)),
+    sql.Column("verdict_reason", sql.Text),
+    sql.Column("decided_by", sql.Text),
+    sql.Column("decided_at", _TIME),
+)
+sql.Index("vista_guard_reviews_report", REVIEWS.c.report)
+sql.Index("vista_guard_reviews_report_id", REVIEWS.c.report_id, REVIEWS.c.reason)
+sql.Index("vista_guard_reviews_due", REVIEWS.c.verdict, REVIEWS.c.due_at, REVIEWS.c.id)
+
+TASKS = sql.Table(
+    "vista_guard_annotation_tasks",
+    METADATA,
+    sql.Column("id", sql.Integer, primary_key=True),
+    sql.Column("report", _BIG, nullable=False),
+    sql.Column("report_id", sql.String(64), nullable=False),
+    sql.Column("tenant", sql.Text, nullable=False),
+    sql.Column("batch", sql.Text, nullable=False),
+    sql.Column("wanted", sql.Integer, nullable=False),
+    sql.Column("created_at", _TIME, nullable=False),
+    sql.UniqueConstraint("batch", "report_id", name="vista_guard_annotation_tasks_once"),
+)
+sql.Index("vista_guard_annotation_tasks_report", TASKS.c.report)
+
+ANNOTATIONS = sql.Table(
+    "vista_guard_annotations",
+    METADATA,
+    sql.Column("id", sql.Integer, primary_key=True),
+    sql.Column("task_id", sql.Integer, nullable=False),
+    sql.Column("annotator", sql.Text, nullable=False),
+    sql.Column("version", sql.Integer, nullable=False),
+    sql.Column("state", sql.String(16), nullable=False),
+    sql.Column("condition", sql.String(16), nullable=False),
+    sql.Column("seconds", sql.Float, nullable=False),
+    sql.Column("notes", sql.Text, nullable=False),
+    sql.Column("updated_at", _TIME, nullable=False),
+    sql.UniqueConstraint("task_id", "annotator", name="vista_guard_annotations_once"),
+)
+
+ANNOTATED_CLAIMS = sql.Table(
+    "vista_guard_annotation_claims",
+    METADATA,
+    sql.Column("annotation_id", sql.Integer, primary_key=True, autoincrement=False),
+    sql.Column("n", sql.Integer, primary_key=True, autoincrement=False),
+    sql.Column("source_claim_id", sql.Text),
+    sql.Column("op", sql.String(16), nullable=False),
+    sql.Column("text", sql.Text, nullable=False),
+    sql.Column("span_start", sql.Integer),
+    sql.Column("span_end", sql.Integer),
+    sql.Column("label", sql.String(16)),
+    sql.Column("note", sql.Text, nullable=False),
+)
+
+CONSENSUS = sql.Table(
+    "vista_guard_consensus",
+    METADATA,
+    sql.Column("task_id", sql.Integer, primary_key=True, autoincrement=False),
+    sql.Column("claims", sql.Text, nullable=False),  # as JSON
+    sql.Column("method", sql.String(32), nullable=False),
+    sql.Column("decided_by", sql.Text, nullable=False),
+    sql.Column("decided_at", _TIME, nullable=False),
+)
+
+OF_A_REPORT = (
+    (TURNS, TURNS.c.id),
+    (FINDINGS, FINDINGS.c.report),
+    (TEXTS, TEXTS.c.report),
+    (REVIEWS, REVIEWS.c.report),
+    (TASKS, TASKS.c.report),
+)
 """Tables with rows for single reports, and the column that holds the number of `vista_guard_reports.id`."""
