@@ -36,7 +36,10 @@ DARK: Final = {
 }
 """After Okabe and Ito's set, darker or lighter so that each stands out from its ground by 3 to 1 or more."""
 
-HEIGHT: Final = 230
+MANY: Final = 100
+"""Points of a chart from which on each is drawn small."""
+
+HEIGHT: Final = 300
 
 UNIT: Final = alt.Scale(domain=[0, 1])
 """Shares."""
@@ -91,7 +94,7 @@ def stacked(rows: Sequence[tuple[Any, ...]], names: Sequence[str], title: str, *
     ]
     chart: alt.Chart = (
         alt.Chart(alt.InlineData(values=data))
-        .mark_bar(stroke=None)
+        .mark_bar(binSpacing=0)
         .encode(
             x=_time("at", unit),
             y=alt.Y("count:Q", title=title, stack="zero", axis=_whole_steps([one["count"] for one in data])),
@@ -114,16 +117,14 @@ def lines(
         title: of the axis of values.
         y: more options of that axis' `alt.Y`.
     """
-    data = alt.InlineData(
-        values=[{"at": _iso(at), "name": name, "value": value, "when": _when(at)} for at, name, value in rows]
-    )
+    data = [{"at": _iso(at), "name": name, "value": value, "when": _when(at)} for at, name, value in rows]
     legend = alt.Legend(orient="top", title=None)
     dashes = alt.StrokeDash(
         "name:N", sort=list(names), scale=alt.Scale(domain=list(names), range=[[1, 0], [6, 3], [2, 2]]), legend=legend
     )
     chart: alt.Chart = (
-        alt.Chart(data)
-        .mark_line(point={"size": 28}, strokeWidth=2)
+        alt.Chart(alt.InlineData(values=data))
+        .mark_line(point={"size": 28 if len(data) < MANY else 6}, strokeWidth=2)
         .encode(
             x=_time("at"),
             y=alt.Y("value:Q", title=title, **(y or {})),

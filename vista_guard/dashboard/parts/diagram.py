@@ -35,7 +35,7 @@ def _chart(rows: Sequence[tuple[str, float, float, int]], names: Sequence[str]) 
         alt.Chart(alt.InlineData(values=data))
         .mark_line(point={"size": 50}, strokeWidth=2)
         .encode(
-            x=alt.X("confidence:Q", title="mean confidence", scale=charts.UNIT),
+            x=alt.X("confidence:Q", title="mean confidence", scale=charts.UNIT, axis=alt.Axis(tickCount=10)),
             y=alt.Y("right:Q", title="share that is right", scale=charts.UNIT),
             color=charts.colour(names, by_look=False),
             shape=alt.Shape("name:N", sort=list(names), legend=legend),
