@@ -95,7 +95,7 @@ def _risk(name: str, risk: str, now: Choice, policy: LabelPolicy) -> None:
     own = isinstance(held, float)
     left, right = st.columns([2, 3])
     key = f"lab-{name}-{risk}"
-    st.session_state[f"{key}-own"] = own
+    _settle(f"{key}-own", own)
     wanted = left.checkbox(
         f"{RISKS[risk]} …", key=f"{key}-own", help="Else from what was fitted for the judge, or never."
     )
