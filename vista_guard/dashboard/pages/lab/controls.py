@@ -12,6 +12,7 @@ from vista_guard.dashboard.pages.lab import choice as address_of
 from vista_guard.dashboard.pages.lab.choice import CONFIGURED, RECORDED, Choice, Ruled
 from vista_guard.dashboard.parts import address
 from vista_guard.dashboard.parts.labels import look
+from vista_guard.dashboard.parts.tree import draw, el
 from vista_guard.evaluation.whatif.recipe import Recipe
 from vista_guard.policy.label_policy import LabelPolicy
 from vista_guard.policy.presets import PRESETS
@@ -109,7 +110,9 @@ def _risk(name: str, risk: str, now: Choice, policy: LabelPolicy) -> None:
             _write(name, replace(now, risks={**now.risks, risk: value}))
             st.rerun()
     else:
-        right.caption("as fitted for the judge" if held == "auto" else "never")
+        with right:
+            told = "as fitted for the judge" if held == "auto" else "never"
+            draw(el("p", told, cls="small faint"), key=f"{key}-told")
 
 
 def _always(name: str, case: str, now: Choice, policy: LabelPolicy) -> None:
