@@ -11,6 +11,9 @@ from vista_guard.dashboard.reports.scoped import ROWS, ScopedReports
 from vista_guard.dashboard.reports.turns import GuardedTurn
 from vista_guard.stores.reports import LiveCursor, TurnRow
 
+MOST = 200
+"""Turns that one look reads at most: a hundred a second."""
+
 
 @dataclass
 class Seen:
@@ -31,7 +34,7 @@ class Seen:
         """Reads what came since the last look."""
         filters, attention = self.asked
         first = self.cursor is None
-        news = reports.since(self.cursor, filters, attention=attention)
+        news = reports.since(self.cursor, filters, attention=attention, limit=1 if first else MOST)
         self.cursor = news.cursor
         # The cursor comes before the page: what is written between them is new at the next look, and never lost.
         found = reports.page(filters, attention=attention).rows if first else news.rows
