@@ -14,6 +14,7 @@ from vista_guard.dashboard.parts.filters import Filters
 from vista_guard.dashboard.people import THIS_MACHINE, Viewer
 from vista_guard.dashboard.reports.scoped import ScopedReports
 from vista_guard.dashboard.reports.words import Words
+from vista_guard.errors import InputError
 from vista_guard.stores.reports import ReportReader, Rollup, TurnCount, UncheckedCount
 from vista_guard.types import Action
 
@@ -141,5 +142,7 @@ def test_reliability_is_of_the_claims_that_people_spoke_of(reader: ReportReader,
     labels.write_text(line % str(not fine).lower() + " ")
     assert Words(labels).judged(reports, Filters()) == [(row.confidence, False)]
     assert Words(None).judged(reports, Filters()) == []
+    with pytest.raises(InputError, match=r"gone\.jsonl cannot be read"):
+        Words(tmp_path / "gone.jsonl").judged(reports, Filters())
     stranger = ScopedReports(reader, Viewer("x", ("nobody",), frozenset()))
     assert Words(labels).judged(stranger, Filters()) == []

@@ -63,7 +63,7 @@ def colour(names: Sequence[str], *, by_look: bool = True) -> alt.Color:
         domain, colours = [look(name).word for name in names], [shown[look(name).tone] for name in names]
     else:
         domain, colours = list(names), [shown[tone] for tone in ("first", "second", "third")][: len(names)]
-    legend = alt.Legend(orient="top", title=None, columns=3, labelLimit=220)
+    legend = alt.Legend(orient="top", title=None, columns=2 if len(names) > 3 else 3, labelLimit=220)
     return alt.Color("name:N", scale=alt.Scale(domain=domain, range=colours), sort=domain, legend=legend)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 
 from vista_guard.dashboard.parts.filters import Filters
 from vista_guard.dashboard.reports.scoped import ScopedReports
+from vista_guard.errors import InputError
 from vista_guard.evaluation.comparing.gold import Gold, GoldTurn, agrees, read_gold
 from vista_guard.evaluation.whatif.cases import Case
 from vista_guard.stores.reports import FindingRow
@@ -35,7 +36,13 @@ class Words:
         Raises:
             InputError: the file cannot be read.
         """
-        return NOTHING if self._labels is None else _read(self._labels, self._labels.stat().st_mtime_ns)
+        if self._labels is None:
+            return NOTHING
+        try:
+            changed = self._labels.stat().st_mtime_ns
+        except OSError as exc:
+            raise InputError(f"labels {self._labels} cannot be read: {exc.strerror}") from exc
+        return _read(self._labels, changed)
 
     def fine(self, cases: Iterable[Case]) -> dict[str, bool]:
         """By report id, whether a turn should have been delivered as it was; without those that nobody spoke of."""
@@ -64,6 +71,6 @@ def _pair(gold: Gold, talk: str, row: FindingRow) -> tuple[float, bool] | None:
     return row.confidence, agrees(Label(row.label), word)
 
 
-@cache
+@lru_cache(maxsize=2)
 def _read(path: Path, _changed: int) -> Gold:
     return read_gold(path)

@@ -16,6 +16,7 @@ from vista_guard.dashboard.parts.diagram import diagram
 from vista_guard.dashboard.parts.states import show_problem
 from vista_guard.dashboard.parts.tree import Act, Node, draw, el
 from vista_guard.dashboard.settings import Permission
+from vista_guard.errors import InputError
 from vista_guard.evaluation.comparing.figures import (
     calibration,
     confusion,
@@ -159,7 +160,10 @@ def _step(name: str, to: int, there: bool) -> Node | None:
 
 
 def _stamp(file: RunFile) -> _Stamp:
-    now = file.path.stat()
+    try:
+        now = file.path.stat()
+    except OSError as exc:
+        raise InputError(f"{file.path} cannot be read: {exc.strerror}") from exc
     return _Stamp(file, now.st_size, now.st_mtime_ns)
 
 
