@@ -33,6 +33,23 @@ def dashboard(
             min=0, max=65535, metavar="N", help="0 takes a free one.  [default: from the settings, else 8501]"
         ),
     ] = None,
+    runs: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="PATH",
+            exists=True,
+            help="Reports that `vista-guard replay` wrote, or a folder with some; may be given again.",
+        ),
+    ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="What people said of turns: labels as for `calibrate`, or a log with labelled claims.",
+        ),
+    ] = None,
     demo: Annotated[
         bool,
         typer.Option(
@@ -55,7 +72,7 @@ def dashboard(
         asked = {name: value for name, value in given.items() if value is not None}
         with demonstrating(demo) as folder:
             where = {"reports": "sqlite", "data_dir": folder} if folder else {"reports": reports, "data_dir": data_dir}
-            number = run(asked, **where, tell=lambda line: typer.echo(line, err=True))
+            number = run(asked, **where, runs=runs or (), labels=labels, tell=lambda line: typer.echo(line, err=True))
     raise typer.Exit(STOPPED + number if number else 0)
 
 

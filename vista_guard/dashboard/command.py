@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from vista_guard.dashboard.material import gathered
 from vista_guard.dashboard.process import Setup
 from vista_guard.dashboard.provider import check_provider
 from vista_guard.dashboard.server import Tell, listening, serve
@@ -13,7 +14,13 @@ from vista_guard.dashboard.settings import DashboardSettings
 
 
 def run(
-    given: Mapping[str, Any], *, reports: str | None = None, data_dir: Path | None = None, tell: Tell = print
+    given: Mapping[str, Any],
+    *,
+    reports: str | None = None,
+    data_dir: Path | None = None,
+    runs: Sequence[Path] = (),
+    labels: Path | None = None,
+    tell: Tell = print,
 ) -> int:
     """Serves until a signal comes, whose number it returns.
 
@@ -21,6 +28,8 @@ def run(
         given: fields of `DashboardSettings` that go before environment and settings file.
         reports: the database, as `Settings.reports`; from the settings when None.
         data_dir: the folder of a database in a file; from the settings when None.
+        runs: files that `vista-guard replay` wrote, or folders with some.
+        labels: people's labels; see `evaluation.comparing.gold`.
         tell: is told where to look, line by line.
 
     Raises:
@@ -31,7 +40,8 @@ def run(
     with listening(settings) as listener:
         if settings.sign_in is not None:
             check_provider(settings.sign_in)
-        return serve(Setup(settings, database(reports, data_dir)), listener, tell)
+        material = gathered(tuple(runs), labels)
+        return serve(Setup(settings, database(reports, data_dir), material), listener, tell)
 
 
 def database(reports: str | None, data_dir: Path | None) -> str:

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from vista_guard.dashboard.material import Material
 from vista_guard.dashboard.parts import address
 from vista_guard.dashboard.parts.links import GO
 from vista_guard.dashboard.parts.tree import Act, Selection
 from vista_guard.dashboard.people import Viewer
 from vista_guard.dashboard.reports.scoped import ScopedReports
+from vista_guard.dashboard.reports.words import Words
 from vista_guard.dashboard.settings import DashboardSettings
 
 
@@ -21,6 +23,8 @@ class Desk:
     reports: ScopedReports
     viewer: Viewer
     settings: DashboardSettings
+    material: Material = field(default_factory=Material)
+    words: Words = field(default_factory=Words)
     pages: Mapping[str, Any] = field(default_factory=dict)
 
     def follow(self, event: Act | Selection | None) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
+from vista_guard.dashboard.material import Material
 from vista_guard.dashboard.settings import DashboardSettings
 from vista_guard.errors import ConfigError
 from vista_guard.stores.reports import ReportReader
@@ -16,6 +17,7 @@ class Setup:
 
     settings: DashboardSettings
     reports: str
+    material: Material = field(default_factory=Material)
 
 
 _started: list[Setup] = []

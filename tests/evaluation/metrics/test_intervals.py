@@ -9,7 +9,7 @@ pytest.importorskip("sklearn", reason="needs the extra evaluation")
 
 from vista_guard import InputError
 from vista_guard.evaluation.metrics.crossed import balanced, best_limit, crossed
-from vista_guard.evaluation.metrics.intervals import Share, resampled
+from vista_guard.evaluation.metrics.intervals import Share, resampled, wilson
 
 
 def test_a_share_is_told_with_wilsons_interval() -> None:
@@ -44,3 +44,19 @@ def test_too_little_to_cross_fit_is_said() -> None:
         crossed(gold, scores, ["a", "a"])
     with pytest.raises(InputError, match="1 rows to choose a threshold on are all of one kind"):
         crossed(gold, scores, ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("hits", "n", "low", "high"),
+    # Newcombe (1998), Statistics in Medicine 17, table I, method 3.
+    [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)],
+)
+def test_the_textbooks_intervals(hits: int, n: int, low: float, high: float) -> None:
+    found = wilson(hits, n)
+    assert found is not None
+    assert (round(found.low, 4), round(found.high, 4)) == (low, high)
+    assert found.low <= found.value <= found.high
+
+
+def test_no_cases_have_no_share() -> None:
+    assert wilson(0, 0) is None

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 from vista_guard.dashboard.desk import Desk
 from vista_guard.dashboard.pages.conversation.page import conversation
+from vista_guard.dashboard.pages.lab.page import lab
 from vista_guard.dashboard.pages.live.page import live
+from vista_guard.dashboard.pages.runs.page import runs
+from vista_guard.dashboard.pages.trends.page import trends
 from vista_guard.dashboard.settings import Permission
 
 
@@ -28,5 +31,8 @@ class PageInfo:
 PAGES: tuple[PageInfo, ...] = (
     PageInfo("Live", "live", "bolt", live),
     PageInfo("Conversation", "conversation", "forum", conversation),
+    PageInfo("Trends", "trends", "monitoring", trends),
+    PageInfo("Policy lab", "lab", "science", lab),
+    PageInfo("Runs", "runs", "compare_arrows", runs),
 )
 """The first one is shown where the address names none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from time import monotonic
@@ -17,6 +17,7 @@ from vista_guard.errors import ConfigError, StoreError
 from vista_guard.stores.reports import (
     ATTENTION,
     ConversationRow,
+    FindingRow,
     KeptTurn,
     LiveCursor,
     News,
@@ -27,6 +28,7 @@ from vista_guard.stores.reports import (
     Summary,
     TurnRow,
 )
+from vista_guard.stores.reports.rollups import Step
 from vista_guard.types import Action
 
 T = TypeVar("T")
@@ -39,6 +41,9 @@ _CHOICES: WeakKeyDictionary[ReportReader, dict[str | None, tuple[float, Mapping[
 
 ROWS: Final = 50
 """Rows of a list, as they are shown at once."""
+
+CLAIMS: Final = 500
+"""Claims that are read at once."""
 
 WINDOW: Final = 100
 """Turns of a conversation that are shown at once."""
@@ -95,13 +100,23 @@ class ScopedReports:
         """Counts over the turns of some minutes."""
         return self._of(filters).summary(replace(self._asked(filters), start=start, end=end))
 
-    def rollup(self, filters: Filters, start: datetime, end: datetime) -> Rollup:
-        """Counts by the hour, of any length of time."""
-        return self._of(filters).rollup(start, end, "hour", self._asked(filters))
+    def rollup(self, filters: Filters, start: datetime, end: datetime, by: Step = "hour") -> Rollup:
+        """Counts by the hour or the day, of any length of time. Filters that roll-ups have no column for are not looked at."""
+        return self._of(filters).rollup(start, end, by, self._asked(filters))
 
     def conversations(self, filters: Filters, *, after: str | None = None) -> Page[ConversationRow]:
         """Conversations, the one that spoke last first."""
         return self._of(filters).conversations(self._asked(filters), after=after, limit=ROWS)
+
+    def findings(self, filters: Filters, conversation_id: str) -> Iterator[FindingRow]:
+        """Claims of a conversation with what became of each, without reading whole reports."""
+        asked, after = replace(self._asked(filters), conversation_id=conversation_id), None
+        while True:
+            page = self._of(filters).findings(asked, after=after, limit=CLAIMS)
+            yield from page.rows
+            after = page.next
+            if after is None:
+                return
 
     def turn(self, report_id: str) -> GuardedTurn | None:
         """The turn of a report; None when there is none, or when it is another's.

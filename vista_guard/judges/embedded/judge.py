@@ -190,7 +190,7 @@ class EmbeddedJudge:
 
         Three sentences share so many words with a claim that they seem to say it even where one of them says otherwise.
         """
-        if any(piece.origin.source is SourceKind.DOCUMENT for piece, _ in self._against(judged)):
+        if any(piece.origin.source is SourceKind.DOCUMENT for piece, _ in self._against(claim, judged)):
             return False
         return all(score < self._needed(claim) for _, score in self._support(claim, judged))
 
@@ -202,7 +202,7 @@ class EmbeddedJudge:
         return [(piece, carried(piece, claim, row, needed)) for piece, row in judged if piece.supports]
 
     def _check(self, claim: Claim, judged: Sequence[ReadPiece]) -> Check:
-        needed, support, against = self._needed(claim), self._support(claim, judged), self._against(judged)
+        needed, support, against = self._needed(claim), self._support(claim, judged), self._against(claim, judged)
         best = max((score for _, score in support), default=0.0)
         found = [(piece, score) for piece, score in support if score >= needed]
         outranked = outranking(claim, found, against)
@@ -217,9 +217,9 @@ class EmbeddedJudge:
         confidence = against[0][1] if found else 1.0 - best
         return Check(claim=claim, supported=False, confidence=confidence, counter_evidence=counter_evidence)
 
-    def _against(self, judged: Sequence[ReadPiece]) -> list[tuple[Piece, float]]:
+    def _against(self, claim: Claim, judged: Sequence[ReadPiece]) -> list[tuple[Piece, float]]:
         """The pieces that contradict the claim, and how surely."""
-        scored = [(piece, refutation(piece, row)) for piece, row in judged if piece.refutes]
+        scored = [(piece, refutation(piece, claim, row)) for piece, row in judged if piece.refutes]
         return [(piece, score) for piece, score in scored if score >= self._calibration.contradicted]
 
     def _on_topic(self, against: Sequence[tuple[Piece, float]], claim: Claim) -> list[tuple[Piece, float]]:

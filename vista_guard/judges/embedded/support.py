@@ -9,6 +9,7 @@ from vista_guard.judges.embedded.english import cues
 from vista_guard.judges.embedded.forms.inline import clean
 from vista_guard.judges.embedded.mentions.frames import read
 from vista_guard.judges.embedded.opposites import opposed
+from vista_guard.judges.embedded.quantities.others import other_figure
 from vista_guard.judges.embedded.quantities.veto import lacking
 from vista_guard.judges.embedded.quantities.weekdays import missing_day
 from vista_guard.judges.embedded.relevance import Piece, same_statement
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 NOWHERE = 0.97
 """How surely a claim lacks evidence whose figure stands nowhere: it is 5 of 926 claims of faithful MTRAG-UN answers
 (training half), and nearly all claims whose figure was made false."""
+LEANING, OTHER_FIGURE = 0.5, 0.9
+"""Where the verifier leans to a contradiction by a piece that says the same with another figure, and how sure that is: of
+274 such training pairs 247 are labelled contradicted, 3 supported."""
 _SEARCHED, _ONE_CLAIM = 30_000, 500
 """Most characters of evidence and of a claim that are searched for figures: each figure of one is held to each of the other."""
 
@@ -90,6 +94,13 @@ def _support(piece: Piece, claim: Claim, score: float) -> float:
     return score
 
 
-def refutation(piece: Piece, row: NDArray[np.float32]) -> float:
-    """How far a piece speaks against the claim: one that denies what it quotes does so where the quote supports it."""
-    return float(row[SUPPORTED] if piece.denies else row[CONTRADICTED])
+def refutation(piece: Piece, claim: Claim, row: NDArray[np.float32]) -> float:
+    """How far a piece speaks against the claim: one that denies what it quotes does so where the quote supports it.
+
+    One that says the same with another figure needs no more than the verifier's leaning.
+    """
+    if piece.denies:
+        return float(row[SUPPORTED])
+    score = float(row[CONTRADICTED])
+    leans = LEANING <= score < OTHER_FIGURE
+    return OTHER_FIGURE if leans and other_figure(folded(claim.text), folded(piece.quote.text)) else score

@@ -1,0 +1,148 @@
+"""Trends: roll-ups as lines over time, and what is told of them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.dashboard import weeks
+from vista_guard.dashboard.pages.trends import series
+from vista_guard.dashboard.pages.trends.overview import overview
+from vista_guard.dashboard.parts.filters import Filters
+from vista_guard.dashboard.people import THIS_MACHINE, Viewer
+from vista_guard.dashboard.reports.scoped import ScopedReports
+from vista_guard.dashboard.reports.words import Words
+from vista_guard.errors import InputError
+from vista_guard.stores.reports import ReportReader, Rollup, TurnCount, UncheckedCount
+from vista_guard.types import Action
+
+START = datetime(2026, 11, 2, tzinfo=UTC)
+
+
+def turns(hour: int, count: int = 1, **more: object) -> TurnCount:
+    given: dict[str, object] = {
+        "at": START + timedelta(hours=hour),
+        "tenant": "",
+        "judge": "embedded 1",
+        "policy": "balanced",
+        "rules": "",
+        "gate": "turn",
+        "action": "ALLOW",
+        "turns": count,
+        "evidence_missing": 0,
+        "scored": count,
+        "score_sum": 0.5 * count,
+        "milliseconds": 7.0 * count,
+        "input_tokens": 0,
+        "output_tokens": 0,
+        "cost": 0.0,
+        "unpriced_calls": 0,
+        "latency": (0, count, *[0] * 11),
+        **more,
+    }
+    return TurnCount(**given)  # type: ignore[arg-type]  # passed through as given
+
+
+def rollup(*rows: TurnCount) -> Rollup:
+    return Rollup(rows, (), ())
+
+
+def test_a_change_is_what_was_not_there_before() -> None:
+    rows = [
+        turns(0),
+        turns(1, judge="embedded 2"),
+        turns(2, judge="embedded 2", policy="strict"),
+        turns(3, policy="strict"),
+    ]
+    found = series.changes(rollup(*rows), "hour")
+    assert [(one.at.hour, one.what, one.name) for one in found] == [(1, "judge", "embedded 2"), (2, "policy", "strict")]
+
+
+def test_what_comes_back_after_a_day_is_a_change_again() -> None:
+    rows = [turns(0), *(turns(hour, judge="embedded 2") for hour in range(1, 30)), turns(30)]
+    assert [one.name for one in series.changes(rollup(*rows), "hour")] == ["embedded 2", "embedded 1"]
+
+
+def test_one_tenant_does_not_hide_anothers_change() -> None:
+    rows = [turns(0, tenant="a"), turns(0, tenant="b", policy="strict"), turns(5, tenant="a", policy="strict")]
+    assert [(one.tenant, one.name) for one in series.changes(rollup(*rows), "hour")] == [("a", "strict")]
+
+
+def test_rules_of_one_name_are_told_apart() -> None:
+    rows = [turns(0, rules="a" * 16), turns(1, rules="b" * 16)]
+    assert [one.name for one in series.changes(rollup(*rows), "hour")] == ["balanced (bbbbbbbb)"]
+
+
+def test_sums_and_lines() -> None:
+    found = rollup(
+        turns(0, 3), turns(0, 1, action="BLOCK", scored=0, score_sum=0.0, evidence_missing=1), turns(1, 2, cost=0.5)
+    )
+    whole = series.sums(found)
+    assert (whole.turns, whole.share(Action.BLOCK), whole.score, whole.evidence_missing) == (6, 1 / 6, 0.5, 1)
+    assert [(point.at.hour, point.name, point.amount) for point in series.actions(found, "hour")] == [
+        (0, "ALLOW", 3),
+        (0, "BLOCK", 1),
+        (1, "ALLOW", 2),
+    ]
+    assert [(value.name, value.value) for value in series.score(found)] == [
+        ("score", 0.5),
+        ("no evidence", 0.25),
+        ("score", 0.5),
+        ("no evidence", 0.0),
+    ]
+    assert [point.amount for point in series.cost(found, "hour")] == [0.5]
+    assert series.tokens(found, "hour") == []
+    assert [value.name for value in series.latency(found)][:3] == ["p50", "p95", "p99"]
+    assert not series.slowest_known(series.latency(found))
+    assert series.slowest_known(series.latency(rollup(turns(0, latency=(*[0] * 12, 4)))))
+
+
+def test_reasons_are_added_up() -> None:
+    rows = tuple(
+        UncheckedCount(START, "", "embedded 1", reason, count)
+        for reason, count in (("late", 2), ("odd", 3), ("late", 4))
+    )
+    assert series.reasons(Rollup((), (), rows)) == [("late", 6), ("odd", 3)]
+
+
+def test_the_figures_on_top() -> None:
+    now = series.sums(rollup(turns(0, 3, cost=0.25, unpriced_calls=1)))
+    assert "before 2" in overview(now, series.sums(rollup(turns(0, 2)))).text()
+    assert "$0.25 +" in overview(now, None).text()
+    assert "before" not in overview(now, series.sums(rollup())).text()
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> ReportReader:
+    return ReportReader(weeks.write(tmp_path_factory.mktemp("weeks") / "reports.sqlite"))
+
+
+def test_roll_ups_of_a_week(reader: ReportReader) -> None:
+    reports, now = ScopedReports(reader, THIS_MACHINE), datetime.now(UTC)
+    by_hour = reports.rollup(Filters(), now - timedelta(hours=200), now, "hour")
+    by_day = reports.rollup(Filters(), now - timedelta(hours=200), now, "day")
+    assert series.sums(by_hour).turns == series.sums(by_day).turns == 240
+    assert {one.what for one in series.changes(by_hour, "hour")} == {"judge", "policy"}
+    theirs = ScopedReports(reader, Viewer("x", ("museum",), frozenset()))
+    assert series.sums(theirs.rollup(Filters(), now - timedelta(hours=200), now)).turns == 120
+
+
+def test_reliability_is_of_the_claims_that_people_spoke_of(reader: ReportReader, tmp_path: Path) -> None:
+    reports = ScopedReports(reader, THIS_MACHINE)
+    (row, *_) = [one for one in reports.findings(Filters(), "visit-3") if one.confidence is not None]
+    fine = row.label in ("VERIFIED", "OUT_OF_SCOPE", "ABSTENTION")
+    labels = tmp_path / "labels.jsonl"
+    line = (
+        f'{{"conversation_id": "visit-3", "turn_index": {row.turn_index}, "claim_id": "{row.claim_id}", "fine": %s}}\n'
+    )
+    labels.write_text(line % str(fine).lower())
+    assert Words(labels).judged(reports, Filters()) == [(row.confidence, True)]
+    labels.write_text(line % str(not fine).lower() + " ")
+    assert Words(labels).judged(reports, Filters()) == [(row.confidence, False)]
+    assert Words(None).judged(reports, Filters()) == []
+    with pytest.raises(InputError, match=r"gone\.jsonl cannot be read"):
+        Words(tmp_path / "gone.jsonl").judged(reports, Filters())
+    stranger = ScopedReports(reader, Viewer("x", ("nobody",), frozenset()))
+    assert Words(labels).judged(stranger, Filters()) == []

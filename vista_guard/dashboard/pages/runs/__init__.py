@@ -1,0 +1,1 @@
+"""Runs: replays of one log side by side, claim by claim, regressions first."""

@@ -1,0 +1,1 @@
+"""Trends: what happened over hours and days, from the roll-ups alone."""

@@ -1,0 +1,174 @@
+"""The charts of Trends, each with its figures in a table."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from string import ascii_uppercase
+from typing import Any, Final
+
+import streamlit as st
+
+from vista_guard.dashboard.pages.trends import series
+from vista_guard.dashboard.pages.trends.series import Change, Point, Value
+from vista_guard.dashboard.parts import charts, times
+from vista_guard.dashboard.parts.filters import LABELS
+from vista_guard.dashboard.parts.labels import look
+from vista_guard.dashboard.parts.tree import Node, draw, el
+from vista_guard.stores.reports import Rollup
+from vista_guard.stores.reports.rollups import Step
+from vista_guard.types import Action
+
+MOST_ROWS: Final = 400
+"""Rows of a table of figures, the newest first."""
+
+MOST_REASONS: Final = 12
+
+
+def show(found: Rollup, step: Step) -> None:
+    """Draws all of them."""
+    changed = series.changes(found, step)[-len(ascii_uppercase) :]
+    marks = _marks(changed)
+    draw(_legend(changed), key="trends-changes")
+    for left, right in ((_actions, _labels), (_score, _latency), (_tokens, _cost)):
+        columns = st.columns(2, gap="large")
+        for column, draw_it in zip(columns, (left, right), strict=True):
+            with column:
+                draw_it(found, step, marks)
+    draw(_reasons(found), key="trends-reasons")
+
+
+def _marks(changed: Sequence[Change]) -> list[tuple[datetime, str]]:
+    """One mark for each moment, with the letters of all that changed then."""
+    letters: dict[datetime, str] = defaultdict(str)
+    for letter, change in zip(ascii_uppercase, changed, strict=False):
+        letters[change.at] += letter
+    return [(at, told if len(told) < 3 else f"{told[0]}–{told[-1]}") for at, told in letters.items()]
+
+
+def _legend(changed: Sequence[Change]) -> Node:
+    if not changed:
+        return el("p", "No judge and no policy changed in this time.", cls="note")
+    told = [
+        el(
+            "li",
+            el("b", letter),
+            f" {times.exact(one.at)[:16]}: {one.what} ",
+            el("b", one.name),
+            _whose(one),
+            key=f"{letter}{one}",
+        )
+        for letter, one in zip(ascii_uppercase, changed, strict=False)
+    ]
+    return el("section", el("h2", "What changed"), el("ol", *told, cls="changes small"))
+
+
+def _whose(change: Change) -> str | None:
+    return f", of tenant {change.tenant}" if change.tenant else None
+
+
+def _actions(found: Rollup, step: Step, marks: Any) -> None:
+    names = [str(one) for one in Action]
+    points = series.actions(found, step)
+    chart = charts.marked(charts.stacked(points, names, "turns"), marks)
+    text = "Turns, by what was done with them. Letters mark changes of judge or policy."
+    charts.panel("trends-actions", "Actions", text, chart, *_crosstab(points, names))
+
+
+def _labels(found: Rollup, step: Step, marks: Any) -> None:
+    points = series.labels(found, step)
+    chart = charts.marked(charts.stacked(points, LABELS, "claims"), marks)
+    charts.panel("trends-labels", "Labels", "Claims, by what became of them.", chart, *_crosstab(points, LABELS))
+
+
+def _score(found: Rollup, _step: Step, marks: Any) -> None:
+    values = series.score(found)
+    names = ("score", "no evidence")
+    chart = charts.marked(charts.lines(values, names, "share", {"scale": charts.UNIT}), marks)
+    text = "Mean VISTA score of the turns of which something was judged, and the share of turns without any evidence."
+    charts.panel("trends-score", "Score", text, chart, *_columns(values, names))
+
+
+def _latency(found: Rollup, _step: Step, marks: Any) -> None:
+    values = series.latency(found)
+    names = [f"p{100 * share:g}" for share in series.PERCENTILES]
+    chart = charts.marked(charts.lines(values, names, "milliseconds", {"scale": charts.LOG}), marks)
+    text = "Time that the guard took for a turn, from counts by range: half, 95 % and 99 % of the turns were quicker."
+    more = (
+        " Some took longer than the last range: their figure is at least that." if series.slowest_known(values) else ""
+    )
+    charts.panel("trends-latency", "Latency", text + more, chart, *_columns(values, names))
+
+
+def _tokens(found: Rollup, step: Step, marks: Any) -> None:
+    points = series.tokens(found, step)
+    names = ("input", "output")
+    chart = charts.marked(charts.stacked(points, names, "tokens", by_look=False), marks) if points else None
+    text = (
+        "Tokens that the judge's model read and wrote."
+        if points
+        else "No tokens: the judge of these turns asks no model."
+    )
+    charts.panel("trends-tokens", "Tokens", text, chart, *_crosstab(points, names))
+
+
+def _cost(found: Rollup, step: Step, marks: Any) -> None:
+    points = series.cost(found, step)
+    unpriced = sum(row.unpriced_calls for row in found.turns)
+    chart = charts.marked(charts.stacked(points, ("cost",), "US dollars", by_look=False), marks) if points else None
+    text = (
+        "Estimated cost of the judge's calls in US dollars."
+        if points
+        else "No cost: no call of these turns has a known price."
+    )
+    more = f" {unpriced:,} calls have no known price, and are not in it." if unpriced else ""
+    charts.panel("trends-cost", "Cost", text + more, chart, *_crosstab(points, ("cost",)))
+
+
+def _reasons(found: Rollup) -> Node:
+    counts = series.reasons(found)
+    heading = el("h2", "Why claims could not be judged")
+    if not counts:
+        return el("section", heading, el("p", "Every claim of this time was judged.", cls="note"))
+    most = counts[0][1]
+    rows = [_bar(reason, count, most) for reason, count in counts[:MOST_REASONS]]
+    rest = sum(count for _, count in counts[MOST_REASONS:])
+    more = el("p", f"and {rest:,} claims for other reasons", cls="small faint") if rest else None
+    return el("section", heading, el("ul", *rows, cls="bars"), more)
+
+
+def _bar(reason: str, count: int, most: int) -> Node:
+    bar = el("span", el("span", cls="bar", style={"width": 100 * count / most}), cls="lane", aria_hidden="true")
+    return el(
+        "li",
+        el("span", reason or "no reason given", cls="text"),
+        bar,
+        el("span", f"{count:,}", cls="took"),
+        key=reason or "none",
+    )
+
+
+def _crosstab(points: Iterable[Point], names: Sequence[str]) -> tuple[list[str], list[list[str | float]]]:
+    """A row for each stretch of time, a column for each name."""
+    counts: dict[datetime, dict[str, float]] = defaultdict(dict)
+    for point in points:
+        counts[point.at][point.name] = point.amount
+    rows: list[list[str | float]] = [
+        [_when(at), *(counts[at].get(name, 0) for name in names)] for at in sorted(counts, reverse=True)[:MOST_ROWS]
+    ]
+    return ["from (UTC)", *(look(name).word if name.isupper() else name for name in names)], rows
+
+
+def _columns(values: Iterable[Value], names: Sequence[str]) -> tuple[list[str], list[list[str | float]]]:
+    found: dict[datetime, dict[str, float]] = defaultdict(dict)
+    for value in values:
+        found[value.at][value.name] = value.value
+    rows: list[list[str | float]] = [
+        [_when(at), *(found[at].get(name, "–") for name in names)] for at in sorted(found, reverse=True)[:MOST_ROWS]
+    ]
+    return ["from (UTC)", *names], rows
+
+
+def _when(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M}"

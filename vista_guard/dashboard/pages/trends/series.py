@@ -1,0 +1,188 @@
+"""Roll-ups as lines over time. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from vista_guard.stores.reports import Rollup, TurnCount, percentile
+from vista_guard.stores.reports.rollups import Step
+from vista_guard.stores.reports.tables import BOUNDS_MS
+
+LENGTH: Final[dict[Step, timedelta]] = {"hour": timedelta(hours=1), "day": timedelta(days=1)}
+
+ABSENT: Final[dict[Step, timedelta]] = {"hour": timedelta(days=1), "day": timedelta(days=3)}
+"""A judge or a policy that had no turns for so long, and has some again, came back: that is a change."""
+
+PERCENTILES: Final = (0.5, 0.95, 0.99)
+
+
+class Point(NamedTuple):
+    """How many of one kind there were in a stretch of time."""
+
+    at: datetime
+    until: datetime
+    name: str
+    amount: float
+
+
+class Value(NamedTuple):
+    """A figure of a stretch of time."""
+
+    at: datetime
+    name: str
+    value: float
+
+
+class Change(NamedTuple):
+    """A judge or a policy that was not there before. `what` is judge or policy; `rules` the policy's fingerprint."""
+
+    at: datetime
+    what: str
+    name: str
+    tenant: str
+
+
+@dataclass(frozen=True)
+class Sums:
+    """All of a length of time, as the figures on top show it. Shares lie in [0, 1]; None where there is nothing to share."""
+
+    turns: int
+    actions: Counter[str]
+    claims: int
+    unchecked: int
+    evidence_missing: int
+    score: float | None
+    p95_ms: float | None
+    cost: float
+    tokens: int
+    unpriced: int
+
+    def share(self, action: str) -> float | None:
+        """Of all turns, how many got this action."""
+        return self.actions[action] / self.turns if self.turns else None
+
+    @property
+    def unchecked_share(self) -> float | None:
+        """Of all claims, how many could not be judged."""
+        return self.unchecked / self.claims if self.claims else None
+
+
+def sums(found: Rollup) -> Sums:
+    """Everything in the roll-up, added up."""
+    actions: Counter[str] = Counter()
+    for row in found.turns:
+        actions[row.action] += row.turns
+    scored = sum(row.scored for row in found.turns)
+    return Sums(
+        turns=sum(actions.values()),
+        actions=actions,
+        claims=sum(row.claims for row in found.claims),
+        unchecked=sum(row.claims for row in found.claims if row.label == "UNCHECKED"),
+        evidence_missing=sum(row.evidence_missing for row in found.turns),
+        score=sum(row.score_sum for row in found.turns) / scored if scored else None,
+        p95_ms=percentile(_latency(found.turns), 0.95),
+        cost=sum(row.cost for row in found.turns),
+        tokens=sum(row.input_tokens + row.output_tokens for row in found.turns),
+        unpriced=sum(row.unpriced_calls for row in found.turns),
+    )
+
+
+def actions(found: Rollup, step: Step) -> list[Point]:
+    """Turns by what was done with them."""
+    return _points(((row.at, row.action, row.turns) for row in found.turns), step)
+
+
+def labels(found: Rollup, step: Step) -> list[Point]:
+    """Claims by label, `UNCHECKED` among them."""
+    return _points(((row.at, row.label, row.claims) for row in found.claims), step)
+
+
+def tokens(found: Rollup, step: Step) -> list[Point]:
+    """Tokens that the judge read and wrote."""
+    read = ((row.at, "input", row.input_tokens) for row in found.turns)
+    written = ((row.at, "output", row.output_tokens) for row in found.turns)
+    return _points((one for many in (read, written) for one in many if one[2]), step)
+
+
+def cost(found: Rollup, step: Step) -> list[Point]:
+    """US dollars, of the calls whose price is known."""
+    return _points(((row.at, "cost", row.cost) for row in found.turns if row.cost), step)
+
+
+def score(found: Rollup) -> list[Value]:
+    """Mean VISTA score of the turns of which something was judged, and the share of turns without any evidence."""
+    values = []
+    for at, rows in _by_time(found.turns):
+        scored, turns = sum(row.scored for row in rows), sum(row.turns for row in rows)
+        if scored:
+            values.append(Value(at, "score", sum(row.score_sum for row in rows) / scored))
+        if turns:
+            values.append(Value(at, "no evidence", sum(row.evidence_missing for row in rows) / turns))
+    return values
+
+
+def latency(found: Rollup) -> list[Value]:
+    """Milliseconds within which half, 95 % and 99 % of the turns were done."""
+    return [
+        Value(at, f"p{100 * share:g}", value)
+        for at, rows in _by_time(found.turns)
+        for share in PERCENTILES
+        if (value := percentile(_latency(rows), share)) is not None
+    ]
+
+
+def slowest_known(values: Iterable[Value]) -> bool:
+    """Whether a percentile reached the last bound: then it is that or more."""
+    return any(value.value >= BOUNDS_MS[-1] for value in values)
+
+
+def reasons(found: Rollup) -> list[tuple[str, int]]:
+    """Why claims could not be judged, the most frequent first."""
+    counts: Counter[str] = Counter()
+    for row in found.unchecked:
+        counts[row.reason] += row.claims
+    return counts.most_common()
+
+
+def changes(found: Rollup, step: Step) -> list[Change]:
+    """Judges and policies that came, or came back; what was there from the start is no change.
+
+    Each tenant by itself: one that changes its policy is not hidden by another that has it already.
+    """
+    seen: dict[tuple[str, str, str], datetime] = {}
+    first: dict[str, datetime] = {}
+    told: set[Change] = set()
+    for row in sorted(found.turns, key=lambda row: row.at):
+        begun = first.setdefault(row.tenant, row.at)
+        for what, name in (("judge", row.judge), ("policy", _policy(row))):
+            last = seen.get((row.tenant, what, name))
+            if row.at > begun and (last is None or row.at - last > ABSENT[step]):
+                told.add(Change(row.at, what, name, row.tenant))
+            seen[row.tenant, what, name] = row.at
+    return sorted(told)
+
+
+def _policy(row: TurnCount) -> str:
+    return f"{row.policy} ({row.rules[:8]})" if row.rules else row.policy
+
+
+def _points(rows: Iterable[tuple[datetime, str, float]], step: Step) -> list[Point]:
+    counts: dict[tuple[datetime, str], float] = defaultdict(float)
+    for at, name, count in rows:
+        counts[at, name] += count
+    return [Point(at, at + LENGTH[step], name, count) for (at, name), count in sorted(counts.items())]
+
+
+def _by_time(rows: Sequence[TurnCount]) -> Iterator[tuple[datetime, list[TurnCount]]]:
+    groups: dict[datetime, list[TurnCount]] = defaultdict(list)
+    for row in rows:
+        groups[row.at].append(row)
+    yield from sorted(groups.items())
+
+
+def _latency(rows: Iterable[TurnCount]) -> list[int]:
+    return [sum(counts) for counts in zip(*(row.latency for row in rows), strict=True)]

@@ -1,0 +1,76 @@
+"""People's word on turns and claims, for the turns that one viewer may see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from pathlib import Path
+
+from vista_guard.dashboard.parts.filters import Filters
+from vista_guard.dashboard.reports.scoped import ScopedReports
+from vista_guard.errors import InputError
+from vista_guard.evaluation.comparing.gold import Gold, GoldTurn, agrees, read_gold
+from vista_guard.evaluation.whatif.cases import Case
+from vista_guard.stores.reports import FindingRow
+from vista_guard.types import Label
+
+MOST_TALKS = 300
+"""Labelled conversations that are looked at for one page."""
+
+NOTHING: Mapping[tuple[str, int], GoldTurn] = {}
+
+
+class Words:
+    """What people said, from the file of labels that the dashboard was given.
+
+    It is asked about turns that the viewer was shown: what it knows of others is never listed.
+    """
+
+    def __init__(self, labels: Path | None = None) -> None:
+        self._labels = labels
+
+    @property
+    def gold(self) -> Gold:
+        """All of it.
+
+        Raises:
+            InputError: the file cannot be read.
+        """
+        if self._labels is None:
+            return NOTHING
+        try:
+            changed = self._labels.stat().st_mtime_ns
+        except OSError as exc:
+            raise InputError(f"labels {self._labels} cannot be read: {exc.strerror}") from exc
+        return _read(self._labels, changed)
+
+    def fine(self, cases: Iterable[Case]) -> dict[str, bool]:
+        """By report id, whether a turn should have been delivered as it was; without those that nobody spoke of."""
+        gold = self.gold
+        if not gold:
+            return {}
+        known = ((case, gold.get((case.conversation_id or "", case.turn_index))) for case in cases)
+        said = {case.report_id: turn.verdict(case.outcomes) for case, turn in known if turn is not None}
+        return {report: word for report, word in said.items() if word is not None}
+
+    def judged(self, reports: ScopedReports, filters: Filters) -> list[tuple[float, bool]]:
+        """Confidences of stored findings that people spoke of, each with whether they agree.
+
+        Figures alone: no claim's text leaves.
+        """
+        gold = self.gold
+        talks = sorted({name for name, turn in gold if gold[name, turn].claims})[:MOST_TALKS]
+        return [pair for talk in talks for row in reports.findings(filters, talk) if (pair := _pair(gold, talk, row))]
+
+
+def _pair(gold: Gold, talk: str, row: FindingRow) -> tuple[float, bool] | None:
+    turn = gold.get((talk, row.turn_index))
+    word = None if turn is None else turn.word_on(row.claim_id, row.claim)
+    if word is None or row.confidence is None or row.label not in set(map(str, Label)):
+        return None
+    return row.confidence, agrees(Label(row.label), word)
+
+
+@lru_cache(maxsize=2)
+def _read(path: Path, _changed: int) -> Gold:
+    return read_gold(path)

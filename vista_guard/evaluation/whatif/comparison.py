@@ -1,0 +1,174 @@
+"""Two policies over the same turns: totals, what changes between them, how often people agree, and what cannot be known. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from vista_guard.evaluation.metrics.intervals import Share, wilson
+from vista_guard.evaluation.whatif.cases import Case, withholds
+from vista_guard.evaluation.whatif.deciding import Decide
+from vista_guard.policy.label_policy import SEVERITY
+from vista_guard.types import Action, JudgeInfo
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What one policy would have done.
+
+    `cut_short` counts turns that it would have delivered, and of which only the part before a withheld sentence was ever judged:
+    it might have withheld them further on. They are in `actions` as far as they were seen.
+    """
+
+    actions: Mapping[Action, int]
+    cut_short: int
+
+    @property
+    def turns(self) -> int:
+        """All turns."""
+        return sum(self.actions.values())
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """A policy beside people's word on turns. Each share is None where it has no case.
+
+    `alarms` is the precision of flags, repairs and blocks together, `withheld` that of repairs and blocks; `false_alarms` the
+    share of fine turns that are withheld, `missed` the share of bad turns that are let through without a flag.
+    """
+
+    labelled: int
+    alarms: Share | None
+    withheld: Share | None
+    false_alarms: Share | None
+    missed: Share | None
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A turn on which two policies differ."""
+
+    case: Case
+    first: Action
+    second: Action
+    censored: bool
+    """The milder of the two would have delivered a turn that was cut short: what came behind is not known."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What two policies would have done with the same turns; made by `compare`."""
+
+    cases: Sequence[Case]
+    first: Sequence[Action]
+    second: Sequence[Action]
+
+    @cached_property
+    def totals(self) -> tuple[Totals, Totals]:
+        """Of the first and of the second policy."""
+        return _totals(self.cases, self.first), _totals(self.cases, self.second)
+
+    @cached_property
+    def transitions(self) -> Counter[tuple[Action, Action]]:
+        """Turns by what the first and the second would have done."""
+        return Counter(zip(self.first, self.second, strict=True))
+
+    @cached_property
+    def changed(self) -> tuple[Changed, ...]:
+        """Turns on which they differ: the largest steps first, and the newest of these."""
+        found = [
+            Changed(case, one, other, case.cut_short and not (withholds(one) and withholds(other)))
+            for case, one, other in zip(self.cases, self.first, self.second, strict=True)
+            if one is not other
+        ]
+        return tuple(sorted(found, key=lambda it: (-_step(it), -it.case.created_at.timestamp())))
+
+    @cached_property
+    def leaning(self) -> int:
+        """Turns whose evidence is knowledge from a turn that one policy delivers and the other doesn't.
+
+        The other would have judged them without that knowledge, which nobody can know now.
+        """
+        keys = {it.case.turn_key for it in self.changed if withholds(it.first) is not withholds(it.second)} - {None}
+        return sum(not keys.isdisjoint(case.leans_on) for case in self.cases)
+
+    @property
+    def gate_unknown(self) -> int:
+        """Withheld turns of older reports, which do not say whether they were streamed: these may have been cut short too."""
+        return sum(not case.gate_known and withholds(case.done) for case in self.cases)
+
+    @property
+    def rewritten(self) -> int:
+        """Turns whose draft was written anew then. Policies decide on the first one; what came in its place would differ."""
+        return sum(case.rewritten for case in self.cases)
+
+    def agreement(self, fine: Mapping[str, bool]) -> tuple[Agreement, Agreement]:
+        """Both policies beside people's word.
+
+        Args:
+            fine: by report id, whether the turn should have been delivered as it was. Turns without a word count for nothing.
+        """
+        return _agreement(self.cases, self.first, fine), _agreement(self.cases, self.second, fine)
+
+
+def reproduced(cases: Sequence[Case], actions: Sequence[Action], rules: Mapping[JudgeInfo, str | None]) -> Share | None:
+    """Of the turns that were decided under these very rules, on how many the policy decides now as it did then.
+
+    A repair that could not be made was a block then; as a policy's decision it is a repair, and counts as the same.
+
+    Args:
+        cases: the turns.
+        actions: what the policy decides now, in the same order.
+        rules: fingerprint of the policy as it stands for each judge (`policy.rules.rules_key`).
+    """
+    same = [
+        action is case.done or (action, case.done) == (Action.REPAIR, Action.BLOCK)
+        for case, action in zip(cases, actions, strict=True)
+        if case.rules is not None and case.rules == rules.get(case.judge)
+    ]
+    return wilson(sum(same), len(same))
+
+
+def compare(cases: Sequence[Case], first: Decide | Sequence[Action], second: Decide | Sequence[Action]) -> Comparison:
+    """Decides on each case twice. What was decided already may be given in the order of the cases.
+
+    Example:
+        >>> found = compare(cases, recorded, by_policy({judge: PRESETS["strict"]}))
+        >>> found.transitions[Action.ALLOW, Action.BLOCK]
+        3
+    """
+    return Comparison(cases, tuple(_decided(cases, first)), tuple(_decided(cases, second)))
+
+
+def _decided(cases: Sequence[Case], by: Decide | Sequence[Action]) -> Iterable[Action]:
+    return by if isinstance(by, Sequence) else map(by, cases)
+
+
+def _totals(cases: Sequence[Case], actions: Sequence[Action]) -> Totals:
+    counts = Counter(actions)
+    cut = sum(case.cut_short and not withholds(action) for case, action in zip(cases, actions, strict=True))
+    return Totals({action: counts[action] for action in Action}, cut)
+
+
+def _step(it: Changed) -> int:
+    return abs(SEVERITY[it.first] - SEVERITY[it.second])
+
+
+def _agreement(cases: Sequence[Case], actions: Sequence[Action], fine: Mapping[str, bool]) -> Agreement:
+    known = [
+        (action, fine[case.report_id]) for case, action in zip(cases, actions, strict=True) if case.report_id in fine
+    ]
+
+    def among(of: Callable[[Action, bool], bool], hit: Callable[[Action, bool], bool]) -> Share | None:
+        cases_of = [pair for pair in known if of(*pair)]
+        return wilson(sum(hit(*pair) for pair in cases_of), len(cases_of))
+
+    return Agreement(
+        labelled=len(known),
+        alarms=among(lambda action, _: action is not Action.ALLOW, lambda _, good: not good),
+        withheld=among(lambda action, _: withholds(action), lambda _, good: not good),
+        false_alarms=among(lambda _, good: good, lambda action, _: withholds(action)),
+        missed=among(lambda _, good: not good, lambda action, _: action is Action.ALLOW),
+    )
