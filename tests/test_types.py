@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tests.policy.test_presets import finding, unchecked
 from tests.policy.test_scoring import report
 from vista_guard import ConfigError, Label, Persona, Span, TurnReport
 from vista_guard.reading.persona import read_persona
+from vista_guard.types import DraftSpan
 
 
 def test_a_report_survives_its_json_form() -> None:
@@ -26,6 +28,31 @@ def test_a_report_has_what_readers_rely_on() -> None:
     } <= set(written)  # fmt: skip
     assert set(written["outcomes"][0]) == {"kind", "claim", "label", "confidence", "evidence", "reason", "judged_by"}
     assert (written["schema_version"], written["outcomes"][0]["kind"]) == ("1.2", "finding")
+
+
+OLD = {
+    "schema_version": "1.1", "conversation_id": "c", "turn_index": 1, "response": "It opened in 1925.", "outcomes": [],
+    "decision": {"action": "ALLOW", "reason": "fine"}, "score": None, "evidence_missing": False, "policy": "strict",
+    "judge": {"name": "scripted", "version": "1"}, "timings": {}, "created_at": "2026-05-01T12:00:00Z",
+}  # fmt: skip
+
+
+def test_an_old_report_has_one_id_however_often_it_is_read() -> None:
+    first, again = TurnReport.model_validate(OLD), TurnReport.model_validate_json(json.dumps(OLD))
+    assert first == again
+    assert first.id != TurnReport.model_validate({**OLD, "turn_index": 3}).id
+    assert TurnReport.model_validate_json(first.model_dump_json()) == first
+    assert (first.gate, first.tenant, first.trace_id, first.draft_spans) == (None, None, None, ())
+
+
+def test_a_claim_is_drawn_in_what_was_delivered() -> None:
+    pieces = [DraftSpan(draft=Span(start=0, end=10), response=Span(start=0, end=10))]
+    pieces += [DraftSpan(draft=Span(start=20, end=30), response=Span(start=11, end=21))]
+    mended = TurnReport.model_validate({**OLD, "gate": "turn", "draft_spans": [one.model_dump() for one in pieces]})
+    assert mended.delivered_spans(Span(start=22, end=25)) == (Span(start=13, end=16),)
+    assert mended.delivered_spans(Span(start=8, end=22)) == (Span(start=8, end=10), Span(start=11, end=13))
+    assert mended.delivered_spans(Span(start=10, end=20)) == ()
+    assert TurnReport.model_validate(OLD).delivered_spans(Span(start=3, end=9)) == (Span(start=3, end=9),)
 
 
 def test_a_span_that_ends_before_it_starts_is_refused() -> None:

@@ -200,7 +200,8 @@ WAYS: dict[str, Callable[..., Any]] = {
     "proxy, responses": proxy("responses", stream=False),
     "proxy, responses, streamed": proxy("responses", stream=True),
 }
-SAME = {"turn_index", "response", "decision", "score", "risk", "evidence_missing", "remembered", "judge", "policy"}
+SAME = {"turn_index", "response", "draft_spans", "turn_key", "rules", "decision", "score", "risk", "evidence_missing"}
+SAME |= {"remembered", "judge", "policy"}
 
 
 def judgement(report: TurnReport) -> Any:

@@ -80,7 +80,7 @@ class TestDelivered:
             streamed, other = served.sink.reports
         told = events(response)
         assert text_of(path, told) == DRAFT
-        moving = {"timings", "created_at"}
+        moving = {"id", "gate", "timings", "created_at"}
         assert streamed.model_dump(exclude=moving) == other.model_dump(exclude=moving)
         assert verdict_of(path, told) == whole.json()["vista_guard"]
         assert response.headers["content-type"] == "text/event-stream; charset=utf-8"

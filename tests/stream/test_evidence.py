@@ -81,7 +81,7 @@ async def checked(guard: Guard, text: str, *documents: Document) -> TurnReport:
 
 
 def judgement(report: TurnReport) -> dict[str, Any]:
-    return report.model_dump(exclude={"timings", "created_at", "usage"})
+    return report.model_dump(exclude={"id", "gate", "timings", "created_at", "usage"})
 
 
 @GATES

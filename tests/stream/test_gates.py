@@ -151,7 +151,7 @@ async def known(guard: Guard) -> list[str]:
 
 
 def comparable(report: TurnReport) -> dict[str, Any]:
-    return report.model_dump(exclude={"created_at", "timings", "usage"})
+    return report.model_dump(exclude={"id", "gate", "created_at", "timings", "usage"})
 
 
 def ending(text: str) -> Conversation:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from vista_guard import __version__
-from vista_guard.cli import calibrate, check, demo, replay, schema, serve
+from vista_guard.cli import calibrate, check, dashboard, demo, replay, schema, serve
 from vista_guard.cli.documents.commands import documents
 from vista_guard.cli.verifiers.commands import verifiers
 
@@ -42,6 +42,7 @@ app.command("calibrate")(calibrate.calibrate)
 app.add_typer(documents, name="documents")
 app.add_typer(verifiers, name="verifiers")
 app.command("serve")(serve.serve)
+app.command("dashboard")(dashboard.dashboard)
 app.command("schema")(schema.schema)
 
 

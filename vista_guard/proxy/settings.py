@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_network
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
@@ -21,6 +21,7 @@ from pydantic_settings import (
 from vista_guard.errors import ConfigError
 from vista_guard.proxy.http.patterns import check_pattern
 from vista_guard.reading.context_blocks import PATTERNS
+from vista_guard.settings.hosts import is_loopback
 from vista_guard.settings.sources import config_file
 
 ANONYMOUS = "default"
@@ -165,7 +166,7 @@ class ProxySettings(BaseModel):
     @property
     def loopback(self) -> bool:
         """Whether only this machine can connect."""
-        return is_loopback(self.host.strip("[]"))
+        return is_loopback(self.host)
 
     @property
     def upstream_address(self) -> str:
@@ -227,16 +228,6 @@ class _Loaded(ProxySettings, BaseSettings):
         if not isinstance(table, dict):
             raise ValueError(f"proxy is {type(table).__name__}; expected a table")
         return init_settings, env_settings, InitSettingsSource(settings_cls, table)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether the name or address can only mean this machine."""
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def check_tenant(name: str) -> str:

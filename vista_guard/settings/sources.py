@@ -117,6 +117,8 @@ class Settings(BaseSettings):
     """`trust`, as the reference implementation: a turn without documents is not judged, and its claims become knowledge."""
     proxy: dict[str, Any] = Field(default_factory=dict)
     """What `vista-guard serve` reads: see `docs/deployment.md`."""
+    dashboard: dict[str, Any] = Field(default_factory=dict)
+    """What `vista-guard dashboard` reads: see `docs/dashboard.md`."""
     telemetry: bool = False
     """Whether Chroma may send its own usage data. LangChain traces only where `LANGSMITH_TRACING` is set."""
     limits: Limits = Limits()

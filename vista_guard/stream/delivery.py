@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 
 from vista_guard.stream.source import Passed, Source
-from vista_guard.types import Outcome, Span
+from vista_guard.types import DraftSpan, Outcome, Span
 
 _MOST_WAITING = 256
 """Pieces that may wait for a slow reader before upstream has to wait too."""
@@ -33,6 +33,8 @@ class Delivery:
         self.upto = 0
         """Place in the source's text up to which it went out or was dropped."""
         self.dropped: list[Span] = []
+        self.placed: list[DraftSpan] = []
+        """Pieces of the source's text that were said, and where in what was said."""
         self._source = source
         self._most = most
         self._gap: str | None = None
@@ -81,9 +83,12 @@ class Delivery:
         text, marks = self._source.text, marks or {}
         opening = end - len(text[self.upto : end].lstrip())
         said = self._between(text[self.upto : opening])
+        if self._gap is None:
+            self._place(self.upto, opening, len(self.said))
         self.upto, self._gap = opening, None
         stops = {end, *marks, *(place for place, _ in self._source.passed if place < end)}
         for stop in sorted({max(stop, opening) for stop in stops}):
+            self._place(self.upto, stop, len(self.said) + len(said))
             self.say(said + text[self.upto : stop] + marks.get(stop, ""))
             said, self.upto = "", stop
             self.pass_on()
@@ -111,6 +116,17 @@ class Delivery:
                 self.commit()
             self.said += text
             self._outbox.put_nowait(text)
+
+    def _place(self, start: int, end: int, place: int) -> None:
+        """Notes where a piece of the source's text is said; one that goes on from the last is one with it."""
+        if start == end:
+            return
+        last = self.placed[-1] if self.placed else None
+        if last is not None and (last.draft.end, last.response.end) == (start, place):
+            self.placed.pop()
+            start, place = last.draft.start, last.response.start
+        said = Span(start=place, end=place + end - start)
+        self.placed.append(DraftSpan(draft=Span(start=start, end=end), response=said))
 
     def _between(self, space: str) -> str:
         """The white space before a sentence. After a sentence that was dropped, the wider of the two."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Literal
 
 from vista_guard.errors import InputError
 from vista_guard.stream.memo import Memo
@@ -28,6 +29,7 @@ class Draft:
         earlier: the draft that this one takes the place of.
         found: documents that were found for it.
         on_outcome: is told of each claim once.
+        gate: how much of the turn waits for its judgement.
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class Draft:
         earlier: Work | None = None,
         found: tuple[Document, ...] = (),
         on_outcome: Callable[[Outcome], None] | None = None,
+        gate: Literal["turn", "sentence", "none"] = "turn",
     ) -> None:
         self.parts = parts
         self._before = before
@@ -49,6 +52,7 @@ class Draft:
         self._memo = Memo(parts.judge)
         self._asking = replace(parts, judge=self._memo)
         self._on_outcome = on_outcome
+        self._gate = gate
         self._told: set[Span | str] = set()
         self._prepared = False
         self._fixed: Work | None = None
@@ -83,7 +87,13 @@ class Draft:
         """For the next draft. What was found for this one is still evidence."""
         earlier = self.with_spent(rejected).with_(attempts=rejected.attempts)
         return Draft(
-            self.parts, self._before, self._given, earlier=earlier, found=self._found, on_outcome=self._on_outcome
+            self.parts,
+            self._before,
+            self._given,
+            earlier=earlier,
+            found=self._found,
+            on_outcome=self._on_outcome,
+            gate=self._gate,
         )
 
     def tell(self, outcomes: Sequence[Outcome]) -> None:
@@ -166,7 +176,7 @@ class Draft:
         return self._spent
 
     def _begun(self, text: str) -> Work:
-        return self.with_spent(Work(conversation=self.conversation(text)))
+        return self.with_spent(Work(conversation=self.conversation(text), gate=self._gate))
 
     def _with_fixed(self, work: Work, fixed: Work) -> Work:
         try:

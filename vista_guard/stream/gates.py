@@ -74,7 +74,7 @@ async def gated(
         if run is None:
             raise ConfigError(f"gate is {gate!r}; choose none, sentence or turn")
         check_gate(gate, parts.policy)
-        draft = Draft(parts, conversation, documents, on_outcome=on_outcome)
+        draft = Draft(parts, conversation, documents, on_outcome=on_outcome, gate=gate)
         check_limits(draft.conversation(""), parts.limits)
         asking = again if again is not None and regenerates(parts.policy) else None
         async with aclosing(run(draft, deltas, asking)) as pieces:

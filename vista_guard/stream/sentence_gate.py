@@ -277,7 +277,7 @@ class SentenceGate:
             work = mended
         self._out.pass_on()
         await self._out.wait_until_taken()  # a process that is killed now must not have stored what nobody read
-        work = await self._draft.run_stage("remember", work.with_(response=self._out.said))
+        work = await self._draft.run_stage("remember", self._delivered(work))
         return await self._draft.write_report(work)
 
     def _mended_so_far(self, work: Work) -> Work | None:
@@ -321,12 +321,15 @@ class SentenceGate:
             if claim.span and claim.span.end <= said_until and not self._is_dropped(claim.span)
         )
         outcomes = tuple(one for one in work.outcomes if one.claim.span is None or one.claim.span.start < end)
-        work = decided.with_(outcomes=outcomes, response=self._out.said, kept=kept)
+        work = self._delivered(decided.with_(outcomes=outcomes, kept=kept))
         # What was read becomes knowledge, although the turn as a whole is withheld.
         passed = Decision(action=Action.FLAG, reason="sentences before the withheld one")
         await self._out.wait_until_taken()
         remembered = await self._draft.run_stage("remember", work.with_(decision=passed))
         return await self._draft.write_report(remembered.with_(decision=decided.decided))
+
+    def _delivered(self, work: Work) -> Work:
+        return work.with_(response=self._out.said, placed=tuple(self._out.placed))
 
     def _is_dropped(self, span: Span) -> bool:
         return any(span.overlaps(gone) for gone in self._out.dropped)

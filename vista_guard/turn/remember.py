@@ -18,8 +18,7 @@ async def remember(work: Work, parts: Parts, emit: Emit) -> Work:
     claims = _claims_to_keep(work, parts)
     if work.conversation.id is None:
         return work.with_(remembered=claims)
-    said = Turn(role=Role.ASSISTANT, text=work.response or "")
-    key = Conversation(turns=(*work.history, said)).turn_key()
+    key = delivered_turn(work).turn_key()
     try:
         await parts.knowledge.remember(work.conversation.id, key, earned(claims, work.outcomes))
     except StoreError as exc:
@@ -27,6 +26,12 @@ async def remember(work: Work, parts: Parts, emit: Emit) -> Work:
         logger.error("knowledge of conversation %s was not stored: %s", work.conversation.id, exc)
         return work.with_(warnings=(*work.warnings, f"knowledge was not stored: {exc}"))
     return work.with_(remembered=claims)
+
+
+def delivered_turn(work: Work) -> Conversation:
+    """The conversation that ends with what was delivered, by whose `turn_key` knowledge knows the turn."""
+    said = Turn(role=Role.ASSISTANT, text=work.response or "")
+    return Conversation(turns=(*work.history, said))
 
 
 def earned(claims: Sequence[Claim], outcomes: Sequence[Outcome]) -> tuple[Claim, ...]:

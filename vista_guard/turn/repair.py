@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from string import Template
@@ -9,7 +10,7 @@ from string import Template
 from vista_guard.reading.sentences import sentence_spans
 from vista_guard.turn.redaction import without
 from vista_guard.turn.work import Emit, Parts, Work
-from vista_guard.types import Action, Attempt, Claim, Decision, Finding, Label, Outcome, RepairMode
+from vista_guard.types import Action, Attempt, Claim, Decision, DraftSpan, Finding, Label, Outcome, RepairMode, Span
 
 EARLIER = Attempt(
     outcomes=(),
@@ -57,8 +58,24 @@ def redact(work: Work, message: str) -> Work:
         return refuse(work, message)
     reason = f"{len(dropped)} sentence{'s' * (len(dropped) != 1)} dropped: {work.decided.reason}"
     return work.with_(
-        response=rest, kept=kept, repair=RepairMode.REDACT, decision=work.decided.model_copy(update={"reason": reason})
+        response=rest,
+        kept=kept,
+        placed=tuple(_left_of(text, dropped, rest)),
+        repair=RepairMode.REDACT,
+        decision=work.decided.model_copy(update={"reason": reason}),
     )
+
+
+def _left_of(text: str, dropped: Sequence[Span], rest: str) -> Iterator[DraftSpan]:
+    """Where the sentences that were not dropped stand in the rest: in the same order, each as it was."""
+    upto = 0
+    for sentence in sentence_spans(text):
+        if any(sentence.overlaps(span) for span in dropped):
+            continue
+        place = rest.find(text[sentence.start : sentence.end], upto)
+        if place >= 0:
+            upto = place + sentence.end - sentence.start
+            yield DraftSpan(draft=sentence, response=Span(start=place, end=upto))
 
 
 def annotate(work: Work, message: str) -> Work:
@@ -70,7 +87,18 @@ def annotate(work: Work, message: str) -> Work:
         text = f"{text[:end]} [{number}]{text[end:]}"
     for number, outcome in enumerate(failed, 1):
         notes.append(f"[{number}] {outcome.claim.text}: {why(outcome)}.")
-    return work.with_(response=text + "\n\n" + "\n".join(notes), repair=RepairMode.ANNOTATE)
+    marks = [(_end(outcome.claim, len(work.turn.text)), len(f" [{n}]")) for n, outcome in enumerate(failed, 1)]
+    placed = tuple(_between(marks, len(work.turn.text)))
+    return work.with_(response=text + "\n\n" + "\n".join(notes), placed=placed, repair=RepairMode.ANNOTATE)
+
+
+def _between(marks: Sequence[tuple[int, int]], length: int) -> Iterator[DraftSpan]:
+    """The pieces of a text of this length into which marks were put: (place, size) of each, in order."""
+    start = shift = 0
+    for place, size in (*marks, (length, 0)):
+        if place > start:
+            yield DraftSpan(draft=Span(start=start, end=place), response=Span(start=start + shift, end=place + shift))
+        start, shift = max(start, place), shift + size
 
 
 def refuse(work: Work, message: str) -> Work:
@@ -78,7 +106,7 @@ def refuse(work: Work, message: str) -> Work:
     decision = Decision(
         action=Action.BLOCK, reason=f"could not be repaired: {work.decided.reason}", claim_ids=work.decided.claim_ids
     )
-    return work.with_(response=message, decision=decision, repair=RepairMode.REFUSE)
+    return work.with_(response=message, decision=decision, placed=(), repair=RepairMode.REFUSE)
 
 
 def _failed_outcomes(work: Work) -> list[Outcome]:

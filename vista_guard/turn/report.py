@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+from uuid import uuid4
 
 from vista_guard.errors import StoreError
+from vista_guard.policy.rules import rules_key
 from vista_guard.policy.scoring import vista_score
 from vista_guard.turn.limits import writable
+from vista_guard.turn.remember import delivered_turn
 from vista_guard.turn.work import Emit, Parts, Work
-from vista_guard.types import Action, Decision, RepairMode, Timings, TurnReport
+from vista_guard.types import Action, Decision, DraftSpan, RepairMode, Span, Timings, TurnReport
 
 logger = logging.getLogger("vista_guard")
 
@@ -16,6 +19,7 @@ logger = logging.getLogger("vista_guard")
 async def report(work: Work, parts: Parts, emit: Emit) -> Work:
     """Builds the report and hands it to the sinks."""
     finished = TurnReport(
+        id=uuid4().hex,
         conversation_id=work.conversation.id,
         turn_index=work.index,
         response=writable(work.response or ""),
@@ -29,6 +33,11 @@ async def report(work: Work, parts: Parts, emit: Emit) -> Work:
         remembered=work.remembered,
         judge=parts.judge.info,
         policy=parts.policy.name,
+        rules=rules_key(parts.policy),
+        gate=work.gate,
+        tenant=parts.tenant,
+        turn_key=delivered_turn(work).turn_key(),
+        draft_spans=_draft_spans(work),
         timings=Timings(**work.timings, total=sum(work.timings.values())),
         usage=work.usage,
         warnings=work.warnings,
@@ -36,6 +45,17 @@ async def report(work: Work, parts: Parts, emit: Emit) -> Work:
     finished = await _write(finished, parts)
     emit({"event": "report", "report": finished.model_dump(mode="json")})
     return work.with_(report=finished)
+
+
+def _draft_spans(work: Work) -> tuple[DraftSpan, ...]:
+    """What of the draft was delivered, and where."""
+    if work.placed is not None:
+        return work.placed
+    text = work.turn.text
+    if work.decided.action is Action.BLOCK or not text or work.response != text:
+        return ()
+    whole = Span(start=0, end=len(text))
+    return (DraftSpan(draft=whole, response=whole),)
 
 
 def _whole_decision(work: Work) -> Decision:

@@ -18,6 +18,7 @@ from vista_guard.types import (
     Claim,
     Conversation,
     Decision,
+    DraftSpan,
     EvidenceSet,
     Outcome,
     Persona,
@@ -74,6 +75,8 @@ class Parts:
     context: Literal["none", "full"] = "none"
     ungrounded: Literal["judge", "trust"] = "judge"
     past: PastClaims = field(default_factory=PastClaims)
+    tenant: str | None = None
+    """Whose turns these are, behind the proxy."""
     turn_risk: TurnRisk | None = None
     """What was fitted for the judge; None where nothing was."""
 
@@ -117,6 +120,10 @@ class Work:
     outcomes: tuple[Outcome, ...] = ()
     decision: Decision | None = None
     response: str | None = None
+    gate: Literal["turn", "sentence", "none"] = "turn"
+    """How much of the turn waits for its judgement."""
+    placed: tuple[DraftSpan, ...] | None = None
+    """Where pieces of the draft stand in the response; None where nobody mended it: all of it was delivered, or nothing."""
     kept: tuple[Claim, ...] | None = None
     """Claims that a repair left in the delivered text; all of them when None."""
     repair: RepairMode | None = None

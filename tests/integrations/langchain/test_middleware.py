@@ -101,7 +101,7 @@ def agent_of(guard: Guard, *answers: AIMessage | str, beside: Sequence[Any] = ()
 
 def comparable(report: TurnReport) -> dict[str, Any]:
     """A report without what differs from run to run."""
-    return report.model_dump(exclude={"timings", "created_at"})
+    return report.model_dump(exclude={"id", "gate", "timings", "created_at"})
 
 
 class TestEvidence:

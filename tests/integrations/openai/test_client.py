@@ -43,7 +43,7 @@ BOTH = f"{TRUTH} {LIE}"
 
 def timeless(report: TurnReport) -> dict[str, Any]:
     """All of a report but its times."""
-    return report.model_dump(exclude={"timings", "created_at"})
+    return report.model_dump(exclude={"id", "gate", "timings", "created_at"})
 
 
 def own(server: ScriptedChatServer) -> openai.OpenAI:

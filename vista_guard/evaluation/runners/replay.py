@@ -13,17 +13,14 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from enum import StrEnum
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from pydantic import BaseModel
 
 from vista_guard.errors import ConfigError, InputError, VistaGuardError
 from vista_guard.evaluation.datasets.source import BrokenEntry, LoggedConversation
 from vista_guard.evaluation.metrics.labels import Summary, Tally
 from vista_guard.evaluation.runners.report_file import ReportFile, RunIdentity
-from vista_guard.protocols import Policy
+from vista_guard.policy.rules import rules_key
 from vista_guard.types import Action, Conversation, Label, Role, Turn, TurnReport
 
 if TYPE_CHECKING:
@@ -199,17 +196,12 @@ def _identity(guard: Guard, claims: ClaimsMode) -> RunIdentity:
     return RunIdentity(
         judge=parts.judge.info,
         policy=parts.policy.name,
-        rules=_fingerprint(parts.policy),
+        rules=rules_key(parts.policy),
         persona=None if parts.persona is None else parts.persona.key,
         context=parts.context,
         ungrounded=parts.ungrounded,
         claims=claims,
     )
-
-
-def _fingerprint(policy: Policy) -> str | None:
-    """Tells presets with overrides apart; a policy of another kind is known by its name alone."""
-    return sha256(policy.model_dump_json().encode()).hexdigest()[:16] if isinstance(policy, BaseModel) else None
 
 
 async def _all(workers: Iterable[Coroutine[None, None, None]]) -> None:

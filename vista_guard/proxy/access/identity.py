@@ -135,6 +135,7 @@ class Conversations:
     def _own_guard(self, tenant: str) -> Guard:
         parts = self._guard.parts
         own = copy(self._guard)
-        own.parts = replace(parts, past=PastClaims(), documents=documents_of(tenant, parts.documents, self._settings))
+        documents = documents_of(tenant, parts.documents, self._settings)
+        own.parts = replace(parts, past=PastClaims(), documents=documents, tenant=tenant)
         own.__dict__.pop("_checking", None)  # the graph that was built with the parts before
         return own

@@ -19,7 +19,8 @@ from vista_guard.proxy.access.keys import Keyring
 from vista_guard.proxy.access.tenants import DividedDocuments, shares_documents
 from vista_guard.proxy.errors import error_response, install_handlers
 from vista_guard.proxy.http import metrics
-from vista_guard.proxy.settings import ANONYMOUS, ProxySettings, is_loopback
+from vista_guard.proxy.settings import ANONYMOUS, ProxySettings
+from vista_guard.settings.hosts import is_loopback
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

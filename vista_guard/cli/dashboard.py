@@ -1,0 +1,63 @@
+"""`vista-guard dashboard`: stored reports in a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from vista_guard.cli.errors import STOPPED, exit_codes
+
+
+def dashboard(
+    reports: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Where the reports are: an SQLAlchemy URL.  [default: from the settings, else the data folder]"),
+    ] = None,
+    data_dir: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where knowledge and reports are kept.")] = None,
+    host: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Where to listen.  [default: from the settings, else 127.0.0.1]"),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, metavar="N", help="0 takes a free one.  [default: from the settings, else 8501]"),
+    ] = None,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Show the demo agent's conversations, guarded while you watch, in a temporary folder.")
+    ] = False,
+) -> None:
+    """Watch guarded turns, and open each to its evidence.
+
+    Prints a link that works once; with [dashboard.sign_in] in the settings people sign in instead. On Ctrl-C or SIGTERM it
+    exits with 128 + signal; with 2 for wrong usage or settings, 1 for other failures.
+    """
+    with exit_codes():
+        from vista_guard._extras import require
+
+        require("the dashboard", "streamlit", "sqlalchemy", "authlib", extra="dashboard")
+        from vista_guard.dashboard.command import run
+
+        given: dict[str, Any] = {"host": host, "port": port}
+        asked = {name: value for name, value in given.items() if value is not None}
+        with demonstrating(demo) as folder:
+            where = {"reports": "sqlite", "data_dir": folder} if folder else {"reports": reports, "data_dir": data_dir}
+            number = run(asked, **where, tell=lambda line: typer.echo(line, err=True))
+    raise typer.Exit(STOPPED + number if number else 0)
+
+
+@contextmanager
+def demonstrating(wanted: bool) -> Iterator[Path | None]:
+    """The folder of the demo's reports, with visitors coming; None when no demo is wanted."""
+    if not wanted:
+        yield None
+        return
+    from tempfile import TemporaryDirectory
+
+    from vista_guard.demo.visitors import visiting
+
+    with TemporaryDirectory(ignore_cleanup_errors=True) as folder, visiting(Path(folder)):
+        yield Path(folder)

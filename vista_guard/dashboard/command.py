@@ -1,0 +1,42 @@
+"""The dashboard as one call: settings read, the socket bound, the database looked at, the pages served."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from vista_guard.dashboard.process import Setup
+from vista_guard.dashboard.server import Tell, listening, serve
+from vista_guard.dashboard.settings import DashboardSettings
+
+
+def run(
+    given: Mapping[str, Any], *, reports: str | None = None, data_dir: Path | None = None, tell: Tell = print
+) -> int:
+    """Serves until a signal comes, whose number it returns.
+
+    Args:
+        given: fields of `DashboardSettings` that go before environment and settings file.
+        reports: the database, as `Settings.reports`; from the settings when None.
+        data_dir: the folder of a database in a file; from the settings when None.
+        tell: is told where to look, line by line.
+
+    Raises:
+        ConfigError: settings that make no sense, or an address that cannot be listened on.
+    """
+    settings = DashboardSettings.load(**given)
+    settings.check_exposure()
+    with listening(settings) as listener:
+        return serve(Setup(settings, database(reports, data_dir)), listener, tell)
+
+
+def database(reports: str | None, data_dir: Path | None) -> str:
+    """The URL of the reports: what is given, else what the settings say, else the file in the data folder."""
+    from vista_guard.settings.sources import Settings
+    from vista_guard.stores.locations import data_dir as folder_of
+
+    stores: dict[str, Any] = {} if data_dir is None else {"data_dir": data_dir}
+    settings = Settings.load(**stores)
+    named = reports or settings.reports or "sqlite"
+    return f"sqlite:///{folder_of(settings.data_dir) / 'reports.sqlite'}" if named == "sqlite" else named

@@ -1,0 +1,108 @@
+"""The script that Streamlit runs for every reader and every press: the frame around all pages."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+from streamlit.errors import StreamlitAuthError
+
+from vista_guard.dashboard import process
+from vista_guard.dashboard.desk import Desk
+from vista_guard.dashboard.pages.registry import PAGES, PageInfo
+from vista_guard.dashboard.parts.states import show_problem
+from vista_guard.dashboard.parts.tree import draw, el
+from vista_guard.dashboard.people import THIS_MACHINE, Viewer, viewer_of
+from vista_guard.dashboard.process import Setup
+from vista_guard.dashboard.reports.scoped import ScopedReports
+from vista_guard.errors import StoreError, VistaGuardError
+
+logger = logging.getLogger("vista_guard")
+
+STYLE = """<style>
+[data-testid="stMainBlockContainer"] { max-width: 84rem; padding: 4.6rem 2rem 3rem; }
+@media (max-width: 640px) { [data-testid="stMainBlockContainer"] { padding: 4.4rem 0.9rem 2rem; } }
+[data-testid="stHeader"] { border-bottom: 1px solid var(--vg-line, rgb(128 128 128 / 0.25)); }
+h1 { letter-spacing: -0.01em; }
+</style>"""
+"""Ours, and constant: nothing from content is ever put in here."""
+
+
+def frame() -> None:
+    """One run: who is it, which page, what does it show."""
+    st.set_page_config(page_title="vista-guard", page_icon="🛡️", layout="wide", initial_sidebar_state="collapsed")
+    st.html(STYLE)
+    setup = process.setup()
+    viewer = THIS_MACHINE if setup.settings.sign_in is None else signed_in(setup)
+    if viewer is None:
+        return
+    pages: dict[str, Any] = {}
+    desk = Desk(ScopedReports(process.reports(), viewer), viewer, setup.settings, pages)
+    shown = [info for info in PAGES if info.needs is None or viewer.allows(info.needs)]
+    pages.update({info.path: _page(info, desk, first=info is shown[0]) for info in shown})
+    _account(setup, viewer)
+    st.navigation(list(pages.values()), position="top").run()
+
+
+def signed_in(setup: Setup) -> Viewer | None:
+    """Who signed in; None, with a page that says so, when nobody did, or nobody who may come in."""
+    if not st.user.is_logged_in:
+        st.title("vista-guard", anchor=False)
+        st.button("Sign in", on_click=_sign_in, type="primary")
+        return None
+    viewer = viewer_of(dict(st.user), setup.settings.people)
+    if viewer is None:
+        address = str(st.user.get("email") or "an account without an e-mail address")
+        show_problem(
+            "You may not come in",
+            f"You signed in as {address}. The settings name nobody of that address, or your provider has not verified it.",
+            "Ask whoever runs the dashboard to add you under [dashboard.people].",
+        )
+        st.button("Sign out", on_click=st.logout)
+    return viewer
+
+
+def _page(info: PageInfo, desk: Desk, *, first: bool) -> Any:
+    return st.Page(_shown(info, desk), title=info.title, url_path=info.path, icon=f":material/{info.icon}:", default=first)
+
+
+def _shown(info: PageInfo, desk: Desk) -> Callable[[], None]:
+    def show() -> None:
+        try:
+            info.show(desk)
+        except VistaGuardError as exc:
+            show_problem(*told(exc))
+        except Exception:
+            # What it says may quote a conversation: it goes to the log of whoever runs this, not into the page.
+            logger.exception("the page %s failed", info.path)
+            show_problem("This page failed", "An error that nobody foresaw. The dashboard's log has it.", "Load the page anew.")
+
+    return show
+
+
+def told(error: VistaGuardError) -> tuple[str, str, str]:
+    """Title, text and next step for an error that was raised on purpose."""
+    if isinstance(error, StoreError):
+        return ("The reports cannot be read", str(error), "The page tries again when you load it anew.")
+    return ("This cannot be shown", str(error), "")
+
+
+def _account(setup: Setup, viewer: Viewer) -> None:
+    if setup.settings.sign_in is None:
+        return
+    with st.sidebar:
+        draw(el("p", viewer.name, cls="small faint text"), key="account")
+        st.button("Sign out", on_click=st.logout)
+
+
+def _sign_in() -> None:
+    try:
+        st.login()
+    except StreamlitAuthError as exc:
+        logger.error("sign-in failed: %s", exc)
+        show_problem("Nobody can be signed in", "The sign-in of this dashboard is not set up as it must be.", "Its log says why.")
+
+
+frame()

@@ -1,0 +1,1 @@
+"""The pages, a folder each; `registry` has them all."""

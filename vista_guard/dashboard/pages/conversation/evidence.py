@@ -1,0 +1,119 @@
+"""Evidence: the quote marked inside its document, and for knowledge the turn that established it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from vista_guard.dashboard.parts import address
+from vista_guard.dashboard.parts.labels import chip
+from vista_guard.dashboard.parts.tree import Act, Node, el
+from vista_guard.dashboard.reports.turns import GuardedTurn
+from vista_guard.types import Document, Evidence, Finding, Label, Outcome, Passage, SourceKind, Span
+
+KINDS = {
+    SourceKind.DOCUMENT: "document",
+    SourceKind.KNOWLEDGE: "said earlier in this conversation",
+    SourceKind.PERSONA: "persona",
+    SourceKind.HISTORY: "earlier turn",
+}
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The conversation's other turns by their key, as knowledge names the turn that established it: (report id, turn index)."""
+
+    turns: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+
+    def established(self, source_id: str) -> tuple[str, int, str] | None:
+        """The turn and the claim that established a piece of knowledge: report id, turn index, claim id. None when unknown."""
+        key, _, claim = source_id.partition(":")
+        found = self.turns.get(key)
+        return None if found is None else (*found, claim.partition("#")[0])
+
+
+def evidence_of(outcome: Outcome, turn: GuardedTurn, sources: Sources) -> list[Node]:
+    """All evidence of a claim, the judge's best first; says so where there is none."""
+    found = outcome.evidence if isinstance(outcome, Finding) else ()
+    if not found:
+        missing = "There was nothing to verify against." if turn.report.evidence_missing else "The judge names no evidence."
+        return [el("p", missing, cls="note")]
+    token = f"{turn.report.id} {outcome.claim.id}"
+    return [_source(one, place, turn, sources, token) for place, one in enumerate(found)]
+
+
+def knowledge_then(turn: GuardedTurn, sources: Sources) -> Node | None:
+    """What the conversation knew when the turn was judged, where it was kept."""
+    known = [one for one in (turn.texts.evidence if turn.texts else ()) if one.source is not SourceKind.DOCUMENT]
+    if not known:
+        return None
+    rows = (el("li", _known(one, sources), cls="small") for one in known)
+    return el("details", el("summary", f"Knowledge as it stood: {len(known)}"), el("ul", *rows, cls="stack"))
+
+
+def _source(evidence: Evidence, place: int, turn: GuardedTurn, sources: Sources, token: str) -> Node:
+    document = _document(evidence, turn)
+    name = evidence.title or (document.title if document else None) or evidence.source_id
+    head = el(
+        "div",
+        el("span", KINDS[evidence.source], " ", el("strong", name) if evidence.source is not SourceKind.KNOWLEDGE else None),
+        el("span", f"score {evidence.score:.2f}", cls="faint nowrap"),
+        cls="name",
+    )
+    quoted = _in_document(document, evidence, f"{token} {place}" if place == 0 else None) if document else _quote(evidence)
+    return el("section", head, quoted, _origin(evidence.source_id, sources) if _is_known(evidence.source) else None, cls="source")
+
+
+def _document(evidence: Evidence, turn: GuardedTurn) -> Document | None:
+    if evidence.source is not SourceKind.DOCUMENT or turn.texts is None:
+        return None
+    return next((one for one in turn.texts.documents if one.id == evidence.source_id), None)
+
+
+def _in_document(document: Document, evidence: Evidence, token: str | None) -> Node:
+    span = quoted_span(document.text, evidence)
+    page = {"cls": "page", "data_scroll": "", "tabindex": "0", "aria_label": "Document, with the quote marked"}
+    if span is None:
+        return el("div", document.text, **page)
+    text = document.text
+    quote = el("mark", text[span.start : span.end], cls="quote", reveal=token)
+    return el("div", text[: span.start], quote, text[span.end :], **page)
+
+
+def quoted_span(text: str, evidence: Evidence) -> Span | None:
+    """Where the quote stands in its document: the judge's place when the quote is there, else where it is found; None if nowhere."""
+    span, quote = evidence.span, evidence.quote
+    if span is not None and span.end <= len(text) and text[span.start : span.end].split() == quote.split():
+        return span
+    place = text.find(quote)
+    if place >= 0 and quote:
+        return Span(start=place, end=place + len(quote))
+    return span if span is not None and span.start < span.end <= len(text) else None
+
+
+def _quote(evidence: Evidence) -> Node:
+    return el("div", el("mark", evidence.quote, cls="quote"), cls="page")
+
+
+def _is_known(source: SourceKind) -> bool:
+    return source in (SourceKind.KNOWLEDGE, SourceKind.HISTORY)
+
+
+def _origin(source_id: str, sources: Sources) -> Node:
+    found = sources.established(source_id)
+    if found is None:
+        return el("div", "The turn that established it is not among the reports.", cls="name faint")
+    report, index, claim = found
+    there = address.link("conversation", turn=report, claim=claim)
+    return el("div", el("a", f"established in turn {index}", href=there, act=Act("claim", f"{report} {claim}")), cls="name")
+
+
+def _known(passage: Passage, sources: Sources) -> Node:
+    origin = sources.established(passage.source_id)
+    link = None
+    if origin is not None:
+        report, index, claim = origin
+        there = address.link("conversation", turn=report, claim=claim)
+        link = el("a", f"turn {index}", href=there, act=Act("claim", f"{report} {claim}"), cls="nowrap")
+    label = el("span", "persona", cls="faint") if passage.source is SourceKind.PERSONA else chip(passage.label or Label.VERIFIED)
+    return el("div", label, el("span", passage.text, cls="text grow"), link, cls="row")

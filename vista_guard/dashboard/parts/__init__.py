@@ -1,0 +1,1 @@
+"""What all pages are made of: drawing, filters, addresses, labels and states."""

@@ -1,0 +1,109 @@
+// Makes the elements of a tree, and changes those that are there already. Texts are set as text: nothing is parsed.
+
+const STYLES = new Set(["left", "width", "height"]);
+
+function send(component, told) {
+  component.setTriggerValue("event", told);
+}
+
+function press(component, act) {
+  return (event) => {
+    // A link that is to open elsewhere is the browser's own affair.
+    if (event.ctrlKey || event.metaKey || event.shiftKey || event.button > 0) return;
+    event.preventDefault();
+    event.stopPropagation();
+    send(component, act);
+  };
+}
+
+function byKey(component, act) {
+  return (event) => {
+    if (event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault();
+    event.stopPropagation();
+    send(component, act);
+  };
+}
+
+function selected(component, element, act) {
+  return () => {
+    const root = element.getRootNode();
+    const chosen = root.getSelection ? root.getSelection() : document.getSelection();
+    if (!chosen || !chosen.rangeCount || chosen.isCollapsed) return;
+    const range = chosen.getRangeAt(0);
+    if (!element.contains(range.startContainer) || !element.contains(range.endContainer)) return;
+    const before = document.createRange();
+    before.setStart(element, 0);
+    before.setEnd(range.startContainer, range.startOffset);
+    // Python counts code points, the browser UTF-16 units.
+    const start = [...before.toString()].length;
+    send(component, { ...act, start, end: start + [...range.toString()].length });
+  };
+}
+
+function attributes(element, wanted) {
+  for (const { name } of [...element.attributes]) {
+    if (name !== "class" && name !== "style" && !(name in wanted)) element.removeAttribute(name);
+  }
+  for (const [name, value] of Object.entries(wanted)) {
+    // What a reader has opened or closed stays so.
+    if (name === "open" && element.__made) continue;
+    if (element.getAttribute(name) !== value) element.setAttribute(name, value);
+  }
+}
+
+function reveal(element, token) {
+  if (element.__revealed === token) return;
+  element.__revealed = token;
+  requestAnimationFrame(() => {
+    const box = element.closest("[data-scroll]");
+    if (!box) return element.scrollIntoView({ block: "center" });
+    box.scrollTop += element.getBoundingClientRect().top - box.getBoundingClientRect().top - box.clientHeight / 3;
+  });
+}
+
+function dress(component, element, node) {
+  const classes = node.c || "";
+  if (element.className !== classes) element.className = classes;
+  attributes(element, node.a || {});
+  for (const [name, value] of Object.entries(node.s || {})) {
+    if (STYLES.has(name)) element.style[name] = Number(value) + "%";
+  }
+  element.onclick = node.act ? press(component, node.act) : null;
+  element.onkeydown = node.act && !["A", "BUTTON", "SUMMARY"].includes(element.tagName) ? byKey(component, node.act) : null;
+  element.onmouseup = node.sel ? selected(component, element, node.sel) : null;
+  element.onkeyup = element.onmouseup;
+  fill(component, element, node.n || []);
+  if (node.r) reveal(element, node.r);
+  element.__made = true;
+}
+
+function made(component, found, node) {
+  if (typeof node === "string") {
+    const text = found && found.nodeType === Node.TEXT_NODE ? found : document.createTextNode(node);
+    if (text.data !== node) text.data = node;
+    return text;
+  }
+  const fits = found && found.nodeType === Node.ELEMENT_NODE && found.localName === node.t;
+  const element = fits ? found : document.createElement(node.t);
+  element.__key = node.k;
+  dress(component, element, node);
+  return element;
+}
+
+function fill(component, parent, nodes) {
+  const there = [...parent.childNodes];
+  const keyed = new Map(there.filter((child) => child.__key).map((child) => [child.__key, child]));
+  const free = there.filter((child) => !child.__key);
+  const wanted = nodes.map((node) => made(component, node.k ? keyed.get(node.k) : free.shift(), node));
+  const kept = new Set(wanted);
+  for (const child of there) if (!kept.has(child)) child.remove();
+  wanted.forEach((child, place) => {
+    if (parent.childNodes[place] !== child) parent.insertBefore(child, parent.childNodes[place] || null);
+  });
+}
+
+export default function (component) {
+  const root = component.parentElement.querySelector(".vg");
+  fill(component, root, [component.data]);
+}

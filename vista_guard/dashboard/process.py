@@ -1,0 +1,43 @@
+"""What this process' dashboard was started with. Streamlit runs its script anew for every reader and hands it nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from vista_guard.dashboard.settings import DashboardSettings
+from vista_guard.errors import ConfigError
+from vista_guard.stores.reports import ReportReader
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What is shown, and how. `reports` is the database's URL."""
+
+    settings: DashboardSettings
+    reports: str
+
+
+_started: list[Setup] = []
+
+
+def start(setup: Setup) -> None:
+    """Makes this what the pages of this process show."""
+    _started[:] = [setup]
+
+
+def setup() -> Setup:
+    """What the process was started with.
+
+    Raises:
+        ConfigError: it was not started as a dashboard; Streamlit was asked to run the script by itself.
+    """
+    if not _started:
+        raise ConfigError("the dashboard's script was run by itself; start it with: vista-guard dashboard")
+    return _started[0]
+
+
+@cache
+def reports() -> ReportReader:
+    """The reports, opened once for all readers."""
+    return ReportReader(setup().reports)

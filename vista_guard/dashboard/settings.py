@@ -1,0 +1,199 @@
+"""How the dashboard is set up: arguments over environment over the table `dashboard` of the settings file over defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from string import Formatter
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import (
+    BaseSettings,
+    InitSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+    YamlConfigSettingsSource,
+)
+
+from vista_guard.errors import ConfigError
+from vista_guard.settings.hosts import is_loopback
+from vista_guard.settings.sources import config_file
+
+CALLBACK = "/oauth2callback"
+"""Where Streamlit takes a provider's answer."""
+
+TRACE_FIELDS = frozenset({"trace_id", "span_id"})
+
+
+class Permission(StrEnum):
+    """What a person may do beside reading reports."""
+
+    DRAFTS = "drafts"
+    """Read drafts that were withheld from users."""
+    REVIEW = "review"
+    """Uphold and overturn verdicts."""
+    ANNOTATE = "annotate"
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+class Person(_Frozen):
+    """What somebody who signed in may see and do."""
+
+    tenants: tuple[str, ...]
+    """Tenants whose reports they see; `["*"]` is all of them, also those of no tenant."""
+    may: frozenset[Permission] = frozenset()
+
+
+class SignIn(_Frozen):
+    """An OpenID Connect provider, as Streamlit's `st.login` takes it."""
+
+    client_id: Annotated[str, Field(min_length=1)]
+    client_secret: SecretStr
+    server_metadata_url: str
+    """The provider's `https://…/.well-known/openid-configuration`."""
+    redirect_uri: str
+    """The dashboard's own address as browsers reach it, with the path `/oauth2callback`."""
+    cookie_secret: Annotated[SecretStr, Field(min_length=32)]
+    """Signs the cookie that says who somebody is: 32 random characters or more."""
+
+    @field_validator("server_metadata_url")
+    @classmethod
+    def _is_url(cls, value: str) -> str:
+        return _web_address(value, "https://accounts.example.com/.well-known/openid-configuration")
+
+    @field_validator("redirect_uri")
+    @classmethod
+    def _is_callback(cls, value: str) -> str:
+        if urlsplit(_web_address(value, f"https://guard.example.com{CALLBACK}")).path.endswith(CALLBACK):
+            return value
+        raise ValueError(f"it must end in {CALLBACK}, where the answer of the provider is taken")
+
+    def secrets(self) -> dict[str, Any]:
+        """The table `auth` of Streamlit's secrets."""
+        told = self.model_dump(exclude={"client_secret", "cookie_secret"})
+        return {
+            **told,
+            "client_secret": self.client_secret.get_secret_value(),
+            "cookie_secret": self.cookie_secret.get_secret_value(),
+        }
+
+
+class DashboardSettings(_Frozen):
+    """All that can be configured of the dashboard. Unknown names are refused."""
+
+    host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 8501
+    """0 takes any free port."""
+    trace_url: str | None = None
+    """Where a turn's trace is shown, with `{trace_id}` and, if wanted, `{span_id}`: `http://localhost:6006/redirects/traces/{trace_id}`."""
+    sign_in: SignIn | None = None
+    """Who signs people in. Without it the dashboard listens to this machine only, and lets in who has its one-time link."""
+    people: Mapping[str, Person] = Field(default_factory=dict)
+    """Who may come in: by e-mail address, or `*@example.com` for all of a domain. Needs `sign_in`."""
+
+    @field_validator("trace_url")
+    @classmethod
+    def _is_template(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        example = "http://localhost:6006/redirects/traces/{trace_id}"
+        try:
+            fields = {name for _, name, _, _ in Formatter().parse(value) if name is not None}
+        except ValueError as exc:
+            raise ValueError(f"it is no template ({exc}); give one like {example}") from exc
+        if "trace_id" not in fields or fields - TRACE_FIELDS:
+            raise ValueError(f"it must hold {{trace_id}}, and may hold {{span_id}}; give one like {example}")
+        _web_address(value, example)
+        return value
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine can connect."""
+        return is_loopback(self.host)
+
+    def check_exposure(self) -> None:
+        """Passes when nobody unknown can read the reports.
+
+        Raises:
+            ConfigError: other machines could connect and nobody signs them in; or people are named, and nobody signs them in; or
+                there is a sign-in, and nobody may come in.
+        """
+        if self.sign_in is None and not self.loopback:
+            raise ConfigError(
+                f"dashboard.host is {self.host!r}, which other machines reach, and reports hold what users said: set "
+                "[dashboard.sign_in] and [dashboard.people], or listen on 127.0.0.1 and use a tunnel"
+            )
+        if self.sign_in is None and self.people:
+            raise ConfigError("dashboard.people names who may come in, but nobody signs them in: set [dashboard.sign_in]")
+        if self.sign_in is not None and not self.people:
+            raise ConfigError(
+                "dashboard.sign_in is set, but dashboard.people lets nobody in: add "
+                '[dashboard.people."you@example.com"] with tenants = ["*"]'
+            )
+
+    @classmethod
+    def load(cls, **arguments: Any) -> DashboardSettings:
+        """Reads every source: `VISTA_GUARD_DASHBOARD__PORT=…` in the environment, `[dashboard]` in the settings file.
+
+        Raises:
+            ConfigError: a file that cannot be read, an unknown name, or a value that makes no sense. No secret is shown.
+        """
+        try:
+            return _Loaded(**arguments)
+        except ValidationError as exc:
+            raise ConfigError(_problem(exc)) from None  # the cause would show what was given, secrets included
+        except (OSError, ValueError) as exc:
+            file = config_file()
+            where = "environment" if file is None else f"environment or the settings file {file}"
+            raise ConfigError(f"the dashboard's settings in the {where} cannot be read: {exc}") from exc
+
+
+class _Loaded(DashboardSettings, BaseSettings):
+    model_config = SettingsConfigDict(
+        env_prefix="VISTA_GUARD_DASHBOARD__",
+        env_nested_delimiter="__",
+        extra="forbid",
+        frozen=True,
+        hide_input_in_errors=True,
+    )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003  # signature given by pydantic-settings
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        file = config_file()
+        if file is None:
+            return init_settings, env_settings
+        reader = TomlConfigSettingsSource if file.suffix == ".toml" else YamlConfigSettingsSource
+        table = reader(settings_cls, file)().get("dashboard") or {}
+        if not isinstance(table, dict):
+            raise ValueError(f"dashboard is {type(table).__name__}; expected a table")
+        return init_settings, env_settings, InitSettingsSource(settings_cls, table)
+
+
+def _web_address(value: str, example: str) -> str:
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"it must be a whole address, such as {example}")
+    return value
+
+
+def _problem(exc: ValidationError) -> str:
+    first = exc.errors()[0]
+    name = ".".join(("dashboard", *map(str, first["loc"])))
+    if first["type"] == "extra_forbidden":
+        return f"there is no setting {name!r}; the dashboard's settings are {', '.join(DashboardSettings.model_fields)}"
+    if first["type"] == "missing":
+        return f"setting {name} is missing"
+    return f"setting {name}: {first['msg'].removeprefix('Value error, ')}"

@@ -1,0 +1,155 @@
+"""One database: its engine, its schema when it is opened, and its errors in this package's words."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+from typing import Any, TypeVar
+
+from tenacity import retry, retry_if_exception, stop_after_delay, wait_random_exponential
+
+from vista_guard._extras import how_to_install
+from vista_guard.errors import ConfigError, StoreError
+
+try:
+    import sqlalchemy as sql
+    from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
+    from vista_guard.stores.reports import schema
+except ImportError as exc:
+    raise ConfigError(f"keeping reports needs {exc.name or 'sqlalchemy'}: {how_to_install('reports')}") from exc
+
+T = TypeVar("T")
+
+BUSY_S = 30
+"""How long a write waits for another process that is writing the same SQLite file."""
+
+
+class Database:
+    """A database of reports, safe to share between threads.
+
+    Args:
+        database: a SQLAlchemy URL, or an engine.
+        create: makes what is missing, the SQLite file and the tables. Without, a missing one is an error.
+
+    Raises:
+        ConfigError: the URL is malformed, or its driver is not installed.
+    """
+
+    def __init__(self, database: str | sql.Engine, *, create: bool = True) -> None:
+        self.engine = make_engine(database) if isinstance(database, str) else database
+        self.name = self.engine.url.render_as_string(hide_password=True)
+        self.is_sqlite = self.engine.dialect.name == "sqlite"
+        self._create = create
+        self._ready = False
+        self._preparing = Lock()
+
+    def run(self, operation: str, work: Callable[[sql.Connection], T]) -> T:
+        """What `work` answers, in a transaction of its own.
+
+        Raises:
+            StoreError: the database cannot be reached or written, or has another schema; says what to do.
+        """
+        with self.translating_errors(operation):
+            self.prepare()
+            with self.engine.begin() as connection:
+                return work(connection)
+
+    def prepare(self) -> None:
+        """Looks at the schema, once; brings an older SQLite file up to date."""
+        with self._preparing:
+            if not self._ready:
+                self._check_file()
+                schema.prepare(self.engine, create=self._create)
+                self._ready = True
+
+    @contextmanager
+    def translating_errors(self, operation: str) -> Iterator[None]:
+        """Errors of the driver as `StoreError`."""
+        try:
+            yield
+        except (SQLAlchemyError, sqlite3.Error) as exc:
+            cause = getattr(exc, "orig", None) or exc
+            raise StoreError(
+                f"cannot {operation} in {self.name}: {cause}. Check that the database can be reached and written, "
+                "has space left and is not locked by another program"
+            ) from exc
+
+    def close(self) -> None:
+        """Closes the pool of connections."""
+        self.engine.dispose()
+
+    def _check_file(self) -> None:
+        file = self.engine.url.database
+        if self._create or not self.is_sqlite or not file or file == ":memory:" or file.startswith("file:"):
+            return
+        if not Path(file).is_file():
+            raise StoreError(
+                f'there are no reports yet: {file} does not exist. Set reports = "sqlite" for the guard, or give the URL of '
+                "the database that it writes"
+            )
+
+
+def make_engine(url: str) -> sql.Engine:
+    """The engine for a URL, SQLite set up for several processes.
+
+    Raises:
+        ConfigError: the URL is malformed, or its driver is not installed.
+    """
+    try:
+        parsed = sql.make_url(url)
+        engine = sql.create_engine(parsed, hide_parameters=True, **_options(parsed))
+    except (ArgumentError, ValueError) as exc:
+        shown = re.sub("//.*@", "//***@", url)
+        raise ConfigError(
+            f"reports URL {shown!r} is not a SQLAlchemy URL ({exc}); give sqlite:///FILE or postgresql+psycopg://..."
+        ) from exc
+    except ModuleNotFoundError as exc:
+        command = how_to_install("postgres") if exc.name == "psycopg" else f"pip install {exc.name}"
+        raise ConfigError(f"reports need the database driver {exc.name}: {command}") from exc
+    if parsed.get_backend_name() == "sqlite":
+        sql.event.listen(engine, "connect", _configure_sqlite)
+    return engine
+
+
+def _options(url: sql.URL) -> dict[str, Any]:
+    if url.get_backend_name() != "sqlite":
+        return {"pool_pre_ping": True}
+    if url.database in (None, "", ":memory:"):
+        # Every connection to ":memory:" is a database of its own: keep exactly one.
+        return {
+            "poolclass": sql.QueuePool,
+            "pool_size": 1,
+            "max_overflow": 0,
+            "connect_args": {"check_same_thread": False},
+        }
+    return {"connect_args": {"timeout": BUSY_S}}
+
+
+def _is_locked(exc: BaseException) -> bool:
+    return isinstance(exc, sqlite3.OperationalError) and "locked" in str(exc)
+
+
+# Two connections that turn a new file to WAL at once: SQLite fails one at once, whatever its timeout, lest both wait for ever.
+@retry(
+    retry=retry_if_exception(_is_locked),
+    stop=stop_after_delay(BUSY_S),
+    wait=wait_random_exponential(multiplier=0.01, max=0.5),
+    reraise=True,
+)
+def _configure_sqlite(connection: sqlite3.Connection, _record: object) -> None:
+    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "secure_delete=ON"):
+        try:
+            connection.execute(f"PRAGMA {pragma}").close()
+        except sqlite3.OperationalError as exc:
+            if "readonly" not in str(exc):  # A file that may only be read stays as it is.
+                raise
+
+
+def truncate_log(connection: sql.Connection) -> None:
+    """Empties SQLite's write-ahead log: it still holds deleted text; the file itself was overwritten (secure_delete)."""
+    connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")

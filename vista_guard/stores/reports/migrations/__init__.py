@@ -1,0 +1,1 @@
+"""How databases of earlier versions come to the tables of this one, step by step, by Alembic."""

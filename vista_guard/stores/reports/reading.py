@@ -1,0 +1,242 @@
+"""Reading stored reports: lists, what is new, one turn, conversations, claims. No list reads a report's text."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from typing import Any, Self, TypeVar
+
+import sqlalchemy as sql
+from pydantic import ValidationError
+
+from vista_guard.errors import StoreError
+from vista_guard.stores.reports import found, rollups
+from vista_guard.stores.reports.database import Database
+from vista_guard.stores.reports.filters import (
+    EVERYTHING,
+    ConversationRow,
+    FindingRow,
+    KeptTurn,
+    LiveCursor,
+    News,
+    Page,
+    ReportFilter,
+    Summary,
+    TurnRow,
+    from_cursor,
+    number_of,
+)
+from vista_guard.stores.reports.rollups import Rollup, Step
+from vista_guard.stores.reports.tables import CONVERSATIONS, FINDINGS, REPORTS, TEXTS, TURNS
+from vista_guard.types import TurnReport, TurnTexts
+
+T = TypeVar("T")
+
+SETTLING_S = 10.0
+"""How long a row may stay uncommitted behind one with a higher number, on databases with several writers."""
+
+MOST_ROWS = 1000
+"""Rows that one page may have."""
+
+
+class ReportReader:
+    """The read side of a database of reports. Every method is synchronous and safe to call from any thread.
+
+    Args:
+        database: a SQLAlchemy URL (`sqlite:///FILE`, `postgresql+psycopg://…`), an engine, or the `Database` of a store. A
+            SQLite file of an older version is brought up to date when it is first read; a read-only one of this version is
+            read as it is.
+        tenant: whose turns are seen, and nobody else's, by every method; None for all.
+
+    Raises:
+        ConfigError: the URL is malformed, or its driver is not installed.
+
+    Every method raises `StoreError` when the database is missing, cannot be read, is locked, or has a schema that this version
+    does not know; the message says what to do. `InputError` for a cursor that is none.
+    """
+
+    def __init__(self, database: str | sql.Engine | Database, *, tenant: str | None = None) -> None:
+        self._database = database if isinstance(database, Database) else Database(database, create=False)
+        self._tenant = tenant
+
+    def of_tenant(self, tenant: str) -> Self:
+        """A reader that sees this tenant's turns only."""
+        return type(self)(self._database, tenant=tenant)
+
+    def page(self, filter: ReportFilter = EVERYTHING, *, after: str | None = None, limit: int = 50) -> Page[TurnRow]:
+        """Turns, newest first; those behind `after` (`Page.next`, `TurnRow.cursor`) when it is given."""
+        query = found.turns(self._own(filter)).order_by(TURNS.c.created_at.desc(), TURNS.c.id.desc())
+        if after is not None:
+            moment, key = from_cursor(after)
+            query = query.where(sql.tuple_(TURNS.c.created_at, TURNS.c.id) < sql.tuple_(moment, number_of(key)))
+        rows = self._rows(query, limit + 1, found.turn_row)
+        return Page(rows[:limit], rows[limit - 1].cursor if len(rows) > limit else None)
+
+    def since(self, cursor: LiveCursor | None = None, filter: ReportFilter = EVERYTHING, *, limit: int = 200) -> News:
+        """Turns that were written since the cursor, in the order of writing; the newest `limit` without one.
+
+        Ask again with the cursor that came back, and each turn comes once. Where several processes write (Postgres), a row may be
+        committed after one with a higher number: the last seconds are read again, and what was seen is left out.
+        """
+        query = found.turns(self._own(filter))
+        if cursor is None:
+            rows = self._rows(query.order_by(TURNS.c.id.desc()), limit, found.turn_row)[::-1]
+            numbers = self._numbers(sql.select(TURNS.c.id).order_by(TURNS.c.id.desc()))
+            return News(rows, self._advanced(LiveCursor(min(numbers, default=0)), numbers))
+        # First the numbers: what is committed between the two questions is then read again, and never skipped.
+        numbers = self._numbers(sql.select(TURNS.c.id).where(TURNS.c.id > cursor.floor).order_by(TURNS.c.id))
+        later = query.where(TURNS.c.id.in_(sorted(set(numbers) - set(cursor.seen)))).order_by(TURNS.c.id)
+        rows = self._rows(later, limit, found.turn_row)
+        reached = [number for number in numbers if len(rows) < limit or number <= rows[-1].number]
+        return News(rows, self._advanced(cursor, reached))
+
+    def get(self, report_id: str) -> KeptTurn | None:
+        """The whole report with this id, with the texts that were kept beside it; None when there is none."""
+        query = _whole().where(TURNS.c.report_id == report_id)
+        return next(iter(self._whole_turns(self._visible(query), 1)), None)
+
+    def many(self, report_ids: Sequence[str]) -> dict[str, KeptTurn]:
+        """The whole reports with these ids, by id; those that there are. For what is shown of a list, not for a list."""
+        query = _whole().where(TURNS.c.report_id.in_(report_ids[:MOST_ROWS]))
+        return {turn.report.id: turn for turn in self._whole_turns(self._visible(query), MOST_ROWS)}
+
+    def row(self, report_id: str) -> TurnRow | None:
+        """The thin row of the report with this id."""
+        query = self._visible(found.turns(EVERYTHING)).where(TURNS.c.report_id == report_id)
+        return next(iter(self._rows(query, 1, found.turn_row)), None)
+
+    def established_by(self, conversation_id: str, turn_key: str) -> TurnRow | None:
+        """The turn that brought a piece of knowledge: evidence from knowledge has the `source_id` `turn_key:claim id`."""
+        query = found.turns(self._own(ReportFilter(conversation_id=conversation_id)))
+        rows = query.where(TURNS.c.turn_key == turn_key).order_by(TURNS.c.created_at.desc(), TURNS.c.id.desc())
+        return next(iter(self._rows(rows, 1, found.turn_row)), None)
+
+    def conversations(
+        self, filter: ReportFilter = EVERYTHING, *, after: str | None = None, limit: int = 50
+    ) -> Page[ConversationRow]:
+        """Named conversations, the one that spoke last first; those with a turn that the filter finds, when it asks for any."""
+        query = found.conversations(self._own(filter))
+        if after is not None:
+            place = sql.tuple_(CONVERSATIONS.c.last_at, CONVERSATIONS.c.conversation_key)
+            query = query.where(place < sql.tuple_(*from_cursor(after)))
+        rows = self._rows(query, limit + 1, found.conversation_row)
+        return Page(rows[:limit], rows[limit - 1].cursor if len(rows) > limit else None)
+
+    def conversation(self, conversation_id: str, *, after: str | None = None, limit: int = 100) -> Page[KeptTurn]:
+        """The turns of a conversation, oldest first, whole, with their texts. `next` goes on with the later ones."""
+        own = self._own(ReportFilter(conversation_id=conversation_id))
+        query = _whole().where(*found.conditions(own)).order_by(TURNS.c.created_at, TURNS.c.id)
+        if after is not None:
+            moment, key = from_cursor(after)
+            query = query.where(sql.tuple_(TURNS.c.created_at, TURNS.c.id) > sql.tuple_(moment, number_of(key)))
+        rows = self._rows(query, limit + 1, lambda row: row)
+        following = found.place(rows[limit - 1]) if len(rows) > limit else None
+        return Page(tuple(self._kept(row) for row in rows[:limit]), following)
+
+    def findings(
+        self, filter: ReportFilter = EVERYTHING, *, after: str | None = None, limit: int = 50
+    ) -> Page[FindingRow]:
+        """Claims of the turns that the filter finds, newest first; of `labels` only those claims."""
+        query = found.findings(self._own(filter))
+        if after is not None:
+            moment, key = from_cursor(after)
+            report, _, n = key.partition("_")
+            place = sql.tuple_(FINDINGS.c.created_at, FINDINGS.c.report, FINDINGS.c.n)
+            query = query.where(place < sql.tuple_(moment, number_of(report), number_of(n)))
+        rows = self._rows(query, limit + 1, found.finding_row)
+        return Page(rows[:limit], rows[limit - 1].cursor if len(rows) > limit else None)
+
+    def summary(self, filter: ReportFilter) -> Summary:
+        """Counts over the turns that the filter finds, from their rows: for the last minutes. For longer there is `rollup`."""
+        own = self._own(filter)
+        return self._database.run("count reports", lambda connection: found.summary(connection, own))
+
+    def rollup(self, start: datetime, end: datetime, by: Step = "hour", filter: ReportFilter = EVERYTHING) -> Rollup:
+        """Counts for each hour or day from `start` (rounded down to the hour) to before `end`, from the roll-ups alone.
+
+        Of the filter `tenant`, `policy`, `rules`, `judge`, `gate`, `actions` and `labels` are looked at. Conversations that were
+        forgotten and reports that were pruned still count.
+        """
+        own = self._own(filter)
+        return self._database.run("read roll-ups", lambda connection: rollups.read(connection, start, end, by, own))
+
+    def reports(self, filter: ReportFilter = EVERYTHING, *, batch: int = 200) -> Iterator[KeptTurn]:
+        """Whole turns, newest first, read in batches as they are taken: for the policy lab and for export."""
+        after: str | None = None
+        while True:
+            page = self.page(filter, after=after, limit=batch)
+            whole = self.many([row.id for row in page.rows])
+            yield from (whole[row.id] for row in page.rows if row.id in whole)
+            after = page.next
+            if after is None:
+                return
+
+    def choices(self) -> dict[str, tuple[str, ...]]:
+        """The values that `tenant`, `policy`, `judge` and `gate` have, from the roll-ups: for a page's filters."""
+        return self._database.run("read roll-ups", lambda connection: rollups.choices(connection, self._tenant))
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._database.close()
+
+    def _own(self, filter: ReportFilter) -> ReportFilter:
+        return found.narrowed(filter, self._tenant)
+
+    def _visible(self, query: sql.Select[Any]) -> sql.Select[Any]:
+        return query if self._tenant is None else query.where(TURNS.c.tenant == self._tenant)
+
+    def _rows(self, query: sql.Select[Any], limit: int, of: Callable[[sql.Row[Any]], T]) -> tuple[T, ...]:
+        limited = query.limit(max(min(limit, MOST_ROWS + 1), 0))
+        return self._database.run("read reports", lambda c: tuple(of(row) for row in c.execute(limited)))
+
+    def _numbers(self, query: sql.Select[Any]) -> list[int]:
+        return list(self._rows(query, MOST_ROWS, lambda row: int(row[0])))
+
+    def _whole_turns(self, query: sql.Select[Any], limit: int) -> tuple[KeptTurn, ...]:
+        return tuple(self._kept(row) for row in self._rows(query, limit, lambda row: row))
+
+    def _kept(self, row: sql.Row[Any]) -> KeptTurn:
+        report = parsed(row.report, row.number, row.schema_version, self._database.name)
+        texts = None if row.texts is None else TurnTexts.model_validate(json.loads(row.texts))
+        return KeptTurn(report, texts)
+
+    def _advanced(self, cursor: LiveCursor, numbers: Sequence[int]) -> LiveCursor:
+        if self._database.is_sqlite:  # one writer at a time: numbers are committed in order
+            return LiveCursor(max([cursor.floor, *numbers]))
+        now = time.monotonic()
+        seen = {**{number: now for number in numbers if number > cursor.floor}, **cursor.seen}
+        floor = max([cursor.floor, *(number for number, at in seen.items() if now - at > SETTLING_S)])
+        return LiveCursor(floor, {number: at for number, at in seen.items() if number > floor})
+
+
+def _whole() -> sql.Select[Any]:
+    columns = REPORTS.c.report, REPORTS.c.schema_version, TURNS.c.id.label("number"), TURNS.c.created_at, TEXTS.c.texts
+    joined = TURNS.join(REPORTS, REPORTS.c.id == TURNS.c.id).outerjoin(TEXTS, TEXTS.c.report == TURNS.c.id)
+    return sql.select(*columns).select_from(joined)
+
+
+def parsed(text: str, number: int, schema_version: str, name: str) -> TurnReport:
+    """The report.
+
+    Raises:
+        StoreError: it is none that this version can read.
+    """
+    try:
+        return TurnReport.model_validate(json.loads(text))
+    except ValueError as exc:  # not JSON, or not this version's report
+        raise StoreError(
+            f"report {number} in {name} (schema {schema_version}) cannot be read: {_problem(exc)}. "
+            "Read it with the version of vista-guard that wrote it"
+        ) from exc
+
+
+def _problem(exc: ValueError) -> str:
+    if not isinstance(exc, ValidationError):
+        return str(exc)
+    first = exc.errors()[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+
+
+__all__ = ["ReportReader", "parsed"]

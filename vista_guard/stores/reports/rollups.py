@@ -1,0 +1,262 @@
+"""Counts by the hour: what a report adds to them, and how they are read. They hold no text and name no conversation."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from typing import Any, Literal, TypeVar
+
+import sqlalchemy as sql
+from sqlalchemy.dialects import postgresql, sqlite
+
+from vista_guard.stores.reports.filters import ReportFilter, utc
+from vista_guard.stores.reports.tables import (
+    BOUNDS_MS,
+    BUCKETS,
+    CLAIMS_HOUR,
+    TURNS_HOUR,
+    UNCHECKED,
+    UNCHECKED_HOUR,
+)
+from vista_guard.types import Finding, TurnReport, Unchecked
+
+Step = Literal["hour", "day"]
+
+_FILTERED = ("tenant", "policy", "rules", "judge", "gate")
+
+Count = TypeVar("Count")
+
+
+@dataclass(frozen=True)
+class TurnCount:
+    """Turns of one hour or day, of one tenant, judge, policy, gate and action.
+
+    `score_sum` is over the `scored` turns, `milliseconds` over all. `latency` counts turns by bucket: see `BOUNDS_MS`.
+    """
+
+    at: datetime
+    tenant: str
+    judge: str
+    policy: str
+    rules: str
+    gate: str
+    action: str
+    turns: int
+    evidence_missing: int
+    scored: int
+    score_sum: float
+    milliseconds: float
+    input_tokens: int
+    output_tokens: int
+    cost: float
+    unpriced_calls: int
+    latency: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ClaimCount:
+    """Claims of one label, `UNCHECKED` among them. `confidence_sum` is over all of them, 0 where they were not judged."""
+
+    at: datetime
+    tenant: str
+    judge: str
+    policy: str
+    gate: str
+    action: str
+    label: str
+    claims: int
+    confidence_sum: float
+
+
+@dataclass(frozen=True)
+class UncheckedCount:
+    """Claims that could not be judged for one reason: the beginning of what the judge said, without numbers."""
+
+    at: datetime
+    tenant: str
+    judge: str
+    reason: str
+    claims: int
+
+
+@dataclass(frozen=True)
+class Rollup:
+    """Counts for hours or days, in order of time."""
+
+    turns: tuple[TurnCount, ...]
+    claims: tuple[ClaimCount, ...]
+    unchecked: tuple[UncheckedCount, ...]
+
+
+def percentile(latency: Iterable[int], share: float) -> float | None:
+    """Milliseconds within which this share (in [0, 1]) of the turns were done: interpolated in its bucket; None of no turns.
+
+    Of turns that took longer than the last bound nothing more is known than that: the bound comes back.
+    """
+    counts = list(latency)
+    wanted, below = share * sum(counts), 0
+    if not sum(counts):
+        return None
+    low = 0.0
+    for count, high in zip(counts, BOUNDS_MS, strict=False):
+        if count and below + count >= wanted:
+            return low + (high - low) * (wanted - below) / count
+        below, low = below + count, float(high)
+    return low
+
+
+def reason_of(error: str) -> str:
+    """An error as one of few: its beginning, with digits and quoted words left out."""
+    start = re.sub(r"['\"“‘].*?['\"”’]", "…", error.partition(":")[0])
+    return re.sub(r"\d+", "N", start).strip()[:80]
+
+
+def added(report: TurnReport) -> dict[sql.Table, list[dict[str, Any]]]:
+    """The rows that a report adds to the roll-ups."""
+    hour = report.created_at.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+    base = {"hour": hour, "tenant": report.tenant or "", "judge": judge_name(report)}
+    way = {**base, "policy": report.policy, "gate": report.gate or "", "action": report.decision.action.value}
+    return {
+        TURNS_HOUR: [{**way, "rules": report.rules or "", **_turn_counts(report)}],
+        CLAIMS_HOUR: [{**way, **counts} for counts in _claim_counts(report)],
+        UNCHECKED_HOUR: [
+            {**base, "reason": reason, "claims": count}
+            for reason, count in sorted(Counter(reason_of(one.error) for one in report.unchecked).items())
+        ],
+    }
+
+
+def judge_name(report: TurnReport) -> str:
+    """The judge as rows have it: name and version."""
+    return f"{report.judge.name} {report.judge.version}"
+
+
+def _turn_counts(report: TurnReport) -> dict[str, float]:
+    total = report.timings.total
+    reached = next((n for n, bound in enumerate(BOUNDS_MS) if total <= bound), len(BOUNDS_MS))
+    return {
+        "turns": 1,
+        "evidence_missing": int(report.evidence_missing),
+        "scored": int(report.score is not None),
+        "score_sum": report.score or 0.0,
+        "milliseconds": total,
+        "input_tokens": report.usage.input_tokens,
+        "output_tokens": report.usage.output_tokens,
+        "cost": report.usage.cost,
+        "unpriced_calls": report.usage.unpriced_calls,
+        **{name: int(n == reached) for n, name in enumerate(BUCKETS)},
+    }
+
+
+def _claim_counts(report: TurnReport) -> list[dict[str, Any]]:
+    counts: Counter[str] = Counter()
+    sure: Counter[str] = Counter()
+    for outcome in report.outcomes:
+        label = outcome.label.value if isinstance(outcome, Finding) else UNCHECKED
+        counts[label] += 1
+        sure[label] += outcome.confidence if isinstance(outcome, Finding) else 0  # type: ignore[assignment]  # a sum of floats
+    return [{"label": label, "claims": counts[label], "confidence_sum": sure[label]} for label in sorted(counts)]
+
+
+def summed(many: Iterable[Mapping[sql.Table, Sequence[Mapping[str, Any]]]]) -> dict[sql.Table, list[dict[str, Any]]]:
+    """What several reports add, as one row for each key: in one order, so that two writers never wait for each other."""
+    whole: dict[sql.Table, dict[tuple[Any, ...], dict[str, Any]]] = {}
+    for rows_of in many:
+        for table, rows in rows_of.items():
+            for row in rows:
+                key = tuple(row[column.name] for column in table.primary_key.columns)
+                kept = whole.setdefault(table, {}).get(key)
+                whole[table][key] = _plus(table, kept, row) if kept else dict(row)
+    return {table: [rows[key] for key in sorted(rows)] for table, rows in whole.items()}
+
+
+def _plus(table: sql.Table, one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: one[name] if table.c[name].primary_key else one[name] + other[name] for name in one}
+
+
+def add(connection: sql.Connection, rows_of: Mapping[sql.Table, Sequence[Mapping[str, Any]]]) -> None:
+    """Adds to the roll-ups, in the caller's transaction."""
+    for table, rows in rows_of.items():
+        if rows:
+            connection.execute(_upsert(connection, table), list(rows))
+
+
+def _upsert(connection: sql.Connection, table: sql.Table) -> Any:
+    dialect: Any = postgresql if connection.dialect.name == "postgresql" else sqlite
+    insert = dialect.insert(table)
+    more = {column.name: column + insert.excluded[column.name] for column in table.c if not column.primary_key}
+    return insert.on_conflict_do_update(index_elements=list(table.primary_key.columns), set_=more)
+
+
+def read(connection: sql.Connection, start: datetime, end: datetime, by: Step, filter: ReportFilter) -> Rollup:
+    """The counts of the hours from `start` to before `end`."""
+    since = utc(start).replace(minute=0, second=0, microsecond=0)
+    span = (since, utc(end))
+    return Rollup(
+        turns=tuple(_turn_count(row) for row in connection.execute(_counts(connection, TURNS_HOUR, span, by, filter))),
+        claims=_rows(connection, CLAIMS_HOUR, ClaimCount, span, by, filter),
+        unchecked=_rows(connection, UNCHECKED_HOUR, UncheckedCount, span, by, filter),
+    )
+
+
+def _rows(
+    connection: sql.Connection, table: sql.Table, of: type[Count], span: Any, by: Step, filter: ReportFilter
+) -> tuple[Count, ...]:
+    names = [field.name for field in fields(of) if field.name != "at"]  # type: ignore[arg-type]  # a dataclass
+    rows = connection.execute(_counts(connection, table, span, by, filter))
+    return tuple(of(at=_moment(row.at), **{name: getattr(row, name) for name in names}) for row in rows)
+
+
+def _turn_count(row: sql.Row[Any]) -> TurnCount:
+    names = [field.name for field in fields(TurnCount) if field.name not in ("at", "latency")]
+    latency = tuple(int(getattr(row, name)) for name in BUCKETS)
+    return TurnCount(at=_moment(row.at), latency=latency, **{name: getattr(row, name) for name in names})
+
+
+def _counts(
+    connection: sql.Connection, table: sql.Table, span: tuple[datetime, datetime], by: Step, filter: ReportFilter
+) -> sql.Select[Any]:
+    at = (table.c.hour if by == "hour" else _day(connection, table)).label("at")
+    keys = [column for column in table.c if column.primary_key and column.name != "hour"]
+    sums = [
+        sql.cast(sql.func.sum(column), column.type).label(column.name) for column in table.c if not column.primary_key
+    ]
+    query = sql.select(at, *keys, *sums).where(table.c.hour >= span[0], table.c.hour < span[1], *_asked(table, filter))
+    return query.group_by(at, *keys).order_by(at, *keys)
+
+
+def _day(connection: sql.Connection, table: sql.Table) -> sql.ColumnElement[Any]:
+    if connection.dialect.name == "postgresql":
+        return sql.func.date_trunc("day", sql.func.timezone("UTC", table.c.hour))
+    return sql.func.substr(sql.cast(table.c.hour, sql.String), 1, 10)
+
+
+def _moment(at: datetime | str) -> datetime:
+    return utc(datetime.fromisoformat(at) if isinstance(at, str) else at)
+
+
+def _asked(table: sql.Table, filter: ReportFilter) -> list[sql.ColumnElement[bool]]:
+    wanted = {name: getattr(filter, name) for name in _FILTERED if name in table.c}
+    found = [table.c[name] == value for name, value in wanted.items() if value is not None]
+    if filter.actions and "action" in table.c:
+        found.append(table.c.action.in_([action.value for action in filter.actions]))
+    if filter.labels and "label" in table.c:
+        found.append(table.c.label.in_(filter.labels))
+    return found
+
+
+def choices(connection: sql.Connection, tenant: str | None) -> dict[str, tuple[str, ...]]:
+    """The values that the keys of the roll-ups have."""
+    found = {}
+    for name in ("tenant", "policy", "judge", "gate"):
+        query = sql.select(TURNS_HOUR.c[name]).distinct().order_by(TURNS_HOUR.c[name])
+        if tenant is not None:
+            query = query.where(TURNS_HOUR.c.tenant == tenant)
+        found[name] = tuple(connection.execute(query).scalars())
+    return found
+
+
+__all__ = ["ClaimCount", "Rollup", "Step", "TurnCount", "Unchecked", "UncheckedCount", "added", "percentile", "read"]

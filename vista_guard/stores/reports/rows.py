@@ -1,0 +1,149 @@
+"""What a report becomes in the tables. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pydantic_core import PydanticSerializationError
+
+from vista_guard.stores.entries import digest, storable
+from vista_guard.stores.reports.rollups import judge_name
+from vista_guard.stores.reports.tables import LABELS, UNCHECKED
+from vista_guard.types import Action, Finding, Outcome, TurnReport, TurnTexts
+
+_WITHOUT_NUL = str.maketrans({"\x00": "�"})
+
+
+def report_row(report: TurnReport) -> dict[str, Any]:
+    """For `REPORTS`, without its number."""
+    return {
+        **_place(report),
+        "action": report.decision.action.value,
+        "score": report.score,
+        "schema_version": report.schema_version,
+        "report": _json(report),
+    }
+
+
+def turn_row(report: TurnReport, number: int) -> dict[str, Any]:
+    """For `TURNS`."""
+    confidences = [finding.confidence for finding in report.findings]
+    counts = Counter(label_of(outcome) for outcome in report.outcomes)
+    return {
+        **_place(report),
+        "id": number,
+        "report_id": report.id,
+        "tenant": report.tenant or "",
+        "judge": judge_name(report),
+        "policy": report.policy,
+        "rules": report.rules or "",
+        "gate": report.gate or "",
+        "trace_id": report.trace_id,
+        "span_id": report.span_id,
+        "turn_key": report.turn_key,
+        "action": report.decision.action.value,
+        "first_action": first_action(report).value,
+        "score": report.score,
+        "risk": report.risk,
+        "lowest_confidence": min(confidences, default=None),
+        "duration_ms": report.timings.total,
+        "evidence_missing": report.evidence_missing,
+        **{label.lower(): counts[label] for label in LABELS},
+    }
+
+
+def finding_rows(report: TurnReport, number: int) -> list[dict[str, Any]]:
+    """For `FINDINGS`: one for each outcome, in order."""
+    return [_finding_row(outcome, n, number, report) for n, outcome in enumerate(report.outcomes)]
+
+
+def conversation_row(report: TurnReport) -> dict[str, Any]:
+    """For `CONVERSATIONS`: what the report adds to its conversation."""
+    action, labels = report.decision.action, Counter(label_of(outcome) for outcome in report.outcomes)
+    place = _place(report)
+    return {
+        "conversation_key": place["conversation_key"],
+        "conversation_id": place["conversation_id"],
+        "tenant": report.tenant or "",
+        "first_at": place["created_at"],
+        "last_at": place["created_at"],
+        "turns": 1,
+        "flagged": int(action is Action.FLAG),
+        "repaired": int(action is Action.REPAIR),
+        "blocked": int(action is Action.BLOCK),
+        "contradicted": labels["CONTRADICTED"],
+        "unchecked": labels[UNCHECKED],
+    }
+
+
+def text_row(report: TurnReport, texts: TurnTexts, number: int, days: float | None) -> dict[str, Any]:
+    """For `TEXTS`."""
+    made = report.created_at.astimezone(UTC)
+    return {
+        "report": number,
+        "texts": _json(texts),
+        "expires_at": None if days is None else expiry(made, days),
+    }
+
+
+def expiry(made: datetime, days: float) -> datetime:
+    """When what was made then expires; at the end of all times where the calendar has no such day."""
+    try:
+        return made + timedelta(days=days)
+    except OverflowError:
+        return datetime.max.replace(tzinfo=UTC)
+
+
+def first_action(report: TurnReport) -> Action:
+    """What was decided about the first draft."""
+    return report.attempts[0].decision.action if report.attempts else report.decision.action
+
+
+def label_of(outcome: Outcome) -> str:
+    """The claim's label, or that it could not be judged."""
+    return outcome.label.value if isinstance(outcome, Finding) else UNCHECKED
+
+
+def _finding_row(outcome: Outcome, n: int, number: int, report: TurnReport) -> dict[str, Any]:
+    claim = outcome.claim
+    judged = outcome if isinstance(outcome, Finding) else None
+    quoted = judged.evidence[0] if judged and judged.evidence else None
+    return {
+        "report": number,
+        "n": n,
+        "claim_id": _plain(claim.id),
+        "claim_key": digest(claim.text),
+        "label": label_of(outcome),
+        "confidence": judged.confidence if judged else None,
+        "span_start": claim.span.start if claim.span else None,
+        "span_end": claim.span.end if claim.span else None,
+        "source": quoted.source.value if quoted else None,
+        "source_id": _plain(quoted.source_id) if quoted else None,
+        "created_at": report.created_at.astimezone(UTC),
+        "claim": _plain(claim.text),
+    }
+
+
+def _plain(text: str) -> str:
+    """The text as every database takes it; the report has it as it was."""
+    return storable(text).translate(_WITHOUT_NUL)
+
+
+def _place(report: TurnReport) -> dict[str, Any]:
+    named = report.conversation_id is not None
+    return {
+        "conversation_key": digest(report.conversation_id or "") if named else None,
+        "conversation_id": storable(report.conversation_id or "") if named else None,
+        "turn_index": report.turn_index,
+        "created_at": report.created_at.astimezone(UTC),
+    }
+
+
+def _json(model: TurnReport | TurnTexts) -> str:
+    try:
+        return model.model_dump_json()
+    except PydanticSerializationError:  # a lone surrogate in a text; only escaped does it come back as it was
+        return json.dumps(model.model_dump(mode="json"))

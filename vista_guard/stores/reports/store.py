@@ -1,0 +1,168 @@
+"""Reports in a database: a SQLite file by default, Postgres by URL."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from threading import Event, Lock, Thread
+from time import monotonic
+from typing import TypeVar
+
+import sqlalchemy as sql
+
+from vista_guard.errors import StoreError
+from vista_guard.stores.entries import digest
+from vista_guard.stores.reports import backfill, retention, writing
+from vista_guard.stores.reports.database import BUSY_S, Database, truncate_log
+from vista_guard.stores.reports.reading import ReportReader, parsed
+from vista_guard.stores.reports.tables import REPORTS
+from vista_guard.types import Record, TurnReport, TurnTexts
+
+T = TypeVar("T")
+
+logger = logging.getLogger("vista_guard")
+
+PRUNE_EVERY_S = 3600.0
+"""How often a store that writes looks for what is past its time."""
+
+
+class SqlReports:
+    """A `ReportStore` in a database that several processes may share, a SQLite file on a local disk included.
+
+    What is kept of a turn: see `Record`. The report as JSON is in the table `vista_guard_reports`; the others are there to list,
+    count and draw by (docs/design/observability.md). Read them by `reader`. Closing the store closes the engine's pool.
+
+    Args:
+        database: a SQLAlchemy URL (`sqlite:///reports.sqlite`, `postgresql+psycopg://user@host/name`) or an engine.
+        record: `verdicts` keeps reports alone; `delivered` also what the user said and the documents and knowledge that the
+            turn was held against; `full` the draft as well, withheld or not.
+        text_retention_days: after which those texts are deleted; never when None.
+        report_retention_days: after which the reports are deleted, with all that belongs to them; never when None.
+
+    Raises:
+        ConfigError: the URL is malformed, or its driver is not installed.
+    """
+
+    def __init__(
+        self,
+        database: str | sql.Engine,
+        *,
+        record: Record = "verdicts",
+        text_retention_days: float | None = None,
+        report_retention_days: float | None = None,
+    ) -> None:
+        self.record: Record = record
+        self._database = Database(database)
+        self._text_days = text_retention_days
+        self._report_days = report_retention_days
+        self._backfill = _Backfill(self._database)
+        self._pruned = -PRUNE_EVERY_S
+
+    @property
+    def reader(self) -> ReportReader:
+        """The read side, on the same connections."""
+        return ReportReader(self._database)
+
+    async def write(self, report: TurnReport) -> None:
+        """See `Sink.write`."""
+        await self._write(report, None)
+
+    async def write_turn(self, report: TurnReport, texts: TurnTexts) -> None:
+        """See `TextSink.write_turn`."""
+        await self._write(report, None if self.record == "verdicts" else texts)
+
+    async def reports(self, conversation_id: str | None = None, *, limit: int = 1000) -> Sequence[TurnReport]:
+        """The newest `limit` reports, oldest of them first; of all conversations when no id is given."""
+        newest = sql.select(REPORTS).order_by(REPORTS.c.created_at.desc(), REPORTS.c.id.desc()).limit(max(limit, 0))
+        if conversation_id is not None:
+            newest = newest.where(REPORTS.c.conversation_key == digest(conversation_id))
+        rows = await self._run("read reports", lambda connection: connection.execute(newest).all())
+        name = self._database.name
+        return tuple(parsed(row.report, row.id, row.schema_version, name) for row in reversed(rows))
+
+    async def forget(self, conversation_id: str) -> int:
+        """Deletes the conversation's reports, with its texts, claims, reviews and annotations; how many reports that were."""
+        return await self._delete(lambda connection: retention.forget(connection, conversation_id))
+
+    async def forget_tenant(self, tenant: str) -> int:
+        """Deletes all that is kept of a tenant, its roll-ups included; how many reports that were."""
+        return await self._delete(lambda connection: retention.forget_tenant(connection, tenant))
+
+    async def aclose(self) -> None:
+        """Closes the pool of connections."""
+        await asyncio.to_thread(self._close)
+
+    def _close(self) -> None:
+        self._backfill.stop()
+        self._database.close()
+
+    async def _write(self, report: TurnReport, texts: TurnTexts | None) -> None:
+        await self._run("write a report", lambda connection: writing.insert(connection, report, texts, self._text_days))
+        if (self._text_days or self._report_days) and monotonic() - self._pruned > PRUNE_EVERY_S:
+            await asyncio.to_thread(self._prune)
+
+    def _prune(self) -> None:
+        """One batch of what is past its time; the next write takes the next, until nothing is left for an hour."""
+        now = datetime.now(UTC)
+        try:
+            gone = self._database.run(
+                "delete old reports", lambda connection: retention.prune(connection, now, self._report_days)
+            )
+        except StoreError as exc:  # the report is written: what is too old is deleted at the next one
+            logger.error("old reports were not deleted: %s", exc)
+            gone = retention.Pruned(0, 0)
+        if not gone.reports and not gone.texts:
+            self._pruned = monotonic()
+
+    async def _delete(self, work: Callable[[sql.Connection], int]) -> int:
+        deleted = await self._run("forget a conversation", work)
+        if self._database.is_sqlite:
+            await self._run("forget a conversation", truncate_log)
+        return deleted
+
+    async def _run(self, operation: str, work: Callable[[sql.Connection], T]) -> T:
+        def attempt() -> T:
+            answer = self._database.run(operation, work)
+            self._backfill.start()
+            return answer
+
+        return await asyncio.to_thread(attempt)
+
+
+class _Backfill:
+    """Brings the reports of an older version over in a thread of its own, while turns are judged and written."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lock = Lock()
+        self._stopping = Event()
+        self._thread: Thread | None = None
+        self._begun = False
+
+    def start(self) -> None:
+        """Begins, once, where anything waits."""
+        with self._lock:
+            if self._begun:
+                return
+            self._begun = True
+            if self._database.run("look for older reports", backfill.left):
+                self._thread = Thread(target=self._run, name="vista-guard reports: backfill", daemon=True)
+                self._thread.start()
+
+    def stop(self) -> None:
+        """Ends after the batch that it is at."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join(BUSY_S)
+
+    def _run(self) -> None:
+        try:
+            while not self._stopping.is_set() and self._database.run("bring older reports over", backfill.step):
+                self._stopping.wait(0.01)  # others want to write, too
+        except StoreError as exc:
+            logger.error("older reports were not brought over, the next opening goes on: %s", exc)
+
+
+__all__ = ["BUSY_S", "SqlReports"]

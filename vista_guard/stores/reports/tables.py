@@ -1,0 +1,179 @@
+"""The tables, as they are now. How an older database comes to them is told in `migrations`.
+
+Whole reports are in `vista_guard_reports`, as JSON. `vista_guard_turns` has one narrow row for each, so that lists never read
+past a report's text; roll-ups have a row for each hour, so that charts read neither. Times are UTC.
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sql
+
+from vista_guard.types import Label
+
+METADATA = sql.MetaData()
+
+UNCHECKED = "UNCHECKED"
+"""Stands beside the labels where a claim could not be judged. No label: it is in no score."""
+
+LABELS = (*(label.value for label in Label), UNCHECKED)
+
+BOUNDS_MS = (5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000)
+"""Upper bounds of the latency buckets, in milliseconds; a last bucket is for what took longer."""
+
+BUCKETS = tuple(f"latency_{number}" for number in range(len(BOUNDS_MS) + 1))
+
+_BIG = sql.BigInteger().with_variant(sql.Integer, "sqlite")
+_TIME = sql.DateTime(timezone=True)
+
+REPORTS = sql.Table(
+    "vista_guard_reports",
+    METADATA,
+    sql.Column("id", sql.Integer, primary_key=True),
+    # An index takes neither ids of any length nor of any characters; it is the hash that is looked up.
+    sql.Column("conversation_key", sql.String(32)),
+    sql.Column("conversation_id", sql.Text),
+    sql.Column("turn_index", sql.Integer, nullable=False),
+    sql.Column("created_at", _TIME, nullable=False),
+    sql.Column("action", sql.String(16), nullable=False),
+    sql.Column("score", sql.Float),
+    sql.Column("schema_version", sql.String(16), nullable=False),
+    sql.Column("report", sql.Text, nullable=False),
+    sql.Index("vista_guard_reports_conversation", "conversation_key", "created_at"),
+    sql.Index("vista_guard_reports_created_at", "created_at"),
+)
+
+TURNS = sql.Table(
+    "vista_guard_turns",
+    METADATA,
+    sql.Column("id", _BIG, primary_key=True, autoincrement=False),
+    sql.Column("report_id", sql.String(64), nullable=False),
+    sql.Column("conversation_key", sql.String(32)),
+    sql.Column("conversation_id", sql.Text),
+    sql.Column("turn_index", sql.Integer, nullable=False),
+    sql.Column("created_at", _TIME, nullable=False),
+    sql.Column("tenant", sql.Text, nullable=False),  # "" where there is none, as in the roll-ups
+    sql.Column("judge", sql.Text, nullable=False),
+    sql.Column("policy", sql.Text, nullable=False),
+    sql.Column("rules", sql.String(16), nullable=False),
+    sql.Column("gate", sql.String(16), nullable=False),
+    sql.Column("trace_id", sql.String(32)),
+    sql.Column("span_id", sql.String(16)),
+    sql.Column("turn_key", sql.String(16)),
+    sql.Column("action", sql.String(16), nullable=False),
+    sql.Column("first_action", sql.String(16), nullable=False),
+    sql.Column("score", sql.Float),
+    sql.Column("risk", sql.Float),
+    sql.Column("lowest_confidence", sql.Float),
+    sql.Column("duration_ms", sql.Float, nullable=False),
+    sql.Column("evidence_missing", sql.Boolean, nullable=False),
+    *(sql.Column(label.lower(), sql.Integer, nullable=False) for label in LABELS),
+)
+sql.Index("vista_guard_turns_report_id", TURNS.c.report_id, unique=True)
+sql.Index("vista_guard_turns_newest", TURNS.c.created_at.desc(), TURNS.c.id.desc())
+sql.Index("vista_guard_turns_tenant", TURNS.c.tenant, TURNS.c.created_at.desc(), TURNS.c.id.desc())
+sql.Index("vista_guard_turns_conversation", TURNS.c.conversation_key, TURNS.c.created_at, TURNS.c.id)
+sql.Index(
+    "vista_guard_turns_attention",
+    TURNS.c.created_at.desc(),
+    TURNS.c.id.desc(),
+    sqlite_where=TURNS.c.action != "ALLOW",
+    postgresql_where=TURNS.c.action != "ALLOW",
+)
+
+FINDINGS = sql.Table(
+    "vista_guard_findings",
+    METADATA,
+    sql.Column("report", _BIG, primary_key=True, autoincrement=False),
+    sql.Column("n", sql.Integer, primary_key=True, autoincrement=False),
+    sql.Column("claim_id", sql.Text, nullable=False),
+    sql.Column("claim_key", sql.String(32), nullable=False),
+    sql.Column("label", sql.String(16), nullable=False),
+    sql.Column("confidence", sql.Float),
+    sql.Column("span_start", sql.Integer),
+    sql.Column("span_end", sql.Integer),
+    sql.Column("source", sql.String(16)),
+    sql.Column("source_id", sql.Text),
+    sql.Column("created_at", _TIME, nullable=False),
+    sql.Column("claim", sql.Text, nullable=False),
+)
+sql.Index("vista_guard_findings_label", FINDINGS.c.label, FINDINGS.c.created_at.desc(), FINDINGS.c.report.desc())
+
+CONVERSATIONS = sql.Table(
+    "vista_guard_conversations",
+    METADATA,
+    sql.Column("conversation_key", sql.String(32), primary_key=True),
+    sql.Column("conversation_id", sql.Text, nullable=False),
+    sql.Column("tenant", sql.Text, nullable=False),
+    sql.Column("first_at", _TIME, nullable=False),
+    sql.Column("last_at", _TIME, nullable=False),
+    sql.Column("turns", sql.Integer, nullable=False),
+    *(sql.Column(name, sql.Integer, nullable=False) for name in ("flagged", "repaired", "blocked")),
+    sql.Column("contradicted", sql.Integer, nullable=False),
+    sql.Column("unchecked", sql.Integer, nullable=False),
+)
+sql.Index("vista_guard_conversations_newest", CONVERSATIONS.c.last_at.desc(), CONVERSATIONS.c.conversation_key.desc())
+sql.Index(
+    "vista_guard_conversations_tenant",
+    CONVERSATIONS.c.tenant,
+    CONVERSATIONS.c.last_at.desc(),
+    CONVERSATIONS.c.conversation_key.desc(),
+)
+
+TEXTS = sql.Table(
+    "vista_guard_turn_texts",
+    METADATA,
+    sql.Column("report", _BIG, primary_key=True, autoincrement=False),
+    sql.Column("texts", sql.Text, nullable=False),  # `TurnTexts` as JSON
+    sql.Column("expires_at", _TIME),
+)
+sql.Index("vista_guard_turn_texts_expires", TEXTS.c.expires_at)
+
+
+def _key(name: str, size: type[sql.Text] = sql.Text) -> sql.Column[str]:
+    return sql.Column(name, size, primary_key=True)
+
+
+def _sum(name: str, of: type[sql.Float[float]] | type[sql.BigInteger] = sql.BigInteger) -> sql.Column[float]:
+    return sql.Column(name, of, nullable=False)
+
+
+TURNS_HOUR = sql.Table(
+    "vista_guard_turns_hour",
+    METADATA,
+    sql.Column("hour", _TIME, primary_key=True),
+    *map(_key, ("tenant", "judge", "policy", "rules", "gate", "action")),
+    *map(_sum, ("turns", "evidence_missing", "scored", "input_tokens", "output_tokens", "unpriced_calls")),
+    *(_sum(name, sql.Float) for name in ("score_sum", "milliseconds", "cost")),
+    *map(_sum, BUCKETS),
+)
+"""Turns by what was done with them; `latency_n` counts those that took at most `BOUNDS_MS[n]` and more than the bound before."""
+
+CLAIMS_HOUR = sql.Table(
+    "vista_guard_claims_hour",
+    METADATA,
+    sql.Column("hour", _TIME, primary_key=True),
+    *map(_key, ("tenant", "judge", "policy", "gate", "action", "label")),
+    _sum("claims"),
+    _sum("confidence_sum", sql.Float),
+)
+
+UNCHECKED_HOUR = sql.Table(
+    "vista_guard_unchecked_hour",
+    METADATA,
+    sql.Column("hour", _TIME, primary_key=True),
+    *map(_key, ("tenant", "judge", "reason")),
+    _sum("claims"),
+)
+
+BACKFILL = sql.Table(
+    "vista_guard_backfill",
+    METADATA,
+    sql.Column("id", sql.Integer, primary_key=True),
+    sql.Column("upto", _BIG, nullable=False),
+    sql.Column("highest", _BIG, nullable=False),
+)
+"""One row: up to which report of an older version all is in the other tables, and the highest number that was ever deleted,
+which SQLite would give out again: who follows the numbers would take the new report for one that it has seen."""
+
+OF_A_REPORT = ((TURNS, TURNS.c.id), (FINDINGS, FINDINGS.c.report), (TEXTS, TEXTS.c.report))
+"""Tables with rows for single reports, and the column that holds the number of `vista_guard_reports.id`."""
