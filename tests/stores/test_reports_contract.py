@@ -98,9 +98,10 @@ async def test_reports_of_one_moment_keep_the_order_of_writing(store: ReportStor
 
 async def test_another_time_zone_sorts_by_the_moment(store: ReportStore) -> None:
     east = report("a", 1, created_at=(START - timedelta(hours=1)).astimezone(timezone(timedelta(hours=9))))
-    await store.write(report("a", 2))
+    later = report("a", 2)
+    await store.write(later)
     await store.write(east)
-    assert list(await store.reports("a")) == [east, report("a", 2)]
+    assert list(await store.reports("a")) == [east, later]
 
 
 async def test_forget_deletes_one_conversation(store: ReportStore) -> None:

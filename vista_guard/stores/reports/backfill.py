@@ -12,8 +12,8 @@ from typing import Any
 
 import sqlalchemy as sql
 
-from vista_guard.stores.reports import rows, writing
-from vista_guard.stores.reports.tables import BACKFILL, REPORTS, TURNS
+from vista_guard.stores.reports import writing
+from vista_guard.stores.reports.tables import BACKFILL, LABELS, REPORTS, TURNS
 from vista_guard.types import TurnReport
 
 logger = logging.getLogger("vista_guard")
@@ -82,6 +82,6 @@ def _bare(row: sql.Row[Any]) -> dict[str, Any]:
     made = row.created_at if row.created_at.tzinfo else row.created_at.replace(tzinfo=UTC)
     same = {name: getattr(row, name) for name in ("id", "conversation_key", "conversation_id", "turn_index", "score")}
     unknown = dict.fromkeys(("tenant", "judge", "policy", "rules", "gate"), "")
-    counts = {label.lower(): 0 for label in rows.LABELS}
+    counts = {label.lower(): 0 for label in LABELS}
     known = {"report_id": f"row{row.id}", "created_at": made, "action": row.action, "first_action": row.action}
     return {**same, **unknown, **counts, **known, "duration_ms": 0.0, "evidence_missing": False}

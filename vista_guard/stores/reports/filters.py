@@ -91,7 +91,7 @@ class TurnRow:
 
 @dataclass(frozen=True)
 class FindingRow:
-    """One claim with what became of it, and the turn it is from. Where it was not judged `label` is UNCHECKED, without confidence.
+    """One claim with what became of it, and the turn it is from. One that was not judged is `UNCHECKED`, without confidence.
 
     `source` and `source_id` are those of its first piece of evidence.
     """

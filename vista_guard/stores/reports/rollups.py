@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any, Literal, TypeVar
 
 import sqlalchemy as sql
@@ -181,11 +182,12 @@ def add(connection: sql.Connection, rows_of: Mapping[sql.Table, Sequence[Mapping
     """Adds to the roll-ups, in the caller's transaction."""
     for table, rows in rows_of.items():
         if rows:
-            connection.execute(_upsert(connection, table), list(rows))
+            connection.execute(_upsert(connection.dialect.name, table), list(rows))
 
 
-def _upsert(connection: sql.Connection, table: sql.Table) -> Any:
-    dialect: Any = postgresql if connection.dialect.name == "postgresql" else sqlite
+@cache  # building a statement costs more than running it
+def _upsert(dialect_name: str, table: sql.Table) -> Any:
+    dialect: Any = postgresql if dialect_name == "postgresql" else sqlite
     insert = dialect.insert(table)
     more = {column.name: column + insert.excluded[column.name] for column in table.c if not column.primary_key}
     return insert.on_conflict_do_update(index_elements=list(table.primary_key.columns), set_=more)
@@ -203,9 +205,9 @@ def read(connection: sql.Connection, start: datetime, end: datetime, by: Step, f
 
 
 def _rows(
-    connection: sql.Connection, table: sql.Table, of: type[Count], span: Any, by: Step, filter: ReportFilter
+    connection: sql.Connection, table: sql.Table, of: Callable[..., Count], span: Any, by: Step, filter: ReportFilter
 ) -> tuple[Count, ...]:
-    names = [field.name for field in fields(of) if field.name != "at"]  # type: ignore[arg-type]  # a dataclass
+    names = [column.name for column in table.c if column.name != "hour"]
     rows = connection.execute(_counts(connection, table, span, by, filter))
     return tuple(of(at=_moment(row.at), **{name: getattr(row, name) for name in names}) for row in rows)
 

@@ -78,7 +78,7 @@ class SqlReports:
         newest = sql.select(REPORTS).order_by(REPORTS.c.created_at.desc(), REPORTS.c.id.desc()).limit(max(limit, 0))
         if conversation_id is not None:
             newest = newest.where(REPORTS.c.conversation_key == digest(conversation_id))
-        rows = await self._run("read reports", lambda connection: connection.execute(newest).all())
+        rows = await self._run("read reports", lambda connection: connection.execute(newest).all(), writes=False)
         name = self._database.name
         return tuple(parsed(row.report, row.id, row.schema_version, name) for row in reversed(rows))
 
@@ -107,7 +107,7 @@ class SqlReports:
         """One batch of what is past its time; the next write takes the next, until nothing is left for an hour."""
         now = datetime.now(UTC)
         try:
-            gone = self._database.run(
+            gone = self._database.write(
                 "delete old reports", lambda connection: retention.prune(connection, now, self._report_days)
             )
         except StoreError as exc:  # the report is written: what is too old is deleted at the next one
@@ -122,9 +122,9 @@ class SqlReports:
             await self._run("forget a conversation", truncate_log)
         return deleted
 
-    async def _run(self, operation: str, work: Callable[[sql.Connection], T]) -> T:
+    async def _run(self, operation: str, work: Callable[[sql.Connection], T], *, writes: bool = True) -> T:
         def attempt() -> T:
-            answer = self._database.run(operation, work)
+            answer = (self._database.write if writes else self._database.run)(operation, work)
             self._backfill.start()
             return answer
 
@@ -159,7 +159,7 @@ class _Backfill:
 
     def _run(self) -> None:
         try:
-            while not self._stopping.is_set() and self._database.run("bring older reports over", backfill.step):
+            while not self._stopping.is_set() and self._database.write("bring older reports over", backfill.step):
                 self._stopping.wait(0.01)  # others want to write, too
         except StoreError as exc:
             logger.error("older reports were not brought over, the next opening goes on: %s", exc)
