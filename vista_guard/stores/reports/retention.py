@@ -9,6 +9,7 @@ from typing import Any
 import sqlalchemy as sql
 
 from vista_guard.stores.entries import digest
+from vista_guard.stores.reports.people import SAID_OF_A_REPORT
 from vista_guard.stores.reports.tables import (
     BACKFILL,
     CLAIMS_HOUR,
@@ -85,7 +86,7 @@ def _delete(connection: sql.Connection, numbers: sql.Select[Any]) -> int:
         connection.execute(sql.update(BACKFILL).values(highest=above))
     for start in range(0, len(chosen), BATCH):
         some = chosen[start : start + BATCH]
-        for table, column in OF_A_REPORT:
+        for table, column in (*OF_A_REPORT, *SAID_OF_A_REPORT):
             connection.execute(sql.delete(table).where(column.in_(some)))
         connection.execute(sql.delete(REPORTS).where(REPORTS.c.id.in_(some)))
     return len(chosen)

@@ -1,0 +1,263 @@
+"""The review queue: turns that wait for a person, who has which, and what was decided."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Self
+
+import sqlalchemy as sql
+from sqlalchemy.dialects import postgresql, sqlite
+
+from vista_guard.errors import InputError
+from vista_guard.stores.reports.database import Database
+from vista_guard.stores.reports.filters import Page, from_cursor, number_of, to_cursor, utc
+from vista_guard.stores.reports.people import EVENTS, REVIEWS
+from vista_guard.stores.reports.queueing import Reason, review_row
+from vista_guard.stores.reports.tables import TURNS
+from vista_guard.stores.reviews.records import Review, ReviewEvent, Verdict
+from vista_guard.stores.reviews.scope import find_report, person, visible, written
+
+RESERVED_FOR = timedelta(minutes=30)
+"""How long a turn is one reviewer's alone."""
+
+MOST_ROWS = 200
+
+
+class Reviews:
+    """The review queue of a database of reports. Every method is synchronous and safe to call from any thread.
+
+    Args:
+        database: a SQLAlchemy URL, an engine, or the `Database` of a store.
+        tenants: whose turns are seen, by every method; None for all.
+
+    Raises:
+        ConfigError: the URL is malformed, or its driver is not installed.
+
+    Every method raises `StoreError` when the database cannot be read or written, and `InputError` for a report that there is
+    none of, or that is another tenant's.
+
+    Example:
+        >>> reviews = Reviews("sqlite:///reports.sqlite")
+        >>> taken = reviews.take_next("ada@example.com")
+        >>> if taken: reviews.decide(taken.report_id, "ada@example.com", Verdict.OVERTURNED, "The leaflet says so.")
+    """
+
+    def __init__(self, database: str | sql.Engine | Database, *, tenants: Sequence[str] | None = None) -> None:
+        self._database = database if isinstance(database, Database) else Database(database, create=False)
+        self._tenants = tenants
+
+    def of_tenants(self, tenants: Sequence[str] | None) -> Self:
+        """The queue of these tenants' turns only."""
+        return type(self)(self._database, tenants=tenants)
+
+    def queue(
+        self,
+        reason: Reason | None = None,
+        *,
+        open: bool = True,
+        tenant: str | None = None,
+        after: str | None = None,
+        limit: int = 50,
+    ) -> Page[Review]:
+        """What waits, the longest waiting first; or what was decided, the newest first. `after` is a page's `next`."""
+        query = self._reviews(open).limit(max(0, min(limit, MOST_ROWS)) + 1)
+        if reason is not None:
+            query = query.where(REVIEWS.c.reason == reason.value)
+        if tenant is not None:
+            query = query.where(REVIEWS.c.tenant == tenant)
+        if after is not None:
+            moment, key = from_cursor(after)
+            place, there = sql.tuple_(_when(open), REVIEWS.c.report), sql.tuple_(moment, number_of(key))
+            query = query.where(place > there if open else place < there)
+        rows = self._database.run("read reviews", lambda c: tuple(_review(row) for row in c.execute(query)))
+        return Page(rows[:limit], _place(rows[limit - 1]) if len(rows) > limit else None)
+
+    def counts(self) -> Mapping[Reason, int]:
+        """How many turns wait, by reason."""
+        query = sql.select(REVIEWS.c.reason, sql.func.count()).where(REVIEWS.c.state == "open", self._visible())
+        rows = self._database.run("read reviews", lambda c: c.execute(query.group_by(REVIEWS.c.reason)).all())
+        return {Reason(reason): int(count) for reason, count in rows}
+
+    def get(self, report_id: str) -> Review | None:
+        """The review of a report; None when it was never queued."""
+        return self._database.run("read reviews", lambda c: self._get(c, report_id))
+
+    def trail(self, report_id: str) -> tuple[ReviewEvent, ...]:
+        """All that was done about a report, oldest first."""
+        query = sql.select(EVENTS).join(TURNS, TURNS.c.id == EVENTS.c.report).where(TURNS.c.report_id == report_id)
+        query = query.where(visible(TURNS.c.tenant, self._tenants)).order_by(EVENTS.c.id)
+        rows = self._database.run("read reviews", lambda c: c.execute(query).all())
+        return tuple(ReviewEvent(utc(row.at), row.who, row.what, row.text) for row in rows)
+
+    def reserve(self, report_id: str, who: str, *, time: timedelta = RESERVED_FOR) -> Review:
+        """Makes the turn one reviewer's, for so long; again before that is over, for so long from now.
+
+        Raises:
+            InputError: it is not open, or another has it.
+        """
+        return self._write(report_id, lambda c, number: _reserve(c, number, person(who), time))
+
+    def take_next(self, who: str, reason: Reason | None = None, *, time: timedelta = RESERVED_FOR) -> Review | None:
+        """Reserves the turn that waits longest and that nobody has; None when there is none."""
+        name = person(who)
+
+        def take(connection: sql.Connection) -> Review | None:
+            while True:
+                free = self._reviews(True).where(_free(datetime.now(UTC))).limit(1)
+                free = free if reason is None else free.where(REVIEWS.c.reason == reason.value)
+                found = connection.execute(free).first()
+                if found is None:
+                    return None
+                if _take(connection, found.report, name, time):
+                    _tell(connection, found.report, name, "reserved")
+                    return self._get(connection, found.report_id)
+
+        return self._database.write("reserve a review", take)
+
+    def release(self, report_id: str, who: str) -> Review:
+        """Gives the turn back, if it is theirs."""
+        return self._write(report_id, lambda c, number: _release(c, number, person(who)))
+
+    def decide(self, report_id: str, who: str, verdict: Verdict, reason: str) -> Review:
+        """Says whether the guard was right, and why; takes the turn out of the queue.
+
+        Raises:
+            InputError: no reason; the turn is not open, or another has it.
+        """
+        said = written(reason, "the reason")
+        return self._write(report_id, lambda c, number: _decide(c, number, person(who), Verdict(verdict), said))
+
+    def comment(self, report_id: str, who: str, text: str) -> None:
+        """Writes a line into the trail of a report, queued or not."""
+        said = written(text, "the comment")
+        self._write(report_id, lambda c, number: _tell(c, number, person(who), "comment", said), queued=False)
+
+    def complain(self, report_id: str, reason: str, who: str = "user") -> Review:
+        """Puts a turn into the queue because somebody says that its verdict is wrong; one that was decided is open again.
+
+        Raises:
+            InputError: no reason, or no such report.
+        """
+        said = written(reason, "the complaint")
+        return self._write(report_id, lambda c, number: self._complain(c, report_id, person(who), said), queued=False)
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._database.close()
+
+    def _complain(self, connection: sql.Connection, report_id: str, who: str, said: str) -> None:
+        report, now = find_report(connection, report_id, self._tenants), datetime.now(UTC)
+        fresh: dict[str, Any] = review_row(report.id, report.tenant, Reason.COMPLAINT, now)
+        undecided = dict.fromkeys(("verdict", "verdict_reason", "decided_by", "decided_at"))
+        dialect: Any = postgresql if connection.dialect.name == "postgresql" else sqlite
+        queued = dialect.insert(REVIEWS).values(**fresh)
+        changed = {**fresh, **undecided}
+        connection.execute(queued.on_conflict_do_update(index_elements=[REVIEWS.c.report], set_=changed))
+        _tell(connection, report.id, who, "complaint", said)
+
+    def _write(self, report_id: str, work: Any, *, queued: bool = True) -> Any:
+        def write(connection: sql.Connection) -> Review | None:
+            number = find_report(connection, report_id, self._tenants).id
+            if queued and self._get(connection, report_id) is None:
+                raise InputError(f"report {report_id[:80]!r} is not in the review queue; put it there with a complaint")
+            work(connection, number)
+            return self._get(connection, report_id)
+
+        return self._database.write("write a review", write)
+
+    def _get(self, connection: sql.Connection, report_id: str) -> Review | None:
+        query = self._reviews(None).where(TURNS.c.report_id == report_id)
+        row = connection.execute(query).first()
+        return None if row is None else _review(row)
+
+    def _reviews(self, open: bool | None) -> sql.Select[Any]:
+        turn = TURNS.c.report_id, TURNS.c.conversation_id, TURNS.c.turn_index, TURNS.c.action
+        query = sql.select(REVIEWS, *turn).join(TURNS, TURNS.c.id == REVIEWS.c.report).where(self._visible())
+        if open is None:
+            return query
+        query = query.where(REVIEWS.c.state == ("open" if open else "decided"))
+        place = (_when(open), REVIEWS.c.report)
+        return query.order_by(*(column if open else column.desc() for column in place))
+
+    def _visible(self) -> sql.ColumnElement[bool]:
+        return visible(REVIEWS.c.tenant, self._tenants)
+
+
+def _when(open: bool) -> sql.Column[datetime]:
+    return REVIEWS.c.queued_at if open else REVIEWS.c.decided_at
+
+
+def _free(now: datetime) -> sql.ColumnElement[bool]:
+    return sql.or_(REVIEWS.c.assignee.is_(None), REVIEWS.c.reserved_until <= now)
+
+
+def _take(connection: sql.Connection, number: int, who: str, time: timedelta) -> bool:
+    """One statement, so that of two who ask at once one gets it."""
+    now = datetime.now(UTC)
+    mine = sql.or_(_free(now), REVIEWS.c.assignee == who)
+    taken = sql.update(REVIEWS).where(REVIEWS.c.report == number, REVIEWS.c.state == "open", mine)
+    return connection.execute(taken.values(assignee=who, reserved_until=now + time)).rowcount == 1
+
+
+def _reserve(connection: sql.Connection, number: int, who: str, time: timedelta) -> None:
+    if not _take(connection, number, who, time):
+        raise _unavailable(connection, number)
+    _tell(connection, number, who, "reserved")
+
+
+def _release(connection: sql.Connection, number: int, who: str) -> None:
+    mine = sql.update(REVIEWS).where(REVIEWS.c.report == number, REVIEWS.c.state == "open", REVIEWS.c.assignee == who)
+    if connection.execute(mine.values(assignee=None, reserved_until=None)).rowcount:
+        _tell(connection, number, who, "released")
+
+
+def _decide(connection: sql.Connection, number: int, who: str, verdict: Verdict, reason: str) -> None:
+    if not _take(connection, number, who, timedelta()):
+        raise _unavailable(connection, number)
+    decided = {"verdict": verdict.value, "verdict_reason": reason, "decided_by": who, "decided_at": datetime.now(UTC)}
+    row = sql.update(REVIEWS).where(REVIEWS.c.report == number)
+    connection.execute(row.values(state="decided", assignee=None, reserved_until=None, **decided))
+    _tell(connection, number, who, verdict.value, reason)
+
+
+def _unavailable(connection: sql.Connection, number: int) -> InputError:
+    row = connection.execute(sql.select(REVIEWS).where(REVIEWS.c.report == number)).one()
+    if row.state != "open":
+        return InputError(f"this turn was decided by {row.decided_by}: {row.verdict}. A complaint opens it again")
+    until = utc(row.reserved_until).strftime("%H:%M UTC")
+    return InputError(f"{row.assignee} is reviewing this turn, until {until} at the latest. Take another one")
+
+
+def _tell(connection: sql.Connection, number: int, who: str, what: str, text: str = "") -> None:
+    row = {"report": number, "at": datetime.now(UTC), "who": who, "what": what, "text": text}
+    connection.execute(sql.insert(EVENTS).values(**row))
+
+
+def _review(row: sql.Row[Any]) -> Review:
+    return Review(
+        report_id=row.report_id,
+        number=row.report,
+        tenant=row.tenant or None,
+        conversation_id=row.conversation_id,
+        turn_index=row.turn_index,
+        action=row.action,
+        reason=Reason(row.reason),
+        open=row.state == "open",
+        queued_at=utc(row.queued_at),
+        assignee=row.assignee,
+        reserved_until=_maybe(row.reserved_until),
+        verdict=None if row.verdict is None else Verdict(row.verdict),
+        verdict_reason=row.verdict_reason,
+        decided_by=row.decided_by,
+        decided_at=_maybe(row.decided_at),
+    )
+
+
+def _maybe(moment: datetime | None) -> datetime | None:
+    return None if moment is None else utc(moment)
+
+
+def _place(review: Review) -> str:
+    moment = review.queued_at if review.open or review.decided_at is None else review.decided_at
+    return to_cursor(moment, str(review.number))
