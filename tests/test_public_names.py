@@ -30,17 +30,17 @@ VENDORS = (
 def test_public_names() -> None:
     assert vista_guard.__all__ == [
         "Action", "Again", "Attempt", "Blocked", "BudgetError", "Check", "Claim", "ConfigError", "Conversation", "Decision",
-        "Delta", "Document", "DocumentStore", "Embedder", "Evidence", "EvidenceSet", "Finding", "Found", "Gate", "Guard",
-        "InputError", "Judge", "JudgeError", "JudgeInfo", "KnowledgeStore", "Label", "LabelPolicy", "Limits", "Outcome",
-        "Passage", "Passed", "Persona", "Policy", "RepairMode", "ReportStore", "RiskPolicy", "Role", "Rule", "Session",
-        "Settings", "Sink", "SourceKind", "Span", "StoreError", "Turn", "TurnJudge", "TurnReport", "Unchecked", "Usage",
-        "Verifier", "VistaGuardError", "macro_score", "meter", "micro_score", "read_persona", "to_conversation", "to_document",
-        "vista_score",
+        "Delta", "Document", "DocumentStore", "DraftSpan", "Embedder", "Evidence", "EvidenceSet", "Finding", "Found", "Gate",
+        "Guard", "InputError", "Judge", "JudgeError", "JudgeInfo", "KnowledgeStore", "Label", "LabelPolicy", "Limits",
+        "Outcome", "Passage", "Passed", "Persona", "Policy", "Record", "RepairMode", "ReportStore", "RiskPolicy", "Role",
+        "Rule", "Session", "Settings", "Sink", "SourceKind", "Span", "StoreError", "TextSink", "Turn", "TurnJudge",
+        "TurnReport", "TurnTexts", "Unchecked", "Usage", "Verifier", "VistaGuardError", "macro_score", "meter", "micro_score",
+        "read_persona", "to_conversation", "to_document", "vista_score",
     ]  # fmt: skip
 
 
 def test_every_public_name_is_there_under_its_own_name() -> None:
-    aliases = {"Again", "Delta", "Gate", "Outcome"}  # types that have no name of their own
+    aliases = {"Again", "Delta", "Gate", "Outcome", "Record"}  # types that have no name of their own
     found = {name: getattr(vista_guard, name) for name in vista_guard.__all__}
     assert [name for name, value in found.items() if name not in aliases and value.__name__ != name] == []
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         ReportStore,
         RiskPolicy,
         Sink,
+        TextSink,
         TurnJudge,
         Verifier,
     )
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
         Conversation,
         Decision,
         Document,
+        DraftSpan,
         Evidence,
         EvidenceSet,
         Finding,
@@ -55,12 +57,14 @@ if TYPE_CHECKING:
         Outcome,
         Passage,
         Persona,
+        Record,
         RepairMode,
         Role,
         SourceKind,
         Span,
         Turn,
         TurnReport,
+        TurnTexts,
         Unchecked,
         Usage,
     )
@@ -71,14 +75,14 @@ _HOMES = {
     "judges.metering": "meter",
     "policy.label_policy": "LabelPolicy Rule",
     "policy.scoring": "macro_score micro_score vista_score",
-    "protocols": "DocumentStore Embedder Judge KnowledgeStore Policy ReportStore RiskPolicy Sink TurnJudge Verifier",
+    "protocols": "DocumentStore Embedder Judge KnowledgeStore Policy ReportStore RiskPolicy Sink TextSink TurnJudge Verifier",
     "reading.chat_json": "to_conversation to_document",
     "reading.persona": "read_persona",
     "settings.sources": "Limits Settings",
     "stream.gates": "Again Delta Found Gate Passed",
     "types": (
-        "Action Attempt Check Claim Conversation Decision Document Evidence EvidenceSet Finding JudgeInfo Label Outcome "
-        "Passage Persona RepairMode Role SourceKind Span Turn TurnReport Unchecked Usage"
+        "Action Attempt Check Claim Conversation Decision Document DraftSpan Evidence EvidenceSet Finding JudgeInfo Label "
+        "Outcome Passage Persona Record RepairMode Role SourceKind Span Turn TurnReport TurnTexts Unchecked Usage"
     ),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
@@ -99,6 +103,7 @@ __all__ = [
     "Delta",
     "Document",
     "DocumentStore",
+    "DraftSpan",
     "Embedder",
     "Evidence",
     "EvidenceSet",
@@ -119,6 +124,7 @@ __all__ = [
     "Passed",
     "Persona",
     "Policy",
+    "Record",
     "RepairMode",
     "ReportStore",
     "RiskPolicy",
@@ -130,9 +136,11 @@ __all__ = [
     "SourceKind",
     "Span",
     "StoreError",
+    "TextSink",
     "Turn",
     "TurnJudge",
     "TurnReport",
+    "TurnTexts",
     "Unchecked",
     "Usage",
     "Verifier",

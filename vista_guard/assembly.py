@@ -181,9 +181,27 @@ def _filled_folder(settings: Settings) -> Path | None:
 
 def _report_sinks(settings: Settings) -> tuple[Sink, ...]:
     if settings.reports is None:
+        if settings.record != "verdicts":
+            raise ConfigError(
+                f"record is {settings.record}, and reports are kept nowhere: set reports, for example to sqlite"
+            )
         return ()
-    from vista_guard.stores.locations import data_dir
     from vista_guard.stores.reports import SqlReports
 
-    file = settings.reports == "sqlite"
-    return (SqlReports(f"sqlite:///{data_dir(settings.data_dir) / 'reports.sqlite'}" if file else settings.reports),)
+    return (
+        SqlReports(
+            reports_url(settings) or "",
+            record=settings.record,
+            text_retention_days=settings.text_retention_days,
+            report_retention_days=settings.report_retention_days,
+        ),
+    )
+
+
+def reports_url(settings: Settings) -> str | None:
+    """The URL of the database that the settings name for reports; None where they name none."""
+    from vista_guard.stores.locations import data_dir
+
+    if settings.reports != "sqlite":
+        return settings.reports
+    return f"sqlite:///{data_dir(settings.data_dir) / 'reports.sqlite'}"

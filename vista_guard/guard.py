@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from vista_guard._aio import loop
 from vista_guard.errors import ConfigError, InputError
-from vista_guard.protocols import DocumentStore, Judge, KnowledgeStore, Policy, Sink, Verifier
+from vista_guard.protocols import DocumentStore, Forgetting, Judge, KnowledgeStore, Policy, Sink, Verifier
 from vista_guard.types import Conversation, Document, Outcome, Persona, Role, Turn, TurnReport
 
 if TYPE_CHECKING:
@@ -254,7 +254,9 @@ class Guard:
         return Session(self, conversation_id)
 
     async def aforget(self, conversation_id: str) -> int:
-        """Drops what the conversation established; returns how many claims that were."""
+        """Drops what the conversation established, and its reports where sinks can forget; returns how many claims that were."""
+        for sink in (sink for sink in self.parts.sinks if isinstance(sink, Forgetting)):
+            await sink.forget(conversation_id)
         return await self.parts.knowledge.forget(conversation_id)
 
     def forget(self, conversation_id: str) -> int:

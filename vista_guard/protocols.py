@@ -19,9 +19,11 @@ from vista_guard.types import (
     Outcome,
     Passage,
     Persona,
+    Record,
     RepairMode,
     Turn,
     TurnReport,
+    TurnTexts,
     Unchecked,
 )
 
@@ -169,6 +171,30 @@ class Sink(Protocol):
     """Takes finished reports. A failing sink never changes what the user sees; it raises `StoreError`."""
 
     async def write(self, report: TurnReport) -> None: ...
+
+
+@runtime_checkable
+class Forgetting(Protocol):
+    """A sink that can delete what it kept of a conversation: `Guard.forget` asks it to."""
+
+    async def forget(self, conversation_id: str) -> int:
+        """Deletes all of it, texts included; how many reports that were."""
+        ...
+
+
+@runtime_checkable
+class TextSink(Sink, Protocol):
+    """A sink that also keeps texts around the turn: what the user said, documents, the draft.
+
+    It says how much it wants; with `verdicts` it is given reports alone, by `write`. No log, trace or checkpoint has these texts.
+    """
+
+    @property
+    def record(self) -> Record: ...
+
+    async def write_turn(self, report: TurnReport, texts: TurnTexts) -> None:
+        """As `write`, with the texts that `record` asks for; called in its place."""
+        ...
 
 
 class ReportStore(Sink, Protocol):

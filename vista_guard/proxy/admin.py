@@ -173,8 +173,8 @@ def _add_conversations(routes: APIRouter, guard: Guard, settings: ProxySettings)
         """Forgets what the conversation established and deletes its reports. Again and again does no harm."""
         stored = _stored_id(request.state.tenant, conversation_id)
         async with _in_time(settings):
-            claims = await guard.aforget(stored)
             reports = sum([await store.forget(stored) for store in stores])
+            claims = await guard.aforget(stored)
         return Forgotten(conversation_id=conversation_id, claims=claims, reports=reports)
 
 

@@ -22,7 +22,7 @@ from pydantic_settings import (
 from vista_guard.errors import ConfigError
 from vista_guard.settings.model import ModelOptions
 from vista_guard.settings.verifier import VerifierOptions
-from vista_guard.types import Recommendations
+from vista_guard.types import Recommendations, Record
 
 FILES = ("vista-guard.toml", "vista-guard.yaml", "vista-guard.yml")
 
@@ -109,6 +109,13 @@ class Settings(BaseSettings):
     """A Chroma server, `http://host:port`, in place of the folder."""
     reports: str | None = None
     """Where reports are kept: `sqlite`, for a file in the data folder, or an SQLAlchemy URL. Not kept when not given."""
+    record: Record = "verdicts"
+    """What is kept beside reports: nothing (`verdicts`); what users said and what turns were held against (`delivered`); drafts
+    too, those that were withheld among them (`full`). See `docs/watching.md`."""
+    text_retention_days: float | None = Field(default=None, gt=0)
+    """After how many days those texts are deleted; never when not given."""
+    report_retention_days: float | None = Field(default=None, gt=0)
+    """After how many days reports are deleted, with their texts, reviews and annotations; never when not given."""
     retrieve: bool = True
     """Whether a turn without documents is verified against what the document store finds."""
     context: Literal["none", "full"] = "none"

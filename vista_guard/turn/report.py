@@ -8,8 +8,10 @@ from uuid import uuid4
 from vista_guard.errors import StoreError
 from vista_guard.policy.rules import rules_key
 from vista_guard.policy.scoring import vista_score
+from vista_guard.protocols import TextSink
 from vista_guard.turn.limits import writable
 from vista_guard.turn.remember import delivered_turn
+from vista_guard.turn.texts import texts_of
 from vista_guard.turn.work import Emit, Parts, Work
 from vista_guard.types import Action, Decision, DraftSpan, RepairMode, Span, Timings, TurnReport
 
@@ -42,7 +44,7 @@ async def report(work: Work, parts: Parts, emit: Emit) -> Work:
         usage=work.usage,
         warnings=work.warnings,
     )
-    finished = await _write(finished, parts)
+    finished = await _write(finished, work, parts)
     emit({"event": "report", "report": finished.model_dump(mode="json")})
     return work.with_(report=finished)
 
@@ -67,11 +69,14 @@ def _whole_decision(work: Work) -> Decision:
     return Decision(action=Action.REPAIR, reason=reason, claim_ids=decision.claim_ids)
 
 
-async def _write(finished: TurnReport, parts: Parts) -> TurnReport:
+async def _write(finished: TurnReport, work: Work, parts: Parts) -> TurnReport:
     warnings: list[str] = []
     for sink in parts.sinks:
         try:
-            await sink.write(finished)
+            if isinstance(sink, TextSink) and sink.record != "verdicts":
+                await sink.write_turn(finished, texts_of(work, finished, sink.record))
+            else:
+                await sink.write(finished)
         except StoreError as exc:
             logger.error("the report of turn %s was not stored: %s", finished.turn_index, exc)
             warnings.append(f"the report was not stored: {exc}")

@@ -1,0 +1,244 @@
+"""What a conversation is made of, and what is found in a turn."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from hashlib import sha256
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+
+Probability = Annotated[float, Field(ge=0.0, le=1.0)]
+
+Recommendations = Literal["out_of_scope", "lacking_evidence"]
+"""What advice, instructions and permissions are that no document speaks of."""
+
+
+class Noun(BaseModel):
+    """Frozen, and without fields that nobody knows."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Role(StrEnum):
+    """Who speaks."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+    SYSTEM = "system"
+    TOOL = "tool"
+
+
+class Label(StrEnum):
+    """What became of a claim (VISTA §3, steps 2 and 3)."""
+
+    VERIFIED = "VERIFIED"
+    OUT_OF_SCOPE = "OUT_OF_SCOPE"
+    CONTRADICTED = "CONTRADICTED"
+    LACKING_EVIDENCE = "LACKING_EVIDENCE"
+    ABSTENTION = "ABSTENTION"
+
+
+class Action(StrEnum):
+    """What a policy does with a turn, from mildest to hardest."""
+
+    ALLOW = "ALLOW"
+    FLAG = "FLAG"
+    REPAIR = "REPAIR"
+    BLOCK = "BLOCK"
+
+
+class SourceKind(StrEnum):
+    """Where a piece of evidence comes from."""
+
+    DOCUMENT = "document"
+    KNOWLEDGE = "knowledge"
+    PERSONA = "persona"
+    HISTORY = "history"
+
+
+class Span(Noun):
+    """A half-open range of characters."""
+
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.end < self.start:
+            raise ValueError(f"span ends at {self.end}, before its start {self.start}")
+        return self
+
+    def overlaps(self, other: Span) -> bool:
+        """Whether they share a character."""
+        return self.start < other.end and other.start < self.end
+
+
+class Document(Noun):
+    """A reference text that a turn may lean on."""
+
+    id: str
+    text: str
+    title: str | None = None
+    url: str | None = None
+    metadata: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class Claim(Noun):
+    """One atomic, decontextualised statement of a turn. `span` is where it sits in the turn's text, when known."""
+
+    id: str
+    text: str
+    span: Span | None = None
+
+
+class EarnedClaim(Claim):
+    """A claim as it enters the knowledge, with the label that it was delivered under."""
+
+    label: Label = Label.VERIFIED
+
+
+class Turn(Noun):
+    """One message of a conversation.
+
+    `documents` are what an assistant turn was grounded in; `claims`, when given, replace decomposition.
+    """
+
+    role: Role
+    text: str
+    documents: tuple[Document, ...] = ()
+    claims: tuple[Claim, ...] | None = None
+
+
+class Conversation(Noun):
+    """Ordered turns. Without an `id` the conversation is anonymous: nothing it establishes outlives the call."""
+
+    turns: tuple[Turn, ...]
+    id: str | None = Field(default=None, min_length=1)
+
+    def up_to(self, index: int) -> Conversation:
+        """The conversation as it stood when turn `index` had just been said."""
+        return self.model_copy(update={"turns": self.turns[: index + 1]})
+
+    def turn_key(self, index: int = -1) -> str:
+        """Fingerprint by which knowledge recognises a delivered turn (16 hex digits).
+
+        The same words said a second time are another turn: they may lean on the first.
+        """
+        *earlier, turn = self.turns[: index + 1] if index >= 0 else self.turns
+        times = sum((past.role, past.text) == (turn.role, turn.text) for past in earlier)
+        return sha256(f"{turn.role}\x1f{times}\x1f{turn.text}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+class Persona(Noun):
+    """What an agent is allowed to take for granted about itself; seeds the knowledge (VISTA §3, step 0)."""
+
+    name: str
+    facts: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Changes with any fact, so that an edited persona is seeded anew."""
+        return sha256("\x1f".join((self.name, *self.facts)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+class Passage(Noun):
+    """A piece of evidence as gathered, before a claim is held against it. `span` is its place in the source's text.
+
+    `label` is what knowledge was earned with; None counts as VERIFIED. What was OUT_OF_SCOPE supports only itself.
+    """
+
+    source: SourceKind
+    source_id: str
+    text: str
+    title: str | None = None
+    span: Span | None = None
+    label: Label | None = None
+
+
+class EvidenceSet(Noun):
+    """All that the claims of one turn may be held against. Frozen while the turn is judged."""
+
+    documents: tuple[Passage, ...] = ()
+    knowledge: tuple[Passage, ...] = ()
+    history: tuple[Turn, ...] = ()
+    """Earlier turns, only with context = full (VISTA+ctx, §7)."""
+
+    @property
+    def missing(self) -> bool:
+        """Whether there is nothing at all to verify against."""
+        return not self.documents and not self.knowledge and not self.history
+
+
+class Evidence(Noun):
+    """A quote that speaks for or against one claim. `score` is the judge's probability that it does."""
+
+    source: SourceKind
+    source_id: str
+    quote: str
+    title: str | None = None
+    span: Span | None = None
+    score: Probability
+
+
+class Finding(Noun):
+    """A judged claim. `judged_by` names the judge where several took part in the turn: a cascade, an ensemble."""
+
+    kind: Literal["finding"] = "finding"
+    claim: Claim
+    label: Label
+    confidence: Probability
+    evidence: tuple[Evidence, ...] = ()
+    reason: str
+    judged_by: str | None = None
+
+
+class Check(Noun):
+    """Result of verify for one claim.
+
+    `confidence` is that of the verdict `supported`. `counter_evidence` holds what speaks against an unsupported claim,
+    when the judge sees refutation while it verifies; categorize may use it. `finding` is the label, when the judge
+    came to it together with the verdict: categorize then asks nothing more.
+    """
+
+    claim: Claim
+    supported: bool
+    confidence: Probability
+    evidence: tuple[Evidence, ...] = ()
+    counter_evidence: tuple[Evidence, ...] = ()
+    finding: Finding | None = None
+    judged_by: str | None = None
+
+
+class Unchecked(Noun):
+    """A claim that could not be judged. Never a label, never a number.
+
+    `what` it is: a statement; a block of code, which says nothing that a document could prove; or text that cannot be read.
+    `raw` is what the judge answered where nothing could be read from it, cut to 2,000 characters.
+    """
+
+    kind: Literal["unchecked"] = "unchecked"
+    claim: Claim
+    error: str
+    what: Literal["claim", "code", "encoded"] = "claim"
+    raw: str | None = Field(default=None, max_length=2000)
+
+
+Outcome = Annotated[Finding | Unchecked, Field(discriminator="kind")]
+
+
+class Decision(Noun):
+    """What happens to the turn, why, and because of which claims."""
+
+    action: Action
+    reason: str
+    claim_ids: tuple[str, ...] = ()
+
+
+class RepairMode(StrEnum):
+    """How a turn that must be repaired is repaired."""
+
+    REGENERATE = "regenerate"
+    REDACT = "redact"
+    ANNOTATE = "annotate"
+    REFUSE = "refuse"
