@@ -20,7 +20,11 @@ def test_a_claim_inside_another() -> None:
 
 
 def test_ranges_beyond_the_text_and_empty_ones() -> None:
-    assert pieces("abc", [(Span(start=2, end=99), 1), (Span(start=1, end=1), 2)]) == (Piece("a"), Piece("b"), Piece("c", (1,)))
+    assert pieces("abc", [(Span(start=2, end=99), 1), (Span(start=1, end=1), 2)]) == (
+        Piece("a"),
+        Piece("b"),
+        Piece("c", (1,)),
+    )
     assert pieces("", [(Span(start=0, end=4), 1)]) == ()
 
 

@@ -19,8 +19,14 @@ PEOPLE = {
 @pytest.mark.parametrize(
     ("user", "seen"),
     [
-        ({"email": "ada@example.com", "email_verified": True}, Viewer("ada@example.com", None, frozenset({Permission.DRAFTS}))),
-        ({"email": "Bo@north.example.com", "email_verified": True}, Viewer("bo@north.example.com", ("north", "east"), frozenset())),
+        (
+            {"email": "ada@example.com", "email_verified": True},
+            Viewer("ada@example.com", None, frozenset({Permission.DRAFTS})),
+        ),
+        (
+            {"email": "Bo@north.example.com", "email_verified": True},
+            Viewer("bo@north.example.com", ("north", "east"), frozenset()),
+        ),
         ({"email": "eve@north.example.com", "email_verified": True}, Viewer("eve@north.example.com", (), frozenset())),
         ({"email": "ada@example.com", "email_verified": False}, None),
         ({"email": "ada@example.com"}, None),

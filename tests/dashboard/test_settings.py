@@ -68,7 +68,9 @@ def test_people_and_their_permissions(tmp_path: Path, monkeypatch: pytest.Monkey
         ("dashboard = 3", "dashboard is int; expected a table"),
     ],
 )
-def test_what_makes_no_sense_is_told_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, told: str) -> None:
+def test_what_makes_no_sense_is_told_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, told: str
+) -> None:
     with pytest.raises(ConfigError) as caught:
         load(tmp_path, monkeypatch, text)
     assert told in str(caught.value)

@@ -32,7 +32,9 @@ def test_no_other_attributes(name: str) -> None:
         el("p", **{name: "x"})  # type: ignore[arg-type]  # names come from the test
 
 
-@pytest.mark.parametrize("address", ["javascript:alert(1)", "JAVASCRIPT:alert(1)", "data:text/html,x", "vbscript:x", "file:///etc/passwd"])
+@pytest.mark.parametrize(
+    "address", ["javascript:alert(1)", "JAVASCRIPT:alert(1)", "data:text/html,x", "vbscript:x", "file:///etc/passwd"]
+)
 def test_no_other_links(address: str) -> None:
     with pytest.raises(ValueError, match="a page may not link to"):
         el("a", "x", href=address)

@@ -15,19 +15,29 @@ from vista_guard.cli.errors import STOPPED, exit_codes
 def dashboard(
     reports: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Where the reports are: an SQLAlchemy URL.  [default: from the settings, else the data folder]"),
+        typer.Option(
+            metavar="URL",
+            help="Where the reports are: an SQLAlchemy URL.  [default: from the settings, else the data folder]",
+        ),
     ] = None,
-    data_dir: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where knowledge and reports are kept.")] = None,
+    data_dir: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Where knowledge and reports are kept.")
+    ] = None,
     host: Annotated[
         str | None,
         typer.Option(metavar="ADDRESS", help="Where to listen.  [default: from the settings, else 127.0.0.1]"),
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option(min=0, max=65535, metavar="N", help="0 takes a free one.  [default: from the settings, else 8501]"),
+        typer.Option(
+            min=0, max=65535, metavar="N", help="0 takes a free one.  [default: from the settings, else 8501]"
+        ),
     ] = None,
     demo: Annotated[
-        bool, typer.Option("--demo", help="Show the demo agent's conversations, guarded while you watch, in a temporary folder.")
+        bool,
+        typer.Option(
+            "--demo", help="Show the demo agent's conversations, guarded while you watch, in a temporary folder."
+        ),
     ] = False,
 ) -> None:
     """Watch guarded turns, and open each to its evidence.

@@ -1,1 +1,1 @@
-"""The dashboard: stored reports to watch, to open and to explain. The only room that knows Streamlit. Needs the extra `dashboard`."""
+"""The dashboard: stored reports to watch, to open and to explain. Alone in knowing Streamlit. Needs the extra `dashboard`."""

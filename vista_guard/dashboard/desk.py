@@ -27,7 +27,3 @@ class Desk:
         """Goes where a link of the dashboard leads (`parts.links.to`); anything else is left to the page."""
         if isinstance(event, Act) and event.name == GO:
             address.go(event.value, self.pages)
-
-
-
-

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -12,12 +11,12 @@ from streamlit.errors import StreamlitAuthError
 from vista_guard.dashboard import process
 from vista_guard.dashboard.desk import Desk
 from vista_guard.dashboard.pages.registry import PAGES, PageInfo
+from vista_guard.dashboard.parts.failures import shown
 from vista_guard.dashboard.parts.states import show_problem
 from vista_guard.dashboard.parts.tree import draw, el
 from vista_guard.dashboard.people import THIS_MACHINE, Viewer, viewer_of
 from vista_guard.dashboard.process import Setup
 from vista_guard.dashboard.reports.scoped import ScopedReports
-from vista_guard.errors import StoreError, VistaGuardError
 
 logger = logging.getLogger("vista_guard")
 
@@ -40,8 +39,8 @@ def frame() -> None:
         return
     pages: dict[str, Any] = {}
     desk = Desk(ScopedReports(process.reports(), viewer), viewer, setup.settings, pages)
-    shown = [info for info in PAGES if info.needs is None or viewer.allows(info.needs)]
-    pages.update({info.path: _page(info, desk, first=info is shown[0]) for info in shown})
+    open_to = [info for info in PAGES if info.needs is None or viewer.allows(info.needs)]
+    pages.update({info.path: _page(info, desk, first=info is open_to[0]) for info in open_to})
     _account(setup, viewer)
     st.navigation(list(pages.values()), position="top").run()
 
@@ -65,28 +64,13 @@ def signed_in(setup: Setup) -> Viewer | None:
 
 
 def _page(info: PageInfo, desk: Desk, *, first: bool) -> Any:
-    return st.Page(_shown(info, desk), title=info.title, url_path=info.path, icon=f":material/{info.icon}:", default=first)
-
-
-def _shown(info: PageInfo, desk: Desk) -> Callable[[], None]:
-    def show() -> None:
-        try:
-            info.show(desk)
-        except VistaGuardError as exc:
-            show_problem(*told(exc))
-        except Exception:
-            # What it says may quote a conversation: it goes to the log of whoever runs this, not into the page.
-            logger.exception("the page %s failed", info.path)
-            show_problem("This page failed", "An error that nobody foresaw. The dashboard's log has it.", "Load the page anew.")
-
-    return show
-
-
-def told(error: VistaGuardError) -> tuple[str, str, str]:
-    """Title, text and next step for an error that was raised on purpose."""
-    if isinstance(error, StoreError):
-        return ("The reports cannot be read", str(error), "The page tries again when you load it anew.")
-    return ("This cannot be shown", str(error), "")
+    return st.Page(
+        lambda: shown(info.show)(desk),
+        title=info.title,
+        url_path=info.path,
+        icon=f":material/{info.icon}:",
+        default=first,
+    )
 
 
 def _account(setup: Setup, viewer: Viewer) -> None:
@@ -102,7 +86,9 @@ def _sign_in() -> None:
         st.login()
     except StreamlitAuthError as exc:
         logger.error("sign-in failed: %s", exc)
-        show_problem("Nobody can be signed in", "The sign-in of this dashboard is not set up as it must be.", "Its log says why.")
+        show_problem(
+            "Nobody can be signed in", "The sign-in of this dashboard is not set up as it must be.", "Its log says why."
+        )
 
 
 frame()

@@ -77,21 +77,25 @@ def serve(setup: Setup, listener: socket.socket, tell: Tell) -> int:
 
 
 def build_app(setup: Setup, listener: socket.socket, tell: Tell) -> Any:
-    """The ASGI app: Streamlit's, behind the one-time link where nobody signs people in. One for a process: Streamlit has no two."""
+    """The ASGI app: Streamlit's, behind the one-time link where nobody signs people in. Streamlit has no two in one process."""
     process.start(setup)
     host, port = listener.getsockname()[:2]
-    bootstrap.load_config_options({**_server_options(setup.settings, host, port), **theme.options()})
+    bootstrap.load_config_options({**_server_options(host, port), **theme.options()})
     app = st.App(str(files("vista_guard.dashboard").joinpath("main.py")), secrets=_secrets(setup.settings))
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
     if setup.settings.sign_in is not None:
         tell(f"dashboard on {address}, for those who sign in")
         return app
-    links = Links(lambda key: tell(f"dashboard on {address}?key={key}  (this link works once; the next is printed when it was used)"))
+    links = Links(
+        lambda key: tell(
+            f"dashboard on {address}?key={key}  (this link works once; the next is printed when it was used)"
+        )
+    )
     # Cookies are told apart by name and host, never by port: two dashboards of one machine must not share one.
     return Entrance(app, links, cookie=f"vista_guard_dashboard_{port}")
 
 
-def _server_options(settings: DashboardSettings, host: str, port: int) -> dict[str, object]:
+def _server_options(host: str, port: int) -> dict[str, object]:
     return {
         "server.address": host,
         "server.port": port,

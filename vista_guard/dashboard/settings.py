@@ -130,7 +130,9 @@ class DashboardSettings(_Frozen):
                 "[dashboard.sign_in] and [dashboard.people], or listen on 127.0.0.1 and use a tunnel"
             )
         if self.sign_in is None and self.people:
-            raise ConfigError("dashboard.people names who may come in, but nobody signs them in: set [dashboard.sign_in]")
+            raise ConfigError(
+                "dashboard.people names who may come in, but nobody signs them in: set [dashboard.sign_in]"
+            )
         if self.sign_in is not None and not self.people:
             raise ConfigError(
                 "dashboard.sign_in is set, but dashboard.people lets nobody in: add "

@@ -36,9 +36,19 @@ TOPICS: tuple[Topic, ...] = (
         ("hours",),
     ),
     Topic("Do children pay?", ("Children under twelve enter free. Tickets are sold at the door.",), ("tickets",)),
-    Topic("Can I buy tickets online?", ("Tickets are sold at the door. You can also buy them on our website.",), ("tickets",)),
-    Topic("What is the oldest clock?", ("The oldest clock is a water clock made of bronze. It was found in a well.",), ("collection",)),
-    Topic("Who winds all these clocks?", ("Most of the clocks are wound by hand every Monday morning.",), ("collection",)),
+    Topic(
+        "Can I buy tickets online?",
+        ("Tickets are sold at the door. You can also buy them on our website.",),
+        ("tickets",),
+    ),
+    Topic(
+        "What is the oldest clock?",
+        ("The oldest clock is a water clock made of bronze. It was found in a well.",),
+        ("collection",),
+    ),
+    Topic(
+        "Who winds all these clocks?", ("Most of the clocks are wound by hand every Monday morning.",), ("collection",)
+    ),
     Topic(
         "What is the Moon Clock made of?",
         ("The Moon Clock is made of silver and oak.", "The Moon Clock is made of walnut and brass."),
@@ -55,7 +65,11 @@ TOPICS: tuple[Topic, ...] = (
         ("The museum was founded by the mayor in 1950.", "The museum was founded in 1950 by the mayor."),
         ("history",),
     ),
-    Topic("Which clock should I not miss?", ("I think the Moon Clock is the most beautiful one. You should see it.",), ("moon-clock",)),
+    Topic(
+        "Which clock should I not miss?",
+        ("I think the Moon Clock is the most beautiful one. You should see it.",),
+        ("moon-clock",),
+    ),
     Topic("Is there a café?", ("I don't know whether there is a café nearby.",), ("hours",)),
 )
 """Each can be asked in any order; some of the answers are wrong, some only once, some nothing supports."""

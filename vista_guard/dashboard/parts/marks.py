@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Generic, TypeVar
 
 from vista_guard.types import Span
@@ -34,5 +35,5 @@ def pieces(text: str, ranges: Sequence[tuple[Span, T]]) -> tuple[Piece[T], ...]:
     places = sorted(borders)
     return tuple(
         Piece(text[start:end], tuple(owner for span, owner in ranges if span.start < end and start < span.end))
-        for start, end in zip(places, places[1:], strict=False)
+        for start, end in pairwise(places)
     )

@@ -21,10 +21,53 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 TAGS = frozenset(
-    "a article aside b blockquote button code dd details div dl dt em footer h1 h2 h3 h4 header hr i kbd label li mark nav ol p "
-    "section small span strong summary table tbody td th thead time tr ul".split()
+    [
+        "a",
+        "article",
+        "aside",
+        "b",
+        "blockquote",
+        "button",
+        "code",
+        "dd",
+        "details",
+        "div",
+        "dl",
+        "dt",
+        "em",
+        "footer",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "header",
+        "hr",
+        "i",
+        "kbd",
+        "label",
+        "li",
+        "mark",
+        "nav",
+        "ol",
+        "p",
+        "section",
+        "small",
+        "span",
+        "strong",
+        "summary",
+        "table",
+        "tbody",
+        "td",
+        "th",
+        "thead",
+        "time",
+        "tr",
+        "ul",
+    ]
 )
-ATTRIBUTES = frozenset("role tabindex title datetime scope colspan open lang dir disabled target rel".split())
+ATTRIBUTES = frozenset(
+    ["role", "tabindex", "title", "datetime", "scope", "colspan", "open", "lang", "dir", "disabled", "target", "rel"]
+)
 """Besides these: `href`, and all that begin with `aria-` or `data-`."""
 
 
@@ -146,7 +189,9 @@ def _check(name: str, value: str) -> None:
         if urlsplit(value).scheme not in ("", "http", "https"):
             raise ValueError(f"a page may not link to {value!r}; give a path, http or https")
     elif name not in ATTRIBUTES and not name.startswith(("aria-", "data-")):
-        raise ValueError(f"{name!r} is not an attribute that a page may set; take one of {', '.join(sorted(ATTRIBUTES))}")
+        raise ValueError(
+            f"{name!r} is not an attribute that a page may set; take one of {', '.join(sorted(ATTRIBUTES))}"
+        )
 
 
 def _wired(act: Act | None) -> dict[str, str] | None:

@@ -55,7 +55,7 @@ class Window:
 class ScopedReports:
     """One viewer's reports.
 
-    A viewer of one tenant is given that tenant's reader, whatever they ask for. A viewer of several looks at one of them at a time:
+    A viewer of one tenant is given that tenant's reader, whatever they ask for. A viewer of several looks at one at a time:
     the one that the filter names, else the first. Every method raises `StoreError` when the database cannot be read.
     """
 
@@ -73,7 +73,9 @@ class ScopedReports:
             all_tenants=self._viewer.tenants is None,
         )
 
-    def page(self, filters: Filters, *, after: str | None = None, attention: bool = False, limit: int = ROWS) -> Page[TurnRow]:
+    def page(
+        self, filters: Filters, *, after: str | None = None, attention: bool = False, limit: int = ROWS
+    ) -> Page[TurnRow]:
         """Turns, newest first; `attention`: only those that were not simply let through."""
         return self._of(filters).page(_asked(filters, attention), after=after, limit=limit)
 
@@ -112,7 +114,9 @@ class ScopedReports:
             found |= _each(reader, [name for name in report_ids if name not in found], self._allowed)
         return found
 
-    def conversation(self, conversation_id: str, *, around: GuardedTurn | None = None, after: str | None = None) -> Window:
+    def conversation(
+        self, conversation_id: str, *, around: GuardedTurn | None = None, after: str | None = None
+    ) -> Window:
         """The turns of a conversation: all of them, or `WINDOW` behind a place in it, or those around a turn of it."""
         for reader in self._readers():
             window = self._window(reader, conversation_id, around, after)
@@ -150,7 +154,9 @@ class ScopedReports:
         if tenants is None:
             return [self._reader]
         if not tenants:
-            raise ConfigError(f"the settings give {self._viewer.name} no tenant to look at; name some in dashboard.people")
+            raise ConfigError(
+                f"the settings give {self._viewer.name} no tenant to look at; name some in dashboard.people"
+            )
         return [self._reader.of_tenant(name) for name in tenants]
 
     def _first(self, find: Callable[[ReportReader], T | None]) -> T | None:
@@ -185,7 +191,9 @@ def _before(reader: ReportReader, whole: ReportFilter, turn: GuardedTurn) -> str
     return earlier[BEFORE].cursor if len(earlier) == WINDOW - 1 else None
 
 
-def _each(reader: ReportReader, names: Sequence[str], show: Callable[[KeptTurn], GuardedTurn]) -> dict[str, GuardedTurn | str]:
+def _each(
+    reader: ReportReader, names: Sequence[str], show: Callable[[KeptTurn], GuardedTurn]
+) -> dict[str, GuardedTurn | str]:
     try:
         return {name: show(kept) for name, kept in reader.many(names).items()}
     except StoreError:

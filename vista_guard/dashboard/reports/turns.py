@@ -51,7 +51,9 @@ def without_withheld(turn: GuardedTurn) -> GuardedTurn:
         return turn
     decision = report.decision.model_copy(update={"reason": _told(report.outcomes)})
     texts = None if turn.texts is None else turn.texts.model_copy(update={"draft": None})
-    covered = report.model_copy(update={"outcomes": outcomes, "attempts": attempts, "decision": decision, "warnings": ()})
+    covered = report.model_copy(
+        update={"outcomes": outcomes, "attempts": attempts, "decision": decision, "warnings": ()}
+    )
     return replace(turn, report=covered, texts=texts, hidden=True)
 
 

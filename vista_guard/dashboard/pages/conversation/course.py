@@ -80,13 +80,21 @@ def _words(text: str) -> list[str]:
 
 def _stages(report: TurnReport) -> Node:
     """One lane a stage, in order, each beginning where the one before it ended; stages of several drafts are summed."""
-    spent: dict[str, float] = {name: value for name, value in report.timings.model_dump().items() if name != "total" and value > 0}
+    spent: dict[str, float] = {
+        name: value for name, value in report.timings.model_dump().items() if name != "total" and value > 0
+    }
     whole = sum(spent.values()) or 1.0
     lanes, begun = [], 0.0
     for name, took in spent.items():
         bar = el("span", cls="bar", style={"left": 100 * begun / whole, "width": 100 * took / whole})
         lanes.append(
-            el("li", el("span", name), el("span", bar, cls="lane", aria_hidden="true"), el("span", times.span_of(took), cls="took"), cls="stage")
+            el(
+                "li",
+                el("span", name),
+                el("span", bar, cls="lane", aria_hidden="true"),
+                el("span", times.span_of(took), cls="took"),
+                cls="stage",
+            )
         )
         begun += took
     return el("ol", *lanes, cls="stages") if lanes else el("p", "No times were kept.", cls="faint small")
@@ -99,7 +107,9 @@ def _facts(report: TurnReport) -> Node:
         "policy": report.policy + (f" ({report.rules})" if report.rules else ""),
         "gate": report.gate,
         "tenant": report.tenant,
-        "risk": None if report.risk is None else f"{report.risk:.2f}{'' if report.risk_calibrated else ', not calibrated'}",
+        "risk": None
+        if report.risk is None
+        else f"{report.risk:.2f}{'' if report.risk_calibrated else ', not calibrated'}",
         "remembered": len(report.remembered) or None,
         "calls": f"{usage.calls}, {usage.input_tokens} + {usage.output_tokens} tokens" if usage.calls else None,
         "cost": f"${usage.cost:.4f}" if usage.cost else None,
@@ -107,7 +117,9 @@ def _facts(report: TurnReport) -> Node:
         "conversation": report.conversation_id or "anonymous",
         "when": times.exact(report.created_at),
     }
-    rows = [part for name, value in told.items() if value is not None for part in (el("dt", name), el("dd", str(value)))]
+    rows = [
+        part for name, value in told.items() if value is not None for part in (el("dt", name), el("dd", str(value)))
+    ]
     return el("dl", *rows, cls="facts")
 
 
@@ -121,6 +133,10 @@ def _trace(report: TurnReport, template: str | None) -> Node | None:
     if report.trace_id is None:
         return None
     if template is None:
-        return el("p", f"Trace {report.trace_id}. With dashboard.trace_url in the settings this is a link.", cls="small faint text")
+        return el(
+            "p",
+            f"Trace {report.trace_id}. With dashboard.trace_url in the settings this is a link.",
+            cls="small faint text",
+        )
     there = template.format(trace_id=report.trace_id, span_id=report.span_id or "")
     return el("p", el("a", "Open the trace", href=there), cls="small")

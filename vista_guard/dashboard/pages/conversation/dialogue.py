@@ -18,7 +18,9 @@ def dialogue(turns: Sequence[GuardedTurn], chosen: Selected) -> Node:
     return el("ol", *(_exchange(turn, chosen) for turn in turns), cls="dialogue", aria_label="Dialogue")
 
 
-def marked(text: str, ranges: Sequence[tuple[Span, Outcome]], turn: GuardedTurn, chosen: Selected, *, cls: str = "") -> Node:
+def marked(
+    text: str, ranges: Sequence[tuple[Span, Outcome]], turn: GuardedTurn, chosen: Selected, *, cls: str = ""
+) -> Node:
     """A text with its claims marked; where they overlap, a press opens the first one, and the others are named."""
     cut = pieces(text, ranges)
     begun: set[str] = set()
@@ -30,8 +32,15 @@ def _exchange(turn: GuardedTurn, chosen: Selected) -> Node:
     here = chosen.turn == turn.report.id
     return el(
         "li",
-        None if asked is None else el("div", el("span", "User: ", cls="hidden"), el("p", asked, cls="text"), cls="user"),
-        el("div", *_answer(turn, chosen), cls=f"assistant {'here' if here else ''}".strip(), reveal=turn.report.id if here else None),
+        None
+        if asked is None
+        else el("div", el("span", "User: ", cls="hidden"), el("p", asked, cls="text"), cls="user"),
+        el(
+            "div",
+            *_answer(turn, chosen),
+            cls=f"assistant {'here' if here else ''}".strip(),
+            reveal=turn.report.id if here else None,
+        ),
         cls="exchange",
         key=turn.report.id,
     )
@@ -74,7 +83,9 @@ def _unplaced(turn: GuardedTurn, chosen: Selected) -> Node | None:
 
 def _why_unmarked(turn: GuardedTurn) -> str:
     if turn.hidden:
-        return "These claims were not delivered. Your role does not include withheld drafts, so their words are left out."
+        return (
+            "These claims were not delivered. Your role does not include withheld drafts, so their words are left out."
+        )
     if turn.report.decision.action in (Action.ALLOW, Action.FLAG):
         return "These claims have no place of their own in the text."
     if turn.texts is None or turn.texts.draft is None:
@@ -120,6 +131,12 @@ def _foot(turn: GuardedTurn, chosen: Selected) -> Node:
         None if report.score is None else el("span", f"score {report.score:.2f}", cls="nowrap"),
         el("span", times.span_of(report.timings.total), cls="nowrap"),
         el("time", times.exact(report.created_at), cls="nowrap", datetime=report.created_at.isoformat()),
-        el("a", f"turn {report.turn_index}", href=name, act=Act("turn", report.id), aria_current="true" if here else None),
+        el(
+            "a",
+            f"turn {report.turn_index}",
+            href=name,
+            act=Act("turn", report.id),
+            aria_current="true" if here else None,
+        ),
         cls="foot row",
     )

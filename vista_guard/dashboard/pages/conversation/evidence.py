@@ -36,7 +36,9 @@ def evidence_of(outcome: Outcome, turn: GuardedTurn, sources: Sources) -> list[N
     """All evidence of a claim, the judge's best first; says so where there is none."""
     found = outcome.evidence if isinstance(outcome, Finding) else ()
     if not found:
-        missing = "There was nothing to verify against." if turn.report.evidence_missing else "The judge names no evidence."
+        missing = (
+            "There was nothing to verify against." if turn.report.evidence_missing else "The judge names no evidence."
+        )
         return [el("p", missing, cls="note")]
     token = f"{turn.report.id} {outcome.claim.id}"
     return [_source(one, place, turn, sources, token) for place, one in enumerate(found)]
@@ -56,12 +58,25 @@ def _source(evidence: Evidence, place: int, turn: GuardedTurn, sources: Sources,
     name = evidence.title or (document.title if document else None) or evidence.source_id
     head = el(
         "div",
-        el("span", KINDS[evidence.source], " ", el("strong", name) if evidence.source is not SourceKind.KNOWLEDGE else None),
+        el(
+            "span",
+            KINDS[evidence.source],
+            " ",
+            el("strong", name) if evidence.source is not SourceKind.KNOWLEDGE else None,
+        ),
         el("span", f"score {evidence.score:.2f}", cls="faint nowrap"),
         cls="name",
     )
-    quoted = _in_document(document, evidence, f"{token} {place}" if place == 0 else None) if document else _quote(evidence)
-    return el("section", head, quoted, _origin(evidence.source_id, sources) if _is_known(evidence.source) else None, cls="source")
+    quoted = (
+        _in_document(document, evidence, f"{token} {place}" if place == 0 else None) if document else _quote(evidence)
+    )
+    return el(
+        "section",
+        head,
+        quoted,
+        _origin(evidence.source_id, sources) if _is_known(evidence.source) else None,
+        cls="source",
+    )
 
 
 def _document(evidence: Evidence, turn: GuardedTurn) -> Document | None:
@@ -71,17 +86,21 @@ def _document(evidence: Evidence, turn: GuardedTurn) -> Document | None:
 
 
 def _in_document(document: Document, evidence: Evidence, token: str | None) -> Node:
-    span = quoted_span(document.text, evidence)
-    page = {"cls": "page", "data_scroll": "", "tabindex": "0", "aria_label": "Document, with the quote marked"}
+    span, text = quoted_span(document.text, evidence), document.text
     if span is None:
-        return el("div", document.text, **page)
-    text = document.text
+        return _readable(text)
     quote = el("mark", text[span.start : span.end], cls="quote", reveal=token)
-    return el("div", text[: span.start], quote, text[span.end :], **page)
+    return _readable(text[: span.start], quote, text[span.end :])
+
+
+def _readable(*parts: Node | str) -> Node:
+    """A box that scrolls, by keyboard too."""
+    label = "Document, with the quote marked"
+    return el("div", *parts, cls="page", data_scroll="", tabindex="0", role="region", aria_label=label)
 
 
 def quoted_span(text: str, evidence: Evidence) -> Span | None:
-    """Where the quote stands in its document: the judge's place when the quote is there, else where it is found; None if nowhere."""
+    """Where the quote stands in its document: the judge's place if the quote is there, else where it is found; or None."""
     span, quote = evidence.span, evidence.quote
     if span is not None and span.end <= len(text) and text[span.start : span.end].split() == quote.split():
         return span
@@ -105,7 +124,9 @@ def _origin(source_id: str, sources: Sources) -> Node:
         return el("div", "The turn that established it is not among the reports.", cls="name faint")
     report, index, claim = found
     there = address.link("conversation", turn=report, claim=claim)
-    return el("div", el("a", f"established in turn {index}", href=there, act=Act("claim", f"{report} {claim}")), cls="name")
+    return el(
+        "div", el("a", f"established in turn {index}", href=there, act=Act("claim", f"{report} {claim}")), cls="name"
+    )
 
 
 def _known(passage: Passage, sources: Sources) -> Node:
@@ -115,5 +136,15 @@ def _known(passage: Passage, sources: Sources) -> Node:
         report, index, claim = origin
         there = address.link("conversation", turn=report, claim=claim)
         link = el("a", f"turn {index}", href=there, act=Act("claim", f"{report} {claim}"), cls="nowrap")
-    label = el("span", "persona", cls="faint") if passage.source is SourceKind.PERSONA else chip(passage.label or Label.VERIFIED)
+    label = (
+        el("span", "persona", cls="faint")
+        if passage.source is SourceKind.PERSONA
+        else chip(passage.label or Label.VERIFIED)
+    )
     return el("div", label, el("span", passage.text, cls="text grow"), link, cls="row")
+
+
+def turn_keys(outcome: Outcome) -> tuple[str, ...]:
+    """Keys of the earlier turns that a claim's evidence comes from."""
+    found = outcome.evidence if isinstance(outcome, Finding) else ()
+    return tuple(one.source_id.partition(":")[0] for one in found if _is_known(one.source))

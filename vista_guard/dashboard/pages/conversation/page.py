@@ -6,23 +6,97 @@ import streamlit as st
 
 from vista_guard.dashboard.desk import Desk
 from vista_guard.dashboard.pages.conversation.dialogue import dialogue
-from vista_guard.dashboard.pages.conversation.evidence import Sources
+from vista_guard.dashboard.pages.conversation.evidence import Sources, turn_keys
+from vista_guard.dashboard.pages.conversation.listing import AFTER, listing
 from vista_guard.dashboard.pages.conversation.panel import Beside, panel
-from vista_guard.dashboard.pages.conversation.selection import follow, selected
-from vista_guard.dashboard.parts import address
-from vista_guard.dashboard.parts.tree import Act, draw, el
+from vista_guard.dashboard.pages.conversation.selection import Selected, follow, selected
+from vista_guard.dashboard.parts import address, states
+from vista_guard.dashboard.parts.tree import Act, Node, draw, el
+from vista_guard.dashboard.reports.scoped import Window
+from vista_guard.dashboard.reports.turns import GuardedTurn
 
 
 def conversation(desk: Desk) -> None:
     """Draws the page."""
-    pressed = st.session_state.get("talk")
+    st.title("Conversation", anchor=False)
     chosen = selected()
     turn = desk.reports.turn(chosen.turn) if chosen.turn else None
-    st.title("Conversation", anchor=False)
-    turns = desk.reports.conversation(turn.report.conversation_id if turn else address.read("conversation"))
-    sources = Sources({one.report.turn_key: (one.report.id, one.report.turn_index) for one in turns})
-    event = draw(
-        el("div", dialogue(turns, chosen), panel(turn, chosen, Beside(sources, desk.settings.trace_url)), cls="talk"), key="talk"
-    )
-    if isinstance(event, Act) and follow(event):
+    if chosen.turn and turn is None:
+        _lost(
+            "No such turn",
+            f"There is no report {chosen.turn} among those that you may see. It may have been deleted.",
+            desk,
+        )
+        return
+    name = turn.report.conversation_id if turn else address.read(address.CONVERSATION)
+    if turn is None and name is None:
+        listing(desk)
+        return
+    window = _window(desk, name, turn)
+    if not window.turns and not window.unreadable:
+        _lost("No such conversation", f"There is no conversation {name} among those that you may see.", desk)
+        return
+    _show(desk, window, turn, chosen)
+
+
+def _window(desk: Desk, name: str | None, turn: GuardedTurn | None) -> Window:
+    if name is None:  # nobody named the conversation: the turn stands alone
+        return Window((turn,) if turn else ())
+    return desk.reports.conversation(name, around=turn, after=address.read(AFTER))
+
+
+def _show(desk: Desk, window: Window, turn: GuardedTurn | None, chosen: Selected) -> None:
+    beside = Beside(_sources(desk, window, turn, chosen), desk.settings.trace_url)
+    body = el("div", _head(window), _unreadable(window), dialogue(window.turns, chosen), _more(window), cls="stack")
+    classes = "talk with-panel" if chosen.claim else "talk"
+    event = draw(el("div", body, panel(turn, chosen, beside), cls=classes), key="talk")
+    if isinstance(event, Act) and event.name == "later":
+        address.write(after=event.value or None, turn=None, claim=None, conversation=_name(window))
         st.rerun()
+    if isinstance(event, Act) and follow(event):
+        # The window stays where it is while one looks around in it.
+        address.write(after=window.after if window.after or window.next else None)
+        st.rerun()
+    desk.follow(event)
+
+
+def _head(window: Window) -> Node:
+    name = _name(window)
+    back = el("a", "All conversations", href=address.link("conversation"), act=Act("go", address.link("conversation")))
+    told = "An anonymous turn: nobody named its conversation." if name is None else f"Conversation {name}"
+    return el("div", back, el("span", told, cls="faint small text"), cls="row")
+
+
+def _unreadable(window: Window) -> Node | None:
+    if not window.unreadable:
+        return None
+    rows = (el("li", problem, cls="small text") for _, problem in window.unreadable)
+    return el("section", el("h3", "Some turns cannot be shown"), el("ul", *rows), cls="state problem", role="alert")
+
+
+def _more(window: Window) -> Node | None:
+    first = el("button", "From the beginning", cls="plain", act=Act("later")) if window.after else None
+    later = el("button", "Later turns", cls="plain", act=Act("later", window.next)) if window.next else None
+    return el("div", first, later, cls="row") if first or later else None
+
+
+def _name(window: Window) -> str | None:
+    return window.turns[0].report.conversation_id if window.turns else address.read(address.CONVERSATION)
+
+
+def _sources(desk: Desk, window: Window, turn: GuardedTurn | None, chosen: Selected) -> Sources:
+    """The turns that established what the open claim leans on, those outside of the window too."""
+    known = {one.report.turn_key: (one.report.id, one.report.turn_index) for one in window.turns if one.report.turn_key}
+    name, outcome = _name(window), chosen.outcome(turn) if turn else None
+    for key in turn_keys(outcome) if outcome and name else ():
+        row = None if key in known or name is None else desk.reports.established_by(name, key)
+        if row is not None:
+            known[key] = (row.id, row.turn_index)
+    return Sources(known)
+
+
+def _lost(title: str, text: str, desk: Desk) -> None:
+    event = draw(
+        states.empty(title, text, act=Act("go", address.link("conversation")), button="All conversations"), key="lost"
+    )
+    desk.follow(event)

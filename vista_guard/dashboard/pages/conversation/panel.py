@@ -24,18 +24,33 @@ class Beside:
 def panel(turn: GuardedTurn | None, chosen: Selected, beside: Beside) -> Node:
     """The panel; an invitation where no turn is open."""
     if turn is None:
-        return el("aside", el("p", "Press a marked claim, or a turn, to see why it was judged so.", cls="faint"), cls="panel idle")
+        return el(
+            "aside",
+            el("p", "Press a marked claim, or a turn, to see why it was judged so.", cls="faint"),
+            cls="panel idle",
+        )
     outcome = chosen.outcome(turn)
     if outcome is None:
         lost = None if chosen.claim is None else el("p", f"This turn has no claim {chosen.claim!r}.", cls="note")
-        return _panel(el("h3", f"Turn {turn.report.turn_index}"), lost, *course(turn, chosen, beside.trace_url), idle=True)
+        return _panel(
+            el("h3", f"Turn {turn.report.turn_index}"), lost, *course(turn, chosen, beside.trace_url), idle=True
+        )
     return _panel(
-        el("div", _verdict(outcome), el("button", "✕", cls="close", act=Act("close"), aria_label="Close the claim"), cls="top"),
+        el(
+            "div",
+            _verdict(outcome),
+            el("button", "✕", cls="close", act=Act("close"), aria_label="Close the claim"),
+            cls="top",
+        ),
         el("p", outcome.claim.text, cls="statement"),
         el("p", _reason(outcome), cls="small text"),
         *evidence_of(outcome, turn, beside.sources),
         knowledge_then(turn, beside.sources),
-        el("details", el("summary", f"Turn {turn.report.turn_index}: course and figures"), *course(turn, chosen, beside.trace_url)),
+        el(
+            "details",
+            el("summary", f"Turn {turn.report.turn_index}: course and figures"),
+            *course(turn, chosen, beside.trace_url),
+        ),
     )
 
 
@@ -47,7 +62,13 @@ def _verdict(outcome: Outcome) -> Node:
     if not isinstance(outcome, Finding):
         return el("div", chip(name_of(outcome)), el("span", f"a {outcome.what}", cls="faint small"), cls="row")
     by = None if outcome.judged_by is None else el("span", f"by {outcome.judged_by}", cls="faint small")
-    return el("div", chip(name_of(outcome)), el("span", f"confidence {outcome.confidence:.2f}", cls="faint small"), by, cls="row")
+    return el(
+        "div",
+        chip(name_of(outcome)),
+        el("span", f"confidence {outcome.confidence:.2f}", cls="faint small"),
+        by,
+        cls="row",
+    )
 
 
 def _reason(outcome: Outcome) -> str:

@@ -46,4 +46,6 @@ def alert_box() -> None:
         percent = st.number_input("more often than (percent)", 0.1, 100.0, 5.0, 0.5, key="alert-percent")
         minutes = st.number_input("over (minutes)", 1, 1440, 10, key="alert-minutes")
         st.code(rule(Action(action), float(percent), int(minutes)), language="yaml")
-        st.caption("For Prometheus over the proxy's /metrics. Copy it into a rule file; Grafana takes the expression alone.")
+        st.caption(
+            "For Prometheus over the proxy's /metrics. Copy it into a rule file; Grafana takes the expression alone."
+        )

@@ -15,7 +15,9 @@ PIN = "pin"
 """The act of a row's button; its value is the report's id."""
 
 
-def feed(rows: Sequence[TurnRow], pinned: Sequence[TurnRow], said: Mapping[str, str], fresh: frozenset[str], now: datetime) -> Node:
+def feed(
+    rows: Sequence[TurnRow], pinned: Sequence[TurnRow], said: Mapping[str, str], fresh: frozenset[str], now: datetime
+) -> Node:
     """The rows.
 
     Args:
@@ -27,7 +29,9 @@ def feed(rows: Sequence[TurnRow], pinned: Sequence[TurnRow], said: Mapping[str, 
     """
     kept = {row.id for row in pinned}
     shown = [_row(row, said.get(row.id), now, "pinned") for row in pinned]
-    shown += [_row(row, said.get(row.id), now, "fresh" if row.id in fresh else "") for row in rows if row.id not in kept]
+    shown += [
+        _row(row, said.get(row.id), now, "fresh" if row.id in fresh else "") for row in rows if row.id not in kept
+    ]
     return el("ol", *shown, cls="feed", aria_label="Turns, the newest first")
 
 
@@ -36,7 +40,12 @@ def _row(row: TurnRow, text: str | None, now: datetime, state: str) -> Node:
     return el(
         "li",
         el("div", chip(row.action), cls="verdict"),
-        el("div", to("conversation", _opening(text), cls="said", **{address.TURN: row.id}), _about(row, now), cls="body"),
+        el(
+            "div",
+            to("conversation", _opening(text), cls="said", **{address.TURN: row.id}),
+            _about(row, now),
+            cls="body",
+        ),
         _chips(row),
         _pin(row, state == "pinned"),
         cls=" ".join(filter(None, ("turn-row", f"tone-{look(row.action).tone}", attention, state))),
@@ -51,7 +60,10 @@ def _opening(text: str | None) -> str:
 
 
 def _about(row: TurnRow, now: datetime) -> Node:
-    parts = [times.ago(row.created_at, now), f"turn {row.turn_index} of {row.conversation_id or 'an anonymous conversation'}"]
+    parts = [
+        times.ago(row.created_at, now),
+        f"turn {row.turn_index} of {row.conversation_id or 'an anonymous conversation'}",
+    ]
     parts += [f"tenant {row.tenant}"] if row.tenant else []
     parts += [f"policy {row.policy}", times.span_of(row.duration_ms)]
     parts += ["no evidence"] if row.evidence_missing else []
@@ -65,4 +77,11 @@ def _chips(row: TurnRow) -> Node:
 
 def _pin(row: TurnRow, pinned: bool) -> Node:
     name = f"Pin turn {row.turn_index} of {row.conversation_id or 'an anonymous conversation'}"
-    return el("button", "◆" if pinned else "◇", cls="pin", act=Act(PIN, row.id), aria_pressed=str(pinned).lower(), aria_label=name)
+    return el(
+        "button",
+        "◆" if pinned else "◇",
+        cls="pin",
+        act=Act(PIN, row.id),
+        aria_pressed=str(pinned).lower(),
+        aria_label=name,
+    )

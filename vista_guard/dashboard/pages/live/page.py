@@ -14,6 +14,7 @@ from vista_guard.dashboard.pages.live.figures import now_and_then
 from vista_guard.dashboard.pages.live.state import Seen
 from vista_guard.dashboard.pages.live.tiles import tiles
 from vista_guard.dashboard.parts import address, states, times
+from vista_guard.dashboard.parts.failures import shown
 from vista_guard.dashboard.parts.filters import Filters, filter_bar, from_address
 from vista_guard.dashboard.parts.tree import Act, Node, draw, el
 
@@ -26,10 +27,12 @@ def live(desk: Desk) -> None:
     st.title("Live", anchor=False)
     with st.container(horizontal=True, vertical_alignment="center"):
         filter_bar(desk.reports.choices(from_address()), time=False)
-        attention = st.toggle("Attention only", key="live-attention", value=address.read("attention") == "1", on_change=_attention)
+        attention = st.toggle(
+            "Attention only", key="live-attention", value=address.read("attention") == "1", on_change=_attention
+        )
         paused = st.toggle("Pause", key="live-paused")
         alert_box()
-    st.fragment(_stream, run_every=None if paused else EVERY_S)(desk, attention, paused)
+    st.fragment(shown(_stream), run_every=None if paused else EVERY_S)(desk, attention, paused)
 
 
 def _stream(desk: Desk, attention: bool, paused: bool) -> None:
@@ -38,7 +41,10 @@ def _stream(desk: Desk, attention: bool, paused: bool) -> None:
     if not paused or seen.at is None:
         seen.look(desk.reports, now)
     seen.pin(desk.reports, _pins())
-    draw(el("div", _age(seen, now, paused), tiles(*now_and_then(desk.reports, filters, now)), cls="stack"), key="live-tiles")
+    draw(
+        el("div", _age(seen, now, paused), tiles(*now_and_then(desk.reports, filters, now)), cls="stack"),
+        key="live-tiles",
+    )
     if not seen.rows:
         draw(_nothing(filters, attention), key="live-empty")
         return
@@ -64,7 +70,9 @@ def _age(seen: Seen, now: datetime, paused: bool) -> Node:
 
 def _nothing(filters: Filters, attention: bool) -> Node:
     if filters.narrow or attention:
-        return states.empty("No turn like this", "No stored turn passes the filters. New ones appear here as they come.")
+        return states.empty(
+            "No turn like this", "No stored turn passes the filters. New ones appear here as they come."
+        )
     return states.empty(
         "No turns yet",
         "Turns appear here within two seconds of being judged, wherever a guard with the same reports runs.",

@@ -9,7 +9,6 @@ from vista_guard.dashboard.parts.labels import UNCHECKED, look, sign
 from vista_guard.dashboard.parts.tree import Node, el
 from vista_guard.types import Action
 
-
 ACTIONS = (Action.BLOCK, Action.REPAIR, Action.FLAG)
 
 

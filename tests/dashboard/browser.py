@@ -1,0 +1,105 @@
+"""The real dashboard in the real browser: the command in a process of its own, opened in Chromium."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, sync_playwright
+
+WAIT_MS = 60_000
+"""Patience: the machine that runs the tests may have more to do."""
+
+
+@dataclass
+class Served:
+    """A dashboard that runs. `told` are the lines that it printed."""
+
+    process: subprocess.Popen[str]
+    told: list[str]
+
+    @property
+    def link(self) -> str:
+        """The one-time link that is good now."""
+        return re.findall(r"http://\S+", "\n".join(self.told))[-1]
+
+    @property
+    def address(self) -> str:
+        """Where it is, without the key."""
+        return self.link.partition("?")[0].rstrip("/")
+
+    def cookies(self, browser: Browser) -> Any:
+        """What the link is exchanged for."""
+        context = browser.new_context()
+        context.new_page().goto(self.link, wait_until="commit")
+        found = context.cookies()
+        context.close()
+        return found
+
+    def open(self, page: Page, path: str) -> None:
+        """Opens a path, and waits until the page has drawn something."""
+        page.goto(self.address + path, timeout=WAIT_MS)
+        page.locator(".vg").first.wait_for(timeout=WAIT_MS)
+        page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for(timeout=WAIT_MS)
+
+
+@contextmanager
+def serving(*arguments: str, **environment: str) -> Iterator[Served]:
+    """`vista-guard dashboard` with these arguments, on a free port, until the block ends."""
+    command = [sys.executable, "-m", "vista_guard.cli", "dashboard", "--port", "0", *arguments]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment})
+    told: list[str] = []
+    assert process.stderr is not None
+    first = process.stderr.readline()
+    told.append(first)
+    reader = Thread(target=lambda lines: told.extend(lines), args=(process.stderr,), daemon=True)
+    reader.start()
+    try:
+        assert "http://" in first, first
+        yield Served(process, told)
+    finally:
+        process.terminate()
+        process.wait(30)
+        reader.join(5)
+        process.stderr.close()
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """The installed Chromium. Without it the test is skipped, or fails where all must be tested."""
+    path = shutil.which("chromium") or shutil.which("google-chrome")
+    if path is None:
+        reason = "no Chromium is installed: apt-get install chromium"
+        if os.environ.get("VISTA_GUARD_REQUIRE_ALL"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+def faults(page: Page) -> list[str]:
+    """What axe finds serious or critical on the page, each with where it is."""
+    found = Axe().run(page).response["violations"]
+    return [
+        f"{one['id']}: {one['help']} at {[node['target'] for node in one['nodes']][:3]}"
+        for one in found
+        if one["impact"] in ("serious", "critical")
+    ]
+
+
+def url_of(folder: Path) -> str:
+    """The URL of the reports in a folder."""
+    return f"sqlite:///{folder / 'reports.sqlite'}"
