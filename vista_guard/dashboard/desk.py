@@ -12,15 +12,22 @@ from vista_guard.dashboard.parts.tree import Act, Selection
 from vista_guard.dashboard.people import Viewer
 from vista_guard.dashboard.reports.scoped import ScopedReports
 from vista_guard.dashboard.settings import DashboardSettings
+from vista_guard.stores.reviews.annotation import Annotations
+from vista_guard.stores.reviews.queue import Reviews
 
 
 @dataclass(frozen=True)
 class Desk:
-    """One viewer's dashboard. `pages` are Streamlit's, by their path, for links between them."""
+    """One viewer's dashboard: `reports`, `reviews` and `annotations` give them nothing of tenants that they may not see.
+
+    `pages` are Streamlit's, by their path, for links between them.
+    """
 
     reports: ScopedReports
     viewer: Viewer
     settings: DashboardSettings
+    reviews: Reviews
+    annotations: Annotations
     pages: Mapping[str, Any] = field(default_factory=dict)
 
     def follow(self, event: Act | Selection | None) -> None:

@@ -38,7 +38,14 @@ def frame() -> None:
     if viewer is None:
         return
     pages: dict[str, Any] = {}
-    desk = Desk(ScopedReports(process.reports(), viewer), viewer, setup.settings, pages)
+    desk = Desk(
+        ScopedReports(process.reports(), viewer),
+        viewer,
+        setup.settings,
+        process.reviews().of_tenants(viewer.tenants),
+        process.annotation().of_tenants(viewer.tenants),
+        pages,
+    )
     open_to = [info for info in PAGES if info.needs is None or viewer.allows(info.needs)]
     pages.update({info.path: _page(info, desk, first=info is open_to[0]) for info in open_to})
     _account(setup, viewer)

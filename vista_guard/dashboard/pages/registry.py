@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from vista_guard.dashboard.desk import Desk
+from vista_guard.dashboard.pages.annotate.page import annotate
 from vista_guard.dashboard.pages.conversation.page import conversation
 from vista_guard.dashboard.pages.live.page import live
+from vista_guard.dashboard.pages.review.page import review
 from vista_guard.dashboard.settings import Permission
 
 
@@ -28,5 +30,7 @@ class PageInfo:
 PAGES: tuple[PageInfo, ...] = (
     PageInfo("Live", "live", "bolt", live),
     PageInfo("Conversation", "conversation", "forum", conversation),
+    PageInfo("Review", "review", "gavel", review, Permission.REVIEW),
+    PageInfo("Annotate", "annotate", "edit_note", annotate, Permission.ANNOTATE),
 )
 """The first one is shown where the address names none."""

@@ -5,7 +5,7 @@ Nobody's work comes out of here for anybody else before all annotators of its ta
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Self, TypeVar
 
@@ -232,10 +232,10 @@ class Annotations:
     def _visible(self) -> sql.ColumnElement[bool]:
         return visible(TASKS.c.tenant, self._tenants)
 
-    def _read(self, of: Any) -> Any:
+    def _read(self, of: Callable[[sql.Connection], T]) -> T:
         return self._database.run("read annotations", of)
 
-    def _write(self, of: Any) -> Any:
+    def _write(self, of: Callable[[sql.Connection], T]) -> T:
         return self._database.write("write annotations", of)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Self
 
@@ -131,7 +131,8 @@ class Reviews:
     def comment(self, report_id: str, who: str, text: str) -> None:
         """Writes a line into the trail of a report, queued or not."""
         said = written(text, "the comment")
-        self._write(report_id, lambda c, number: _tell(c, number, person(who), "comment", said), queued=False)
+        name = person(who)
+        self._database.write("write a comment", lambda c: _tell(c, self._number(c, report_id), name, "comment", said))
 
     def complain(self, report_id: str, reason: str, who: str = "user") -> Review:
         """Puts a turn into the queue because somebody says that its verdict is wrong; one that was decided is open again.
@@ -156,15 +157,20 @@ class Reviews:
         connection.execute(queued.on_conflict_do_update(index_elements=[REVIEWS.c.report], set_=changed))
         _tell(connection, report.id, who, "complaint", said)
 
-    def _write(self, report_id: str, work: Any, *, queued: bool = True) -> Any:
-        def write(connection: sql.Connection) -> Review | None:
-            number = find_report(connection, report_id, self._tenants).id
-            if queued and self._get(connection, report_id) is None:
+    def _write(self, report_id: str, work: Callable[[sql.Connection, int], None], *, queued: bool = True) -> Review:
+        def write(connection: sql.Connection) -> Review:
+            number = self._number(connection, report_id)
+            if not queued or self._get(connection, report_id) is not None:
+                work(connection, number)
+            found = self._get(connection, report_id)
+            if found is None:
                 raise InputError(f"report {report_id[:80]!r} is not in the review queue; put it there with a complaint")
-            work(connection, number)
-            return self._get(connection, report_id)
+            return found
 
         return self._database.write("write a review", write)
+
+    def _number(self, connection: sql.Connection, report_id: str) -> int:
+        return int(find_report(connection, report_id, self._tenants).id)
 
     def _get(self, connection: sql.Connection, report_id: str) -> Review | None:
         query = self._reviews(None).where(TURNS.c.report_id == report_id)
