@@ -2,6 +2,7 @@
 # make check   format, lint, types, layers, shortcuts in the data   make bench   speed and memory, measured
 # make docs    write the pages that come from the code              make bench-peers   model judges, next to four others
 # make picture draw the README's picture from the demo              make bench-load    the proxy under load, about a quarter of an hour
+# make dashboard   the dashboard, filled with the demo's conversations as they are held       make docs-pictures   the dashboard's pictures
 # make challenge   minimal pairs written by hand, by phenomenon (development half)
 PYTHON ?= python3
 VENV ?= .venv
@@ -10,10 +11,14 @@ BIN := $(VENV)/bin
 BASE := $(VENV)/.base
 DEV := $(VENV)/.dev
 
-.PHONY: demo test check format bench bench-load bench-peers challenge docs picture clean
+.PHONY: demo dashboard docs-pictures test check format bench bench-load bench-peers challenge docs picture clean
 
 demo: $(BASE)
 	$(BIN)/vista-guard demo
+
+dashboard: $(BASE)
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[dashboard]'
+	$(BIN)/vista-guard dashboard --demo
 
 test: $(DEV)
 	$(BIN)/pytest -n 4 --dist loadfile
@@ -53,6 +58,9 @@ docs: $(DEV)
 
 challenge: $(DEV)
 	$(BIN)/python -m vista_guard.evaluation.suites.challenge
+
+docs-pictures: $(DEV)
+	$(BIN)/python -m tools.pictures
 
 picture: $(DEV)
 	$(BIN)/python -m tools.picture

@@ -198,6 +198,26 @@ def _report_sinks(settings: Settings) -> tuple[Sink, ...]:
     )
 
 
+def kept_knowledge(settings: Settings) -> KnowledgeStore | None:
+    """The knowledge that the settings name, to forget in; None where none was ever kept.
+
+    Raises:
+        StoreError: the folder cannot be opened, or no server answers.
+    """
+    from vista_guard.stores.locations import default_dir
+
+    folder = (settings.data_dir or default_dir()).expanduser() / "chroma"
+    if settings.store == "memory" or (settings.chroma_url is None and not folder.is_dir()):
+        return None
+    from vista_guard.stores.chroma.knowledge import ChromaKnowledge, chroma_client
+    from vista_guard.stores.embeddings import OnnxEmbedder
+
+    free = settings.store_free_mb * 1_000_000
+    return ChromaKnowledge(
+        chroma_client(settings.chroma_url or folder, telemetry=settings.telemetry, free_bytes=free), OnnxEmbedder()
+    )
+
+
 def reports_url(settings: Settings) -> str | None:
     """The URL of the database that the settings name for reports; None where they name none."""
     from vista_guard.stores.locations import data_dir

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from tests.dashboard import seeded
 from tests.dashboard.browser import WAIT_MS, Served, chromium, serving
@@ -17,6 +17,7 @@ OpenPage = Callable[..., Page]
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """Chromium, once."""
+    expect.set_options(timeout=WAIT_MS)
     with chromium() as found:
         yield found
 

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.dashboard.browser import Served, faults
 from tests.dashboard.conftest import OpenPage
-from tests.dashboard.seeded import HOSTILE
+from tests.dashboard.seeded import HOSTILE, SCRIPT
 
 FIRST, BLOCKED, REPAIRED, PLAIN = (f"{number:032x}" for number in (1, 3, 5, 9))
 STRANGE = "f" * 32
@@ -35,8 +35,9 @@ def test_every_page_can_be_read_by_everybody(opened: OpenPage, path: str, width:
 
 def test_scripts_and_markdown_stay_text(opened: OpenPage) -> None:
     page = opened(f"/conversation?turn={STRANGE}")
-    for text in ("User", "Draft", "Because", "Warning", "First"):
+    for text in ("User", "Because", "Warning", "First"):
         expect(page.get_by_text(f"{text} {HOSTILE}").first).to_be_visible()
+    expect(page.locator(".withheld .text")).to_contain_text(SCRIPT)  # the draft
     page.locator("mark.claim").first.click()
     page.locator(".statement").wait_for()
     for text in ("Claim", "Reason"):
@@ -98,7 +99,7 @@ def test_by_keyboard_alone(opened: OpenPage) -> None:
 
 def test_overlapping_claims_and_a_surrogate_pair_before_them(opened: OpenPage) -> None:
     page = opened(f"/conversation?turn={FIRST}")
-    marks = page.locator(f".assistant.here mark.claim")
+    marks = page.locator(".assistant.here mark.claim")
     texts = [text.lstrip("✓?") for text in marks.all_text_contents()]
     assert texts == ["The ", "harbour was dug in 1702.", " ", "The lighthouse", " is 31 metres tall."]
     expect(marks.nth(1)).to_have_attribute(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Iterable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -141,7 +142,8 @@ async def test_texts_expire_before_reports(tmp_path: Path) -> None:
     guard = Guard(judge(), "strict", knowledge=MemoryKnowledge(WordEmbedder()), sinks=[store])
     await guard.acheck(talk(DRAFT))
     database, now = Database(url), datetime.now(UTC)
-    gone = [database.write("prune", lambda c, days=days: prune(c, now + timedelta(days=days), 30)) for days in (0, 2)]
+    days = (0, 2)
+    gone = [database.write("prune", partial(prune, now=now + timedelta(days=day), report_days=30)) for day in days]
     assert [(each.reports, each.texts) for each in gone] == [(0, 0), (0, 1)]
     assert (kept(store).texts, kept(store).report.blocked) == (None, True)
     last = database.write("prune", lambda c: prune(c, now + timedelta(days=31), 30))

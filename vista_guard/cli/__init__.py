@@ -9,6 +9,9 @@ import typer
 from vista_guard import __version__
 from vista_guard.cli import calibrate, check, dashboard, demo, replay, schema, serve
 from vista_guard.cli.documents.commands import documents
+from vista_guard.cli.reports.commands import reports
+from vista_guard.cli.reports.database import database
+from vista_guard.cli.reports.forget import forget
 from vista_guard.cli.verifiers.commands import verifiers
 
 app = typer.Typer(
@@ -41,6 +44,9 @@ app.command("replay")(replay.replay)
 app.command("calibrate")(calibrate.calibrate)
 app.add_typer(documents, name="documents")
 app.add_typer(verifiers, name="verifiers")
+app.add_typer(reports, name="reports")
+app.add_typer(database, name="db")
+app.command("forget")(forget)
 app.command("serve")(serve.serve)
 app.command("dashboard")(dashboard.dashboard)
 app.command("schema")(schema.schema)

@@ -48,7 +48,7 @@ def dashboard(
     with exit_codes():
         from vista_guard._extras import require
 
-        require("the dashboard", "streamlit", "sqlalchemy", "authlib", extra="dashboard")
+        require("the dashboard", "streamlit", "authlib", "sqlalchemy", "alembic", extra="dashboard")
         from vista_guard.dashboard.command import run
 
         given: dict[str, Any] = {"host": host, "port": port}

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from vista_guard.dashboard.process import Setup
+from vista_guard.dashboard.provider import check_provider
 from vista_guard.dashboard.server import Tell, listening, serve
 from vista_guard.dashboard.settings import DashboardSettings
 
@@ -28,6 +29,8 @@ def run(
     settings = DashboardSettings.load(**given)
     settings.check_exposure()
     with listening(settings) as listener:
+        if settings.sign_in is not None:
+            check_provider(settings.sign_in)
         return serve(Setup(settings, database(reports, data_dir)), listener, tell)
 
 

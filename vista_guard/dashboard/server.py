@@ -54,6 +54,7 @@ def serve(setup: Setup, listener: socket.socket, tell: Tell) -> int:
         tell: is told the address to open, again each time that a one-time link was used.
     """
     stopped: list[int] = []
+    listener.listen(128)  # before anybody is told where: a browser that is quicker than the server waits
     server = uvicorn.Server(
         uvicorn.Config(
             build_app(setup, listener, tell),
@@ -81,7 +82,7 @@ def build_app(setup: Setup, listener: socket.socket, tell: Tell) -> Any:
     process.start(setup)
     host, port = listener.getsockname()[:2]
     bootstrap.load_config_options({**_server_options(host, port), **theme.options()})
-    app = st.App(str(files("vista_guard.dashboard").joinpath("main.py")), secrets=_secrets(setup.settings))
+    app = st.App(str(files("vista_guard.dashboard.frame").joinpath("main.py")), secrets=_secrets(setup.settings))
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
     if setup.settings.sign_in is not None:
         tell(f"dashboard on {address}, for those who sign in")

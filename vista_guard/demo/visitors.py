@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from random import Random
 from threading import Event, Thread
@@ -115,17 +115,21 @@ def conversations(seed: int = 7) -> Iterator[tuple[str, tuple[Topic, ...]]]:
         yield f"visit-{number}", tuple(chance.sample(TOPICS, chance.randint(3, 7)))
 
 
-def talk(guard: Guard, wait: Event, *, at_once: int = 3, seconds: float = 2.0, seed: int = 7) -> None:
-    """Holds conversations until `wait` is set.
+def talk(
+    guard: Guard, wait: Event, *, at_once: int = 3, seconds: float = 2.0, visits: int | None = None, seed: int = 7
+) -> None:
+    """Holds conversations until `wait` is set, or until all of them were held.
 
     Args:
         guard: judges each turn.
         wait: ends the talk when it is set.
         at_once: the first conversations come without a pause, so that there is something to see.
         seconds: the pause between two turns after them.
+        visits: how many conversations are held; without end when None.
+        seed: of the order in which visitors ask.
     """
     answer = guard.wrap(guide)
-    for number, (name, topics) in enumerate(conversations(seed)):
+    for number, (name, topics) in enumerate(islice(conversations(seed), visits)):
         messages: list[dict[str, str]] = []
         for topic in topics:
             if wait.wait(0 if number < at_once else seconds):

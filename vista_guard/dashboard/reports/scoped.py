@@ -77,23 +77,23 @@ class ScopedReports:
         self, filters: Filters, *, after: str | None = None, attention: bool = False, limit: int = ROWS
     ) -> Page[TurnRow]:
         """Turns, newest first; `attention`: only those that were not simply let through."""
-        return self._of(filters).page(_asked(filters, attention), after=after, limit=limit)
+        return self._of(filters).page(self._asked(filters, attention), after=after, limit=limit)
 
     def since(self, cursor: LiveCursor | None, filters: Filters, *, attention: bool = False, limit: int = ROWS) -> News:
         """Turns that were written since the cursor; see `ReportReader.since`."""
-        return self._of(filters).since(cursor, _asked(filters, attention), limit=limit)
+        return self._of(filters).since(cursor, self._asked(filters, attention), limit=limit)
 
     def summary(self, filters: Filters, start: datetime, end: datetime | None = None) -> Summary:
         """Counts over the turns of some minutes."""
-        return self._of(filters).summary(replace(_asked(filters), start=start, end=end))
+        return self._of(filters).summary(replace(self._asked(filters), start=start, end=end))
 
     def rollup(self, filters: Filters, start: datetime, end: datetime) -> Rollup:
         """Counts by the hour, of any length of time."""
-        return self._of(filters).rollup(start, end, "hour", _asked(filters))
+        return self._of(filters).rollup(start, end, "hour", self._asked(filters))
 
     def conversations(self, filters: Filters, *, after: str | None = None) -> Page[ConversationRow]:
         """Conversations, the one that spoke last first."""
-        return self._of(filters).conversations(_asked(filters), after=after, limit=ROWS)
+        return self._of(filters).conversations(self._asked(filters), after=after, limit=ROWS)
 
     def turn(self, report_id: str) -> GuardedTurn | None:
         """The turn of a report; None when there is none, or when it is another's.
@@ -149,6 +149,20 @@ class ScopedReports:
             return readers[0]
         return readers[tenants.index(filters.tenant)]
 
+    def _asked(self, filters: Filters, attention: bool = False) -> ReportFilter:
+        actions: Iterable[Action] = ATTENTION if attention else ()
+        if filters.action is not None:
+            actions = [filters.action]
+        return ReportFilter(
+            start=None if filters.hours is None else datetime.now(UTC) - timedelta(hours=filters.hours),
+            tenant=filters.tenant if self._viewer.tenants is None else None,  # others' is in their reader
+            policy=filters.policy,
+            judge=filters.judge,
+            actions=tuple(actions),
+            labels=() if filters.label is None else (filters.label,),
+            evidence_missing=filters.evidence_missing,
+        )
+
     def _readers(self) -> list[ReportReader]:
         tenants = self._viewer.tenants
         if tenants is None:
@@ -168,21 +182,6 @@ class ScopedReports:
     def _allowed(self, kept: KeptTurn) -> GuardedTurn:
         turn = GuardedTurn(kept.report, kept.texts)
         return turn if self._viewer.allows(Permission.DRAFTS) else without_withheld(turn)
-
-
-def _asked(filters: Filters, attention: bool = False) -> ReportFilter:
-    actions: Iterable[Action] = ATTENTION if attention else ()
-    if filters.action is not None:
-        actions = [filters.action]
-    return ReportFilter(
-        start=None if filters.hours is None else datetime.now(UTC) - timedelta(hours=filters.hours),
-        tenant=filters.tenant,
-        policy=filters.policy,
-        judge=filters.judge,
-        actions=tuple(actions),
-        labels=() if filters.label is None else (filters.label,),
-        evidence_missing=filters.evidence_missing,
-    )
 
 
 def _before(reader: ReportReader, whole: ReportFilter, turn: GuardedTurn) -> str | None:

@@ -65,6 +65,13 @@ class Database:
             with self.engine.begin() as connection:
                 return work(connection)
 
+    def look(self, operation: str, work: Callable[[sql.Connection], T]) -> T:
+        """As `run`, whatever the schema is."""
+        with self.translating_errors(operation):
+            self._check_file()
+            with self.engine.connect() as connection:
+                return work(connection)
+
     def prepare(self) -> None:
         """Looks at the schema, once; brings an older SQLite file up to date."""
         with self._preparing:

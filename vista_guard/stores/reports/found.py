@@ -35,6 +35,12 @@ def narrowed(filter: ReportFilter, tenant: str | None) -> ReportFilter:
     return replace(filter, tenant=tenant if filter.tenant in (None, tenant) else _NOBODY)
 
 
+def owned_by(table: sql.Table, tenant: str) -> sql.ColumnElement[bool]:
+    """Rows of the tenant. Those of version 0.2.0 do not say whose they are: what is named after a tenant is taken for its own."""
+    before = table.c.conversation_id.startswith(f"{tenant}/", autoescape=True)
+    return sql.or_(table.c.tenant == tenant, sql.and_(table.c.tenant == "", before))
+
+
 def turns(filter: ReportFilter) -> sql.Select[Any]:
     """Thin rows of the turns."""
     return sql.select(TURNS).where(*conditions(filter))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Self, TypeVar
 
@@ -135,6 +135,12 @@ class ReportReader:
         following = found.place(rows[limit - 1]) if len(rows) > limit else None
         return Page(tuple(self._kept(row) for row in rows[:limit]), following)
 
+    def conversation_ids(self, tenant: str) -> list[str]:
+        """The ids of all of a tenant's conversations, those that version 0.2.0 kept under its name among them."""
+        asked = found.narrowed(ReportFilter(tenant=tenant), self._tenant).tenant
+        query = sql.select(CONVERSATIONS.c.conversation_id).where(found.owned_by(CONVERSATIONS, asked or ""))
+        return self._database.run("read conversations", lambda c: list(c.execute(query).scalars()))
+
     def findings(
         self, filter: ReportFilter = EVERYTHING, *, after: str | None = None, limit: int = 50
     ) -> Page[FindingRow]:
@@ -153,14 +159,28 @@ class ReportReader:
         own = self._own(filter)
         return self._database.run("count reports", lambda connection: found.summary(connection, own))
 
-    def rollup(self, start: datetime, end: datetime, by: Step = "hour", filter: ReportFilter = EVERYTHING) -> Rollup:
+    def rollup(
+        self,
+        start: datetime,
+        end: datetime,
+        by: Step = "hour",
+        filter: ReportFilter = EVERYTHING,
+        *,
+        keys: Collection[str] | None = None,
+    ) -> Rollup:
         """Counts for each hour or day from `start` (rounded down to the hour) to before `end`, from the roll-ups alone.
 
-        Of the filter `tenant`, `policy`, `rules`, `judge`, `gate`, `actions` and `labels` are looked at. Conversations that were
-        forgotten and reports that were pruned still count.
+        Args:
+            start, end: the time.
+            by: the length of a bucket.
+            filter: `tenant`, `policy`, `rules`, `judge`, `gate`, `actions` and `labels` of it are looked at.
+            keys: the keys that are told apart (`action`, `label`, `policy`, …); the others are summed over, and are "". All of
+                them when None: a chart of actions asks for `{"action"}` and gets a row for each action and bucket.
+
+        Conversations that were forgotten and reports that were pruned still count.
         """
-        own = self._own(filter)
-        return self._database.run("read roll-ups", lambda connection: rollups.read(connection, start, end, by, own))
+        asked = rollups.Asked(start, end, by, self._own(filter), None if keys is None else frozenset(keys))
+        return self._database.run("read roll-ups", lambda connection: rollups.read(connection, asked))
 
     def reports(self, filter: ReportFilter = EVERYTHING, *, batch: int = 200) -> Iterator[KeptTurn]:
         """Whole turns, newest first, read in batches as they are taken: for the policy lab and for export."""

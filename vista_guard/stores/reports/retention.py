@@ -9,7 +9,8 @@ from typing import Any
 import sqlalchemy as sql
 
 from vista_guard.stores.entries import digest
-from vista_guard.stores.reports.people import SAID_OF_A_REPORT
+from vista_guard.stores.reports.found import owned_by
+from vista_guard.stores.reports.people.tables import SAID_OF_A_REPORT
 from vista_guard.stores.reports.tables import (
     BACKFILL,
     CLAIMS_HOUR,
@@ -43,21 +44,9 @@ def forget(connection: sql.Connection, conversation_id: str) -> int:
 
 
 def forget_tenant(connection: sql.Connection, tenant: str) -> int:
-    """Deletes all of a tenant; how many reports that were.
-
-    Reports of version 0.2.0 do not say whose they are: what was kept under the tenant's name is taken for its own.
-    """
-    own = TURNS.c.tenant == tenant
-    before = sql.and_(
-        TURNS.c.tenant == "", TURNS.c.gate == "", TURNS.c.conversation_id.startswith(f"{tenant}/", autoescape=True)
-    )
-    keys = sql.select(TURNS.c.conversation_key).where(sql.or_(own, before), TURNS.c.conversation_key.is_not(None))
-    known = connection.execute(keys.distinct()).scalars().all()
-    deleted = _delete(connection, sql.select(TURNS.c.id).where(sql.or_(own, before)))
-    for start in range(0, len(known), BATCH):
-        some = CONVERSATIONS.c.conversation_key.in_(known[start : start + BATCH])
-        connection.execute(sql.delete(CONVERSATIONS).where(some))
-    connection.execute(sql.delete(CONVERSATIONS).where(CONVERSATIONS.c.tenant == tenant))
+    """Deletes all of a tenant, with its roll-ups; how many reports that were."""
+    deleted = _delete(connection, sql.select(TURNS.c.id).where(owned_by(TURNS, tenant)))
+    connection.execute(sql.delete(CONVERSATIONS).where(owned_by(CONVERSATIONS, tenant)))
     for table in (TURNS_HOUR, CLAIMS_HOUR, UNCHECKED_HOUR):
         connection.execute(sql.delete(table).where(table.c.tenant == tenant))
     return deleted

@@ -84,6 +84,17 @@ class UncheckedCount:
 
 
 @dataclass(frozen=True)
+class Asked:
+    """Which counts: from the hour of `start` to before `end`. Other keys than `keys` are summed over; none when it is None."""
+
+    start: datetime
+    end: datetime
+    by: Step
+    filter: ReportFilter
+    keys: frozenset[str] | None = None
+
+
+@dataclass(frozen=True)
 class Rollup:
     """Counts for hours or days, in order of time."""
 
@@ -193,22 +204,18 @@ def _upsert(dialect_name: str, table: sql.Table) -> Any:
     return insert.on_conflict_do_update(index_elements=list(table.primary_key.columns), set_=more)
 
 
-def read(connection: sql.Connection, start: datetime, end: datetime, by: Step, filter: ReportFilter) -> Rollup:
-    """The counts of the hours from `start` to before `end`."""
-    since = utc(start).replace(minute=0, second=0, microsecond=0)
-    span = (since, utc(end))
+def read(connection: sql.Connection, asked: Asked) -> Rollup:
+    """The counts of the hours that were asked for."""
     return Rollup(
-        turns=tuple(_turn_count(row) for row in connection.execute(_counts(connection, TURNS_HOUR, span, by, filter))),
-        claims=_rows(connection, CLAIMS_HOUR, ClaimCount, span, by, filter),
-        unchecked=_rows(connection, UNCHECKED_HOUR, UncheckedCount, span, by, filter),
+        turns=tuple(_turn_count(row) for row in connection.execute(_counts(connection, TURNS_HOUR, asked))),
+        claims=_rows(connection, CLAIMS_HOUR, ClaimCount, asked),
+        unchecked=_rows(connection, UNCHECKED_HOUR, UncheckedCount, asked),
     )
 
 
-def _rows(
-    connection: sql.Connection, table: sql.Table, of: Callable[..., Count], span: Any, by: Step, filter: ReportFilter
-) -> tuple[Count, ...]:
+def _rows(connection: sql.Connection, table: sql.Table, of: Callable[..., Count], asked: Asked) -> tuple[Count, ...]:
     names = [column.name for column in table.c if column.name != "hour"]
-    rows = connection.execute(_counts(connection, table, span, by, filter))
+    rows = connection.execute(_counts(connection, table, asked))
     return tuple(of(at=_moment(row.at), **{name: getattr(row, name) for name in names}) for row in rows)
 
 
@@ -218,16 +225,19 @@ def _turn_count(row: sql.Row[Any]) -> TurnCount:
     return TurnCount(at=_moment(row.at), latency=latency, **{name: getattr(row, name) for name in names})
 
 
-def _counts(
-    connection: sql.Connection, table: sql.Table, span: tuple[datetime, datetime], by: Step, filter: ReportFilter
-) -> sql.Select[Any]:
-    at = (table.c.hour if by == "hour" else _day(connection, table)).label("at")
+def _counts(connection: sql.Connection, table: sql.Table, asked: Asked) -> sql.Select[Any]:
+    at = (table.c.hour if asked.by == "hour" else _day(connection, table)).label("at")
     keys = [column for column in table.c if column.primary_key and column.name != "hour"]
+    named = {key.name for key in keys} if asked.keys is None else asked.keys
+    kept = [key for key in keys if key.name in named]
+    shown = [key if key.name in named else sql.literal_column("''").label(key.name) for key in keys]
     sums = [
         sql.cast(sql.func.sum(column), column.type).label(column.name) for column in table.c if not column.primary_key
     ]
-    query = sql.select(at, *keys, *sums).where(table.c.hour >= span[0], table.c.hour < span[1], *_asked(table, filter))
-    return query.group_by(at, *keys).order_by(at, *keys)
+    since = utc(asked.start).replace(minute=0, second=0, microsecond=0)
+    span = table.c.hour >= since, table.c.hour < utc(asked.end)
+    query = sql.select(at, *shown, *sums).where(*span, *_asked(table, asked.filter))
+    return query.group_by(at, *kept).order_by(at, *kept)
 
 
 def _day(connection: sql.Connection, table: sql.Table) -> sql.ColumnElement[Any]:

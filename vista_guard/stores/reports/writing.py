@@ -9,7 +9,8 @@ from typing import Any
 import sqlalchemy as sql
 from sqlalchemy.dialects import postgresql, sqlite
 
-from vista_guard.stores.reports import queueing, rollups, rows
+from vista_guard.stores.reports import rollups, rows
+from vista_guard.stores.reports.people import queueing
 from vista_guard.stores.reports.tables import BACKFILL, CONVERSATIONS, FINDINGS, REPORTS, TEXTS, TURNS
 from vista_guard.types import TurnReport, TurnTexts
 

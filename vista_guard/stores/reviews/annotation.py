@@ -13,7 +13,7 @@ import sqlalchemy as sql
 
 from vista_guard.errors import InputError
 from vista_guard.stores.reports.database import Database
-from vista_guard.stores.reports.people import ANNOTATION_CLAIMS, ANNOTATIONS, CONSENSUS, TASKS
+from vista_guard.stores.reports.people.tables import ANNOTATION_CLAIMS, ANNOTATIONS, CONSENSUS, TASKS
 from vista_guard.stores.reviews import work
 from vista_guard.stores.reviews.records import (
     AnnotatedClaim,

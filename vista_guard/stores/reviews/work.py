@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 from vista_guard.errors import InputError
 from vista_guard.stores.reports.filters import utc
-from vista_guard.stores.reports.people import ANNOTATION_CLAIMS, ANNOTATIONS, CONSENSUS, TASKS
+from vista_guard.stores.reports.people.tables import ANNOTATION_CLAIMS, ANNOTATIONS, CONSENSUS, TASKS
 from vista_guard.stores.reports.tables import TURNS
 from vista_guard.stores.reviews.records import (
     AnnotatedClaim,

@@ -15,7 +15,7 @@ from vista_guard.dashboard.parts.labels import chip
 from vista_guard.dashboard.parts.tree import Act, Node, draw, el
 from vista_guard.dashboard.reports.turns import GuardedTurn
 from vista_guard.stores.reports import Page
-from vista_guard.stores.reports.queueing import Reason
+from vista_guard.stores.reports.people.queueing import Reason
 from vista_guard.stores.reviews.records import Review
 
 REASON, DECIDED, AFTER = "reason", "decided", "after"

@@ -22,7 +22,7 @@ from vista_guard.dashboard.parts.states import show_problem
 from vista_guard.dashboard.parts.tree import Act, Node, draw, el
 from vista_guard.dashboard.reports.turns import GuardedTurn
 from vista_guard.errors import InputError
-from vista_guard.stores.reports.queueing import Reason
+from vista_guard.stores.reports.people.queueing import Reason
 from vista_guard.stores.reviews.records import Review, ReviewEvent, Verdict
 
 BEFORE = 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from vista_guard.stores.reports.queueing import LOW_CONFIDENCE, SAMPLE, Reason
+from vista_guard.stores.reports.people.queueing import LOW_CONFIDENCE, SAMPLE, Reason
 from vista_guard.types import Action
 
 REASONS: Final = {

@@ -9,7 +9,7 @@ from typing import Any
 
 import sqlalchemy as sql
 
-from vista_guard.stores.reports.people import EVENTS, REVIEWS
+from vista_guard.stores.reports.people.tables import EVENTS, REVIEWS
 from vista_guard.types import Action, TurnReport
 
 LOW_CONFIDENCE = 0.6

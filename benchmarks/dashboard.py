@@ -1,0 +1,151 @@
+"""The dashboard on many reports: how long a page and a filter take, in the browser and in what the page reads.
+
+    python -m benchmarks.dashboard --count 100000
+    python -m benchmarks.dashboard --url sqlite:///reports.sqlite     # a database that is there already
+
+In the browser: from the request to the rows on the screen, in a browser that has the dashboard's own files, as every visit but
+the first. Needs an installed Chromium.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from benchmarks.reports import fill
+from vista_guard.dashboard.pages.live.figures import now_and_then
+from vista_guard.dashboard.pages.live.state import Seen
+from vista_guard.dashboard.parts.filters import Filters
+from vista_guard.dashboard.parts.times import aware
+from vista_guard.dashboard.people import THIS_MACHINE
+from vista_guard.dashboard.reports.scoped import ScopedReports
+from vista_guard.stores.reports import ReportReader
+from vista_guard.stores.reports.database import Database
+from vista_guard.types import Action
+
+TIMES = 7
+WAIT_MS = 120_000
+
+
+def main() -> None:
+    """Prints the figures as JSON: medians, in milliseconds."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=100_000)
+    parser.add_argument("--url")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        url = asked.url or filled(Path(folder), asked.count)
+        print(json.dumps({"read": read(url), "browser": shown(url)}, indent=2))
+
+
+def filled(folder: Path, count: int) -> str:
+    """A database with so many made-up reports."""
+    url = f"sqlite:///{folder / 'reports.sqlite'}"
+    database = Database(url)
+    fill(database, count)
+    database.close()
+    return url
+
+
+def read(url: str) -> dict[str, float]:
+    """What the pages ask of the store, with the figures of Live."""
+    reader = ReportReader(url)
+    reports = ScopedReports(reader, THIS_MACHINE)
+    now = aware(reports.page(Filters(), limit=1).rows[0].created_at)
+
+    def look(filters: Filters) -> Callable[[], Any]:
+        return lambda: (Seen((filters, False)).look(reports, now), now_and_then(reports, filters, now))
+
+    asked = {
+        "Live": look(Filters()),
+        "Live, blocked": look(Filters(action=Action.BLOCK)),
+        "Live, one tenant, contradicted": look(Filters(tenant="zoo", label="CONTRADICTED")),
+        "Conversations": lambda: reports.conversations(Filters()),
+        "Conversations, contradicted": lambda: reports.conversations(Filters(label="CONTRADICTED")),
+        "choices of the filters": lambda: reports.choices(),
+    }
+    figures = {name: median(work) for name, work in asked.items()}
+    reader.close()
+    return figures
+
+
+def shown(url: str) -> dict[str, float]:
+    """Pages as a reader sees them."""
+    from playwright.sync_api import sync_playwright
+
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        sys.exit("the benchmark needs a Chromium: apt-get install chromium")
+    with serving(url) as link, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page()
+        address = link.partition("/?")[0]
+        page.goto(link, timeout=WAIT_MS)
+        page.locator(".turn-row").first.wait_for(timeout=WAIT_MS)
+
+        def opening(path: str, row: str) -> Callable[[], Any]:
+            def work() -> None:
+                page.goto(address + path, timeout=WAIT_MS, wait_until="commit")
+                page.locator(row).first.wait_for(timeout=WAIT_MS)
+
+            return work
+
+        def filtering() -> None:
+            # The filter of the page that is open: pressed, and waited for until the rows are those that were asked for.
+            attention = page.get_by_text("Attention only")
+            attention.click()
+            page.locator(".turn-row:not(.attention)").first.wait_for(state="detached", timeout=WAIT_MS)
+
+        figures = {
+            "Live": median(opening("/", ".turn-row")),
+            "Conversations": median(opening("/conversation", ".talks li")),
+        }
+        taken = []
+        for _ in range(TIMES):
+            opening("/", ".turn-row:not(.attention)")()
+            page.wait_for_timeout(1000)
+            taken.append(timed(filtering))
+        browser.close()
+    return {**figures, "Live, filtered": statistics.median(taken)}
+
+
+@contextmanager
+def serving(url: str) -> Iterator[str]:
+    """The dashboard on these reports, and its one-time link."""
+    command = [sys.executable, "-m", "vista_guard.cli", "dashboard", "--port", "0", "--reports", url]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            found = re.search(r"http://\S+", process.stderr.readline())
+            assert found is not None
+            yield found[0]
+        finally:
+            process.terminate()
+
+
+def median(work: Callable[[], Any]) -> float:
+    """Milliseconds, the middle of some runs after one that does not count."""
+    work()
+    return statistics.median(timed(work) for _ in range(TIMES))
+
+
+def timed(work: Callable[[], Any]) -> float:
+    """Milliseconds that one run takes."""
+    started = perf_counter()
+    work()
+    return round(1000 * (perf_counter() - started), 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+"""Reports in a database: what a write costs, and how fast lists, filters and roll-ups are when there are many.
+
+    python -m benchmarks.reports --count 20000
+    python -m benchmarks.reports --count 20000 --url postgresql+psycopg://user@host/name
+
+Writing is timed beside the one insert of version 0.2.0, write by write. What is measured on a busy machine is the ratio.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import statistics
+import tempfile
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import sqlalchemy as sql
+
+from vista_guard.stores.reports import ATTENTION, ReportFilter, ReportReader
+from vista_guard.stores.reports.database import Database
+from vista_guard.stores.reports.rows import report_row
+from vista_guard.stores.reports.tables import REPORTS
+from vista_guard.stores.reports.writing import insert, spread
+from vista_guard.types import (
+    Action,
+    Claim,
+    Decision,
+    Evidence,
+    Finding,
+    JudgeInfo,
+    Label,
+    SourceKind,
+    Span,
+    Timings,
+    TurnReport,
+)
+
+START = datetime(2026, 3, 1, tzinfo=UTC)
+SENTENCE = "The harbour ferry of Port Selma leaves every forty minutes from the eastern pier."
+
+
+def reports(count: int, seed: int = 7) -> Iterator[TurnReport]:
+    """Made-up reports over sixty days: five claims each, one in ten turns withheld or mended."""
+    chance = random.Random(seed)
+    for number in range(count):
+        labels = chance.choices(list(Label), weights=(70, 15, 3, 10, 2), k=5)
+        action = chance.choices(list(Action), weights=(80, 10, 5, 5))[0]
+        yield TurnReport(
+            conversation_id=f"talk {number // 8}",
+            turn_index=2 * (number % 8) + 1,
+            response=f"{SENTENCE} " * 5,
+            outcomes=tuple(_finding(n, label, chance.random()) for n, label in enumerate(labels)),
+            decision=Decision(action=action, reason="made up"),
+            score=0.8,
+            risk=chance.random(),
+            evidence_missing=chance.random() < 0.05,
+            judge=JudgeInfo(name="embedded", version="1.2.0"),
+            policy=chance.choice(("balanced", "strict")),
+            gate="turn",
+            tenant=chance.choice(("acme", "zoo", "pier")),
+            timings=Timings(verify=20.0, total=chance.expovariate(1 / 60)),
+            created_at=START + timedelta(days=60) * number / count,
+        )
+
+
+def _finding(n: int, label: Label, confidence: float) -> Finding:
+    claim = Claim(
+        id=f"t1.c{n}", text=SENTENCE, span=Span(start=n * (len(SENTENCE) + 1), end=(n + 1) * len(SENTENCE) + n)
+    )
+    quote = Evidence(source=SourceKind.DOCUMENT, source_id="timetable", quote=SENTENCE, score=confidence)
+    return Finding(claim=claim, label=label, confidence=confidence, evidence=(quote,), reason="made up")
+
+
+def fill(database: Database, count: int, batch: int = 500) -> float:
+    """Writes them in batches, as an upgrade does; seconds."""
+    started, made = perf_counter(), reports(count)
+    while many := list(islice(made, batch)):
+        database.write("fill", partial(_batch, many=many))
+    return perf_counter() - started
+
+
+def _batch(connection: sql.Connection, many: list[TurnReport]) -> None:
+    rows = [report_row(report) for report in many]
+    statement = sql.insert(REPORTS).returning(REPORTS.c.id, sort_by_parameter_order=True)
+    numbers = connection.execute(statement, rows).scalars().all()
+    spread(connection, list(zip(numbers, many, strict=True)))
+
+
+def writing(database: Database, count: int = 300) -> dict[str, float]:
+    """Medians of single writes, in milliseconds, before and now by turns."""
+    before, now = [], []
+    for report in reports(count, seed=8):
+        row, renamed = report_row(report), report.model_copy(update={"id": f"again {report.id}"[:64]})
+        before.append(_timed(lambda row=row: database.write("w", lambda c: c.execute(sql.insert(REPORTS).values(row)))))  # type: ignore[misc]
+        now.append(_timed(lambda one=renamed: database.write("w", lambda c: insert(c, one, None, None))))  # type: ignore[misc]
+    one, other = statistics.median(before), statistics.median(now)
+    return {"write before, ms": one, "write now, ms": other, "ratio": other / one}
+
+
+def reading(reader: ReportReader, times: int = 7) -> dict[str, float]:
+    """Medians of the questions that pages ask, in milliseconds."""
+    middle = START + timedelta(days=30)
+    deep = next(iter(reader.page(ReportFilter(end=middle), limit=1).rows)).cursor
+    name = reader.page(limit=1).rows[0].id
+    asked: dict[str, Callable[[], Any]] = {
+        "newest 50": lambda: reader.page(),
+        "50 behind the middle": lambda: reader.page(after=deep),
+        "not ALLOW": lambda: reader.page(ReportFilter(actions=ATTENTION)),
+        "one tenant": lambda: reader.page(ReportFilter(tenant="zoo")),
+        "CONTRADICTED, BLOCK": lambda: reader.page(ReportFilter(labels=("CONTRADICTED",), actions=(Action.BLOCK,))),
+        "no evidence, strict": lambda: reader.page(ReportFilter(evidence_missing=True, policy="strict")),
+        "claims CONTRADICTED": lambda: reader.findings(ReportFilter(labels=("CONTRADICTED",))),
+        "50 conversations": lambda: reader.conversations(),
+        "conversations with BLOCK": lambda: reader.conversations(ReportFilter(actions=(Action.BLOCK,))),
+        "roll-up, 60 days by day": lambda: reader.rollup(START, START + timedelta(days=60), "day"),
+        "same, actions and labels": lambda: reader.rollup(
+            START, START + timedelta(days=60), "day", keys={"action", "label"}
+        ),
+        "roll-up, 7 days by hour": lambda: reader.rollup(START, START + timedelta(days=7)),
+        "summary of an hour": lambda: reader.summary(ReportFilter(start=middle, end=middle + timedelta(hours=1))),
+        "one report": lambda: reader.get(name),
+    }
+    return {what: statistics.median(_timed(ask) for _ in range(times)) for what, ask in asked.items()}
+
+
+def _timed(work: Callable[[], Any]) -> float:
+    started = perf_counter()
+    work()
+    return (perf_counter() - started) * 1000
+
+
+def measure(url: str, count: int) -> dict[str, float]:
+    """All of it, on a database that is filled first."""
+    database = Database(url)
+    try:
+        filled = fill(database, count)
+        database.engine.dispose()
+        with database.engine.begin() as connection:
+            connection.exec_driver_sql("ANALYZE")
+        found = {"reports": float(count), "filled, s": filled, **reading(ReportReader(database))}
+        return {**found, **writing(database)}
+    finally:
+        database.close()
+
+
+def main() -> None:
+    """Prints a table, or JSON."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.reports", description=__doc__.partition("\n")[0])
+    parser.add_argument("--count", type=int, default=20_000, help="reports to fill the database with")
+    parser.add_argument("--url", help="an empty database; a SQLite file of its own when not given")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        found = measure(options.url or f"sqlite:///{Path(folder) / 'reports.sqlite'}", options.count)
+    if options.json:
+        print(json.dumps(found))
+        return
+    for name, value in found.items():
+        print(f"{name:28} {value:12,.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""`vista-guard reports`, `db` and `forget`, on a file and on Postgres."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+from typer.testing import CliRunner, Result
+
+from tests.proxy.test_admin import postgres
+from tests.stores.test_reports_contract import report
+from tests.stores.test_schema import older, server
+from vista_guard import Document, TurnReport, TurnTexts
+from vista_guard.cli import app
+from vista_guard.stores.reports import ReportReader, SqlReports
+
+__all__ = ["postgres", "server"]  # fixtures
+
+
+def run(*arguments: str | Path) -> Result:
+    """The command, on the file in the folder `data`."""
+    return CliRunner().invoke(app, [*map(str, arguments), "--data-dir", "data"])
+
+
+@pytest.fixture(autouse=True)
+def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.delenv("VISTA_GUARD_DATA_DIR")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def filled(url: str = "sqlite:///data/reports.sqlite") -> list[TurnReport]:
+    """Two conversations of a tenant and one of nobody's, with texts."""
+    Path("data").mkdir(exist_ok=True)
+
+    async def write() -> list[TurnReport]:
+        store = SqlReports(url, record="full")
+        made = [report("acme/a", 1, 0, tenant="acme"), report("acme/b", 1, 1, tenant="acme"), report("c", 1, 2)]
+        for each in made:
+            texts = TurnTexts(user_text="How long?", draft="Half \ud83d", documents=(Document(id="d", text="Long."),))
+            await store.write_turn(each, texts)
+        await store.aclose()
+        return made
+
+    return asyncio.run(write())
+
+
+def test_reports_are_exported_as_lines() -> None:
+    made = filled()
+    done = run("reports", "export", "all.jsonl")
+    assert (done.exit_code, done.stderr) == (0, "wrote 3 reports to all.jsonl\n")
+    lines = Path("all.jsonl").read_text("utf-8").splitlines()
+    assert [TurnReport.model_validate_json(line) for line in lines] == made[::-1]
+    assert run("reports", "export", "all.jsonl").exit_code == 2
+    run("reports", "export", "some.jsonl", "--tenant", "acme", "--texts", "--action", "flag", "--label", "UNCHECKED")
+    (newest, _) = [json.loads(line) for line in Path("some.jsonl").read_text("utf-8").splitlines()]
+    assert (newest["report"]["conversation_id"], newest["texts"]["user_text"]) == ("acme/b", "How long?")
+
+
+def test_reports_are_exported_as_parquet() -> None:
+    made = filled()
+    assert run("reports", "export", "all.parquet", "--format", "parquet", "--texts").exit_code == 0
+    table = pyarrow.parquet.read_table("all.parquet").to_pylist()
+    assert [row["id"] for row in table] == [each.id for each in made[::-1]]
+    assert (table[0]["action"], table[0]["user_text"], table[0]["draft"]) == ("FLAG", "How long?", "Half ?")
+    assert [claim["label"] for claim in table[0]["claims"]] == ["VERIFIED", "UNCHECKED"]
+    assert table[0]["created_at"] == made[2].created_at
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("reports", "export", "x.jsonl"), "there are no reports yet: "),
+        (("db", "status"), "there are no reports yet: "),
+        (("db", "prune"), "there are no reports yet: "),
+        (("forget",), "forget what? Give --conversation ID, or --tenant NAME"),
+    ],
+)
+def test_what_is_missing_is_said(arguments: tuple[str, ...], told: str) -> None:
+    done = run(*arguments)
+    assert done.exit_code in (1, 2)
+    assert done.stderr.startswith(f"error: {told}")
+    assert not Path("x.jsonl").exists()
+
+
+def test_a_label_that_there_is_none_of() -> None:
+    filled()
+    done = run("reports", "export", "x.jsonl", "--label", "WRONG")
+    assert (done.exit_code, "there is no label 'WRONG'; the labels are VERIFIED" in done.stderr) == (2, True)
+
+
+def test_an_older_file_is_looked_at_and_brought_up_to_date() -> None:
+    Path("data").mkdir()
+    older("sqlite:///data/reports.sqlite", 250)
+    before = run("db", "status").stdout.splitlines()
+    assert before[0].endswith("schema 0001, newest 0003")
+    assert before[1:] == ["250 reports, 250 of them to be brought over", "run: vista-guard db upgrade"]
+    done = run("db", "upgrade")
+    assert (done.exit_code, done.stdout) == (0, "up to date\n")
+    assert done.stderr.splitlines()[-1] == "250 reports brought over"
+    assert run("db", "status").stdout.splitlines()[1:] == ["250 reports, 0 of them to be brought over"]
+
+
+def test_postgres_is_brought_up_to_date_by_the_command(server: str) -> None:
+    older(server, 3)
+    assert "vista-guard db upgrade" in run("reports", "export", "x.jsonl", "--reports", server).stderr
+    assert run("db", "upgrade", "--reports", server).exit_code == 0
+    assert run("reports", "export", "x.jsonl", "--reports", server).exit_code == 0
+    assert len(Path("x.jsonl").read_text("utf-8").splitlines()) == 3
+
+
+def test_what_is_past_its_time_is_deleted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    filled()
+    days = (datetime.now(UTC) - datetime(2026, 5, 1, 12, 1, 30, tzinfo=UTC)) / timedelta(days=1)
+    monkeypatch.setenv("VISTA_GUARD_REPORT_RETENTION_DAYS", str(days))
+    done = run("db", "prune")
+    assert (done.exit_code, done.stdout) == (0, "deleted 2 reports and the texts of 0\n")
+    assert [row.conversation_id for row in ReportReader("sqlite:///data/reports.sqlite").page().rows] == ["c"]
+
+
+def test_a_conversation_and_a_tenant_are_forgotten() -> None:
+    filled()
+    one = run("forget", "--tenant", "acme", "--conversation", "a")
+    assert (one.exit_code, one.stdout) == (0, "forgot 1 reports and 0 claims of knowledge\n")
+    reader = ReportReader("sqlite:///data/reports.sqlite")
+    assert [row.conversation_id for row in reader.page().rows] == ["c", "acme/b"]
+    assert run("forget", "--tenant", "acme").stdout.startswith("forgot 1 reports")
+    assert [row.conversation_id for row in reader.page().rows] == ["c"]
+    reader.close()

@@ -1,0 +1,83 @@
+"""What goes wrong is a page or a message that says what to do."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.dashboard import seeded
+from tests.dashboard.browser import WAIT_MS, serving
+from vista_guard import ConfigError
+from vista_guard.dashboard import process
+from vista_guard.dashboard.command import database, run
+
+
+def test_a_database_that_cannot_be_read_is_a_page_that_says_what_to_do(browser: Browser, tmp_path: Path) -> None:
+    file, whole = tmp_path / "reports.sqlite", tmp_path / "whole.sqlite"
+    seeded.write(whole, *seeded.talk())
+    with serving("--reports", f"sqlite:///{file}") as dashboard:
+        context = browser.new_context()
+        context.add_cookies(dashboard.cookies(browser))
+        page = context.new_page()
+        page.set_default_timeout(WAIT_MS)
+
+        def says(text: str) -> None:
+            dashboard.open(page, "/conversation")
+            expect(page.get_by_role("alert").first).to_contain_text("The reports cannot be read")
+            expect(page.get_by_role("alert").first).to_contain_text(text)
+
+        says("there are no reports yet")
+        file.write_bytes(b"this is no database" * 100)
+        says("file is not a database")
+        shutil.copy(whole, file)
+        with sqlite3.connect(file) as connection:
+            connection.execute("update vista_guard_schema set version_num = '9999'")
+        connection.close()
+        says("9999")
+        shutil.copy(whole, file)
+        dashboard.open(page, "/conversation")
+        expect(page.get_by_text("harbour-talk").first).to_be_visible()
+        context.close()
+
+
+def test_without_the_link_the_browser_is_told_where_it_is(browser: Browser, tmp_path: Path) -> None:
+    with serving("--data-dir", str(tmp_path)) as dashboard:
+        page = browser.new_page()
+        page.goto(dashboard.address + "/conversation")
+        expect(page.get_by_text("This dashboard is opened with the link that it printed")).to_be_visible()
+        page.close()
+
+
+def test_a_port_in_use() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(ConfigError, match=rf"cannot listen on 127.0.0.1 port {port}: .* choose another --port"):
+            run({"port": port})
+
+
+def test_the_script_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "_started", [])
+    with pytest.raises(ConfigError, match="start it with: vista-guard dashboard"):
+        process.setup()
+
+
+def test_where_the_reports_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert database(None, tmp_path) == f"sqlite:///{tmp_path / 'reports.sqlite'}"
+    assert database("postgresql+psycopg://host/name", None) == "postgresql+psycopg://host/name"
+    monkeypatch.setenv("VISTA_GUARD_REPORTS", "sqlite:////there.sqlite")
+    assert database(None, None) == "sqlite:////there.sqlite"
+
+
+def test_a_host_that_others_reach_is_refused_in_one_line() -> None:
+    command = [sys.executable, "-m", "vista_guard.cli", "dashboard", "--host", "0.0.0.0"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: dashboard.host is '0.0.0.0', which other machines reach")
+    assert done.stderr.count("\n") == 1

@@ -1,0 +1,115 @@
+"""Takes the dashboard's pictures for the documentation: `make docs-pictures`. Needs an installed Chromium.
+
+What is on them is real: the demo's conversations, judged by the embedded judge while this runs. Times are those of the machine.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Event
+from typing import Any
+from uuid import uuid4
+
+FOLDER = Path("docs/pictures")
+VISITS = 9
+COLOURS = 96
+"""Of the palette that a picture is brought down to: it makes the files a third as large."""
+WAIT_MS = 60_000
+
+
+def main() -> None:
+    """Takes them all."""
+    from playwright.sync_api import sync_playwright
+
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        sys.exit("the pictures need a Chromium: apt-get install chromium")
+    with TemporaryDirectory() as folder:
+        turns = seed(Path(folder))
+        with serving(Path(folder)) as link, sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+            entered = browser.new_context()
+            entered.new_page().goto(link)
+            for name, path, size, theme in views(turns):
+                context = browser.new_context(viewport=size, color_scheme=theme)
+                context.add_cookies(entered.cookies())  # type: ignore[arg-type]  # as they came out
+                take(context.new_page(), link.partition("/?")[0] + path, FOLDER / f"{name}.png")
+                context.close()
+            browser.close()
+
+
+def views(turns: dict[str, str]) -> Iterator[tuple[str, str, Any, Any]]:
+    """What is taken: a file's name, a path, width and height, and the theme."""
+    wide, tall = {"width": 1280, "height": 800}, {"width": 390, "height": 800}
+    yield "dashboard-live", "/", wide, "light"
+    yield "dashboard-live-dark", "/?attention=1", wide, "dark"
+    yield "dashboard-conversation", f"/conversation?turn={turns['BLOCK']}&claim={turns['claim']}", wide, "light"
+    yield "dashboard-turn", f"/conversation?turn={turns['REPAIR']}", wide, "dark"
+    yield "dashboard-phone", f"/conversation?turn={turns['BLOCK']}&claim={turns['claim']}", tall, "light"
+
+
+def seed(folder: Path) -> dict[str, str]:
+    """Holds the conversations, and the same a week earlier for the figures to be compared with; ids of turns to be shown."""
+    from vista_guard._aio import loop
+    from vista_guard.demo.visitors import guarded, talk
+    from vista_guard.stores.reports import SqlReports
+
+    guard = guarded(folder)
+    talk(guard, Event(), at_once=VISITS, visits=VISITS)
+    guard.close()
+    store = SqlReports(f"sqlite:///{folder / 'reports.sqlite'}")
+    held = tuple(store.reader.reports())
+    for kept in held:
+        earlier = {"id": uuid4().hex, "created_at": kept.report.created_at - timedelta(days=7), "conversation_id": None}
+        loop.run(store.write(kept.report.model_copy(update=earlier)))
+    loop.run(store.aclose())
+    shown = {kept.report.decision.action.value: kept.report for kept in held}  # oldest last: those of the first visit
+    leaning = next(
+        (kept.report, outcome.claim.id)
+        for kept in reversed(held)
+        for outcome in kept.report.findings
+        if kept.report.blocked and any(one.source == "knowledge" for one in outcome.evidence)
+    )
+    return {"REPAIR": shown["REPAIR"].id, "BLOCK": leaning[0].id, "claim": leaning[1]}
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """The dashboard on these reports, and its one-time link."""
+    command = [sys.executable, "-m", "vista_guard.cli", "dashboard", "--port", "0", "--data-dir", str(folder)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            told = process.stderr.readline()
+            found = re.search(r"http://\S+", told)
+            if found is None:
+                sys.exit(f"the dashboard did not start: {told}")
+            yield found[0]
+        finally:
+            process.terminate()
+
+
+def take(page: Any, address: str, file: Path) -> None:
+    """One picture, with as few colours as it needs."""
+    from PIL import Image
+
+    page.goto(address, timeout=WAIT_MS)
+    page.locator(".feed, .dialogue").first.wait_for(timeout=WAIT_MS)
+    page.wait_for_timeout(2500)  # fonts, and the page coming to rest
+    page.screenshot(path=file)
+    with Image.open(file) as taken:
+        few = taken.convert("RGB").quantize(COLOURS)
+    few.save(file, optimize=True)
+    print(f"took {file} ({file.stat().st_size // 1024} kB)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,162 @@
+"""Stored turns in files that other programs read: JSON lines and Parquet."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal
+
+from vista_guard._extras import require
+from vista_guard.errors import InputError
+from vista_guard.stores.reports.filters import KeptTurn
+from vista_guard.stores.reports.rows import first_action, label_of
+from vista_guard.types import Finding, Outcome
+
+Format = Literal["jsonl", "parquet"]
+
+_BATCH = 1000
+"""Turns in one row group."""
+
+
+def write(turns: Iterable[KeptTurn], path: Path, format: Format, *, texts: bool = False) -> int:
+    """Writes the turns into a new file; how many.
+
+    Args:
+        turns: as `ReportReader.reports` gives them.
+        path: of the file; it must not be there yet, and is not while it is being written.
+        format: `jsonl` has a report on each line, as `vista-guard replay` writes them; `parquet` a row for each turn, its claims
+            as a list of structs.
+        texts: writes the texts that were kept, too. A line is then `{"report": …, "texts": …}`.
+
+    Raises:
+        InputError: the file is there, or cannot be written.
+        ConfigError: Parquet needs pyarrow.
+    """
+    if path.exists():
+        raise InputError(f"{path} is there already; choose another file, or remove it")
+    beginning = path.with_name(f".{path.name}.part")
+    try:
+        count = {"jsonl": _jsonl, "parquet": _parquet}[format](turns, beginning, texts)
+        beginning.rename(path)
+    except OSError as exc:
+        raise InputError(f"{path} cannot be written: {exc.strerror or exc}") from exc
+    finally:
+        beginning.unlink(missing_ok=True)
+    return count
+
+
+def _jsonl(turns: Iterable[KeptTurn], path: Path, texts: bool) -> int:
+    count = 0
+    with path.open("w", encoding="utf-8") as file:
+        for turn in turns:
+            count += 1
+            report = turn.report.model_dump(mode="json")
+            kept = None if turn.texts is None else turn.texts.model_dump(mode="json")
+            # Half a surrogate pair can be written escaped only.
+            print(json.dumps({"report": report, "texts": kept} if texts else report), file=file)
+    return count
+
+
+def _parquet(turns: Iterable[KeptTurn], path: Path, texts: bool) -> int:
+    require("exporting Parquet", "pyarrow", extra="dashboard")
+    import pyarrow as arrow
+    from pyarrow.parquet import ParquetWriter
+
+    schema, count = _schema(arrow, texts), 0
+    with ParquetWriter(path, schema, compression="zstd") as writer:
+        for rows in _batches(_row(turn, texts) for turn in turns):
+            writer.write_table(arrow.Table.from_pylist(rows, schema=schema))
+            count += len(rows)
+    return count
+
+
+def _batches(rows: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    while batch := list(islice(rows, _BATCH)):
+        yield batch
+
+
+def _schema(arrow: Any, texts: bool) -> Any:
+    text, number, count = arrow.string(), arrow.float64(), arrow.int64()
+    claim = {
+        "id": text,
+        "text": text,
+        "label": text,
+        "confidence": number,
+        "start": count,
+        "end": count,
+        "reason": text,
+    }
+    quoted = {"source": text, "source_id": text, "quote": text}
+    columns: Mapping[str, Any] = {
+        "id": text,
+        "conversation_id": text,
+        "turn_index": count,
+        "created_at": arrow.timestamp("us", tz="UTC"),
+        "tenant": text,
+        "judge": text,
+        "judge_version": text,
+        "policy": text,
+        "rules": text,
+        "gate": text,
+        "action": text,
+        "first_action": text,
+        "reason": text,
+        "score": number,
+        "risk": number,
+        "evidence_missing": arrow.bool_(),
+        "duration_ms": number,
+        "response": text,
+        "claims": arrow.list_(arrow.struct(list({**claim, **quoted}.items()))),
+        "trace_id": text,
+        **({"user_text": text, "draft": text, "documents": text} if texts else {}),
+    }
+    return arrow.schema(list(columns.items()))
+
+
+def _row(turn: KeptTurn, texts: bool) -> dict[str, Any]:
+    report = turn.report
+    same = ("id", "conversation_id", "turn_index", "created_at", "tenant", "policy", "rules", "gate", "score", "risk")
+    row = {
+        **{name: getattr(report, name) for name in (*same, "evidence_missing", "response", "trace_id")},
+        "judge": report.judge.name,
+        "judge_version": report.judge.version,
+        "action": report.decision.action.value,
+        "first_action": first_action(report).value,
+        "reason": report.decision.reason,
+        "duration_ms": report.timings.total,
+        "claims": [_claim(outcome) for outcome in report.outcomes],
+        **(_texts(turn) if texts else {}),
+    }
+    return {name: _writable(value) for name, value in row.items()}
+
+
+def _claim(outcome: Outcome) -> dict[str, Any]:
+    claim, judged = outcome.claim, outcome if isinstance(outcome, Finding) else None
+    quoted = judged.evidence[0] if judged and judged.evidence else None
+    made = {
+        "id": claim.id,
+        "text": claim.text,
+        "label": label_of(outcome),
+        "confidence": judged.confidence if judged else None,
+        "start": claim.span.start if claim.span else None,
+        "end": claim.span.end if claim.span else None,
+        "reason": judged.reason if judged else getattr(outcome, "error", ""),
+        "source": quoted.source.value if quoted else None,
+        "source_id": quoted.source_id if quoted else None,
+        "quote": quoted.quote if quoted else None,
+    }
+    return {name: _writable(value) for name, value in made.items()}
+
+
+def _texts(turn: KeptTurn) -> dict[str, Any]:
+    kept = turn.texts
+    if kept is None:
+        return {"user_text": None, "draft": None, "documents": None}
+    documents = json.dumps([document.model_dump(mode="json") for document in kept.documents])
+    return {"user_text": kept.user_text, "draft": kept.draft, "documents": documents}
+
+
+def _writable(value: Any) -> Any:
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
