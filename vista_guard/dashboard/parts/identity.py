@@ -48,6 +48,6 @@ def _ask() -> None:
     draw(el("section", el("h2", "Who are you?"), el("p", told), cls="stack"), key="who")
     with st.form("who-form", border=False):
         typed = st.text_input("Your name", key="who-name", max_chars=80)
-        if st.form_submit_button("Go on", type="primary") and typed.strip():
+        if st.form_submit_button("Go on") and typed.strip():
             address.write(**{NAME: typed.strip()})
             st.rerun()

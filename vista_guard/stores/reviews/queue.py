@@ -12,8 +12,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from vista_guard.errors import InputError
 from vista_guard.stores.reports.database import Database
 from vista_guard.stores.reports.filters import Page, from_cursor, number_of, to_cursor, utc
-from vista_guard.stores.reports.people.tables import EVENTS, REVIEWS
 from vista_guard.stores.reports.people.queueing import Reason, review_row
+from vista_guard.stores.reports.people.tables import EVENTS, REVIEWS
 from vista_guard.stores.reports.tables import TURNS
 from vista_guard.stores.reviews.records import Review, ReviewEvent, Verdict
 from vista_guard.stores.reviews.scope import find_report, person, visible, written

@@ -51,7 +51,7 @@ def _form(desk: Desk, who: str) -> None:
         with st.container(horizontal=True):
             count = st.number_input("Turns, the newest that pass the filters", 1, MOST_TURNS, 20, key="new-count")
             wanted = st.number_input("Annotators for each turn", 1, MOST_ANNOTATORS, 2, key="new-wanted")
-        if st.form_submit_button("Make the batch", type="primary"):
+        if st.form_submit_button("Make the batch"):
             _make(desk, who, name, _chosen(desk, filters, int(count)), int(wanted))
 
 

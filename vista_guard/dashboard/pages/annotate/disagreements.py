@@ -72,7 +72,7 @@ def _settle(desk: Desk, who: str, task: CompleteTask, turn: GuardedTurn) -> None
         given = [_question(number, item, task) for number, item in enumerate(items) if item.open]
         agreed = sum(not item.open for item in items)
         draw(el("p", f"{agreed} other claims: most said the same, they stand as they are.", cls="note"), key="agreed")
-        if st.form_submit_button("Settle this turn", type="primary"):
+        if st.form_submit_button("Settle this turn"):
             _write(desk, who, task, items, given)
     draw(_notes(task), key="notes")
 

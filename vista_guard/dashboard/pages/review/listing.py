@@ -51,7 +51,16 @@ def _bar(counts: Mapping[Reason, int], chosen: Reason | None, decided: bool) -> 
 
 def _choice(word: str, count: int, value: str, here: bool) -> Node:
     act = Act("reason", value)
-    return el("button", f"{word} {count}", cls="plain", act=act, aria_pressed=str(here).lower(), key=f"r-{value}")
+    return el(
+        "button",
+        word,
+        " ",
+        el("strong", str(count)),
+        cls="plain",
+        act=act,
+        aria_pressed=str(here).lower(),
+        key=f"r-{value}",
+    )
 
 
 def _rows(desk: Desk, page: Page[Review], decided: bool, who: str) -> Node:
@@ -76,12 +85,10 @@ def _nothing(decided: bool) -> Node:
 
 def _row(review: Review, turn: GuardedTurn | str | None, who: str) -> Node:
     now = datetime.now(UTC)
-    said = turn.report.response if isinstance(turn, GuardedTurn) else "This report cannot be read."
+    said = (turn.draft or turn.report.response) if isinstance(turn, GuardedTurn) else "This report cannot be read."
     held = review.held_by(now)
     facts = [
-        f"waits since {times.ago(review.queued_at, now)}"
-        if review.open
-        else f"decided {times.ago(_when(review), now)}",
+        f"queued {times.ago(review.queued_at, now)}" if review.open else f"decided {times.ago(_when(review), now)}",
         f"tenant {review.tenant}" if review.tenant else None,
         ("yours" if held == who else f"{held} has it") if held else None,
         f"by {review.decided_by}: {review.verdict_reason}" if review.verdict else None,

@@ -77,7 +77,7 @@ def _state(review: Review | None, who: str) -> list[Node]:
     if review.verdict is not None:
         told.append(el("span", f"{review.verdict} by {review.decided_by}", cls="chip tone-unchecked"))
     else:
-        told.append(el("span", f"waits since {times.ago(review.queued_at, now)}", cls="faint"))
+        told.append(el("span", f"queued {times.ago(review.queued_at, now)}", cls="faint"))
     if held is not None and review.reserved_until is not None:
         until = review.reserved_until.strftime("%H:%M UTC")
         told.append(el("span", f"{'yours' if held == who else f'{held} has it'} until {until}", cls="faint"))
@@ -92,7 +92,7 @@ def _actions(desk: Desk, turn: GuardedTurn, review: Review | None, who: str) -> 
     held = review.held_by(datetime.now(UTC))
     if held is None:
         with st.container(horizontal=True):
-            if st.button("Take this turn", type="primary", key="take"):
+            if st.button("Take this turn", key="take"):
                 _done(lambda: desk.reviews.reserve(name, who))
     elif held == who:
         _verdict(desk, turn, who)
@@ -105,7 +105,7 @@ def _verdict(desk: Desk, turn: GuardedTurn, who: str) -> None:
     with st.form("verdict", border=True):
         reason = st.text_area("Why", key="verdict-reason", max_chars=2000, placeholder="What you found, and where")
         with st.container(horizontal=True):
-            upheld = st.form_submit_button(f"Uphold: {RIGHT[action]}", type="primary")
+            upheld = st.form_submit_button(f"Uphold: {RIGHT[action]}")
             overturned = st.form_submit_button(f"Overturn: {WRONG[action]}")
     if upheld or overturned:
         verdict = Verdict.UPHELD if upheld else Verdict.OVERTURNED
