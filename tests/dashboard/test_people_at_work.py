@@ -56,7 +56,8 @@ def first_turn(page: Page, *, last: str) -> None:
 
 
 def second_turn(page: Page) -> None:
-    expect(page.locator(".turn-text")).to_contain_text("I like it.")
+    expect(page.locator(".turn-text", has_text="I like it.")).to_be_visible()
+    expect(page.locator(".turn-text")).to_have_count(1)
     press(page, "2", "ArrowRight", "5", "ArrowRight", "x")
     expect(page.get_by_text("2 of 2 labelled")).to_be_visible()
     press(page, "Control+Enter")

@@ -17,6 +17,8 @@ from vista_guard.stores.reviews.scope import person
 NAME: Final = "as"
 """The name in the address, where nobody signs in."""
 
+_CHOSEN: Final = "who-chosen"
+
 
 def name_of(desk: Desk) -> str | None:
     """The name; None, with a field to type one, while there is none.
@@ -25,12 +27,16 @@ def name_of(desk: Desk) -> str | None:
     """
     if desk.settings.sign_in is not None:
         return desk.viewer.name
-    given = address.read(NAME)
+    given = address.read(NAME) or st.session_state.get(_CHOSEN)
     if given is not None:
         try:
-            return person(given)
+            name = person(given)
         except InputError as exc:
             show_problem("This name cannot be used", exc)
+        else:
+            st.session_state[_CHOSEN] = name  # it stays while one goes from page to page
+            address.write(**{NAME: name})
+            return name
     _ask()
     return None
 

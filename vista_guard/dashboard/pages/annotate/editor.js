@@ -215,7 +215,7 @@ class Editor {
   }
 
   submit() {
-    if (this.data.closed) return;
+    if (this.data.closed || this.sent) return;
     const missing = this.lacking();
     if (missing >= 0) {
       this.go(missing);
@@ -223,6 +223,7 @@ class Editor {
       return;
     }
     clearTimeout(this.later);
+    this.sent = true; // until the server answers, with the next turn or with what is wrong
     this.component.setTriggerValue("submit", this.state());
   }
 
@@ -241,6 +242,7 @@ class Editor {
 
   // Told by the server: what was saved, and the judge's labels where they were asked for.
   update(data) {
+    this.sent = false;
     this.data = { ...this.data, saved: data.saved, suggested: data.suggested };
     if (this.editing === null) this.draw();
     else this.drawStatus();
@@ -275,7 +277,8 @@ function listen(root) {
     clearInterval(clock);
   };
   const alive = () => root.isConnected || (stop(), false);
-  const key = (event) => { if (alive()) root.__editor.key(event); };
+  // While the next turn is on its way both its editor and the one before it are on the page: keys are for the newer.
+  const key = (event) => { if (alive() && window.__vistaGuardEditor === root) root.__editor.key(event); };
   const touch = () => { if (alive()) root.__editor.touched = Date.now(); };
   const clock = setInterval(() => { if (alive()) root.__editor.tick(); }, 1000);
   document.addEventListener("keydown", key, true);
@@ -289,6 +292,7 @@ export default function (component) {
   if (!root.__editor || root.__epoch !== component.data.epoch) {
     root.__epoch = component.data.epoch;
     root.__editor = new Editor(root, component.data);
+    window.__vistaGuardEditor = root;
     if (!root.__stop) root.__stop = listen(root);
   } else root.__editor.update(component.data);
   root.__editor.component = component;

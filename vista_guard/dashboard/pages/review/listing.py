@@ -127,8 +127,10 @@ def _follow(desk: Desk, act: Act, who: str, reason: Reason | None) -> None:
         address.write(after=act.value or None)
     elif act.name == "next":
         taken = desk.reviews.take_next(who, reason)
-        if taken is not None:
-            address.write(turn=taken.report_id, after=None)
+        if taken is None:
+            st.toast("Others have all of these turns.")
+            return
+        address.write(turn=taken.report_id, after=None)
     else:
         return
     st.rerun()
