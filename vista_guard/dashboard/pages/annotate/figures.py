@@ -40,7 +40,7 @@ def _nothing(seen: int) -> Node:
 def _summary(found: Agreement) -> Node:
     turns = f"{found.turns} turns"
     tiles = (
-        _tile("Claim sets, Jaccard", found.jaccard, f"mean over {len(found.pairs)} pairs, {turns}"),
+        _tile("Claim sets, Jaccard", found.jaccard, f"mean over pairs: {len(found.pairs)}, {turns}"),
         _tile("Claim sets, F1", found.f1, "2J / (1 + J) of each pair"),
         _tile("Labels, Krippendorff's α", found.alpha.value, f"{_range(found.alpha)}over {found.units} claims"),
     )
@@ -78,7 +78,7 @@ def _confusion(found: Agreement) -> Node:
     labels = tuple(Label)
     rows = []
     for one in labels:
-        counts = (found.confusion.get((one, other), found.confusion.get((other, one), 0)) for other in labels)
+        counts = (found.confusion.get((one, other), 0) for other in labels)
         rows.append(
             el("tr", el("th", chip(one), scope="row"), *(el("td", str(count) if count else "·") for count in counts))
         )
@@ -87,7 +87,7 @@ def _confusion(found: Agreement) -> Node:
         el("th", el("span", "Label", cls="hidden"), scope="col"),
         *(el("th", chip(one), scope="col") for one in labels),
     )
-    told = "Pairs of annotators that gave one claim these two labels. On the diagonal they agree."
+    told = "Pairs of annotators that gave one claim these two labels, whoever gave which. On the diagonal they agree."
     return el(
         "section",
         el("h3", "Which labels"),
