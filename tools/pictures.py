@@ -22,7 +22,7 @@ FOLDER = Path("docs/pictures")
 VISITS = 9
 COLOURS = 96
 """Of the palette that a picture is brought down to: it makes the files a third as large."""
-WAIT_MS = 60_000
+WAIT_MS = 180_000
 
 
 def main() -> None:
@@ -33,8 +33,8 @@ def main() -> None:
     if chromium is None:
         sys.exit("the pictures need a Chromium: apt-get install chromium")
     with TemporaryDirectory() as folder:
-        turns = seed(Path(folder))
-        with serving(Path(folder)) as link, sync_playwright() as playwright:
+        reports, turns = seed(Path(folder))
+        with serving(reports) as link, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
             entered = browser.new_context()
             entered.new_page().goto(link)
@@ -50,26 +50,32 @@ def views(turns: dict[str, str]) -> Iterator[tuple[str, str, Any, Any]]:
     """What is taken: a file's name, a path, width and height, and the theme."""
     wide, tall = {"width": 1280, "height": 800}, {"width": 390, "height": 800}
     yield "dashboard-live", "/", wide, "light"
-    yield "dashboard-live-dark", "/?attention=1", wide, "dark"
+    yield "dashboard-live-dark", "/?attention=1", tall, "dark"
     yield "dashboard-conversation", f"/conversation?turn={turns['BLOCK']}&claim={turns['claim']}", wide, "light"
     yield "dashboard-turn", f"/conversation?turn={turns['REPAIR']}", wide, "dark"
     yield "dashboard-phone", f"/conversation?turn={turns['BLOCK']}&claim={turns['claim']}", tall, "light"
 
 
-def seed(folder: Path) -> dict[str, str]:
-    """Holds the conversations, and the same a week earlier for the figures to be compared with; ids of turns to be shown."""
+def seed(folder: Path) -> tuple[str, dict[str, str]]:
+    """Holds the conversations, and puts the same a week earlier before them, to be compared with.
+
+    Returns the URL of the reports, and ids of the turns and of the claim to be shown.
+    """
     from vista_guard._aio import loop
     from vista_guard.demo.visitors import guarded, talk
-    from vista_guard.stores.reports import SqlReports
+    from vista_guard.stores.reports import ReportReader, SqlReports
 
-    guard = guarded(folder)
-    talk(guard, Event(), at_once=VISITS, visits=VISITS)
-    guard.close()
-    store = SqlReports(f"sqlite:///{folder / 'reports.sqlite'}")
-    held = tuple(store.reader.reports())
-    for kept in held:
+    with guarded(folder) as guard:
+        talk(guard, Event(), at_once=VISITS, visits=VISITS)
+    reader, url = ReportReader(f"sqlite:///{folder / 'reports.sqlite'}"), f"sqlite:///{folder / 'shown.sqlite'}"
+    held = tuple(reader.reports())
+    reader.close()
+    store = SqlReports(url, record="full")
+    for kept in reversed(held):
         earlier = {"id": uuid4().hex, "created_at": kept.report.created_at - timedelta(days=7), "conversation_id": None}
         loop.run(store.write(kept.report.model_copy(update=earlier)))
+    for kept in reversed(held):
+        loop.run(store.write(kept.report) if kept.texts is None else store.write_turn(kept.report, kept.texts))
     loop.run(store.aclose())
     shown = {kept.report.decision.action.value: kept.report for kept in held}  # oldest last: those of the first visit
     leaning = next(
@@ -78,13 +84,13 @@ def seed(folder: Path) -> dict[str, str]:
         for outcome in kept.report.findings
         if kept.report.blocked and any(one.source == "knowledge" for one in outcome.evidence)
     )
-    return {"REPAIR": shown["REPAIR"].id, "BLOCK": leaning[0].id, "claim": leaning[1]}
+    return url, {"REPAIR": shown["REPAIR"].id, "BLOCK": leaning[0].id, "claim": leaning[1]}
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[str]:
+def serving(reports: str) -> Iterator[str]:
     """The dashboard on these reports, and its one-time link."""
-    command = [sys.executable, "-m", "vista_guard.cli", "dashboard", "--port", "0", "--data-dir", str(folder)]
+    command = [sys.executable, "-m", "vista_guard.cli", "dashboard", "--port", "0", "--reports", reports]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         try:

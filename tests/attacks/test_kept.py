@@ -17,7 +17,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 
 from tests.attacks.answers import LIE, SECRET, TRUTH
 from tests.attacks.hosts import ASKED, NOTES, RUN
-from tests.graph.test_checkpoints import database_in
+from tests.graph.test_checkpoints import database_in, sqlite
 from tests.integrations.openai.ways import Script
 from tests.proxy.serving import serving
 from tests.proxy.test_admin import postgres
@@ -31,6 +31,7 @@ from vista_guard.proxy.settings import ProxySettings
 from vista_guard.stores.chroma.client import chroma_client, close_client
 from vista_guard.stores.chroma.knowledge import ChromaKnowledge
 from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.stores.reports import SqlReports
 from vista_guard.testing import ScriptedChatServer, ScriptedJudge, Verdict, WordEmbedder
 
 __all__ = ["chroma_server", "location", "postgres"]  # fixtures
@@ -72,6 +73,30 @@ async def test_nothing_is_in_postgres_nor_in_chroma(
     assert (b"SECRET" in database.dump(), FACT.encode() in database.dump()) == (False, False)
     assert MESSAGE.encode() in database.dump()
     assert rows_on(address).count("SECRET") == rows_on(address).count(FACT) == 0
+    assert "SECRET" not in caplog.text
+
+
+@pytest.mark.parametrize("gate", ["turn", "sentence"])
+@pytest.mark.parametrize("record", ["verdicts", "delivered", "full"])
+async def test_texts_that_may_be_kept_are_with_the_reports_and_nowhere_else(
+    tmp_path: Path, record: Any, gate: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """`full` is leave for the database of reports, and for no checkpoint and no log."""
+    caplog.set_level(logging.DEBUG)
+    (tmp_path / "host").mkdir()
+    (tmp_path / "reports").mkdir()
+    database = sqlite(tmp_path / "host", True)
+    store = SqlReports(f"sqlite:///{tmp_path / 'reports' / 'reports.sqlite'}", record=record)
+    guard = Guard(judge(), "strict", knowledge=MemoryKnowledge(WordEmbedder()), sinks=[store])
+    async with database.open() as saver:
+        result = await speaking(guard, saver, gate).ainvoke(ASKED, RUN, durability="sync")
+    await store.aclose()
+    assert result["messages"][-1].content == MESSAGE
+    written = b"".join(file.read_bytes() for file in (tmp_path / "reports").iterdir())
+    # The fact was verified and never said: it is a claim of the report, as ever. The draft as it was said is not.
+    assert (DRAFT.encode() in written) is (record == "full")
+    assert (b"SECRET" in database.dump(), FACT.encode() in database.dump()) == (False, False)
+    assert DRAFT not in caplog.text
     assert "SECRET" not in caplog.text
 
 

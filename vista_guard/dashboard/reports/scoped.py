@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from time import monotonic
 from typing import Final, TypeVar
+from weakref import WeakKeyDictionary
 
 from vista_guard.dashboard.parts.filters import Choices, Filters
 from vista_guard.dashboard.people import Viewer
@@ -28,6 +30,12 @@ from vista_guard.stores.reports import (
 from vista_guard.types import Action
 
 T = TypeVar("T")
+
+CHOICES_S: Final = 60.0
+_CHOICES: WeakKeyDictionary[ReportReader, dict[str | None, tuple[float, Mapping[str, tuple[str, ...]]]]] = (
+    WeakKeyDictionary()
+)
+"""By database, then by tenant: one tenant's names never stand among another's choices."""
 
 ROWS: Final = 50
 """Rows of a list, as they are shown at once."""
@@ -64,7 +72,7 @@ class ScopedReports:
 
     def choices(self, filters: Filters | None = None) -> Choices:
         """What can be filtered by, among what the viewer may see."""
-        found = self._of(filters or Filters()).choices()
+        found = self._known(self._of(filters or Filters()), filters)
         tenants = found["tenant"] if self._viewer.tenants is None else self._viewer.tenants
         return Choices(
             tenants=tuple(name for name in tenants if name),
@@ -141,13 +149,23 @@ class ScopedReports:
             return Window(tuple(one for one in found.values() if isinstance(one, GuardedTurn)), unreadable=told)
         return Window(tuple(map(self._allowed, page.rows)), after, page.next)
 
+    def _known(self, reader: ReportReader, filters: Filters | None) -> Mapping[str, tuple[str, ...]]:
+        """What there is to choose from, at most a minute old: it is asked for at every run of a page, and seldom changes."""
+        kept = _CHOICES.setdefault(self._reader, {})
+        tenant = None if self._viewer.tenants is None else self._tenant(filters or Filters())
+        at, found = kept.get(tenant, (0.0, {}))
+        if not found or monotonic() - at > CHOICES_S:
+            kept[tenant] = (monotonic(), found := reader.choices())
+        return found
+
+    def _tenant(self, filters: Filters) -> str:
+        tenants = self._viewer.tenants or ("",)
+        return filters.tenant if filters.tenant in tenants else tenants[0]
+
     def _of(self, filters: Filters) -> ReportReader:
         """The reader for what the filters ask for: never of a tenant that the viewer may not see."""
-        readers = self._readers()
-        tenants = self._viewer.tenants
-        if tenants is None or filters.tenant not in tenants:
-            return readers[0]
-        return readers[tenants.index(filters.tenant)]
+        readers, tenants = self._readers(), self._viewer.tenants
+        return readers[0] if tenants is None else readers[tenants.index(self._tenant(filters))]
 
     def _asked(self, filters: Filters, attention: bool = False) -> ReportFilter:
         actions: Iterable[Action] = ATTENTION if attention else ()

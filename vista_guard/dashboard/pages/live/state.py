@@ -11,6 +11,9 @@ from vista_guard.dashboard.reports.scoped import ROWS, ScopedReports
 from vista_guard.dashboard.reports.turns import GuardedTurn
 from vista_guard.stores.reports import LiveCursor, TurnRow
 
+MOST = 200
+"""Turns that one look reads at most: a hundred a second."""
+
 
 @dataclass
 class Seen:
@@ -31,13 +34,12 @@ class Seen:
         """Reads what came since the last look."""
         filters, attention = self.asked
         first = self.cursor is None
-        news = reports.since(self.cursor, filters, attention=attention)
+        news = reports.since(self.cursor, filters, attention=attention, limit=1 if first else MOST)
         self.cursor = news.cursor
+        # The cursor comes before the page: what is written between them is new at the next look, and never lost.
+        found = reports.page(filters, attention=attention).rows if first else news.rows
         known = {row.id for row in self.rows}
-        came = [row for row in reversed(news.rows) if row.id not in known]
-        if first and len(came) < ROWS:  # older ones fill the page
-            newest = reports.page(filters, attention=attention).rows
-            came = [*came, *(row for row in newest if row.id not in {one.id for one in came})]
+        came = [row for row in found if row.id not in known]
         self.fresh = frozenset() if first else frozenset(row.id for row in came)
         self.rows = sorted([*came, *self.rows], key=lambda row: (row.created_at, row.number), reverse=True)[:ROWS]
         self.at = now

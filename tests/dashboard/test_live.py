@@ -1,0 +1,84 @@
+"""Live: what one look reads, what the tiles count, and the alert as Prometheus takes it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.dashboard import seeded
+from vista_guard.dashboard.pages.live.alert import TURNS, condition, rule
+from vista_guard.dashboard.pages.live.feed import feed
+from vista_guard.dashboard.pages.live.figures import now_and_then
+from vista_guard.dashboard.pages.live.state import Seen
+from vista_guard.dashboard.pages.live.tiles import tiles
+from vista_guard.dashboard.parts.filters import Filters
+from vista_guard.dashboard.people import THIS_MACHINE
+from vista_guard.dashboard.reports.scoped import ScopedReports
+from vista_guard.stores.reports import ReportReader
+from vista_guard.types import Action
+
+NOW = datetime(2026, 5, 20, 12, 30, tzinfo=UTC)
+
+
+def test_each_look_reads_what_is_new(tmp_path: Path) -> None:
+    file = tmp_path / "reports.sqlite"
+    reader = ReportReader(seeded.write(file, *seeded.talk()))
+    reports, seen = ScopedReports(reader, THIS_MACHINE), Seen((Filters(), False))
+    seen.look(reports, NOW)
+    assert [row.turn_index for row in seen.rows] == [9, 7, 5, 3, 1]
+    assert seen.fresh == frozenset()
+    seeded.write(
+        file, (seeded.report(11, "It came later.", (), id="later", created_at=NOW + timedelta(days=400)), None)
+    )
+    seen.look(reports, NOW)
+    assert ([row.turn_index for row in seen.rows], seen.fresh) == ([11, 9, 7, 5, 3, 1], {"later"})
+    seen.look(reports, NOW)
+    assert (len(seen.rows), seen.fresh) == (6, frozenset())
+    seen.pin(reports, [f"{1:032x}", "nothing"])
+    drawn = feed(seen.rows, seen.pinned, seen.said, seen.fresh, NOW)
+    assert [child.key for child in drawn.children if not isinstance(child, str)][:2] == [f"{1:032x}", "later"]
+    assert "It came later." in drawn.text()
+    reader.close()
+
+
+def test_the_tiles_compare_with_the_same_hour_a_week_ago(tmp_path: Path) -> None:
+    made = [(NOW - timedelta(minutes=n), f"now-{n}") for n in range(1, 5)]
+    made += [(NOW - timedelta(days=7, minutes=n), f"then-{n}") for n in range(0, 24)]
+    made += [(NOW - timedelta(minutes=6), "before"), (NOW - timedelta(days=7, hours=2), "another hour")]
+    turns = [
+        (seeded.report(n, "x", (), Action.BLOCK if n % 2 else Action.ALLOW, id=name, created_at=at), None)
+        for n, (at, name) in enumerate(made)
+    ]
+    reader = ReportReader(seeded.write(tmp_path / "reports.sqlite", *turns))
+    now, then = now_and_then(ScopedReports(reader, THIS_MACHINE), Filters(), NOW)
+    reader.close()
+    assert (now.turns, now.share(Action.BLOCK), then.turns, then.share(Action.BLOCK)) == (4, 0.5, 24, 0.5)
+    assert now.p95_ms == pytest.approx(97.5)
+    text = tiles(now, then).text()
+    assert "turns in 5 minutes4a week ago 2" in text
+    assert "blocked50.0 %a week ago 50.0 %" in text
+    assert "claims unchecked–a week ago –" in text
+
+
+def test_the_alert_asks_for_what_the_proxy_counts() -> None:
+    from vista_guard.proxy.http.metrics import REGISTRY
+
+    counted = {metric.name: metric for metric in REGISTRY.collect()}
+    counter = REGISTRY._names_to_collectors[TURNS]
+    assert TURNS.removesuffix("_total") in counted
+    assert "decision" in counter._labelnames  # type: ignore[attr-defined]  # as prometheus_client has it
+    asked = condition(Action.BLOCK, 5, 10)
+    assert asked == (
+        'sum(rate(vista_guard_turns_total{decision="BLOCK"}[10m])) / sum(rate(vista_guard_turns_total[10m])) > 0.05'
+    )
+
+
+def test_the_rule_is_yaml_with_the_condition() -> None:
+    import yaml
+
+    [group] = yaml.safe_load(rule(Action.FLAG, 2.5, 15))["groups"]
+    [alert] = group["rules"]
+    assert alert["expr"] == condition(Action.FLAG, 2.5, 15)
+    assert (alert["alert"], alert["for"]) == ("VistaGuardFlagShare", "15m")

@@ -1,0 +1,102 @@
+"""Lists, filters, cursors, what is new, and counts over stored reports, on SQLite and on Postgres."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import pytest
+import pytest_asyncio
+
+from tests.proxy.test_admin import postgres
+from tests.stores.test_reports_contract import START, report
+from tests.stores.test_schema import file, server
+from vista_guard import Action, Decision, InputError
+from vista_guard.stores.reports import ATTENTION, ReportFilter, SqlReports, percentile
+
+__all__ = ["file", "postgres", "server"]  # fixtures
+
+ALLOWED = Decision(action=Action.ALLOW, reason="fine")
+
+
+@pytest_asyncio.fixture(params=["file", "server"])
+async def store(request: pytest.FixtureRequest) -> AsyncIterator[SqlReports]:
+    """Twelve reports r0 to r11, a minute apart; every other one allowed; of tenant acme but for r0."""
+    opened = SqlReports(str(request.getfixturevalue(request.param)))
+    for n in range(12):
+        more = {"decision": ALLOWED} if n % 2 else {}
+        tenant = "acme" if n else None
+        await opened.write(report(f"talk {n % 3}", n, n, id=f"r{n}", tenant=tenant, policy="strict", **more))
+    yield opened
+    await opened.aclose()
+
+
+async def test_pages_follow_each_other(store: SqlReports) -> None:
+    reader, seen, after = store.reader, [], None
+    for _ in range(3):
+        page = reader.page(after=after, limit=5)
+        seen, after = [*seen, *(row.id for row in page.rows)], page.next
+    assert (seen, after) == ([f"r{n}" for n in range(11, -1, -1)], None)
+    with pytest.raises(InputError, match="'x' is no place in a list"):
+        reader.page(after="x")
+
+
+async def test_filters(store: SqlReports) -> None:
+    def found(**asked: object) -> list[str]:
+        return [row.id for row in store.reader.page(ReportFilter(**asked)).rows]  # type: ignore[arg-type]  # as given
+
+    assert found(actions=ATTENTION) == ["r10", "r8", "r6", "r4", "r2", "r0"]
+    assert found(tenant="") == ["r0"]
+    assert found(conversation_id="talk 1", actions=(Action.ALLOW,)) == ["r7", "r1"]
+    assert found(start=START + timedelta(minutes=3), end=START + timedelta(minutes=5)) == ["r4", "r3"]
+    assert len(found(labels=("UNCHECKED",), policy="strict", judge="scripted 1")) == 12
+    assert found(labels=("CONTRADICTED",)) == found(evidence_missing=True) == found(policy="other") == []
+
+
+async def test_a_tenant_sees_its_own_in_every_method(store: SqlReports) -> None:
+    own = store.reader.of_tenant("acme")
+    assert (own.get("r0"), own.row("r0"), own.many(["r0"])) == (None, None, {})
+    assert own.page(ReportFilter(tenant="")).rows == own.of_tenant("zoo").page().rows == ()
+    assert "r0" not in {row.report_id for row in own.findings().rows}
+    assert "r0" not in {kept.report.id for kept in own.conversation("talk 0").rows}
+    assert (own.summary(ReportFilter()).turns, own.choices()["tenant"]) == (11, ("acme",))
+    counted = own.rollup(START, START + timedelta(hours=1))
+    assert sum(one.turns for one in counted.turns) == 11
+
+
+async def test_each_turn_is_news_once(store: SqlReports) -> None:
+    reader = store.reader
+    first = reader.since(limit=4)
+    assert [row.id for row in first.rows] == ["r8", "r9", "r10", "r11"]
+    await store.write(report("new", 1, -500, id="late"))
+    following = reader.since(first.cursor)
+    assert [row.id for row in following.rows] == ["late"]
+    assert reader.since(following.cursor).rows == ()
+    # A number that was deleted is not given out again.
+    await store.forget("new")
+    await store.write(report("newer", id="next"))
+    assert [row.id for row in reader.since(following.cursor).rows] == ["next"]
+
+
+async def test_conversations_and_their_turns(store: SqlReports) -> None:
+    reader = store.reader
+    newest = reader.conversations(limit=2)
+    assert [(row.conversation_id, row.turns, row.flagged) for row in newest.rows] == [
+        ("talk 2", 4, 2),
+        ("talk 1", 4, 2),
+    ]
+    assert [row.conversation_id for row in reader.conversations(after=newest.next).rows] == ["talk 0"]
+    turns = reader.conversation("talk 1", limit=3)
+    later = reader.conversation("talk 1", after=turns.next)
+    assert [kept.report.id for kept in (*turns.rows, *later.rows)] == ["r1", "r4", "r7", "r10"]
+
+
+async def test_counts_by_hour_day_and_key(store: SqlReports) -> None:
+    reader, span = store.reader, (START - timedelta(days=1), START + timedelta(days=1))
+    by_action = reader.rollup(*span, "day", keys={"action"})
+    assert [(one.action, one.turns, one.tenant) for one in by_action.turns] == [("ALLOW", 6, ""), ("FLAG", 6, "")]
+    assert by_action.turns[0].at == START.replace(hour=0, minute=0, second=0, microsecond=0)
+    labels = reader.rollup(*span, keys={"label"}).claims
+    assert [(one.label, one.claims) for one in labels] == [("UNCHECKED", 12), ("VERIFIED", 12)]
+    assert [(one.reason, one.claims) for one in reader.rollup(*span, keys={"reason"}).unchecked] == [("no answer", 12)]
+    assert percentile(by_action.turns[0].latency, 0.5) == 7.5
