@@ -80,7 +80,8 @@ async def _streams(count: int) -> list[tuple[Watched, str]]:
 
     texts = [_answer(number) for number in range(count)]
     knowledge = MemoryKnowledge(OnnxEmbedder())
-    policy = build_policy("balanced", {"rules": {"CONTRADICTED": {"action": "FLAG"}}})  # everything goes through
+    # Everything goes through, by the turn's risk too: the answers are full of figures that the document does not have.
+    policy = build_policy("balanced", {"rules": {"CONTRADICTED": {"action": "FLAG"}}, "block_at_risk": None})
     guard = Guard(EmbeddedJudge.load(OnnxEmbedder()), policy, knowledge=knowledge)
     done: list[tuple[Watched, str]] = []
     with ScriptedChatServer(texts, tokens_per_second=TOKENS_PER_SECOND) as server:

@@ -17,6 +17,7 @@ EXTRAS = {
     "langchain": ("langchain",),
     "model": ("aiolimiter", "diskcache", "genai_prices", "json_repair", "openai", "purgatory"),
     "openai": ("openai",),
+    "otel": ("opentelemetry.exporter.otlp.proto.http",),
     "postgres": ("psycopg",),
     "proxy": ("fastapi", "httpx2", "prometheus_client", "sqlalchemy"),
     "reports": ("sqlalchemy",),
@@ -34,7 +35,8 @@ import importlib.machinery, os
 _blocked = set(os.environ["BLOCKED"].split(","))
 _found = importlib.machinery.PathFinder.find_spec
 def _find(cls, name, *more):
-    return None if name.partition(".")[0] in _blocked else _found(name, *more)
+    parts = name.split(".")
+    return None if any(".".join(parts[:n]) in _blocked for n in range(1, len(parts) + 1)) else _found(name, *more)
 importlib.machinery.PathFinder.find_spec = classmethod(_find)
 """
 

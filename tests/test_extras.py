@@ -92,6 +92,12 @@ NEEDS = {
         "from vista_guard.inference.models.tokens import ModelTokens; ModelTokens.load(ModelFolder(Path('.'), 'old', {}))",
         "verifier old has no tokenizer.json, and to make one of its older files it needs transformers, sentencepiece",
     ),
+    "sending traces": (
+        "otel",
+        "import os; os.environ['OTEL_EXPORTER_OTLP_ENDPOINT'] = 'http://127.0.0.1:9'\n"
+        "from vista_guard.telemetry.sdk import configured; configured('own').__enter__()",
+        "sending traces (OTEL_EXPORTER_OTLP_ENDPOINT is set) needs opentelemetry.exporter.otlp.proto.http",
+    ),
     "scripted server": (
         "testing",
         "from vista_guard.testing import ScriptedChatServer; ScriptedChatServer(['Hello.']).__enter__()",
@@ -224,7 +230,7 @@ def _named(requirements: list[str]) -> set[str]:
 
 
 def _plain(name: str) -> str:
-    return name.lower().replace("_", "-")
+    return re.sub(r"[._]", "-", name.lower())
 
 
 def _indented(code: str) -> str:

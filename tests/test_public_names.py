@@ -20,6 +20,7 @@ VENDORS = (
     "numpy",
     "onnxruntime",
     "openai",
+    "opentelemetry",
     "pydantic",
     "sqlalchemy",
     "tokenizers",
@@ -30,12 +31,13 @@ VENDORS = (
 def test_public_names() -> None:
     assert vista_guard.__all__ == [
         "Action", "Again", "Attempt", "Blocked", "BudgetError", "Check", "Claim", "ConfigError", "Conversation", "Decision",
-        "Delta", "Document", "DocumentStore", "DraftSpan", "Embedder", "Evidence", "EvidenceSet", "Finding", "Found", "Gate",
-        "Guard", "InputError", "Judge", "JudgeError", "JudgeInfo", "KnowledgeStore", "Label", "LabelPolicy", "Limits",
-        "Outcome", "Passage", "Passed", "Persona", "Policy", "Record", "RepairMode", "ReportStore", "RiskPolicy", "Role",
-        "Rule", "Session", "Settings", "Sink", "SourceKind", "Span", "StoreError", "TextSink", "Turn", "TurnJudge",
-        "TurnReport", "TurnTexts", "Unchecked", "Usage", "Verifier", "VistaGuardError", "macro_score", "meter", "micro_score",
-        "read_persona", "to_conversation", "to_document", "vista_score",
+        "Delta", "Document", "DocumentStore", "DraftSpan", "Embedder", "Evidence", "EvidenceSet", "Finding", "Found",
+        "Gate", "Guard", "InputError", "Judge", "JudgeError", "JudgeInfo", "KnowledgeStore", "Label", "LabelPolicy",
+        "Limits", "Outcome", "Passage", "Passed", "Persona", "Policy", "Record", "RepairMode", "ReportStore",
+        "RiskPolicy", "Role", "Rule", "Session", "Settings", "Sink", "SourceKind", "Span", "StoreError", "Telemetry",
+        "TextSink", "Turn", "TurnJudge", "TurnReport", "TurnTexts", "Unchecked", "Usage", "Verifier",
+        "VistaGuardError", "macro_score", "meter", "micro_score", "read_persona", "to_conversation", "to_document",
+        "vista_score",
     ]  # fmt: skip
 
 

@@ -10,9 +10,11 @@ from pathlib import Path
 
 from tools.commands import commands_page
 from tools.rooms import with_rooms
+from tools.telemetry import with_names
 
 ROOT = Path(__file__).parents[1]
 ARCHITECTURE = Path("docs/design/architecture.md")
+TELEMETRY = Path("docs/telemetry.md")
 
 
 def pages(folder: Path) -> dict[Path, str]:
@@ -22,6 +24,7 @@ def pages(folder: Path) -> dict[Path, str]:
     return {
         Path("docs/cli.md"): commands_page(),
         Path("docs/report.schema.json"): report_schema(),
+        TELEMETRY: with_names((folder / TELEMETRY).read_text("utf-8")),
         ARCHITECTURE: with_rooms((folder / ARCHITECTURE).read_text("utf-8"), ROOT),
     }
 

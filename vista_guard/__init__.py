@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from vista_guard.reading.persona import read_persona
     from vista_guard.settings.sources import Limits, Settings
     from vista_guard.stream.gates import Again, Delta, Found, Gate, Passed
+    from vista_guard.telemetry.config import Telemetry
     from vista_guard.types import (
         Action,
         Attempt,
@@ -80,6 +81,7 @@ _HOMES = {
     "reading.persona": "read_persona",
     "settings.sources": "Limits Settings",
     "stream.gates": "Again Delta Found Gate Passed",
+    "telemetry.config": "Telemetry",
     "types": (
         "Action Attempt Check Claim Conversation Decision Document DraftSpan Evidence EvidenceSet Finding JudgeInfo Label "
         "Outcome Passage Persona Record RepairMode Role SourceKind Span Turn TurnReport TurnTexts Unchecked Usage"
@@ -136,6 +138,7 @@ __all__ = [
     "SourceKind",
     "Span",
     "StoreError",
+    "Telemetry",
     "TextSink",
     "Turn",
     "TurnJudge",

@@ -17,9 +17,16 @@ def require(what: str, *libraries: str, extra: str) -> None:
     Raises:
         ConfigError: one is not; says what needs it, and what installs it.
     """
-    missing = [library for library in libraries if find_spec(library) is None]
+    missing = [library for library in libraries if not _is_there(library)]
     if missing:
         raise ConfigError(f"{what} needs {', '.join(missing)}: {how_to_install(extra)}")
+
+
+def _is_there(library: str) -> bool:
+    try:
+        return find_spec(library) is not None
+    except ModuleNotFoundError:  # a package that it is part of is missing
+        return False
 
 
 def how_to_install(extra: str) -> str:

@@ -15,6 +15,7 @@ from vista_guard.policy.turn_risk import TurnRisk
 from vista_guard.protocols import DocumentStore, Embedder, Judge, KnowledgeStore, Policy, Sink, Verifier
 from vista_guard.reading.persona import read_persona
 from vista_guard.settings.sources import Settings
+from vista_guard.telemetry.config import Telemetry
 from vista_guard.types import JudgeInfo, Persona
 
 logger = logging.getLogger("vista_guard")
@@ -45,11 +46,13 @@ def assemble(
         "judge": _judge(named, loaded, embedder),
         "policy": _given(named["policy"]) or build_policy(loaded.policy, loaded.policy_overrides),
         "persona": _given(named["persona"]) or (read_persona(loaded.persona) if loaded.persona else None),
-        "sinks": (*sinks, *_report_sinks(loaded)),
+        "sinks": (*sinks, *_report_sinks(loaded), *_score_sinks(loaded)),
         "limits": loaded.limits,
         "context": "none" if loaded.strict_reference else loaded.context,
         "ungrounded": "trust" if loaded.strict_reference else loaded.ungrounded,
         "risk_table": loaded.risk_table,
+        "telemetry": Telemetry(**loaded.otel.model_dump(exclude={"scores"})),
+        "host_tracing": loaded.host_tracing,
         **stores,
     }
 
@@ -65,6 +68,22 @@ def _judge(named: Mapping[str, Any], settings: Settings, embedder: Embedder) -> 
             "both a judge object and a verifier are given; leave one out, or give the verifier to EmbeddedJudge.load"
         )
     return judge
+
+
+def _score_sinks(settings: Settings) -> tuple[Sink, ...]:
+    if not settings.otel.scores:
+        return ()
+    from vista_guard.telemetry.scores.named import score_sink
+
+    return tuple(map(score_sink, settings.otel.scores))
+
+
+def memory_knowledge() -> KnowledgeStore:
+    """What conversations establish, for a guard that was given no store: kept as long as the process lives."""
+    from vista_guard.stores.embeddings import OnnxEmbedder
+    from vista_guard.stores.memory.knowledge import MemoryKnowledge
+
+    return MemoryKnowledge(OnnxEmbedder())
 
 
 def kept_documents(settings: Settings) -> DocumentStore | None:

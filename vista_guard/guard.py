@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from vista_guard.graph.surface import WrapOptions
     from vista_guard.settings.sources import Limits
     from vista_guard.stream.gates import Again, Delta, Gate, Passed
+    from vista_guard.telemetry.config import Telemetry
     from vista_guard.turn.work import Parts
 
 Answer = TypeVar("Answer")
@@ -42,6 +43,9 @@ class Guard:
         context: `full` lets the judge see the history too (VISTA+ctx, §7).
         ungrounded: `trust` reproduces the reference implementation for turns without documents.
         risk_table: what `vista-guard calibrate` wrote, for turns' risks and rates; the embedded judge has its own.
+        telemetry: what OpenTelemetry is told of turns: no content unless it says so (see `Telemetry`).
+        host_tracing: whether tracers of the host, LangSmith among them, hear of the guard's own runs, drafts and documents
+            included. The agent inside keeps its tracers either way.
 
     Raises:
         ConfigError: unknown policy, or one with a false alarm rate that cannot be held.
@@ -63,10 +67,13 @@ class Guard:
         context: Literal["none", "full"] = "none",
         ungrounded: Literal["judge", "trust"] = "judge",
         risk_table: str | Path | None = None,
+        telemetry: Telemetry | None = None,
+        host_tracing: bool = False,
     ) -> None:
-        from vista_guard.assembly import calibrated
+        from vista_guard.assembly import calibrated, memory_knowledge
         from vista_guard.policy.presets import build_policy
         from vista_guard.settings.sources import Limits
+        from vista_guard.telemetry.config import Telemetry
         from vista_guard.turn.work import Parts
 
         named = build_policy(policy) if isinstance(policy, str) else policy
@@ -74,7 +81,7 @@ class Guard:
         self.parts: Parts = Parts(
             judge=judge,
             policy=decides,
-            knowledge=knowledge if knowledge is not None else _memory_knowledge(),
+            knowledge=knowledge if knowledge is not None else memory_knowledge(),
             documents=documents,
             persona=persona,
             sinks=tuple(sinks),
@@ -82,6 +89,8 @@ class Guard:
             context=context,
             ungrounded=ungrounded,
             turn_risk=turn_risk,
+            telemetry=telemetry or Telemetry(),
+            host_tracing=host_tracing,
         )
 
     @classmethod
@@ -338,13 +347,6 @@ class Session:
         report = await self._guard.acheck(Conversation(turns=(*self._turns, draft), id=self._id))
         self._turns.append(draft if report.response == text else draft.model_copy(update={"text": report.response}))
         return report
-
-
-def _memory_knowledge() -> KnowledgeStore:
-    from vista_guard.stores.embeddings import OnnxEmbedder
-    from vista_guard.stores.memory.knowledge import MemoryKnowledge
-
-    return MemoryKnowledge(OnnxEmbedder())
 
 
 __all__ = ["ConfigError", "Guard", "Session"]

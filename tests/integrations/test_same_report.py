@@ -157,7 +157,7 @@ def client(stream: bool) -> Callable[..., None]:
 def proxy(api: str, stream: bool) -> Callable[[Guard, ScriptedChatServer], TurnReport]:
     def run(guard: Guard, server: ScriptedChatServer) -> TurnReport:
         sink = Kept()
-        own = Guard(guard.parts.judge, guard.parts.policy, sinks=[sink])
+        own = Guard(guard.parts.judge, guard.parts.policy, sinks=[sink], telemetry=guard.parts.telemetry)
         with serving(build_app(own, ProxySettings(upstream=server.base_url))) as url:
             extra = {"documents": [DOCUMENT]}
             with openai.OpenAI(base_url=f"{url}/v1", api_key="unused", max_retries=0) as caller:

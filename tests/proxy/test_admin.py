@@ -83,7 +83,7 @@ def site(knowledge: KnowledgeStore, reports: SqlReports, policy: Any = "balanced
     settings = ProxySettings(upstream="http://127.0.0.1:1/v1", keys=KEYS, **options)
     app = FastAPI()
     install(app, settings)
-    metrics.install(app)
+    metrics.install(app, guard.parts.telemetry)
     app.include_router(admin.router(guard, settings))
     return Site(TestClient(app, base_url="http://127.0.0.1"), guard)
 

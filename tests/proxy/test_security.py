@@ -28,6 +28,7 @@ from vista_guard.proxy.http import metrics
 from vista_guard.proxy.settings import ProxySettings
 from vista_guard.stores.memory.documents import MemoryDocuments
 from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.telemetry.config import Telemetry
 from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder
 
 UPSTREAM = "http://127.0.0.1:1/v1"
@@ -61,7 +62,7 @@ def app_with(**options: Any) -> FastAPI:
         return "ok"
 
     install(app, ProxySettings(upstream=UPSTREAM, **options))
-    metrics.install(app)
+    metrics.install(app, Telemetry())
     return app
 
 

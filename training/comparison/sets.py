@@ -40,8 +40,8 @@ class Item:
 
 
 def spaced(rows: Sequence[T], most: int) -> list[T]:
-    """At most ``most`` rows, evenly spaced."""
-    return [rows[i * len(rows) // most] for i in range(most)] if len(rows) > most else list(rows)
+    """At most ``most`` rows, evenly spaced; 0 for all."""
+    return [rows[i * len(rows) // most] for i in range(most)] if 0 < most < len(rows) else list(rows)
 
 
 def _of(claims: evalsets.Claims, most: int = 10_000) -> list[Item]:

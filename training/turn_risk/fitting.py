@@ -6,6 +6,7 @@ import json
 from hashlib import sha256
 from pathlib import Path
 
+from training.comparison.sets import spaced
 from training.export import sha256 as file_digest
 from training.export import update_judge
 from training.turn_risk.cases import Part, cases
@@ -19,12 +20,17 @@ TALK = "BEGIN"
 WORK = Path("build/turn_risk")
 
 
-def turns(data: Path, weights: Path, work: Path, part: Part, *, anew: bool = False) -> list[JudgedTurn]:
-    """The judged turns of a part, judged once for each judge; ``anew`` after its code has changed."""
-    kept = work / f"{part}-{_mark(weights)}.jsonl"
+def turns(
+    data: Path, weights: Path, work: Path, part: Part, *, anew: bool = False, limit: int | None = None
+) -> list[JudgedTurn]:
+    """The judged turns of a part, judged once for each judge; ``anew`` after its code has changed.
+
+    ``limit``: at most so many cases, evenly spaced, kept in a file of their own.
+    """
+    kept = work / f"{part}-{_mark(weights)}{f'-{limit}' if limit else ''}.jsonl"
     if anew:
         kept.unlink(missing_ok=True)
-    return judged(lambda: list(cases(data, part)), weights, kept)
+    return judged(lambda: spaced(list(cases(data, part)), limit or 0), weights, kept)
 
 
 def _mark(weights: Path) -> str:

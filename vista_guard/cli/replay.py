@@ -66,10 +66,12 @@ def replay(
     Ctrl-C.
     """
     with exit_codes():
+        from vista_guard.telemetry.sdk import configured
+
         guard = _guard(judge, verifier, policy, persona, cache, max_cost)
-        raise typer.Exit(
-            run(guard, log, out, claims=claims, concurrency=concurrency, log_format=log_format, limit=limit)
-        )
+        with configured("vista-guard-replay"):
+            code = run(guard, log, out, claims=claims, concurrency=concurrency, log_format=log_format, limit=limit)
+    raise typer.Exit(code)
 
 
 def _guard(

@@ -76,6 +76,7 @@ def serve(
         from vista_guard.proxy.access.security import check_exposure
         from vista_guard.proxy.app import build_app
         from vista_guard.proxy.settings import ProxySettings
+        from vista_guard.telemetry.sdk import configured
 
         given = {"upstream": upstream, "host": host, "port": port, "gate": gate, "off": off or None}
         settings = ProxySettings.load(**{name: value for name, value in given.items() if value is not None})
@@ -83,7 +84,7 @@ def serve(
         with listening(settings) as listener:
             named = {"judge": judge, "verifier": verifier, "policy": policy, "persona": persona}
             guard = build_guard(named, data_dir=data_dir)
-            with guard:
+            with configured("vista-guard-proxy"), guard:
                 signal_number = run(build_app(guard, settings), settings, guard, listener)
     raise typer.Exit(STOPPED + signal_number if signal_number else 0)
 

@@ -23,7 +23,10 @@ from vista_guard.graph.documents import FindDocuments
 from vista_guard.graph.hosts import HostState, ReplyDraft, read_reply, replace_text, with_feedback
 from vista_guard.graph.machine import MakeUpdate
 from vista_guard.graph.node import Node
+from vista_guard.graph.quiet import host_config, kept_for_agent
+from vista_guard.telemetry.config import Telemetry
 from vista_guard.turn.repair import EARLIER, feedback
+from vista_guard.turn.stages import traced_from_agent
 from vista_guard.turn.work import Work
 from vista_guard.types import RepairMode, Role, Turn
 
@@ -49,6 +52,8 @@ class AgentCall(Generic[Request, Reply]):
 
     sync: Callable[[Request, RunnableConfig], Reply]
     asynchronous: Callable[[Request, RunnableConfig], Awaitable[Reply]]
+    name: str | None = None
+    """The agent's, where it has one: for its span."""
 
 
 HostCall = AgentCall[object, object]
@@ -79,7 +84,7 @@ def call_function(
         async def ask(request: Request, config: RunnableConfig) -> object:
             return await _await_quietly(config, lambda: call(request, *args, **kwargs))
 
-        return AgentCall(sync=lambda request, config: loop.run(ask(request, config)), asynchronous=ask)
+        return AgentCall(lambda request, config: loop.run(ask(request, config)), ask, agent_name(function))
 
     def ask_here(request: Request, config: RunnableConfig) -> object:
         return _run_quietly(config, lambda: function(request, *args, **kwargs))
@@ -87,7 +92,7 @@ def call_function(
     async def ask_in_thread(request: Request, config: RunnableConfig) -> object:
         return await asyncio.to_thread(ask_here, request, config)
 
-    return AgentCall(sync=ask_here, asynchronous=ask_in_thread)
+    return AgentCall(ask_here, ask_in_thread, agent_name(function))
 
 
 def call_runnable(runnable: Runnable[Request, Reply], **kwargs: Any) -> AgentCall[Request, Reply]:
@@ -96,9 +101,16 @@ def call_runnable(runnable: Runnable[Request, Reply], **kwargs: Any) -> AgentCal
     async def ask(request: Request, config: RunnableConfig) -> Reply:
         return await _await_quietly(config, lambda: runnable.ainvoke(request, **kwargs))
 
-    return AgentCall(
-        sync=lambda request, config: _run_quietly(config, lambda: runnable.invoke(request, **kwargs)), asynchronous=ask
-    )
+    def ask_here(request: Request, config: RunnableConfig) -> Reply:
+        return _run_quietly(config, lambda: runnable.invoke(request, **kwargs))
+
+    return AgentCall(ask_here, ask, agent_name(runnable))
+
+
+def agent_name(agent: object) -> str | None:
+    """What the agent is called, where it has a name of its own."""
+    name = agent.get_name() if isinstance(agent, Runnable) else getattr(agent, "__name__", None)
+    return None if name == "<lambda>" else name
 
 
 def call_in_run_of(host: RunnableConfig, call: AgentCall[Request, Reply]) -> AgentCall[Request, Reply]:
@@ -108,11 +120,12 @@ def call_in_run_of(host: RunnableConfig, call: AgentCall[Request, Reply]) -> Age
     """
 
     def placed(config: RunnableConfig) -> RunnableConfig:
-        return {**config, "configurable": host.get("configurable") or {}}
+        return {**config, "configurable": {**(host.get("configurable") or {}), **kept_for_agent(config)}}
 
     return AgentCall(
         sync=lambda request, config: call.sync(request, placed(config)),
         asynchronous=lambda request, config: call.asynchronous(request, placed(config)),
+        name=call.name,
     )
 
 
@@ -151,6 +164,7 @@ def is_async(function: Callable[..., object]) -> TypeGuard[AsyncFunction]:
 def agent_node(
     make_work: Callable[[HostState, RunnableConfig], Work],
     make_update: MakeUpdate,
+    telemetry: Telemetry,
     find_documents: FindDocuments | None = None,
 ) -> Node[HostState, dict[str, object]]:
     """The node: makes work of the host's state, and the host's update where there is nothing to judge."""
@@ -162,36 +176,59 @@ def agent_node(
         # An agent that was interrupted when it tried again is asked anew: no checkpoint has the draft, only that there was one.
         work = make_work(state, config)
         rejected = cast("int | None", state.get("guard_attempts")) or 0
-        return work.with_(attempts=work.attempts or (EARLIER,) * rejected), work.request
+        work = traced_from_agent(work.with_(attempts=work.attempts or (EARLIER,) * rejected), telemetry)
+        return work, work.request
 
     def finish(work: Work, asked: object, reply: object, started: float) -> dict[str, object]:
         spent = {**work.timings, "agent": work.timings.get("agent", 0.0) + (perf_counter() - started) * 1000}
         work = _with_draft(work, reply, read_reply(asked, reply), find_documents).with_(timings=spent)
+        if not work.spoke and work.trace is not None:
+            work.trace.end_unspoken()
         return {"guard": work, **({} if work.spoke else make_update(work))}
 
     def node(state: HostState, config: RunnableConfig) -> dict[str, object]:
         started = perf_counter()
         work, asked = begin(state, config)
-        return finish(work, asked, _call_of(work).sync(asked, config), started)
+        with _asking(work):
+            reply = _call_of(work).sync(asked, config)
+        return finish(work, asked, reply, started)
 
     async def anode(state: HostState, config: RunnableConfig) -> dict[str, object]:
         started = perf_counter()
         work, asked = begin(state, config)
-        return finish(work, asked, await _call_of(work).asynchronous(asked, config), started)
+        with _asking(work):
+            reply = await _call_of(work).asynchronous(asked, config)
+        return finish(work, asked, reply, started)
 
     return Node("agent", node, anode)
 
 
-def speaker_node(find_documents: FindDocuments | None) -> Node[HostState, dict[str, object]]:
+@contextmanager
+def _asking(work: Work) -> Iterator[None]:
+    """The agent's span, and the end of the turn's where the agent fails, or is interrupted for a human."""
+    trace = work.trace
+    if trace is None:
+        raise AssertionError("an agent is asked before its turn has a trace")
+    try:
+        with trace.agent(_call_of(work).name):
+            yield
+    except BaseException as exc:
+        trace.abandon(exc)
+        raise
+
+
+def speaker_node(find_documents: FindDocuments | None, telemetry: Telemetry) -> Node[HostState, dict[str, object]]:
     """The node for an agent that may answer the note on its draft by something that is no turn, such as a tool call.
 
     Its reply is a mapping whose `messages` are empty then.
     """
-    node = agent_node(lambda state, _: cast(Work, state["guard"]), lambda _: {}, find_documents)
+    node = agent_node(lambda state, _: cast(Work, state["guard"]), lambda _: {}, telemetry, find_documents)
 
     def with_spoke(update: dict[str, object]) -> dict[str, object]:
         work = cast(Work, update["guard"])
         silent = isinstance(work.reply, Mapping) and not work.reply.get("messages", True)
+        if silent and work.trace is not None:
+            work.trace.end_unspoken()
         return {"guard": work.with_(spoke=False)} if silent else update
 
     def ask(state: HostState, config: RunnableConfig) -> dict[str, object]:
@@ -228,6 +265,7 @@ def _with_draft(work: Work, reply: object, draft: ReplyDraft, find_documents: Fi
         timings=work.timings,
         usage=work.usage,
         warnings=work.warnings,
+        trace=work.trace,
     )
 
 
@@ -244,6 +282,7 @@ def silent_config(config: RunnableConfig) -> RunnableConfig:
     Tracers stay. Whatever streams goes: token handlers of `stream_mode="messages"` and `astream_events`, and the channel by
     which a graph inside a graph streams its states.
     """
+    config = host_config(config)
     configurable = {key: value for key, value in (config.get("configurable") or {}).items() if key != _STREAM}
     configurable[_DURABILITY] = "exit"
     return {**config, "configurable": configurable, "callbacks": _without_streams(config.get("callbacks"))}

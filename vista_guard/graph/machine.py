@@ -14,6 +14,7 @@ from langgraph.types import Checkpointer
 
 from vista_guard._aio import loop
 from vista_guard.graph.node import Node
+from vista_guard.graph.quiet import untraced
 from vista_guard.turn import stages
 from vista_guard.turn.work import Emit, Parts, Work
 from vista_guard.types import Action, RepairMode
@@ -77,6 +78,8 @@ def build_graph(
     builder.add_edge("remember", "report")
     builder.add_edge("report", END)
     compiled: AnyGraph = builder.compile(checkpointer=checkpointer, name=name)
+    if not parts.host_tracing:
+        compiled = untraced(compiled)
     # What a stream of values or updates shows is the host's state only: never the turn that is still being judged.
     compiled.stream_channels = [key for key in compiled.stream_channels_list if key not in GUARD_CHANNELS] or "guard"
     return compiled

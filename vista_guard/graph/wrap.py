@@ -19,6 +19,7 @@ from vista_guard.errors import ConfigError
 from vista_guard.graph.agent import (
     AgentCall,
     HostCall,
+    agent_name,
     agent_node,
     call_function,
     call_in_run_of,
@@ -69,18 +70,20 @@ def wrap(agent: object, parts: Parts, surface: HostSurface) -> object:
         return graph(agent, parts, surface)
     check_gate(surface.gate, parts.policy)
     if is_generator_function(agent):
-        return guarded_generator(agent, GatedStream(parts, surface))
+        return guarded_generator(agent, GatedStream(parts, surface, agent_name(agent)))
     if not isinstance(agent, Runnable) and not callable(agent):
         raise ConfigError(
             f"the agent is {type(agent).__name__}; wrap a callable, a LangChain Runnable or a compiled LangGraph"
         )
     machine = build_graph(
         parts,
-        agent=agent_node(lambda state, config: cast(Work, state["guard"]), lambda work: {}, surface.find_documents),
+        agent=agent_node(
+            lambda state, config: cast(Work, state["guard"]), lambda work: {}, parts.telemetry, surface.find_documents
+        ),
         checkpointer=False,
     )
     if isinstance(agent, Runnable):
-        return GuardedRunnable(agent, machine, GatedStream(parts, surface))
+        return GuardedRunnable(agent, machine, GatedStream(parts, surface, agent_name(agent)))
     return _guarded_function(agent, machine, surface)
 
 
@@ -113,7 +116,7 @@ def graph(agent: object, parts: Parts, surface: HostSurface, *, checkpointer: Ch
     own = agent.checkpointer if isinstance(agent, CompiledStateGraph) else None
     return build_graph(
         parts,
-        agent=agent_node(make_work, make_update, surface.find_documents),
+        agent=agent_node(make_work, make_update, parts.telemetry, surface.find_documents),
         make_update=make_update,
         schema=asked.schema,
         checkpointer=checkpointer if checkpointer is not None else own,
@@ -166,7 +169,7 @@ def _asked_with_messages(call: HostCall) -> HostCall:
     async def ask(request: object, config: RunnableConfig) -> object:
         return await call.asynchronous(messages(request), config)
 
-    return AgentCall(sync=lambda request, config: call.sync(messages(request), config), asynchronous=ask)
+    return AgentCall(lambda request, config: call.sync(messages(request), config), ask, call.name)
 
 
 def _state_update(work: Work, reply: object, keys: set[str]) -> dict[str, object]:

@@ -29,6 +29,7 @@ from vista_guard.graph.speech import in_words, is_assistant
 from vista_guard.graph.surface import HostSurface
 from vista_guard.stream.gates import Gate, Passed, gated
 from vista_guard.stream.source import Delta, Found
+from vista_guard.telemetry.turns import TurnTrace, begun_under, ended
 from vista_guard.turn.work import Parts
 from vista_guard.types import Conversation, Document
 
@@ -48,6 +49,8 @@ class GatedStream:
 
     parts: Parts
     surface: HostSurface
+    name: str | None = None
+    """The agent's, where it has one."""
 
     @property
     def gate(self) -> Gate:
@@ -69,10 +72,11 @@ class GatedStream:
             return (*brought, *(find(draft) if find else ()))
 
         def again(draft: str, note: str) -> AsyncGenerator[Delta, None]:
-            return answer.deltas(ask(with_feedback(request, draft, note)))
+            return answer.deltas(self._traced(trace, ask, with_feedback(request, draft, note)))
 
-        deltas = answer.deltas(ask(request))
-        stream = gated(self.parts, conversation, deltas, gate=self.gate, documents=documents, again=again)
+        trace = TurnTrace(self.parts.telemetry, conversation.id, len(conversation.turns), gate=self.gate, agent=True)
+        deltas = answer.deltas(self._traced(trace, ask, request))
+        stream = gated(self.parts, conversation, deltas, gate=self.gate, documents=documents, again=again, trace=trace)
         async with aclosing(self.surface.without_report(stream, self.parts.policy.message)) as items:
             async for item in items:
                 if isinstance(item, Passed):
@@ -81,6 +85,18 @@ class GatedStream:
                     yield chunk
         if (whole := answer.whole()) is not None:
             yield whole
+
+    async def _traced(self, trace: TurnTrace, ask: Ask, request: object) -> AsyncGenerator[object, None]:
+        """The agent's chunks. Its span is current where the agent runs, and nowhere else."""
+        span = trace.start_agent(self.name)
+        try:
+            async with aclosing(begun_under(span, lambda: ask(request))) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+        except BaseException as exc:
+            ended(span, exc)
+            raise
+        ended(span)
 
 
 class AnswerChunks:

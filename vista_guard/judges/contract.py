@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from vista_guard.errors import JudgeError, RecordingError
 from vista_guard.protocols import Judge, TurnJudge
+from vista_guard.telemetry import asked
 from vista_guard.types import Check, Claim, EvidenceSet, Finding, Label, Turn, Unchecked
 
 T = TypeVar("T")
@@ -21,7 +22,7 @@ async def decompose(judge: Judge, turn: Turn, history: Sequence[Turn]) -> tuple[
     Raises:
         JudgeError: the judge failed, or its claims cannot be used.
     """
-    claims = tuple(await answer(judge.decompose(turn, history)))
+    claims = tuple(await _asked(judge, "decompose", judge.decompose(turn, history)))
     _usable(judge, turn, claims)
     return claims
 
@@ -47,7 +48,7 @@ async def judge_turn(
     """
     if not isinstance(judge, TurnJudge):
         return None
-    answers = await answer(judge.judge_turn(turn, history, evidence))
+    answers = await _asked(judge, "judge_turn", judge.judge_turn(turn, history, evidence))
     if answers is None:
         return None
     _usable(judge, turn, [answer.claim for answer in answers])
@@ -59,7 +60,7 @@ async def verify(judge: Judge, claims: Sequence[Claim], evidence: EvidenceSet) -
     if not claims:
         return []
     try:
-        answers = await answer(judge.verify(claims, evidence))
+        answers = await _asked(judge, "verify", judge.verify(claims, evidence))
     except JudgeError as exc:
         return [Unchecked(claim=claim, error=str(exc)) for claim in claims]
     if not one_each(claims, answers):
@@ -74,13 +75,18 @@ async def categorize(judge: Judge, checks: Sequence[Check], evidence: EvidenceSe
         return []
     claims = [check.claim for check in checks]
     try:
-        answers = await answer(judge.categorize(checks, evidence))
+        answers = await _asked(judge, "categorize", judge.categorize(checks, evidence))
     except JudgeError as exc:
         return [Unchecked(claim=claim, error=str(exc)) for claim in claims]
     if not one_each(claims, answers):
         error = f"{judge.info.name} did not answer with one label for each claim"
         return [Unchecked(claim=claim, error=error) for claim in claims]
     return [_unless_verified(judge, answer) for answer in answers]
+
+
+async def _asked(judge: Judge, question: str, answering: Awaitable[T]) -> T:
+    with asked.judge(judge.info, question):
+        return await answer(answering)
 
 
 async def answer(question: Awaitable[T]) -> T:

@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from fastapi import APIRouter, Query, Request
@@ -21,7 +20,6 @@ from vista_guard.protocols import ReportStore
 from vista_guard.proxy.access.identity import LONGEST_NAME, Conversations
 from vista_guard.proxy.access.security import check_documents
 from vista_guard.proxy.access.tenants import own_report, scoped
-from vista_guard.proxy.http import metrics
 from vista_guard.proxy.settings import ProxySettings
 from vista_guard.reading.chat_json import to_conversation
 from vista_guard.types import Action, Conversation, Passage, TurnReport
@@ -250,11 +248,8 @@ async def _check_in_time(guard: Guard, conversation: Conversation, settings: Pro
         conversation.model_dump_json()  # Half a surrogate pair can be read from JSON, but not be written.
     except PydanticSerializationError as exc:
         raise InputError(f"the conversation holds half a surrogate pair: {exc}; repair it") from exc
-    started = perf_counter()
     async with _in_time(settings):
-        report = await guard.acheck(conversation)
-    metrics.observe_turn(report, perf_counter() - started, "turn")
-    return report
+        return await guard.acheck(conversation)
 
 
 @asynccontextmanager

@@ -19,10 +19,12 @@ from vista_guard.proxy.access import security
 from vista_guard.proxy.access.tenants import shares_documents
 from vista_guard.proxy.errors import error_response
 from vista_guard.proxy.http import metrics, openapi
+from vista_guard.proxy.http.paths import judged_api
 from vista_guard.proxy.http.upstream import Problem, Upstream
 from vista_guard.proxy.routes import Proxy
 from vista_guard.proxy.settings import ProxySettings
 from vista_guard.stream.gates import check_gate
+from vista_guard.telemetry.propagation import Scope, TracedRequests
 
 if TYPE_CHECKING:
     from vista_guard.guard import Guard
@@ -62,12 +64,18 @@ def build_app(guard: Guard, settings: ProxySettings) -> FastAPI:
         docs_url=None,
         redoc_url=None,
     )
-    metrics.install(app)
+    metrics.install(app, guard.parts.telemetry)
+    # Inside of what security lets in: who has no key starts no spans.
+    app.add_middleware(TracedRequests, telemetry=guard.parts.telemetry, is_judged=_is_judged)
     security.install(app, settings)
     app.add_exception_handler(Problem, _problem_response)
     app.include_router(admin.router(guard, settings))
     _add_routes(app, proxy)
     return app
+
+
+def _is_judged(scope: Scope) -> bool:
+    return scope["method"] == "POST" and judged_api(str(scope["path"])) is not None
 
 
 def _add_routes(app: FastAPI, proxy: Proxy) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Coroutine, Mapping
-from time import perf_counter
 from typing import TYPE_CHECKING, cast
 
 import httpx2
@@ -152,12 +151,9 @@ class Proxy:
 
     async def _judge_again(self, exchange: Exchange, answer: Json, ask: Ask) -> tuple[Json, TurnReport]:
         """As `_judge_text`, of the only text of an answer that may be asked for again."""
-        dialect, seconds, started = exchange.dialect, self._settings.request_timeout_s, perf_counter()
-        waited = 0.0
+        dialect, seconds = exchange.dialect, self._settings.request_timeout_s
 
         async def ask_whole(sent: Json) -> Json:
-            nonlocal waited
-            asked = perf_counter()
             judging.reschedule(None)  # upstream has its own time
             try:
                 response = await open_answer(ask, sent, self._settings)
@@ -167,7 +163,6 @@ class Proxy:
                 finally:
                     await close_answer(response)
             finally:
-                waited += perf_counter() - asked
                 judging.reschedule(asyncio.get_running_loop().time() + seconds)
 
         try:
@@ -178,7 +173,6 @@ class Proxy:
         except InputError:
             report = await self._judge_text(exchange, answer, 0, dialect.texts(answer)[0], alone=True)
             return answer, report
-        metrics.observe_turn(report, perf_counter() - started - waited, "turn")
         text = dialect.texts(answer)[0]
         if text.strip() and (report.response != text or report.blocked):
             dialect.deliver(answer, 0, report.response, blocked=report.blocked)
@@ -186,7 +180,7 @@ class Proxy:
         return answer, report
 
     async def _judge_text(self, exchange: Exchange, answer: Json, choice: int, text: str, *, alone: bool) -> TurnReport:
-        dialect, started = exchange.dialect, perf_counter()
+        dialect = exchange.dialect
         # Which of several choices the caller takes is not known: none becomes knowledge before it comes back as history.
         name = exchange.identity.stored if alone else None
         documents = joined(exchange.asked.grounds(), dialect.documents(answer))
@@ -196,7 +190,6 @@ class Proxy:
                 report = await _check(exchange.guard, conversation)
         except TimeoutError:
             raise Problem(504, "guard_timeout", "the guard did not judge the answer in time") from None
-        metrics.observe_turn(report, perf_counter() - started, "turn")
         if report.response != text or report.blocked:
             dialect.deliver(answer, choice, report.response, blocked=report.blocked)
         await exchange.make_known(report, dialect.response_id(answer), alone=alone)

@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
 from contextlib import aclosing
-from time import perf_counter
 from typing import TYPE_CHECKING, cast
 
 import httpx2
@@ -78,7 +77,6 @@ class GuardedStream(RelayedAnswer):
         super().__init__(response, [*headers, *told, ("content-type", "text/event-stream; charset=utf-8")])
         self._exchange = exchange
         self._ask = ask
-        self._waited = 0.0
 
     async def _chunks(self) -> AsyncIterator[bytes]:
         try:
@@ -130,8 +128,7 @@ class GuardedStream(RelayedAnswer):
     async def _guarded_events(
         self, parts: AsyncGenerator[Delta, None], again: Again | None
     ) -> AsyncGenerator[Json, None]:
-        exchange, started = self._exchange, perf_counter()
-        waited = self._waited
+        exchange = self._exchange
         gated = exchange.guard.gated(
             exchange.asked.conversation(exchange.identity.stored),
             parts,
@@ -145,8 +142,6 @@ class GuardedStream(RelayedAnswer):
                     for event in self._events_for(item):
                         yield event
                     continue
-                spent = perf_counter() - started - (self._waited - waited)
-                metrics.observe_turn(item, max(spent, 0.0), exchange.settings.gate)
                 await exchange.make_known(item, self._stream.response_id)
                 field = verdict.unjudged_field(verdict.field(item, exchange.identity), self._stream.unjudged)
                 for event in self._stream.end(field, blocked=item.blocked):
@@ -157,9 +152,8 @@ class GuardedStream(RelayedAnswer):
 
     async def _again(self, draft: str, note: str) -> AsyncGenerator[Delta, None]:
         """Another answer of upstream's, which takes the stream's place once it speaks."""
-        exchange, asked = self._exchange, perf_counter()
+        exchange = self._exchange
         response = await open_answer(self._ask, exchange.request_again(draft, note), exchange.settings)
-        self._waited += perf_counter() - asked
         following = exchange.dialect.stream(exchange.sifting(), self._stream.usage)
         async with aclosing(self._parts(response, following)) as parts:
             async for part in parts:
@@ -193,9 +187,7 @@ class GuardedStream(RelayedAnswer):
         try:
             async with aclosing(events(response, most=settings.max_body_bytes)) as received:
                 while True:
-                    asked = perf_counter()
                     event = await anext(received, _END)
-                    self._waited += perf_counter() - asked
                     if event is _END:
                         return
                     count += 1

@@ -61,6 +61,22 @@ class CascadeOptions(BaseModel):
     """What becomes of a claim that the second judge could not judge: `keep_first` lets the first one's verdict stand."""
 
 
+class OtelOptions(BaseModel):
+    """What OpenTelemetry is told of turns."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    content: Literal["no_content", "span_only", "event_only", "span_and_event"] | None = None
+    """Whether spans and events may hold what was said. As OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT says when not given;
+    without either, no content."""
+    events: Literal["logs", "span", "both"] = "logs"
+    """Evaluations as log records, as events of the turn's span for backends that only take traces, or both."""
+    model_spans: Literal["auto", "on", "off"] = "auto"
+    """A `chat` span for each call of a model judge; `auto`: where its client is not instrumented already."""
+    scores: tuple[str, ...] = ()
+    """Backends that get the scores of traced turns by their own APIs: `phoenix:URL`, `langfuse:URL`."""
+
+
 class Settings(BaseSettings):
     """All that can be configured. Unknown names are refused."""
 
@@ -128,6 +144,10 @@ class Settings(BaseSettings):
     """What `vista-guard dashboard` reads: see `docs/dashboard.md`."""
     telemetry: bool = False
     """Whether Chroma may send its own usage data. LangChain traces only where `LANGSMITH_TRACING` is set."""
+    otel: OtelOptions = OtelOptions()
+    """What OpenTelemetry is told, where its SDK is in the process: see `docs/telemetry.md`."""
+    host_tracing: bool = False
+    """Whether tracers of the host, LangSmith among them, hear of the guard's own runs, drafts and documents included."""
     limits: Limits = Limits()
 
     @classmethod

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Literal
 
 from vista_guard.errors import InputError
 from vista_guard.stream.memo import Memo
 from vista_guard.stream.source import joined
+from vista_guard.telemetry.turns import TurnTrace
 from vista_guard.turn import stages
 from vista_guard.turn.limits import check_limits
 from vista_guard.turn.stages import StageName
@@ -26,10 +26,10 @@ class Draft:
         parts: the guard's collaborators.
         before: what was said before the turn.
         documents: of the turn, or what finds them.
+        trace: of the turn, whichever of its drafts is delivered.
         earlier: the draft that this one takes the place of.
         found: documents that were found for it.
         on_outcome: is told of each claim once.
-        gate: how much of the turn waits for its judgement.
     """
 
     def __init__(
@@ -38,12 +38,13 @@ class Draft:
         before: Conversation,
         documents: Sequence[Document] | Callable[[Conversation], Sequence[Document]],
         *,
+        trace: TurnTrace,
         earlier: Work | None = None,
         found: tuple[Document, ...] = (),
         on_outcome: Callable[[Outcome], None] | None = None,
-        gate: Literal["turn", "sentence", "none"] = "turn",
     ) -> None:
         self.parts = parts
+        self.trace = trace
         self._before = before
         self._given = documents
         self._found = found
@@ -52,7 +53,6 @@ class Draft:
         self._memo = Memo(parts.judge)
         self._asking = replace(parts, judge=self._memo)
         self._on_outcome = on_outcome
-        self._gate = gate
         self._told: set[Span | str] = set()
         self._prepared = False
         self._fixed: Work | None = None
@@ -81,7 +81,11 @@ class Draft:
 
     async def as_attempt(self, decided: Work) -> Work:
         """The draft as one of the attempts before the next."""
-        return await stages.STAGES["repair"](decided.with_(can_regenerate=True), self.parts, silent)
+        known = self._spent.attempts
+        attempt = await self.run_stage("repair", decided.with_(can_regenerate=True))
+        # As long as no other answer is there, the draft is none of the attempts before it.
+        self._spent = self._spent.with_(attempts=known)
+        return attempt
 
     def next_draft(self, rejected: Work) -> Draft:
         """For the next draft. What was found for this one is still evidence."""
@@ -90,10 +94,10 @@ class Draft:
             self.parts,
             self._before,
             self._given,
+            trace=self.trace,
             earlier=earlier,
             found=self._found,
             on_outcome=self._on_outcome,
-            gate=self._gate,
         )
 
     def tell(self, outcomes: Sequence[Outcome]) -> None:
@@ -157,7 +161,7 @@ class Draft:
     async def store(self, work: Work) -> TurnReport:
         """The report on a turn that was delivered; knows and keeps what `Guard.acheck` would."""
         if not work.turn.text:
-            return (await stages.STAGES["report"](work, replace(self.parts, sinks=()), silent)).finished
+            return (await stages.run("report", work, replace(self.parts, sinks=()), silent)).finished
         return await self.write_report(await self.run_stage("remember", work))
 
     async def write_report(self, work: Work) -> TurnReport:
@@ -176,7 +180,7 @@ class Draft:
         return self._spent
 
     def _begun(self, text: str) -> Work:
-        return self.with_spent(Work(conversation=self.conversation(text), gate=self._gate))
+        return self.with_spent(Work(conversation=self.conversation(text), gate=self.trace.gate, trace=self.trace))
 
     def _with_fixed(self, work: Work, fixed: Work) -> Work:
         try:

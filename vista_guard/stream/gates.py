@@ -19,6 +19,7 @@ from vista_guard.stream.draft import Draft
 from vista_guard.stream.sentence_gate import SentenceGate
 from vista_guard.stream.source import Delta, Found, Passed, Source, close
 from vista_guard.stream.turn_gate import whole
+from vista_guard.telemetry.turns import TurnTrace
 from vista_guard.turn.limits import check_limits
 from vista_guard.turn.work import Parts
 from vista_guard.types import Conversation, Document, Finding, Outcome, TurnReport, Unchecked
@@ -41,6 +42,7 @@ async def gated(
     documents: Documents = (),
     again: Again | None = None,
     on_outcome: Callable[[Outcome], None] | None = None,
+    trace: TurnTrace | None = None,
 ) -> AsyncGenerator[Streamed, None]:
     """Yields text that may be shown, the host's own objects in their places among it, and last the report.
 
@@ -60,6 +62,7 @@ async def gated(
 
         on_outcome: is told of each claim just before the text that says it goes out, and of none that is withheld or
             dropped; with `none`, after the text. Spans are places in the text of `deltas`.
+        trace: of the turn, where it began before its text; ended here.
 
     A reader who leaves, and an upstream that fails, end the turn without a report: nothing of it is remembered, since nobody
     knows how much was read. Said again as history, it is judged as any earlier turn.
@@ -74,14 +77,31 @@ async def gated(
         if run is None:
             raise ConfigError(f"gate is {gate!r}; choose none, sentence or turn")
         check_gate(gate, parts.policy)
-        draft = Draft(parts, conversation, documents, on_outcome=on_outcome, gate=gate)
+        trace = trace or TurnTrace(parts.telemetry, conversation.id, len(conversation.turns), gate=gate)
+        draft = Draft(parts, conversation, documents, trace=trace, on_outcome=on_outcome)
         check_limits(draft.conversation(""), parts.limits)
         asking = again if again is not None and regenerates(parts.policy) else None
-        async with aclosing(run(draft, deltas, asking)) as pieces:
+        async with aclosing(_counted(run(draft, deltas, asking), trace)) as pieces:
+            async for piece in pieces:
+                yield piece
+    except BaseException as exc:
+        if trace is not None:
+            trace.abandon(exc)
+        raise
+    finally:
+        await close(deltas)
+
+
+async def _counted(pieces: AsyncGenerator[Streamed, None], trace: TurnTrace) -> AsyncGenerator[Streamed, None]:
+    """The pieces, counted among the streams that are open."""
+    count = trace.telemetry.instruments.stream_opened
+    count(trace.gate, 1)
+    try:
+        async with aclosing(pieces):
             async for piece in pieces:
                 yield piece
     finally:
-        await close(deltas)
+        count(trace.gate, -1)
 
 
 def check_gate(gate: str | None, policy: Policy, name: str = "gate") -> None:

@@ -14,6 +14,7 @@ from vista_guard.stream.delivery import Delivery
 from vista_guard.stream.draft import Draft
 from vista_guard.stream.source import Source
 from vista_guard.stream.units import units
+from vista_guard.telemetry.turns import SentenceOutcome
 from vista_guard.turn.decide import decide
 from vista_guard.turn.repair import refuse, why
 from vista_guard.turn.work import Work, silent
@@ -175,7 +176,12 @@ class SentenceGate:
                 return await self._withhold(decided, work, end)
             self._out.note(decided.outcomes)
             self._out.release(unit.last)
+            self._trace("released", unit.last)
         return None
+
+    def _trace(self, outcome: SentenceOutcome, end: int) -> None:
+        """Tells what became of the sentence that ends there, and how long it was held."""
+        self._draft.trace.sentence(outcome, self._source.seconds_since(end))
 
     def _may_ask_again(self) -> bool:
         nothing_out = not self._out.said and not self._out.dropped and not self._source.bound
@@ -220,6 +226,7 @@ class SentenceGate:
         if mode is RepairMode.ANNOTATE and failed:
             self._out.note(work.outcomes)
             self._out.release(end, self._marks(failed, end))
+            self._trace("marked", end)
             return True
         unit = Span(start=self._out.upto, end=end)
         spans = [outcome.claim.span for outcome in failed]
@@ -228,6 +235,7 @@ class SentenceGate:
         if mode is not RepairMode.REDACT or not failed or not all(inside):
             return False
         self._out.drop(end)
+        self._trace("dropped", end)
         return True
 
     def _first_open(self, unit: Span) -> int:
@@ -309,6 +317,7 @@ class SentenceGate:
     async def _withhold(self, decided: Work, work: Work, end: int) -> TurnReport:
         """Ends the turn with the policy's message. The sentences before stand: they were read, and had passed."""
         self._out.commit()
+        self._trace("withheld", end)
         await self._source.aclose()
         if decided.decided.action is Action.REPAIR:
             decided = refuse(decided, self._policy.message)

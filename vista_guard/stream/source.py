@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_left
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 from vista_guard.reading.chat_json import distinct
@@ -52,6 +54,8 @@ class Source:
         self.error: BaseException | None = None
         self.ended = False
         self._said: list[str] = []
+        self._arrivals: tuple[list[int], list[float]] = ([], [])
+        """Length of the text after each piece of it, and when that piece came."""
         self._deltas = deltas
         self._found: tuple[Document, ...] = ()
         self._news = asyncio.Event()
@@ -69,6 +73,12 @@ class Source:
     def complete(self) -> bool:
         """Whether upstream came to its own end."""
         return self.ended and self.error is None
+
+    def seconds_since(self, end: int) -> float:
+        """How long ago the text was there up to `end`."""
+        ends, times = self._arrivals
+        place = bisect_left(ends, end)
+        return perf_counter() - times[place] if place < len(times) else 0.0
 
     def start(self, heard: Callable[[], bool]) -> None:
         """Begins to read. `heard` is called after each piece and says whether that is enough for now."""
@@ -122,6 +132,9 @@ class Source:
         else:
             self._said.append(delta)
             self.length += len(delta)
+            ends, times = self._arrivals
+            ends.append(self.length)
+            times.append(perf_counter())
 
 
 async def close(deltas: AsyncIterator[Delta]) -> None:

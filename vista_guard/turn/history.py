@@ -10,6 +10,7 @@ from hashlib import sha256
 
 from vista_guard.judges.contract import categorize, decompose, judge_turn, verify
 from vista_guard.policy.scoring import REMEMBERED
+from vista_guard.telemetry.asked import earlier_turn
 from vista_guard.turn.evidence import collect
 from vista_guard.turn.limits import check_limits
 from vista_guard.turn.remember import earned
@@ -67,6 +68,11 @@ def past_key(past: Conversation) -> str:
 
 async def _worth_remembering(past: Conversation, knowledge: tuple[Passage, ...], parts: Parts) -> tuple[Claim, ...]:
     """Claims of the past's last turn that its own evidence verified, and those that need no evidence."""
+    with earlier_turn():
+        return await _judged_earlier(past, knowledge, parts)
+
+
+async def _judged_earlier(past: Conversation, knowledge: tuple[Passage, ...], parts: Parts) -> tuple[Claim, ...]:
     check_limits(past, parts.limits)
     work = Work(conversation=past, catch_up=False)
     evidence = await collect(work, parts)

@@ -60,6 +60,8 @@ async def report(work: Work, parts: Parts, emit: Emit) -> Work:
         tenant=parts.tenant,
         turn_key=delivered_turn(work).turn_key(),
         draft_spans=_draft_spans(work),
+        trace_id=work.trace and work.trace.trace_id,
+        span_id=work.trace and work.trace.span_id,
         timings=Timings(**work.timings, total=sum(work.timings.values())),
         usage=work.usage,
         warnings=work.warnings,
@@ -99,6 +101,7 @@ async def _write(finished: TurnReport, work: Work, parts: Parts) -> TurnReport:
                 await sink.write(finished)
         except StoreError as exc:
             logger.error("the report of turn %s was not stored: %s", finished.turn_index, exc)
+            parts.telemetry.instruments.record_sink_error(exc)
             warnings.append(f"the report was not stored: {exc}")
     return finished.model_copy(update={"warnings": (*finished.warnings, *warnings)}) if warnings else finished
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext
 from time import perf_counter
 from typing import Literal
 
 from vista_guard.judges import metering
+from vista_guard.telemetry.config import Telemetry
+from vista_guard.telemetry.hosts import untraced
+from vista_guard.telemetry.turns import TurnTrace, mark_unchecked
 from vista_guard.turn.categorize import categorize
 from vista_guard.turn.decide import decide
 from vista_guard.turn.decompose import decompose
@@ -46,6 +50,23 @@ async def run(name: StageName, work: Work, parts: Parts, emit: Emit) -> Work:
         parts: the guard's collaborators.
         emit: takes the stage's events.
     """
+    work = traced(work, parts.telemetry)
+    trace = work.trace
+    assert trace is not None
+    try:
+        with trace.stage(name) as span, nullcontext() if parts.host_tracing else untraced():
+            known = work.outcomes
+            work = await _metered(name, work, parts, emit)
+            mark_unchecked(span, known, work.outcomes)
+    except BaseException as exc:
+        trace.abandon(exc)
+        raise
+    if name == "report":
+        _finish(work)
+    return work
+
+
+async def _metered(name: StageName, work: Work, parts: Parts, emit: Emit) -> Work:
     started = perf_counter()
     with metering.measured(work.usage) as meter:
         work = await STAGES[name](work, parts, emit)
@@ -54,3 +75,29 @@ async def run(name: StageName, work: Work, parts: Parts, emit: Emit) -> Work:
     milliseconds = work.timings.get(name, 0.0) + (perf_counter() - started) * 1000
     warnings = tuple(dict.fromkeys((*work.warnings, *meter.warnings)))
     return work.with_(usage=meter.usage, warnings=warnings, timings={**work.timings, name: milliseconds})
+
+
+def traced(work: Work, telemetry: Telemetry) -> Work:
+    """The work of a draft, with a trace: its own, where it has one already."""
+    if work.trace is not None:
+        return work
+    return work.with_(trace=TurnTrace(telemetry, work.conversation.id, work.index))
+
+
+def traced_from_agent(work: Work, telemetry: Telemetry) -> Work:
+    """As `traced`, of a turn that has no draft yet: its agent is going to be asked."""
+    if work.trace is not None:
+        return work
+    index = len(work.conversation.turns)
+    return work.with_(trace=TurnTrace(telemetry, work.conversation.id, index, agent=True))
+
+
+def _finish(work: Work) -> None:
+    """Ends the turn's trace with its report. A turn without a word is none: nothing was judged."""
+    trace = work.trace
+    if trace is None:
+        return
+    if not work.turn.text:
+        trace.end_unspoken()
+        return
+    trace.finish(work.finished, work.conversation, repair=work.repair and work.repair.value)

@@ -6,11 +6,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from vista_guard.policy.turn_risk import TurnRisk, uncalibrated
 from vista_guard.protocols import DocumentStore, Judge, KnowledgeStore, Policy, Sink
 from vista_guard.settings.sources import Limits
+from vista_guard.telemetry.config import Telemetry
 from vista_guard.turn.limits import writable
 from vista_guard.types import (
     Attempt,
@@ -28,6 +29,9 @@ from vista_guard.types import (
     Unchecked,
     Usage,
 )
+
+if TYPE_CHECKING:
+    from vista_guard.telemetry.turns import TurnTrace
 
 Emit = Callable[[Mapping[str, Any]], None]
 """Takes an event for `stream_mode="custom"`: JSON types only."""
@@ -75,6 +79,9 @@ class Parts:
     context: Literal["none", "full"] = "none"
     ungrounded: Literal["judge", "trust"] = "judge"
     past: PastClaims = field(default_factory=PastClaims)
+    telemetry: Telemetry = field(default_factory=Telemetry)
+    host_tracing: bool = False
+    """Whether tracers of the host hear of the guard's own runs."""
     tenant: str | None = None
     """Whose turns these are, behind the proxy."""
     turn_risk: TurnRisk | None = None
@@ -120,7 +127,7 @@ class Work:
     outcomes: tuple[Outcome, ...] = ()
     decision: Decision | None = None
     response: str | None = None
-    gate: Literal["turn", "sentence", "none"] = "turn"
+    gate: Literal["none", "sentence", "turn"] = "turn"
     """How much of the turn waits for its judgement."""
     placed: tuple[DraftSpan, ...] | None = None
     """Where pieces of the draft stand in the response; None where nobody mended it: all of it was delivered, or nothing."""
@@ -133,6 +140,8 @@ class Work:
     timings: Mapping[str, float] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
     report: TurnReport | None = None
+    trace: TurnTrace | None = None
+    """The turn's span, begun with its agent or its first stage."""
 
     @property
     def turn(self) -> Turn:

@@ -134,7 +134,7 @@ class TurnReport(Noun):
     judge: JudgeInfo
     policy: str
     rules: str | None = None
-    gate: Literal["turn", "sentence", "none"] | None = None
+    gate: Literal["none", "sentence", "turn"] | None = None
     tenant: str | None = None
     turn_key: str | None = None
     draft_spans: tuple[DraftSpan, ...] = ()

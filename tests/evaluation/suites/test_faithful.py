@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from vista_guard import Action, Guard, InputError, Label
-from vista_guard.evaluation.suites.faithful import FalseAlarms, answerable, falsified, judge, risk_auc
+from vista_guard.evaluation.suites.faithful import answerable, falsified, judge, risk_auc, table
+from vista_guard.evaluation.suites.turns.presets import policies
+from vista_guard.policy.presets import PRESETS
 from vista_guard.stores.memory.knowledge import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder
 
@@ -44,9 +46,19 @@ def test_answers_and_twins_are_judged_and_told_apart(reference: Path, tmp_path: 
     twins = asyncio.run(judge(guard, list(falsified(reference, tmp_path / "twins.jsonl"))))
     assert [report.decision.action for report in (*faithful, *twins)] == [Action.ALLOW, Action.ALLOW, Action.BLOCK]
     assert risk_auc(faithful, twins) == 1.0
-    assert str(FalseAlarms.count(twins, "falsified twins")) == (
-        "1 falsified twins: ALLOW 0.0%, FLAG 0.0%, REPAIR 0.0%, BLOCK 100.0%; claims held against them 100.0% of 1, 0 unchecked"
-    )
+    lines = list(table({"faithful answers": faithful, "falsified twins": twins}, policies(None)))
+    assert lines[2:] == [
+        *(f"| faithful answers | 2 | {name} | 0.0 % (0.0–65.8) | 0.0 % (0.0–65.8) |" for name in PRESETS),
+        "| falsified twins | 1 | monitor | 100.0 % (20.7–100.0) | 0.0 % (0.0–79.3) |",
+        *(
+            f"| falsified twins | 1 | {name} | 100.0 % (20.7–100.0) | 100.0 % (20.7–100.0) |"
+            for name in ("balanced", "strict")
+        ),
+        "",
+        "2 faithful answers: claims held against them 0.0 % (0.0–65.8) of 2, 0 unchecked",
+        "1 falsified twins: claims held against them 100.0 % (20.7–100.0) of 1, 0 unchecked",
+        "AUC of the turn's risk, faithful answers against falsified twins: 1.000",
+    ]
 
 
 def test_a_line_that_is_no_twin_is_named(reference: Path, tmp_path: Path) -> None:

@@ -252,3 +252,28 @@ def test_probabilities_are_scaled_by_the_temperature() -> None:
     shipped = Calibration.load()
     logits = np.array([[3.0, 0.0, 0.0]], np.float32) * shipped.temperature
     assert shipped.probabilities(logits)[0] == pytest.approx([0.9094, 0.0453, 0.0453], abs=1e-3)
+
+
+async def test_what_stands_in_the_sentence_before_is_read_with_it(judge: EmbeddedJudge) -> None:
+    """ "It" is the hall only beside its neighbour, and the passage with the sentence is not the nearest of many."""
+    pages = [f"The tide hall has a room number {number} with a view of the sea. Guests like it." for number in range(6)]
+    pages.append("The ballroom was added by Mira Holt. It is lit by forty gas lamps. They burn on Sundays only.")
+    passages = tuple(
+        Passage(source=SourceKind.DOCUMENT, source_id=f"d{number}", text=text) for number, text in enumerate(pages)
+    )
+    check = await check_of(judge, "The ballroom is lit by forty gas lamps.", EvidenceSet(documents=passages))
+    assert check.supported
+    assert "gas lamps" in check.evidence[0].quote
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("The tide hall is open on Mondays.", "The tide hall is open daily from nine. It is closed on Mondays."),
+        ("The syrup is taken before meals.", "The syrup is red. The syrup is taken after meals."),
+        ("The fee is 10 euros.", "Until 2023 the fee was 10 euros. Since 2024 it is 15 euros."),
+        ("The shop sells tickets.", "The shop is by the gate. The shop no longer sells tickets."),
+    ],
+)
+async def test_nearly_the_same_words_do_not_verify(judge: EmbeddedJudge, said: str, text: str) -> None:
+    assert not (await check_of(judge, said, document(text, title=None))).supported

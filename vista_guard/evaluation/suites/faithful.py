@@ -2,9 +2,9 @@
 
     python -m vista_guard.evaluation.suites.faithful --data FOLDER [--policy balanced] [--part dev] [--twins FILE]
 
-With a file of falsified twins, JSON lines of `task_id` and `text`, it says too how many of these are flagged, and how well the
-turn's risk tells an answer from a twin (needs the extra evaluation). Answers of conversations whose id ends in 0 to 4 are for
-development, the others for training.
+One table of all presets, or of those that are named; the answers are judged once. With a file of falsified twins, JSON lines of
+`task_id` and `text`, it says too how many of these are flagged, and how well the turn's risk tells an answer from a twin. Answers
+of conversations whose id ends in 0 to 4 are for development, the others for training. Needs the extra `evaluation`.
 """
 
 from __future__ import annotations
@@ -13,54 +13,20 @@ import argparse
 import asyncio
 import gzip
 import json
-import sys
-from collections import Counter
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from vista_guard.errors import InputError
+from vista_guard.evaluation.suites.turns.presets import HEADER, claims_held, lines, policies
 from vista_guard.guard import Guard
-from vista_guard.policy.turn_risk import HELD_AGAINST
-from vista_guard.types import Action, Conversation, Document, Finding, Role, Turn, TurnReport
+from vista_guard.policy.label_policy import LabelPolicy
+from vista_guard.policy.presets import PRESETS
+from vista_guard.types import Conversation, Document, Role, Turn, TurnReport
 
 REFERENCE = Path("train") / "mtragun" / "reference.jsonl.gz"
 _SPEAKERS = {"user": Role.USER, "agent": Role.ASSISTANT}
-
-
-@dataclass(frozen=True)
-class FalseAlarms:
-    """What happened to answers that are faithful. Shares are in [0, 1]."""
-
-    answers: int
-    claims: int
-    held_against: int
-    unchecked: int
-    actions: Counter[Action]
-
-    what: str = "faithful answers"
-
-    @classmethod
-    def count(cls, reports: Sequence[TurnReport], what: str = "faithful answers") -> FalseAlarms:
-        """Adds up reports on faithful answers, or on others, by name."""
-        findings = [outcome for report in reports for outcome in report.outcomes if isinstance(outcome, Finding)]
-        return cls(
-            answers=len(reports),
-            claims=len(findings),
-            held_against=sum(finding.label in HELD_AGAINST for finding in findings),
-            unchecked=sum(len(report.unchecked) for report in reports),
-            actions=Counter(report.decision.action for report in reports),
-            what=what,
-        )
-
-    def __str__(self) -> str:
-        share = self.held_against / max(1, self.claims)
-        actions = ", ".join(f"{action} {self.actions[action] / max(1, self.answers):.1%}" for action in Action)
-        return (
-            f"{self.answers} {self.what}: {actions}; claims held against them {share:.1%} of {self.claims}, "
-            f"{self.unchecked} unchecked"
-        )
 
 
 def answerable(path: Path, part: str = "dev") -> Iterator[Conversation]:
@@ -127,24 +93,44 @@ async def judge(guard: Guard, conversations: Sequence[Conversation]) -> list[Tur
     return [await guard.acheck(conversation) for conversation in conversations]
 
 
+def told(name: str, reports: Sequence[TurnReport]) -> str:
+    """What is held against these turns, in a line."""
+    held, unchecked = claims_held(reports), sum(len(report.unchecked) for report in reports)
+    return f"{len(reports)} {name}: claims held against them {held} of {held.n}, {unchecked} unchecked"
+
+
 def main() -> None:
     """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--policy", default="balanced")
+    parser.add_argument("--policy", action="append", choices=PRESETS, help="may be repeated; all without it")
     parser.add_argument("--part", choices=("dev", "train"), default="dev")
     parser.add_argument("--limit", type=int, help="the first answers only")
     parser.add_argument("--twins", type=Path, metavar="FILE", help="falsified twins of the answers, to be flagged")
     args = parser.parse_args()
-    conversations = list(answerable(args.data / REFERENCE, args.part))[: args.limit]
-    with Guard.from_settings(policy=args.policy, store="memory") as guard:
-        reports = asyncio.run(judge(guard, conversations))
-        print(f"policy {args.policy}, {args.part}: {FalseAlarms.count(reports)}", file=sys.stdout)
-        if args.twins:
-            made = list(falsified(args.data / REFERENCE, args.twins, args.part))[: args.limit]
-            twins = asyncio.run(judge(guard, made))
-            print(FalseAlarms.count(twins, "falsified twins"), file=sys.stdout)
-            print(f"AUC of the turn's risk, answers against twins: {risk_auc(reports, twins):.3f}", file=sys.stdout)
+    asked = {"faithful answers": list(answerable(args.data / REFERENCE, args.part))[: args.limit]}
+    if args.twins:
+        asked["falsified twins"] = list(falsified(args.data / REFERENCE, args.twins, args.part))[: args.limit]
+    began = time.monotonic()
+    with Guard.from_settings(policy="monitor", store="memory", retrieve=False) as guard:
+        info, risk = guard.parts.judge.info, guard.parts.turn_risk
+        found = {name: asyncio.run(judge(guard, conversations)) for name, conversations in asked.items()}
+    seconds = time.monotonic() - began
+    print(f"MTRAG-UN, {args.part}, {info.name} {info.version}; {seconds:.0f} s\n")
+    print("\n".join(table(found, policies(risk), args.policy)))
+
+
+def table(
+    found: Mapping[str, Sequence[TurnReport]], known: Mapping[str, LabelPolicy], chosen: Sequence[str] | None = None
+) -> Iterator[str]:
+    """Lines for people: what each policy does with each kind of turn, what is held against them, how well the risk ranks them."""
+    yield from HEADER
+    for name, reports in found.items():
+        yield from lines(name, reports, {key: known[key] for key in chosen or known})
+    yield ""
+    yield from (told(name, reports) for name, reports in found.items())
+    if len(found) == 2:
+        yield f"AUC of the turn's risk, {' against '.join(found)}: {risk_auc(*found.values()):.3f}"
 
 
 if __name__ == "__main__":

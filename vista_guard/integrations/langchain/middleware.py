@@ -104,7 +104,8 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
         self._surface = build_surface(gate=gate, documents=documents, on_report=on_report, on_block=on_block)
         check_gate(gate, guard.parts.policy)
         self._gate, self._parts = gate, guard.parts
-        self._machine = build_graph(guard.parts, agent=speaker_node(self._surface.find_documents), checkpointer=False)
+        speaker = speaker_node(self._surface.find_documents, guard.parts.telemetry)
+        self._machine = build_graph(guard.parts, agent=speaker, checkpointer=False)
 
     def wrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> Response:
         """Asks the model, out of every stream's sight, and judges its answer."""

@@ -73,7 +73,8 @@ class _GuardedNode:
 
     def __init__(self, guard: Guard, node: HostNode, surface: HostSurface) -> None:
         self._parts, self._node, self._surface = guard.parts, node, surface
-        self._machine = build_graph(guard.parts, agent=speaker_node(surface.find_documents), checkpointer=False)
+        speaker = speaker_node(surface.find_documents, guard.parts.telemetry)
+        self._machine = build_graph(guard.parts, agent=speaker, checkpointer=False)
 
     def run(self, state: object, config: RunnableConfig) -> object:
         turn, calls = NodeTurn(self._node, state, config), HeardCalls()

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from vista_guard._aio import lane
 from vista_guard.errors import JudgeError
@@ -24,8 +24,17 @@ from vista_guard.judges.embedded.english.language import foreign
 from vista_guard.judges.embedded.english.stance import plain_figure
 from vista_guard.judges.embedded.forms.code import is_code
 from vista_guard.judges.embedded.forms.encoded import unreadable_parts
+from vista_guard.judges.embedded.quoting import MAX_EVIDENCE, named, quotes, short
 from vista_guard.judges.embedded.relevance import COUNTER_COSINE, Piece, choose, pool
-from vista_guard.judges.embedded.support import NOWHERE, about_itself, all_said, carried, missing_everywhere, refutation
+from vista_guard.judges.embedded.support import (
+    NOWHERE,
+    about_itself,
+    all_said,
+    carried,
+    may_count,
+    missing_everywhere,
+    refutation,
+)
 from vista_guard.judges.embedded.topic import may_be_settled, spoken_of
 from vista_guard.judges.embedded.trust import outranking
 from vista_guard.judges.embedded.verifier import ShippedVerifier
@@ -34,7 +43,6 @@ from vista_guard.reading.canonical import folded
 from vista_guard.types import (
     Check,
     Claim,
-    Evidence,
     EvidenceSet,
     Finding,
     JudgeInfo,
@@ -50,12 +58,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+ReadPiece: TypeAlias = "tuple[Piece, NDArray[np.float32]]"
+"""A piece of evidence, and the verifier's three probabilities for it and a claim."""
+
 SUBJECTIVE_SUPPORT = 0.7
 """Least support of a claim about its own speaker's mind or life; documents never support or refute one."""
 _SHORT = 2000
 """Characters that are taken apart in a thread of their own: a few hundredths of a second of work."""
-MAX_EVIDENCE = 3
-"""Quotes that a check carries, at most."""
 
 
 class EmbeddedJudge:
@@ -159,31 +168,56 @@ class EmbeddedJudge:
 
     def _verify_readable(self, claims: Sequence[Claim], evidence: EvidenceSet) -> list[Check]:
         texts = [folded(claim.text) for claim in claims]
-        chosen = choose(texts, pool(evidence), self._embedder)
+        known = pool(evidence)
+        narrow = self._read(texts, choose(texts, known, self._embedder))
+        # Wider pieces cost as much again, so they are read for those claims alone that nothing has settled yet.
+        around = [
+            known.windows(text, [piece for piece, _ in read]) if self._is_open(claim, read) else []
+            for claim, text, read in zip(claims, texts, narrow, strict=True)
+        ]
+        wide = self._read(texts, around)
+        return [self._check(claim, [*few, *more]) for claim, few, more in zip(claims, narrow, wide, strict=True)]
+
+    def _read(self, texts: Sequence[str], found: Sequence[Sequence[Piece]]) -> list[list[ReadPiece]]:
+        """What the verifier makes of each claim's pieces, all in one batch."""
+        chosen = [[one for one in some if may_count(one, text)] for text, some in zip(texts, found, strict=True)]
         pairs = [(piece.text, text) for text, pieces in zip(texts, chosen, strict=True) for piece in pieces]
         rows = iter(self._verifier.probabilities(pairs) if pairs else ())
-        judged = [[(piece, next(rows)) for piece in pieces] for pieces in chosen]
-        return [self._check(claim, pieces) for claim, pieces in zip(claims, judged, strict=True)]
+        return [[(piece, next(rows)) for piece in pieces] for pieces in chosen]
 
-    def _check(self, claim: Claim, judged: Sequence[tuple[Piece, NDArray[np.float32]]]) -> Check:
-        needed = max(self._calibration.supported, SUBJECTIVE_SUPPORT if about_itself(claim) else 0.0)
-        support = [(piece, carried(piece, claim, row, needed)) for piece, row in judged if piece.supports]
+    def _is_open(self, claim: Claim, judged: Sequence[ReadPiece]) -> bool:
+        """Whether no piece supports the claim and no sentence of a document denies it.
+
+        Three sentences share so many words with a claim that they seem to say it even where one of them says otherwise.
+        """
+        if any(piece.origin.source is SourceKind.DOCUMENT for piece, _ in self._against(judged)):
+            return False
+        return all(score < self._needed(claim) for _, score in self._support(claim, judged))
+
+    def _needed(self, claim: Claim) -> float:
+        return max(self._calibration.supported, SUBJECTIVE_SUPPORT if about_itself(claim) else 0.0)
+
+    def _support(self, claim: Claim, judged: Sequence[ReadPiece]) -> list[tuple[Piece, float]]:
+        needed = self._needed(claim)
+        return [(piece, carried(piece, claim, row, needed)) for piece, row in judged if piece.supports]
+
+    def _check(self, claim: Claim, judged: Sequence[ReadPiece]) -> Check:
+        needed, support, against = self._needed(claim), self._support(claim, judged), self._against(judged)
         best = max((score for _, score in support), default=0.0)
-        against = self._against(judged)
         found = [(piece, score) for piece, score in support if score >= needed]
         outranked = outranking(claim, found, against)
         if found and not outranked:
-            return Check(claim=claim, supported=True, confidence=best, evidence=_quotes(found))
+            return Check(claim=claim, supported=True, confidence=best, evidence=quotes(found))
         against = self._on_topic(outranked or against, claim)
         if found and not against:  # What outranked it speaks of something else.
-            return Check(claim=claim, supported=True, confidence=best, evidence=_quotes(found))
-        counter_evidence = _quotes(against)
+            return Check(claim=claim, supported=True, confidence=best, evidence=quotes(found))
+        counter_evidence = quotes(against)
         if found and all(one.origin.source is SourceKind.DOCUMENT for one, _ in found):
             return _disputed(claim, found, against)
         confidence = against[0][1] if found else 1.0 - best
         return Check(claim=claim, supported=False, confidence=confidence, counter_evidence=counter_evidence)
 
-    def _against(self, judged: Sequence[tuple[Piece, NDArray[np.float32]]]) -> list[tuple[Piece, float]]:
+    def _against(self, judged: Sequence[ReadPiece]) -> list[tuple[Piece, float]]:
         """The pieces that contradict the claim, and how surely."""
         scored = [(piece, refutation(piece, row)) for piece, row in judged if piece.refutes]
         return [(piece, score) for piece, score in scored if score >= self._calibration.contradicted]
@@ -239,7 +273,7 @@ class EmbeddedJudge:
         against = [found for found in check.counter_evidence if not (opinion and found.source is SourceKind.DOCUMENT)]
         if against:
             worst = against[0]
-            reason = f"{_source(worst)} says otherwise: {_short(worst.quote)}"
+            reason = f"{named(worst)} says otherwise: {short(worst.quote)}"
             return Finding(
                 claim=check.claim,
                 label=Label.CONTRADICTED,
@@ -274,14 +308,14 @@ def _unread_claim(claim: Claim, known: str) -> Unchecked | None:
     parts = [part for part in unreadable_parts(folded(claim.text)) if part.strip(" .!?") not in known]
     if not parts:
         return None
-    error = f"it looks encoded, or is no English: {_short(parts[0], 60)!r} cannot be read"
+    error = f"it looks encoded, or is no English: {short(parts[0], 60)!r} cannot be read"
     return Unchecked(claim=claim, error=error, what="encoded")
 
 
 def _disputed(claim: Claim, found: Sequence[tuple[Piece, float]], against: Sequence[tuple[Piece, float]]) -> Check:
     """A claim that one document confirms and another one denies: neither verified nor contradicted."""
-    for_it, against_it = _quotes(found), _quotes(against)
-    reason = f"The sources disagree: {_short(for_it[0].quote)} / {_short(against_it[0].quote)}"
+    for_it, against_it = quotes(found), quotes(against)
+    reason = f"The sources disagree: {short(for_it[0].quote)} / {short(against_it[0].quote)}"
     confidence = against_it[0].score
     finding = Finding(
         claim=claim,
@@ -291,38 +325,3 @@ def _disputed(claim: Claim, found: Sequence[tuple[Piece, float]], against: Seque
         reason=reason,
     )
     return Check(claim=claim, supported=False, confidence=confidence, counter_evidence=against_it, finding=finding)
-
-
-def _quotes(scored: Sequence[tuple[Piece, float]]) -> tuple[Evidence, ...]:
-    """The best quotes, one of each passage: the first, which is the tightest, of those that suffice."""
-    first: dict[int, tuple[Piece, float]] = {}
-    for piece, score in scored:
-        first.setdefault(id(piece.origin), (piece, score))
-    best = sorted(first.values(), key=lambda pair: -pair[1])[:MAX_EVIDENCE]
-    return tuple(_quote(piece.quote, score) for piece, score in best)
-
-
-def _quote(passage: Passage, score: float) -> Evidence:
-    return Evidence(
-        source=passage.source,
-        source_id=passage.source_id,
-        quote=passage.text,
-        title=passage.title,
-        span=passage.span,
-        score=score,
-    )
-
-
-def _source(evidence: Evidence) -> str:
-    if evidence.source is SourceKind.DOCUMENT:
-        return f'The document "{evidence.title or evidence.source_id}"'
-    if evidence.source is SourceKind.PERSONA:
-        return "The persona"
-    if evidence.source is SourceKind.HISTORY:
-        return f"What was said before ({evidence.source_id})"
-    return "What this conversation has established"
-
-
-def _short(quote: str, most: int = 200) -> str:
-    line = " ".join(quote.split())
-    return line if len(line) <= most else f"{line[: most - 1].rsplit(' ', 1)[0]}…"

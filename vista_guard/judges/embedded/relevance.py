@@ -15,6 +15,7 @@ from vista_guard.judges.embedded.layout import Above, in_context, places
 from vista_guard.judges.embedded.mentions.frames import read
 from vista_guard.judges.embedded.mentions.kinds import Kind, SentenceReading
 from vista_guard.judges.embedded.mentions.lines import read_passage
+from vista_guard.judges.embedded.windows import WordIndex
 from vista_guard.protocols import Embedder
 from vista_guard.reading.canonical import Reading, canonical, folded
 from vista_guard.types import EvidenceSet, Passage, Role, SourceKind, Span, Turn
@@ -27,6 +28,8 @@ DOCUMENT_PASSAGES = 4
 """Passages of documents that one claim is held against: all when there are no more, else the nearest in meaning."""
 PAIRED = 2
 """Passages of which two sentences together are held against a claim too."""
+NEIGHBOURS = 1
+"""Sentences on either side that the best sentence of all documents is read with."""
 KNOWN_CLAIMS = 2
 """Known claims that one claim is held against, at most."""
 HISTORY_TURNS = 3
@@ -113,6 +116,12 @@ class Source:
         if pair and open_words & self.words[second]:
             yield self._piece(sorted([best, second]), refutes=False)
 
+    def window(self, index: int) -> Piece:
+        """A sentence between its neighbours: "it", "this method" and what a claim adds from the next one stand there. It may
+        support, but not refute: what speaks against a claim is said in one sentence."""
+        around = range(max(0, index - NEIGHBOURS), min(len(self.sentences), index + NEIGHBOURS + 1))
+        return self._piece([one for one in around if self.sentences[one].stated], refutes=False)
+
     def _for(self, claim: str, wanted: frozenset[str]) -> Source:
         """The source as the claim may lean on it: what is framed as the claim is counts as stated."""
         if not any(reading.regions for reading in self.sentences):
@@ -159,6 +168,19 @@ class Pool:
     documents: tuple[Source, ...]
     known: tuple[Piece, ...]
     history: tuple[Piece, ...]
+    index: WordIndex
+    """Of the documents' sentences."""
+
+    def windows(self, claim: str, beside: Sequence[Piece]) -> list[Piece]:
+        """The sentence of all documents that shares most with the claim, between its neighbours.
+
+        Args:
+            claim: folded.
+            beside: pieces read already; the same words are not read twice.
+        """
+        place = self.index.best(words(claim))
+        window = self.documents[place[0]].window(place[1]) if place else None
+        return [window] if window and all(window.text != piece.text for piece in beside) else []
 
 
 def pool(evidence: EvidenceSet) -> Pool:
@@ -166,7 +188,7 @@ def pool(evidence: EvidenceSet) -> Pool:
     documents = tuple(_read(evidence.documents))
     known = tuple(piece for one in evidence.knowledge if one.text.strip() for piece in _known(one))
     history = tuple(_spoken(index, turn) for index, turn in enumerate(evidence.history) if turn.text.strip())
-    return Pool(documents, known, history)
+    return Pool(documents, known, history, WordIndex.of([source.words for source in documents]))
 
 
 def _read(passages: Sequence[Passage]) -> Iterator[Source]:

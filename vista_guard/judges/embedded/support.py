@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from vista_guard.judges.embedded.bygone import bygone
 from vista_guard.judges.embedded.english import cues
 from vista_guard.judges.embedded.forms.inline import clean
 from vista_guard.judges.embedded.mentions.frames import read
+from vista_guard.judges.embedded.opposites import opposed
 from vista_guard.judges.embedded.quantities.veto import lacking
+from vista_guard.judges.embedded.quantities.weekdays import missing_day
 from vista_guard.judges.embedded.relevance import Piece, same_statement
 from vista_guard.judges.embedded.verifier import CONTRADICTED, SUPPORTED
 from vista_guard.reading.canonical import folded
@@ -25,7 +28,8 @@ _SEARCHED, _ONE_CLAIM = 30_000, 500
 
 
 def carried(piece: Piece, claim: Claim, row: NDArray[np.float32], needed: float) -> float:
-    """The support of a piece in [0, 1]; next to none by a piece that has a quantity or an identifier of the claim in no form.
+    """The support of a piece in [0, 1]; next to none by a piece that has a quantity, an identifier or a weekday of the claim in
+    no form, says the opposite in the same words, or says that it held once.
 
     Args:
         piece: may support.
@@ -34,7 +38,19 @@ def carried(piece: Piece, claim: Claim, row: NDArray[np.float32], needed: float)
         needed: the support from which it counts; below it nothing need be looked up.
     """
     score = _support(piece, claim, float(row[SUPPORTED]))
-    return 1 - NOWHERE if score >= needed and lacking(folded(claim.text), piece.text) else score
+    return 1 - NOWHERE if score >= needed and _vetoed(folded(claim.text), piece.text) else score
+
+
+def may_count(piece: Piece, claim: str) -> bool:
+    """Whether reading the piece can change anything: not where it may only support, and has a figure of the claim in no form."""
+    return piece.refutes or lacking(claim, piece.text) is None
+
+
+def _vetoed(claim: str, evidence: str) -> str | None:
+    """What of the claim its evidence has in no form, says the opposite of, or tells of the past; None for nothing."""
+    return (
+        lacking(claim, evidence) or missing_day(claim, evidence) or opposed(claim, evidence) or bygone(claim, evidence)
+    )
 
 
 def all_said(evidence: EvidenceSet) -> str | None:

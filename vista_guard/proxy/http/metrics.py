@@ -1,6 +1,7 @@
 """What Prometheus reads at `/metrics`. No label holds a text, a conversation, a tenant or a key.
 
-The numbers are those of one process: let Prometheus scrape each and sum them up.
+The numbers are those of one process: let Prometheus scrape each and sum them up. Those of turns are the very figures that
+OpenTelemetry's metrics get, computed once.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, G
 from starlette.responses import Response
 
 from vista_guard.integrations.openai_api.fields import Place
-from vista_guard.types import Action, Label, TurnReport
+from vista_guard.telemetry.config import Telemetry
+from vista_guard.telemetry.figures import TurnFigures
+from vista_guard.types import Action, Label
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -32,7 +35,7 @@ _claims = Counter("vista_guard_claims", "Claims judged.", ("label",), registry=R
 _unchecked = Counter("vista_guard_unchecked_claims", "Claims that could not be judged.", registry=REGISTRY)
 _seconds = Histogram(
     "vista_guard_gate_seconds",
-    "Time that the guard took for a turn.",
+    "Time that the guard took for a turn: its stages, without upstream.",
     ("gate",),
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
     registry=REGISTRY,
@@ -58,25 +61,20 @@ for _kind in UPSTREAM_ERRORS:
     _upstream.labels(_kind)
 
 
-def install(app: FastAPI) -> None:
-    """Serves `/metrics` and counts open streams."""
+def install(app: FastAPI, telemetry: Telemetry) -> None:
+    """Serves `/metrics`, counts open streams and the turns of guards with this telemetry."""
+    telemetry.subscribe(count_turn)
     app.add_middleware(StreamCounter)
     app.add_route("/metrics", _page, include_in_schema=False)
 
 
-def observe_turn(report: TurnReport, seconds: float, gate: str) -> None:
-    """Counts a judged turn.
-
-    Args:
-        report: what was found.
-        seconds: what the guard took, waiting for upstream not included.
-        gate: none, sentence or turn.
-    """
-    _turns.labels(report.decision.action.value, gate).inc()
-    _seconds.labels(gate).observe(seconds)
-    for finding in report.findings:
-        _claims.labels(finding.label.value).inc()
-    _unchecked.inc(len(report.unchecked))
+def count_turn(turn: TurnFigures) -> None:
+    """Counts a judged turn."""
+    _turns.labels(turn.action.value, turn.gate).inc()
+    _seconds.labels(turn.gate).observe(turn.seconds)
+    for label, count in turn.labels.items():
+        _claims.labels(label).inc(count)
+    _unchecked.inc(sum(turn.unchecked.values()))
 
 
 def upstream_error(kind: UpstreamError) -> None:

@@ -16,6 +16,7 @@ from vista_guard.integrations.openai_api import Json
 from vista_guard.proxy.http import metrics
 from vista_guard.proxy.http.inflating import ACCEPTED, EncodingError, TooLargeError, inflated
 from vista_guard.proxy.settings import ProxySettings
+from vista_guard.telemetry.propagation import trace_headers, without_trace_headers
 
 logger = logging.getLogger("vista_guard.proxy")
 
@@ -118,6 +119,8 @@ class Upstream:
         key = self._settings.upstream_key
         dropped = _NOT_SENT | {self._settings.conversation_header} | (_KEYS if key else frozenset())
         kept = [*headers_passed_on(headers, dropped), ("accept-encoding", ACCEPTED)]
+        # The caller's trace goes on, or the one that began here: what it sent itself names a span that is not upstream's parent.
+        kept = [*without_trace_headers(kept), *trace_headers()]
         return [*kept, ("authorization", f"Bearer {key.get_secret_value()}")] if key else kept
 
 

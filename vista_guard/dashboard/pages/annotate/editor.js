@@ -56,6 +56,14 @@ class Editor {
     this.drawText();
     this.list.replaceChildren(...this.claims.map((claim, place) => this.drawClaim(claim, place)));
     this.drawStatus();
+    if (this.editing !== null) this.write();
+  }
+
+  // At once: the key that comes next is already part of the text.
+  write() {
+    if (this.root.getRootNode().activeElement === this.box) return;
+    this.box.focus();
+    this.box.setSelectionRange(this.box.value.length, this.box.value.length);
   }
 
   drawText() {
@@ -107,7 +115,7 @@ class Editor {
         this.stopEditing();
       }
     };
-    requestAnimationFrame(() => { box.focus(); box.setSelectionRange(box.value.length, box.value.length); });
+    this.box = box;
     return box;
   }
 

@@ -14,6 +14,7 @@ from vista_guard.judges.model.chat.limits import Gate, OnLoop
 from vista_guard.judges.model.chat.prices import PriceTable
 from vista_guard.judges.model.chat.protocol import ChatRequest, Reply
 from vista_guard.settings.model import ModelOptions
+from vista_guard.telemetry.asked import ModelCall
 from vista_guard.types import Usage
 
 CHARACTERS_A_TOKEN = 4
@@ -34,11 +35,28 @@ class Answer:
 class Line:
     """The way to one endpoint, shared by all who call it. Its calls run on the background loop.
 
+    Args:
+        name: as in a settings string.
+        model: the model's own.
+        options: limits.
+        prices: of the model.
+        provider: who serves it, for traces.
+        instrumented: whether the client's calls are traced without us.
+
     Raises:
         ConfigError: a cost is to be kept that cannot be known.
     """
 
-    def __init__(self, name: str, model: str, options: ModelOptions, prices: PriceTable) -> None:
+    def __init__(
+        self,
+        name: str,
+        model: str,
+        options: ModelOptions,
+        prices: PriceTable,
+        *,
+        provider: str,
+        instrumented: Callable[[], bool],
+    ) -> None:
         limits = options.budget
         if not prices.known and (limits.run.cost is not None or limits.turn.cost is not None):
             raise ConfigError(
@@ -47,6 +65,7 @@ class Line:
             )
         self.budget = Budget(limits)
         self._prices = prices
+        self._model, self._provider, self._instrumented = model, provider, instrumented
         self._gate = OnLoop(lambda: Gate(name, options))
 
     async def call(self, request: ChatRequest, ask: Callable[[], Awaitable[Answer]]) -> Reply:
@@ -64,10 +83,21 @@ class Line:
             async with gate.unbroken():
                 self.budget.check(meter().usage)  # others may have spent the rest in the meantime
                 self._book(Usage(calls=1))
-                answer = await ask()
+                answer = await self._traced(ask)
         gate.settle(estimate, answer.input_tokens + answer.output_tokens)
         self._book(self._used(answer))
         return answer.reply
+
+    async def _traced(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:
+        call = ModelCall(self._provider, self._model, instrumented=self._instrumented)
+        try:
+            answer = await ask()
+        except BaseException as exc:
+            call.end(exc)
+            raise
+        call.used(answer.input_tokens, answer.output_tokens)
+        call.end()
+        return answer
 
     def _used(self, answer: Answer) -> Usage:
         counted = answer.input_tokens + answer.output_tokens > 0

@@ -21,6 +21,7 @@ from vista_guard.judges.model.chat.prices import PriceTable
 from vista_guard.judges.model.chat.protocol import ChatRequest, Finish, Reply
 from vista_guard.judges.model.chat.urls import priced_url, read_url
 from vista_guard.settings.model import DEFAULTS, ModelOptions
+from vista_guard.telemetry.asked import is_instrumented
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -65,7 +66,14 @@ class LangChainChat:
         self._name = f"langchain:{provider}:{self._model_name}" + (f"@{url}" if url else "")
         self._options = options
         where = {"url": priced_url(url)} if url else {"provider": provider}
-        self._line = Line(self._name, self._model_name, options, PriceTable(self._model_name, options.prices, **where))
+        self._line = Line(
+            self._name,
+            self._model_name,
+            options,
+            PriceTable(self._model_name, options.prices, **where),
+            provider=provider,
+            instrumented=_is_instrumented,
+        )
 
     @classmethod
     def from_name(cls, name: str, *, options: ModelOptions = DEFAULTS) -> LangChainChat:
@@ -236,3 +244,9 @@ def _seconds(retry_after: str) -> float | None:
         return max(parsedate_to_datetime(retry_after).timestamp() - time(), 0.0)
     except ValueError:
         return None
+
+
+def _is_instrumented() -> bool:
+    """Whether OpenInference or OpenTelemetry traces LangChain's calls."""
+    callbacks = import_module("langchain_core.callbacks")  # loaded: there is a model of it
+    return is_instrumented(callbacks.BaseCallbackManager.__init__)

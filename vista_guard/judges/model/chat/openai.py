@@ -21,6 +21,7 @@ from vista_guard.judges.model.chat.prices import PriceTable
 from vista_guard.judges.model.chat.protocol import ChatRequest, Finish, Reply
 from vista_guard.judges.model.chat.urls import priced_url, read_url
 from vista_guard.settings.model import DEFAULTS, ModelOptions
+from vista_guard.telemetry.asked import is_instrumented
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -79,7 +80,14 @@ class OpenAIChat:
             raise ConfigError(
                 f"{self.name} needs a key: set {KEY_VARIABLE}, or name an endpoint, openai:{model}@http://host/v1"
             )
-        self._line = Line(self.name, model, options, PriceTable(model, options.prices, url=priced_url(self._url)))
+        self._line = Line(
+            self.name,
+            model,
+            options,
+            PriceTable(model, options.prices, url=priced_url(self._url)),
+            provider="openai",
+            instrumented=_is_instrumented,
+        )
         self._client = OnLoop(self._connect)
 
     @property
@@ -242,3 +250,11 @@ def _client_errors() -> tuple[type[Exception], ...]:
     from openai import OpenAIError
 
     return OpenAIError, ValueError  # ValueError: a body that calls itself JSON and is not
+
+
+def _is_instrumented() -> bool:
+    """Whether an instrumentation of the openai library, OpenTelemetry's or OpenInference's, traces its calls."""
+    from openai import AsyncOpenAI
+    from openai.resources.chat.completions import AsyncCompletions
+
+    return is_instrumented(AsyncCompletions.create, AsyncOpenAI.request)

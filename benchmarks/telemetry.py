@@ -1,0 +1,110 @@
+"""What tracing costs a turn: without an SDK, and with one that sends batches, each beside a turn with no telemetry at all.
+
+`python -m benchmarks.telemetry [--turns N]` prints ratios. Turns are taken in threes, one of each kind in an order that changes,
+so that whatever else the machine does falls on all of them alike; what counts is the median of the ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import perf_counter
+from unittest import mock
+
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import BatchLogRecordProcessor, InMemoryLogRecordExporter
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from vista_guard import Conversation, Guard, Telemetry, to_conversation
+from vista_guard.judges.embedded import EmbeddedJudge
+from vista_guard.stores.embeddings import OnnxEmbedder
+from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.turn import stages
+from vista_guard.turn.work import Emit, Parts, Work
+
+DOCUMENT = (
+    "The cable car to Mount Orla leaves every 20 minutes. A ride costs 12 euros. It was built in 1968 by the town."
+)
+TURN = "The cable car leaves every 20 minutes, and a ride costs 12 euros. It was built in 1986. I find the view lovely."
+
+
+def talk() -> Conversation:
+    """A turn of four claims over one document."""
+    question = {"role": "user", "content": "How do I get up there?"}
+    return to_conversation([question, {"role": "assistant", "content": TURN, "documents": [DOCUMENT]}])
+
+
+def sending() -> Telemetry:
+    """An SDK that batches; what it sends is dropped in its own thread."""
+    tracers, loggers = TracerProvider(), LoggerProvider()
+    tracers.add_span_processor(BatchSpanProcessor(InMemorySpanExporter()))
+    exporter = InMemoryLogRecordExporter()  # type: ignore[no-untyped-call]
+    loggers.add_log_record_processor(BatchLogRecordProcessor(exporter))
+    meters = MeterProvider([InMemoryMetricReader()])
+    return Telemetry(tracer_provider=tracers, logger_provider=loggers, meter_provider=meters)
+
+
+async def _bare(name: stages.StageName, work: Work, parts: Parts, emit: Emit) -> Work:
+    """A stage as it ran before there was telemetry."""
+    return await stages._metered(name, work, parts, emit)
+
+
+@contextmanager
+def without_telemetry() -> Iterator[None]:
+    """Stages as they were before there was any."""
+    with mock.patch.object(stages, "run", _bare):
+        yield
+
+
+def timed(call: Callable[[], object]) -> float:
+    """Seconds."""
+    started = perf_counter()
+    call()
+    return perf_counter() - started
+
+
+def main() -> None:
+    """Prints the medians and the ratios."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--turns", type=int, default=200, help="turns of each kind")
+    turns = parser.parse_args().turns
+    embedder = OnnxEmbedder()
+    judge = EmbeddedJudge.load(embedder)
+    off = Guard(judge, knowledge=MemoryKnowledge(embedder))
+    on = Guard(judge, knowledge=MemoryKnowledge(embedder), telemetry=sending())
+    conversation = talk()
+
+    def before() -> None:
+        with without_telemetry():
+            off.check(conversation)
+
+    kinds: dict[str, Callable[[], object]] = {
+        "before": before,
+        "off": lambda: off.check(conversation),
+        "on": lambda: on.check(conversation),
+    }
+    for call in kinds.values():
+        call()
+    took: dict[str, list[float]] = {kind: [] for kind in kinds}
+    for _ in range(turns):
+        for kind in random.sample(list(kinds), len(kinds)):
+            took[kind].append(timed(kinds[kind]))
+    print(f"{turns} turns of each kind; median of a turn before: {statistics.median(took['before']) * 1000:.1f} ms")
+    for kind in ("off", "on"):
+        ratios = [now / then for now, then in zip(took[kind], took["before"], strict=True)]
+        middle, spread = statistics.median(ratios), statistics.quantiles(ratios, n=4)
+        print(
+            f"{kind:4} x {middle:.3f} (quartiles {spread[0]:.3f} to {spread[2]:.3f}); ratio of medians "
+            f"{statistics.median(took[kind]) / statistics.median(took['before']):.3f}"
+        )
+
+
+if __name__ == "__main__":
+    main()

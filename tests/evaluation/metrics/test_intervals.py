@@ -1,0 +1,46 @@
+"""Intervals of shares and of figures over documents, and thresholds that are chosen on other documents."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn", reason="needs the extra evaluation")
+
+from vista_guard import InputError
+from vista_guard.evaluation.metrics.crossed import balanced, best_limit, crossed
+from vista_guard.evaluation.metrics.intervals import Share, resampled
+
+
+def test_a_share_is_told_with_wilsons_interval() -> None:
+    # Newcombe 1998, table I: 15 of 148, Wilson without continuity correction 0.0624 to 0.1605.
+    assert Share(15, 148).interval == pytest.approx((0.0624, 0.1605), abs=5e-5)
+    assert str(Share.of([False] * 10)) == "0.0 % (0.0–27.8)"
+    assert str(Share.of([])) == "–"
+
+
+def test_documents_are_drawn_and_not_rows() -> None:
+    held = np.array([True] * 50 + [False] * 50)
+    rows = resampled([str(n) for n in range(100)], lambda some: float(held[some].mean()))
+    documents = resampled(["a"] * 50 + ["b"] * 50, lambda some: float(held[some].mean()))
+    assert documents == (0.0, 1.0)
+    assert 0.35 < rows[0] < 0.5 < rows[1] < 0.65
+    assert all(np.isnan(resampled(["a"], lambda some: float("nan"))))
+
+
+def test_no_document_chooses_its_own_threshold() -> None:
+    # In each document the higher score is wrong, on scales of its own: any threshold that fits one misses the others.
+    gold, scores = np.array([False, True] * 3), np.array([0.1, 0.2, 0.5, 0.6, 0.8, 0.9])
+    documents = ["a", "a", "b", "b", "c", "c"]
+    assert best_limit(gold[:2], scores[:2]) == 0.2
+    found = crossed(gold, scores, documents)
+    assert balanced(gold, found) == 0.5
+    assert balanced(gold, crossed(gold, gold.astype(float), documents)) == 1.0
+
+
+def test_too_little_to_cross_fit_is_said() -> None:
+    gold, scores = np.array([False, True]), np.array([0.0, 1.0])
+    with pytest.raises(InputError, match="cross-fitted over documents, and there is 1: take more rows"):
+        crossed(gold, scores, ["a", "a"])
+    with pytest.raises(InputError, match="1 rows to choose a threshold on are all of one kind"):
+        crossed(gold, scores, ["a", "b"])

@@ -1,0 +1,45 @@
+"""The tables of all that telemetry names, from where the code has its names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vista_guard.telemetry import names
+
+START, END = "<!-- names: written by `make docs` -->", "<!-- /names -->"
+
+_TABLES: tuple[tuple[str, tuple[str, str, str], Sequence[names.Name]], ...] = (
+    ("Spans", ("kind", "below", "what it is"), names.SPANS),
+    ("Attributes of spans", ("type", "on", "what it says"), names.ATTRIBUTES),
+    ("Events", ("which", "of", "what it says"), names.EVENTS),
+    ("Attributes of events", ("type", "of", "what it says"), names.EVENT_ATTRIBUTES),
+    ("Metrics", ("instrument, unit", "attributes", "what it counts"), names.METRICS),
+)
+
+
+def with_names(page: str) -> str:
+    """The page with the tables between its two markers.
+
+    Raises:
+        ValueError: the page does not have the two markers, once each and in this order.
+    """
+    before, start, rest = page.partition(START)
+    _, end, after = rest.partition(END)
+    if not start or not end or START in rest or END in before + after:
+        raise ValueError(f"the page on telemetry needs {START} and then {END}, once each")
+    return f"{before}{START}\n{tables()}\n{END}{after}"
+
+
+def tables() -> str:
+    """One table for each kind of name."""
+    return "\n\n".join(_table(title, columns, rows) for title, columns, rows in _TABLES)
+
+
+def _table(title: str, columns: Sequence[str], rows: Sequence[names.Name]) -> str:
+    head = f"### {title}\n\n| name | {' | '.join(columns)} |\n|{'---|' * (len(columns) + 1)}"
+    return "\n".join((head, *(f"| `{one.name}` | {one.kind} | {_plain(one.on)} | {one.says} |" for one in rows)))
+
+
+def _plain(place: str) -> str:
+    """Names of spans as code, words as they are."""
+    return f"`{place}`" if place.startswith("vista_guard.") else place

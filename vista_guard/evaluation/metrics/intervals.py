@@ -1,0 +1,82 @@
+"""How far a figure can be believed: shares with Wilson's interval, and figures over documents drawn again."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from vista_guard._extras import require
+
+LEVEL = 0.95
+"""Of every interval."""
+DRAWS = 1000
+_SEED = 13
+
+
+@dataclass(frozen=True)
+class Share:
+    """`hits` of `n`. Printed as a percentage with its interval; nothing of nothing is a dash."""
+
+    hits: int
+    n: int
+
+    @classmethod
+    def of(cls, held: Iterable[bool]) -> Share:
+        """Of what is true."""
+        known = list(held)
+        return cls(sum(known), len(known))
+
+    @property
+    def value(self) -> float:
+        """In [0, 1]; not a number when there is nothing to take a share of."""
+        return self.hits / self.n if self.n else float("nan")
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Wilson's 95 % interval, in [0, 1]: it holds near 0 and 1 too, and for few cases.
+
+        Raises:
+            ConfigError: the extra `evaluation` is not installed.
+            ValueError: `n` is 0.
+        """
+        require("the interval of a share", "scipy", extra="evaluation")
+        from scipy.stats import binomtest  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+        found = binomtest(self.hits, self.n).proportion_ci(LEVEL, method="wilson")
+        return float(found.low), float(found.high)
+
+    def __str__(self) -> str:
+        return percent(self.value, self.interval) if self.n else "–"
+
+
+def percent(value: float, interval: tuple[float, float]) -> str:
+    """A share in [0, 1] and its interval, for people: 5.8 % (2.7–12.1)."""
+    low, high = interval
+    return f"{value:.1%} ({100 * low:.1f}–{100 * high:.1f})".replace("%", " %")
+
+
+def resampled(groups: Sequence[str], figure: Callable[[np.ndarray], float], draws: int = DRAWS) -> tuple[float, float]:
+    """A figure's 95 % interval by the bootstrap over groups: rows of one document are alike, so documents are drawn.
+
+    Args:
+        groups: of each row.
+        figure: the figure over rows, given by place; not a number where these rows have none, which draws may come to.
+        draws: how often as many groups as there are are drawn, with replacement.
+
+    Returns:
+        The 2.5th and the 97.5th percentile; not numbers where no draw has the figure.
+    """
+    places: dict[str, list[int]] = defaultdict(list)
+    for place, group in enumerate(groups):
+        places[group].append(place)
+    rows, rng = [np.array(found) for found in places.values()], np.random.default_rng(_SEED)
+    drawn = (rng.integers(len(rows), size=len(rows)) for _ in range(draws))
+    found = np.array([figure(np.concatenate([rows[one] for one in chosen])) for chosen in drawn])
+    known = found[~np.isnan(found)]
+    if not len(known):
+        return float("nan"), float("nan")
+    low, high = np.percentile(known, [50 * (1 - LEVEL), 50 * (1 + LEVEL)])
+    return float(low), float(high)

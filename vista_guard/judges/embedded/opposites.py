@@ -1,0 +1,175 @@
+"""Claims that say of a thing the opposite of what their evidence says of it, in the same words otherwise. Pure.
+
+A verifier reads "take it before meals" and "take it after meals" as nearly the same. Where claim and evidence agree in all but a
+pair of opposites of a short list, the evidence does not verify the claim, whatever the verifier says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from vista_guard.judges.embedded.english.words import word_set
+from vista_guard.judges.embedded.quantities.amounts import Amount, amounts
+from vista_guard.judges.embedded.quantities.numbers import equal
+from vista_guard.judges.embedded.relevance import words
+
+AGREEING = 0.8
+"""Least share of a claim's other content words that evidence has for the two to speak of the same."""
+
+_STATES = (
+    ("open opens opened", "closed shut"),
+    ("allowed permitted allows permits", "forbidden prohibited banned disallowed forbids prohibits bans"),
+    ("mandatory compulsory obligatory required", "optional voluntary"),
+    ("included includes including", "excluded excludes excluding"),
+    ("minimum least", "maximum most"),
+    ("earliest", "latest"),
+    ("lowest", "highest"),
+    ("smallest", "largest biggest"),
+    ("shortest", "longest"),
+    ("oldest", "youngest newest"),
+    ("increase increases increased rise rises rose", "decrease decreases decreased fall falls fell dropped declined"),
+    ("enabled enables enable", "disabled disables disable"),
+    ("accepted accepts", "rejected refused rejects refuses"),
+    ("approved", "rejected refused denied"),
+    ("valid", "invalid expired"),
+    ("legal", "illegal"),
+    ("safe", "unsafe dangerous"),
+    ("available", "unavailable"),
+    ("indoor indoors", "outdoor outdoors"),
+    ("upstairs", "downstairs"),
+    ("public", "private"),
+    ("odd", "even"),
+)
+_RELATIONS = (("with", "without"), ("before", "after"), ("inside", "outside"), ("above", "below"))
+_OPPOSITE: dict[str, frozenset[str]] = {}
+for _one, _other in _STATES:
+    for _word in _one.split():
+        _OPPOSITE[_word] = _OPPOSITE.get(_word, frozenset()) | word_set(_other)
+    for _word in _other.split():
+        _OPPOSITE[_word] = _OPPOSITE.get(_word, frozenset()) | word_set(_one)
+_RELATION = {**dict(_RELATIONS), **{second: first for first, second in _RELATIONS}}
+
+_WORD = re.compile(r"\w+(?:'\w+)?")
+_NEGATING = re.compile(r"(?:not|no|never|nor|neither|cannot|hardly|\w+n't|none|nobody|nothing)", re.IGNORECASE)
+_CHANGING = re.compile(
+    r"\b(?:until|till|no longer|used to|formerly|previously|unless|except|instead|but|while)\b", re.I
+)
+_CLAUSES = re.compile(r"(?<=[.!?;])\s+|,\s+(?=(?:and|or|while|whereas)\b)")
+_ARTICLES = word_set("a an the any some your his her their its our my each every all")
+_LOWER = re.compile(
+    r"\b(?:at least|(?:a |the )?minimum(?: of)?|(?:no|not) (?:less|fewer|younger|earlier) than|more than|over)\s*$",
+    re.I,
+)
+_UPPER = re.compile(
+    r"\b(?:at most|(?:a |the )?maximum(?: of)?|(?:no|not) (?:more|older|later|longer) than|up to|(?:less|fewer) than|under)\s*$",
+    re.I,
+)
+_OR_MORE = re.compile(r"\s*(?:\w+\s+)?(?:or|and) (?:more|older|over|above|up)\b", re.I)
+_OR_LESS = re.compile(r"\s*(?:\w+\s+)?(?:or|and) (?:less|fewer|younger|under|below)\b", re.I)
+
+
+def opposed(claim: str, evidence: str) -> str | None:
+    """The word, or the bound, of the claim of which a clause of the evidence says the opposite; None for none.
+
+    Where one of both denies, or tells of a change or an exception, nothing is held to be opposed but "allowed" and "not
+    allowed": which word a "not" or a "but" turns round is for a reader to say.
+    """
+    return next((word for one in _CLAUSES.split(evidence) if (word := _opposed(claim, one))), None)
+
+
+def _opposed(claim: str, evidence: str) -> str | None:
+    said, found = tuple(_tokens(claim)), tuple(_tokens(evidence))
+    return _denied(claim, evidence, said, found) or (
+        None if _is_turned(claim, said) or _is_turned(evidence, found) else _plainly(claim, evidence, said, found)
+    )
+
+
+def _plainly(claim: str, evidence: str, said: tuple[str, ...], found: tuple[str, ...]) -> str | None:
+    for word in said:
+        against = _OPPOSITE.get(word, frozenset())
+        apart = against.isdisjoint(said) and not against.isdisjoint(found)
+        if apart and _siblings(word).isdisjoint(found) and _agrees(claim, evidence, {word}):
+            return word
+    return _opposed_relation(claim, evidence, said, found) or _opposed_bound(claim, evidence)
+
+
+def _denied(claim: str, evidence: str, said: tuple[str, ...], found: tuple[str, ...]) -> str | None:
+    """A word of the list that one text denies and the other one states, once each."""
+    for word in set(said) & set(found) & set(_OPPOSITE):
+        if said.count(word) == found.count(word) == 1 and _OPPOSITE[word].isdisjoint((*said, *found)):
+            turned = _is_negated(said, said.index(word)), _is_negated(found, found.index(word))
+            if turned[0] != turned[1] and not _CHANGING.search(evidence) and _agrees(claim, evidence, {word}):
+                return word
+    return None
+
+
+def _opposed_relation(claim: str, evidence: str, said: tuple[str, ...], found: tuple[str, ...]) -> str | None:
+    """A preposition that stands before the same word as its opposite does in the evidence, and itself does not."""
+    given = set(_related(found))
+    for word, thing in _related(said):
+        if (_RELATION[word], thing) in given and (word, thing) not in given and _agrees(claim, evidence, {word}):
+            return f"{word} {thing}"
+    return None
+
+
+def _related(tokens: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    for place, word in enumerate(tokens):
+        if word in _RELATION:
+            thing = next((one for one in tokens[place + 1 : place + 4] if one not in _ARTICLES), "")
+            yield word, thing.rstrip("s")
+
+
+def _opposed_bound(claim: str, evidence: str) -> str | None:
+    """An amount that is the least in one and the most in the other, wherever the other names it."""
+    given = amounts(evidence)
+    for amount in amounts(claim):
+        kind = _bound(claim, amount)
+        kinds = {_bound(evidence, one) for one in given if equal(one.value, amount.value)}
+        if (
+            kind
+            and kinds == {-kind}
+            and _agrees(claim, evidence, {"minimum", "maximum", "least", "most", "more", "less"})
+        ):
+            return claim[amount.start : amount.end]
+    return None
+
+
+def _bound(text: str, amount: Amount) -> int:
+    """1 where the amount is the least, -1 where it is the most, 0 where it is neither."""
+    before, behind = text[: amount.start].rstrip(" $€£¥₹("), text[amount.end :]
+    if _LOWER.search(before) or _OR_MORE.match(behind):
+        return 1
+    return -1 if _UPPER.search(before) or _OR_LESS.match(behind) else 0
+
+
+def _agrees(claim: str, evidence: str, without: set[str]) -> bool:
+    """Whether the evidence has nearly all of what the claim says besides."""
+    wanted = _stems(claim) - {word[:5] for word in without}
+    return bool(wanted) and len(wanted & _stems(evidence)) >= AGREEING * len(wanted)
+
+
+def _is_turned(text: str, tokens: tuple[str, ...]) -> bool:
+    return _CHANGING.search(text) is not None or any(map(_NEGATING.fullmatch, tokens))
+
+
+def _is_negated(tokens: tuple[str, ...], place: int) -> bool:
+    return (
+        any(map(_NEGATING.fullmatch, tokens[max(0, place - 3) : place]))
+        and "only" not in tokens[max(0, place - 3) : place]
+    )
+
+
+def _siblings(word: str) -> frozenset[str]:
+    """The words that say the same as a state does."""
+    return frozenset().union(*(_OPPOSITE[other] for other in _OPPOSITE[word]))
+
+
+@lru_cache(maxsize=1024)
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(word[:5] for word in words(text))
+
+
+def _tokens(text: str) -> Iterator[str]:
+    return (match.group().lower() for match in _WORD.finditer(text.replace("’", "'")))

@@ -1,0 +1,146 @@
+"""What of the guard's work is told, to whom, and what of it never: one object that a guard shares with all its turns."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, get_args
+
+from vista_guard.errors import ConfigError
+
+if TYPE_CHECKING:
+    from opentelemetry._logs import Logger, LoggerProvider
+    from opentelemetry.metrics import MeterProvider
+    from opentelemetry.trace import Tracer, TracerProvider
+
+    from vista_guard.telemetry.figures import TurnFigures
+    from vista_guard.telemetry.instruments import Instruments
+
+Content = Literal["no_content", "span_only", "event_only", "span_and_event"]
+Events = Literal["logs", "span", "both"]
+ModelSpans = Literal["auto", "on", "off"]
+Redact = Callable[[str], str]
+
+VARIABLE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+
+logger = logging.getLogger("vista_guard")
+
+
+class Telemetry:
+    """How a guard's turns are traced and counted. Without an OpenTelemetry SDK in the process nothing is sent.
+
+        Guard(judge, telemetry=Telemetry(content="span_only", redact=lambda text: PHONE.sub("[phone]", text)))
+
+    Args:
+        content: whether spans and events may hold what was said: `no_content`, `span_only`, `event_only`, `span_and_event`. As
+            OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT says when not given, which by itself is no content.
+        redact: is given every text before it goes out, and returns what may. Where it fails, the text stays in.
+        events: evaluations as log records (`logs`), as events of the turn's span (`span`, where only traces are taken), or both.
+        model_spans: a `chat` span for each call of a model judge: `auto` leaves them to the model's client where that is
+            instrumented already.
+        tracer_provider, meter_provider, logger_provider: in place of the process's own. None is ever set by this package.
+
+    Raises:
+        ConfigError: a word that is none of these.
+    """
+
+    def __init__(
+        self,
+        *,
+        content: Content | None = None,
+        redact: Redact | None = None,
+        events: Events = "logs",
+        model_spans: ModelSpans = "auto",
+        tracer_provider: TracerProvider | None = None,
+        meter_provider: MeterProvider | None = None,
+        logger_provider: LoggerProvider | None = None,
+    ) -> None:
+        _check("content", content, (None, *get_args(Content)))
+        _check("events", events, get_args(Events))
+        _check("model_spans", model_spans, get_args(ModelSpans))
+        self.events: Events = events
+        self.model_spans: ModelSpans = model_spans
+        self._content = content
+        self._redact = redact
+        self._providers = (tracer_provider, meter_provider, logger_provider)
+        self._listeners: dict[Callable[[TurnFigures], None], None] = {}
+
+    @cached_property
+    def content(self) -> Content:
+        """What may be told of what was said."""
+        return self._content or content_of_environment()
+
+    @property
+    def content_in_spans(self) -> bool:
+        """Whether spans may hold what was said."""
+        return self.content in ("span_only", "span_and_event")
+
+    @property
+    def content_in_events(self) -> bool:
+        """Whether log records may hold what was said."""
+        return self.content in ("event_only", "span_and_event")
+
+    @cached_property
+    def tracer(self) -> Tracer:
+        """Makes the spans."""
+        from opentelemetry.trace import get_tracer
+
+        from vista_guard.telemetry.names import SCOPE
+
+        return get_tracer(SCOPE, tracer_provider=self._providers[0])
+
+    @cached_property
+    def event_logger(self) -> Logger:
+        """Takes the events."""
+        from opentelemetry._logs import get_logger
+
+        from vista_guard.telemetry.names import SCOPE
+
+        return get_logger(SCOPE, logger_provider=self._providers[2])
+
+    @cached_property
+    def instruments(self) -> Instruments:
+        """Takes the metrics."""
+        from vista_guard.telemetry.instruments import instruments_of
+
+        return instruments_of(self._providers[1])
+
+    def redacted(self, text: str) -> str | None:
+        """What of a text may go out; None when nothing may, since whoever was to say so failed."""
+        if self._redact is None:
+            return text
+        try:
+            return self._redact(text)
+        except Exception as exc:
+            # Foreign code, and the turn is judged already: what it cannot read is not sent, and nothing else changes.
+            logger.error("the redaction of telemetry failed (%s); the text was left out", type(exc).__name__)
+            return None
+
+    def subscribe(self, listener: Callable[[TurnFigures], None]) -> None:
+        """Has the listener told of every turn's figures, those that the metrics get; once, however often it subscribes."""
+        self._listeners[listener] = None
+
+    def record(self, figures: TurnFigures) -> None:
+        """Gives one turn's figures to the metrics, and to all that subscribed."""
+        self.instruments.record(figures)
+        for listener in tuple(self._listeners):
+            listener(figures)
+
+
+def content_of_environment() -> Content:
+    """What the standard variable says. A word that is not known means no content, and is told in the log."""
+    said = os.environ.get(VARIABLE, "").strip().lower()
+    for known in get_args(Content):
+        if said == known:
+            return known  # type: ignore[no-any-return]  # get_args does not know of what
+    if said not in ("", "false"):
+        logger.warning("%s is %r; it takes %s. No content is told", VARIABLE, said, ", ".join(get_args(Content)))
+    return "no_content"
+
+
+def _check(name: str, value: object, known: tuple[object, ...]) -> None:
+    if value not in known:
+        words = ", ".join(str(word) for word in known if word is not None)
+        raise ConfigError(f"telemetry {name} is {value!r}; choose {words}")

@@ -1,0 +1,22 @@
+"""What tracers of the host see of the guard's own work: nothing, unless its user says so."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def untraced() -> Iterator[None]:
+    """LangSmith records nothing inside, whatever the environment or a surrounding run says. For a function, not across a `yield`.
+
+    Without LangSmith in the process there is nothing to do: LangChain loads it before anything can be recorded.
+    """
+    if "langsmith" not in sys.modules:
+        yield
+        return
+    from langsmith import tracing_context
+
+    with tracing_context(enabled=False):
+        yield

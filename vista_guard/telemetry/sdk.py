@@ -1,0 +1,53 @@
+"""The SDK for commands, which are processes of their own, from the standard `OTEL_*` variables. The library sets up none."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from vista_guard._extras import require
+
+EXTRA = "opentelemetry.exporter.otlp.proto.http"
+
+
+@contextmanager
+def configured(service: str) -> Iterator[None]:
+    """Sends traces, metrics and events while it is entered, where the environment names an endpoint for them.
+
+    `OTEL_EXPORTER_OTLP_ENDPOINT` takes all three, `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` and its like one each, over HTTP with
+    protobuf. `OTEL_SDK_DISABLED`, `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`, headers, timeouts, samplers and batches are
+    read by the SDK. A signal whose exporter (`OTEL_TRACES_EXPORTER` and its like) is `none` is not sent. A process in
+    which somebody set providers already (`opentelemetry-instrument`) keeps them.
+
+    Args:
+        service: the service's name, where the environment gives none.
+
+    Raises:
+        ConfigError: an endpoint is named, and the extra `otel` is not installed.
+    """
+    signals = wanted_signals()
+    if not signals:
+        yield
+        return
+    require("sending traces (OTEL_EXPORTER_OTLP_ENDPOINT is set)", EXTRA, extra="otel")
+    from vista_guard.telemetry.pipelines import Pipelines
+
+    pipelines = Pipelines(service, signals)
+    try:
+        yield
+    finally:
+        pipelines.close()
+
+
+def wanted_signals() -> frozenset[str]:
+    """Which of traces, metrics and logs have an endpoint, and are not switched off."""
+    if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        return frozenset()
+    return frozenset(signal for signal in ("traces", "metrics", "logs") if _is_wanted(signal))
+
+
+def _is_wanted(signal: str) -> bool:
+    name = signal.upper()
+    endpoint = os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT") or os.environ.get(f"OTEL_EXPORTER_OTLP_{name}_ENDPOINT")
+    return bool(endpoint) and os.environ.get(f"OTEL_{name}_EXPORTER", "otlp").strip().lower() != "none"
