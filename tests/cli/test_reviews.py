@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -23,9 +24,9 @@ def run(*arguments: object) -> tuple[int, str]:
     return done.exit_code, done.output
 
 
-def turn(number: int, action: Action = Action.BLOCK, conversation: str | None = "talk", **more: object) -> TurnReport:
+def turn(number: int, action: Action = Action.BLOCK, conversation: str | None = "talk", **more: Any) -> TurnReport:
     decision = Decision(action=action, reason="as the test wants it")
-    fields = {"attempts": (), "decision": decision, "id": f"{number:032x}", **more}
+    fields: dict[str, Any] = {"attempts": (), "decision": decision, "id": f"{number:032x}", **more}
     return report(conversation, number, **fields)
 
 

@@ -142,7 +142,8 @@ def test_three_annotators_of_whom_not_all_did_all() -> None:
 
 
 def test_nothing_to_compare() -> None:
-    for turns in ([], [{"ada": [claim("a")]}], [{"ada": [], "ben": []}]):
+    alone: list[list[dict[str, list[AnnotatedClaim]]]] = [[], [{"ada": [claim("a")]}], [{"ada": [], "ben": []}]]
+    for turns in alone:
         found = agreement(turns)
         assert (found.alpha.value, found.jaccard, found.f1, found.units) == (None, None, None, 0)
 

@@ -173,7 +173,8 @@ def _f1(counts: Counts) -> Counts:
 
 
 def _ratio(part: Counts, whole: Counts) -> Counts:
-    return np.divide(part, whole, out=np.full(np.shape(whole), np.nan), where=np.asarray(whole) > 0)
+    shares: Counts = np.divide(part, whole, out=np.full(np.shape(whole), np.nan), where=np.asarray(whole) > 0)
+    return shares
 
 
 def _figure(counts: Counts, weights: Counts, of: Any) -> Figure:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import sqlalchemy as sql
 
@@ -21,7 +22,7 @@ def visible(column: sql.ColumnElement[str], tenants: Sequence[str] | None) -> sq
     return sql.true() if tenants is None else column.in_(list(tenants))
 
 
-def find_report(connection: sql.Connection, report_id: str, tenants: Sequence[str] | None) -> sql.Row[tuple[int, str]]:
+def find_report(connection: sql.Connection, report_id: str, tenants: Sequence[str] | None) -> sql.Row[Any]:
     """Number and tenant of a report.
 
     Raises:
