@@ -65,7 +65,11 @@ def read(url: str) -> dict[str, float]:
     now = aware(reports.page(Filters(), limit=1).rows[0].created_at)
 
     def look(filters: Filters) -> Callable[[], Any]:
-        return lambda: (Seen((filters, False)).look(reports, now), now_and_then(reports, filters, now))
+        def work() -> None:
+            Seen((filters, False)).look(reports, now)
+            now_and_then(reports, filters, now)
+
+        return work
 
     asked = {
         "Live": look(Filters()),

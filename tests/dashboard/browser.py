@@ -32,7 +32,7 @@ class Served:
     @property
     def link(self) -> str:
         """The one-time link that is good now."""
-        return re.findall(r"http://\S+", "\n".join(self.told))[-1]
+        return str(re.findall(r"http://\S+", "\n".join(self.told))[-1])
 
     @property
     def address(self) -> str:

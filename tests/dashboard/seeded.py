@@ -44,7 +44,7 @@ def finding(number: str, text: str, label: Label, span: Span | None = None, **mo
     """A claim with its label."""
     claim = Claim(id=number, text=text, span=span)
     given = {"confidence": 0.9, "reason": f"says the judge of {text}", **more}
-    return Finding(claim=claim, label=label, **given)  # type: ignore[arg-type]  # passed through as given
+    return Finding(claim=claim, label=label, **given)
 
 
 def quoted(quote: str, document: Document = HARBOUR) -> Evidence:
@@ -80,7 +80,7 @@ def report(
         judge=JudgeInfo(name="scripted", version="1"),
         policy="balanced",
         timings=Timings(gather=2, decompose=11, verify=61, decide=0.4, total=74.4),
-        **given,  # type: ignore[arg-type]  # passed through as given
+        **given,
     )
 
 

@@ -33,7 +33,7 @@ def test_each_look_reads_what_is_new(tmp_path: Path) -> None:
         file, (seeded.report(11, "It came later.", (), id="later", created_at=NOW + timedelta(days=400)), None)
     )
     seen.look(reports, NOW)
-    assert ([row.turn_index for row in seen.rows], seen.fresh) == ([11, 9, 7, 5, 3, 1], {"later"})
+    assert ([row.turn_index for row in seen.rows], seen.fresh) == ([11, 9, 7, 5, 3, 1], frozenset({"later"}))
     seen.look(reports, NOW)
     assert (len(seen.rows), seen.fresh) == (6, frozenset())
     seen.pin(reports, [f"{1:032x}", "nothing"])
