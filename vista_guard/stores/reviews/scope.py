@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import NamedTuple
 
 import sqlalchemy as sql
 
@@ -17,12 +17,19 @@ LONGEST_TEXT = 10_000
 _WITHOUT_NUL = str.maketrans({"\x00": "�"})
 
 
+class FoundReport(NamedTuple):
+    """A report's number, and whose turn it is: "" for nobody's."""
+
+    id: int
+    tenant: str
+
+
 def visible(column: sql.ColumnElement[str], tenants: Sequence[str] | None) -> sql.ColumnElement[bool]:
     """Rows of these tenants; all of them for None."""
     return sql.true() if tenants is None else column.in_(list(tenants))
 
 
-def find_report(connection: sql.Connection, report_id: str, tenants: Sequence[str] | None) -> sql.Row[Any]:
+def find_report(connection: sql.Connection, report_id: str, tenants: Sequence[str] | None) -> FoundReport:
     """Number and tenant of a report.
 
     Raises:
@@ -34,7 +41,7 @@ def find_report(connection: sql.Connection, report_id: str, tenants: Sequence[st
         raise InputError(
             f"there is no report {report_id[:80]!r}; its id is in the report, and in the dashboard's address"
         )
-    return row
+    return FoundReport(row.id, row.tenant)
 
 
 def person(name: str) -> str:
