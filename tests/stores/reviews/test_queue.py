@@ -93,8 +93,10 @@ def test_two_who_reserve_at_once(url: str, write: Write) -> None:
     start = Barrier(len(people))
 
     def work(who: str) -> list[str]:
+        own = Reviews(url)  # as a process of its own has it
         start.wait()
-        taken = [reviews.take_next(who) for _ in range(3)]
+        taken = [own.take_next(who) for _ in range(3)]
+        own.close()
         return [one.report_id for one in taken if one is not None]
 
     with ThreadPoolExecutor(len(people)) as pool:
@@ -105,11 +107,14 @@ def test_two_who_reserve_at_once(url: str, write: Write) -> None:
     start = Barrier(2)
 
     def reserve(who: str) -> bool:
+        own = Reviews(url)
         start.wait()
         try:
-            return bool(reviews.reserve(one, who))
+            return bool(own.reserve(one, who))
         except InputError:
             return False
+        finally:
+            own.close()
 
     with ThreadPoolExecutor(2) as pool:
         assert sorted(pool.map(reserve, ("ada", "ben"))) == [False, True]
