@@ -8,7 +8,10 @@ from vista_guard.dashboard.reports.turns import GuardedTurn
 from vista_guard.types import Document, Passage, SourceKind
 
 BEFORE = 6
-"""Turns before the annotated one that are shown."""
+"""Turns before the annotated one that can be read."""
+
+OPEN = 1
+"""Of these, so many are shown at once: the documents must not be far."""
 
 GUIDE = (
     ("verified", "The documents, or what was established earlier in the conversation, say so."),
@@ -34,10 +37,19 @@ def _guide() -> Node:
 
 
 def _talk(desk: Desk, turn: GuardedTurn) -> Node:
-    said = [node for one in _before(desk, turn) for node in _exchange(one)]
+    before = _before(desk, turn)
+    earlier, latest = before[:-OPEN], before[-OPEN:]
+    said = [node for one in latest for node in _exchange(one)]
     asked = _line("User", turn.texts.user_text, "user") if turn.texts and turn.texts.user_text else None
     nothing = None if said or asked else el("p", "What the user said was not kept.", cls="note")
-    return el("section", el("h3", "Conversation"), nothing, el("div", *said, asked, cls="dialogue"))
+    return el("section", el("h3", "Conversation"), nothing, _earlier(earlier), el("div", *said, asked, cls="dialogue"))
+
+
+def _earlier(turns: list[GuardedTurn]) -> Node | None:
+    if not turns:
+        return None
+    said = (node for one in turns for node in _exchange(one))
+    return el("details", el("summary", f"Earlier turns: {len(turns)}"), el("div", *said, cls="dialogue"))
 
 
 def _before(desk: Desk, turn: GuardedTurn) -> list[GuardedTurn]:
