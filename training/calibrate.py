@@ -39,7 +39,7 @@ from vista_guard.inference.onnx import Encoder
 from vista_guard.judges.embedded.calibration import softmax
 from vista_guard.types import Label
 
-VERSION = "1.2.0"
+VERSION = "1.3.0"
 VERIFIER_LABELS = ("supported", "contradicted", "not_enough")
 MAX_LENGTH = 256
 ABSTENTION, OPINION = 0.75, 0.65

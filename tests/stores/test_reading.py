@@ -32,7 +32,8 @@ async def store(request: pytest.FixtureRequest) -> AsyncIterator[SqlReports]:
 
 
 async def test_pages_follow_each_other(store: SqlReports) -> None:
-    reader, seen, after = store.reader, [], None
+    reader, after = store.reader, None
+    seen: list[str] = []
     for _ in range(3):
         page = reader.page(after=after, limit=5)
         seen, after = [*seen, *(row.id for row in page.rows)], page.next

@@ -11,9 +11,13 @@ from vista_guard.judges.embedded.english.words import is_past
 from vista_guard.judges.embedded.relevance import words
 
 TOLD = 0.6
-"""Least share of a claim's content words that a sentence about the past has to be what the claim was made of."""
+"""Least share of a claim's content words that a clause about the past has to be what the claim was made of."""
 
-_SENTENCES = re.compile(r"(?<=[.!?])\s+")
+_CLAUSES = re.compile(
+    r"(?<=[.!?;:])\s+|\s*[()–—]\s*|(?<!ly),\s+(?!(?:the|a|an|it|he|she|they|we|there|this|these)\b)|\s+(?=(?:and|but|which|who|where|while)\b)",
+    re.I,
+)
+"""Where a clause ends: what an aside says of the past says nothing of what stands beside it."""
 _YEAR = r"(?:1[5-9]|20)\d\d"
 _UP_TO = re.compile(rf"\b(?:until|till|up to|prior to|before)\b(?: (?!(?:19|20)\d)[\w,]+){{0,4}} {_YEAR}\b", re.I)
 _ONCE = re.compile(
@@ -28,11 +32,11 @@ _WORD = re.compile(r"[A-Za-z]+")
 def bygone(claim: str, evidence: str) -> str | None:
     """The words by which the evidence puts what the claim says into the past; None where it doesn't, or where the claim does too.
 
-    A sentence of the evidence that says as much of the claim without such words is taken at its word.
+    A clause of the evidence that says as much of the claim without such words is taken at its word.
     """
     if not _is_about_now(claim):
         return None
-    told = [(_ending(one), _share(claim, one)) for one in _SENTENCES.split(evidence)]
+    told = [(_ending(one), _share(claim, one)) for one in _CLAUSES.split(evidence)]
     best = max((share for ending, share in told if ending), default=0.0)
     if best < TOLD or any(share >= best for ending, share in told if not ending):
         return None
