@@ -53,6 +53,8 @@ def views(turns: dict[str, str]) -> Iterator[tuple[str, str, Any, Any]]:
     yield "dashboard-live-dark", "/?attention=1", tall, "dark"
     yield "dashboard-conversation", f"/conversation?turn={turns['BLOCK']}&claim={turns['claim']}", wide, "light"
     yield "dashboard-turn", f"/conversation?turn={turns['REPAIR']}", wide, "dark"
+    yield "dashboard-review", f"/review?as=ada&turn={turns['BLOCK']}", wide, "light"
+    yield "dashboard-annotate", "/annotate?as=ada&batch=pilot", wide, "light"
     yield "dashboard-phone", f"/conversation?turn={turns['BLOCK']}&claim={turns['claim']}", tall, "light"
 
 
@@ -77,6 +79,7 @@ def seed(folder: Path) -> tuple[str, dict[str, str]]:
     for kept in reversed(held):
         loop.run(store.write(kept.report) if kept.texts is None else store.write_turn(kept.report, kept.texts))
     loop.run(store.aclose())
+    annotating(url, max(held, key=lambda kept: len(kept.report.outcomes)).report)
     shown = {kept.report.decision.action.value: kept.report for kept in held}  # oldest last: those of the first visit
     leaning = next(
         (kept.report, outcome.claim.id)
@@ -85,6 +88,22 @@ def seed(folder: Path) -> tuple[str, dict[str, str]]:
         if kept.report.blocked and any(one.source == "knowledge" for one in outcome.evidence)
     )
     return url, {"REPAIR": shown["REPAIR"].id, "BLOCK": leaning[0].id, "claim": leaning[1]}
+
+
+def annotating(url: str, report: Any) -> None:
+    """A batch of the one turn, of which somebody has labelled the first claim."""
+    from vista_guard.stores.reviews.annotation import Annotations
+    from vista_guard.stores.reviews.records import AnnotatedClaim
+    from vista_guard.types import Label
+
+    annotations = Annotations(url)
+    annotations.create("pilot", [report.id], wanted=2, who="ada")
+    mine = annotations.start(annotations.tasks("pilot", "ada")[0].id, "ada")
+    labels = [Label.VERIFIED] + [None] * len(report.outcomes)
+    told = [(one.claim, label) for one, label in zip(report.outcomes, labels, strict=False)]
+    claims = [AnnotatedClaim(text=one.text, label=to, source_claim_id=one.id, span=one.span) for one, to in told]
+    annotations.save(mine, claims, seconds=9)
+    annotations.close()
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, overload
 from uuid import uuid4
 
 from vista_guard._aio import loop
-from vista_guard.errors import ConfigError, InputError
+from vista_guard.errors import InputError
 from vista_guard.protocols import DocumentStore, Forgetting, Judge, KnowledgeStore, Policy, Sink, Verifier
 from vista_guard.types import Conversation, Document, Outcome, Persona, Role, Turn, TurnReport
 
@@ -36,7 +36,7 @@ class Guard:
         judge: decomposes, verifies and categorises.
         policy: a policy, or the name of a preset: monitor, balanced, strict.
         knowledge: what conversations establish; kept in memory when not given.
-        documents: retrieved from when a turn brings no documents.
+        documents: retrieved from when a turn brings none.
         persona: what the agent may take for granted about itself.
         sinks: take every finished report.
         limits: most that a turn may bring.
@@ -44,8 +44,7 @@ class Guard:
         ungrounded: `trust` reproduces the reference implementation for turns without documents.
         risk_table: what `vista-guard calibrate` wrote, for turns' risks and rates; the embedded judge has its own.
         telemetry: what OpenTelemetry is told of turns: no content unless it says so (see `Telemetry`).
-        host_tracing: whether tracers of the host, LangSmith among them, hear of the guard's own runs, drafts and documents
-            included. The agent inside keeps its tracers either way.
+        host_tracing: whether tracers of the host, LangSmith among them, hear of the guard's own runs, drafts included.
 
     Raises:
         ConfigError: unknown policy, or one with a false alarm rate that cannot be held.
@@ -347,6 +346,3 @@ class Session:
         report = await self._guard.acheck(Conversation(turns=(*self._turns, draft), id=self._id))
         self._turns.append(draft if report.response == text else draft.model_copy(update={"text": report.response}))
         return report
-
-
-__all__ = ["ConfigError", "Guard", "Session"]

@@ -30,15 +30,20 @@ def show(path: str, folder: str) -> None:
     from vista_guard.dashboard.reports.scoped import ScopedReports
     from vista_guard.dashboard.reports.words import Words
     from vista_guard.dashboard.settings import DashboardSettings
+    from vista_guard.evaluation.runners import decided
     from vista_guard.stores.reports import ReportReader
+    from vista_guard.stores.reviews.annotation import Annotations
+    from vista_guard.stores.reviews.queue import Reviews
 
     here = Folder(folder)
     labels = here / "labels.jsonl"
     reports = ScopedReports(ReportReader(f"sqlite:///{here / 'reports.sqlite'}"), THIS_MACHINE)
     material = Material((here / "runs",) if (here / "runs").is_dir() else ())
-    words = Words(labels if labels.is_file() else None)
+    database = f"sqlite:///{here / 'reports.sqlite'}"
+    reviews, annotations = Reviews(database), Annotations(database)
+    words = Words(labels if labels.is_file() else None, lambda: decided.words(reviews, annotations))
     pages = {info.path: info.show for info in PAGES}
-    pages[path](Desk(reports, THIS_MACHINE, DashboardSettings(), material, words))
+    pages[path](Desk(reports, THIS_MACHINE, DashboardSettings(), reviews, annotations, material, words))
 
 
 def script(path: str, folder: Path, **query: str) -> AppTest:

@@ -12,6 +12,7 @@ from vista_guard.cli.documents.commands import documents
 from vista_guard.cli.reports.commands import reports
 from vista_guard.cli.reports.database import database
 from vista_guard.cli.reports.forget import forget
+from vista_guard.cli.reviews.commands import reviews
 from vista_guard.cli.verifiers.commands import verifiers
 
 app = typer.Typer(
@@ -45,6 +46,7 @@ app.command("calibrate")(calibrate.calibrate)
 app.add_typer(documents, name="documents")
 app.add_typer(verifiers, name="verifiers")
 app.add_typer(reports, name="reports")
+app.add_typer(reviews, name="reviews")
 app.add_typer(database, name="db")
 app.command("forget")(forget)
 app.command("serve")(serve.serve)

@@ -14,15 +14,22 @@ from vista_guard.dashboard.people import Viewer
 from vista_guard.dashboard.reports.scoped import ScopedReports
 from vista_guard.dashboard.reports.words import Words
 from vista_guard.dashboard.settings import DashboardSettings
+from vista_guard.stores.reviews.annotation import Annotations
+from vista_guard.stores.reviews.queue import Reviews
 
 
 @dataclass(frozen=True)
 class Desk:
-    """One viewer's dashboard. `pages` are Streamlit's, by their path, for links between them."""
+    """One viewer's dashboard: `reports`, `reviews` and `annotations` give them nothing of tenants that they may not see.
+
+    `pages` are Streamlit's, by their path, for links between them.
+    """
 
     reports: ScopedReports
     viewer: Viewer
     settings: DashboardSettings
+    reviews: Reviews
+    annotations: Annotations
     material: Material = field(default_factory=Material)
     words: Words = field(default_factory=Words)
     pages: Mapping[str, Any] = field(default_factory=dict)

@@ -8,7 +8,9 @@ from functools import cache
 from vista_guard.dashboard.material import Material
 from vista_guard.dashboard.settings import DashboardSettings
 from vista_guard.errors import ConfigError
-from vista_guard.stores.reports import ReportReader
+from vista_guard.stores.reports import Database, ReportReader
+from vista_guard.stores.reviews.annotation import Annotations
+from vista_guard.stores.reviews.queue import Reviews
 
 
 @dataclass(frozen=True)
@@ -42,4 +44,21 @@ def setup() -> Setup:
 @cache
 def reports() -> ReportReader:
     """The reports, opened once for all readers."""
-    return ReportReader(setup().reports)
+    return ReportReader(_database())
+
+
+@cache
+def reviews() -> Reviews:
+    """The review queue, in the database of the reports."""
+    return Reviews(_database())
+
+
+@cache
+def annotation() -> Annotations:
+    """The annotations, in the database of the reports."""
+    return Annotations(_database())
+
+
+@cache
+def _database() -> Database:
+    return Database(setup().reports, create=False)

@@ -18,6 +18,7 @@ from vista_guard.dashboard.people import THIS_MACHINE, Viewer, viewer_of
 from vista_guard.dashboard.process import Setup
 from vista_guard.dashboard.reports.scoped import ScopedReports
 from vista_guard.dashboard.reports.words import Words
+from vista_guard.evaluation.runners import decided
 
 logger = logging.getLogger("vista_guard")
 
@@ -40,8 +41,18 @@ def frame() -> None:
     if viewer is None:
         return
     pages: dict[str, Any] = {}
-    reports, words = ScopedReports(process.reports(), viewer), Words(setup.material.labels)
-    desk = Desk(reports, viewer, setup.settings, setup.material, words, pages)
+    reviews = process.reviews().of_tenants(viewer.tenants)
+    annotations = process.annotation().of_tenants(viewer.tenants)
+    desk = Desk(
+        ScopedReports(process.reports(), viewer),
+        viewer,
+        setup.settings,
+        reviews,
+        annotations,
+        setup.material,
+        Words(setup.material.labels, lambda: decided.words(reviews, annotations)),
+        pages,
+    )
     open_to = [info for info in PAGES if info.needs is None or viewer.allows(info.needs)]
     pages.update({info.path: _page(info, desk, first=info is open_to[0]) for info in open_to})
     _account(setup, viewer)

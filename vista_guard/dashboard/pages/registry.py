@@ -6,9 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from vista_guard.dashboard.desk import Desk
+from vista_guard.dashboard.pages.annotate.page import annotate
 from vista_guard.dashboard.pages.conversation.page import conversation
 from vista_guard.dashboard.pages.lab.page import lab
 from vista_guard.dashboard.pages.live.page import live
+from vista_guard.dashboard.pages.review.page import review
 from vista_guard.dashboard.pages.runs.page import runs
 from vista_guard.dashboard.pages.trends.page import trends
 from vista_guard.dashboard.settings import Permission
@@ -34,5 +36,7 @@ PAGES: tuple[PageInfo, ...] = (
     PageInfo("Trends", "trends", "monitoring", trends),
     PageInfo("Policy lab", "lab", "science", lab),
     PageInfo("Runs", "runs", "compare_arrows", runs),
+    PageInfo("Review", "review", "gavel", review, Permission.REVIEW),
+    PageInfo("Annotate", "annotate", "edit_note", annotate, Permission.ANNOTATE),
 )
 """The first one is shown where the address names none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from vista_guard.dashboard.parts.filters import Filters
 from vista_guard.dashboard.reports.scoped import ScopedReports
 from vista_guard.errors import InputError
 from vista_guard.evaluation.comparing.gold import Gold, GoldTurn, agrees, read_gold
+from vista_guard.evaluation.runners.decided import Word
 from vista_guard.evaluation.whatif.cases import Case
 from vista_guard.stores.reports import FindingRow
 from vista_guard.types import Label
@@ -21,13 +22,14 @@ NOTHING: Mapping[tuple[str, int], GoldTurn] = {}
 
 
 class Words:
-    """What people said, from the file of labels that the dashboard was given.
+    """What people said: in the file of labels that the dashboard was given, and in reviews and annotations, which outweigh it.
 
     It is asked about turns that the viewer was shown: what it knows of others is never listed.
     """
 
-    def __init__(self, labels: Path | None = None) -> None:
+    def __init__(self, labels: Path | None = None, decided: Callable[[], Mapping[str, Word]] = dict[str, Word]) -> None:
         self._labels = labels
+        self._decided = decided
 
     @property
     def gold(self) -> Gold:
@@ -46,11 +48,10 @@ class Words:
 
     def fine(self, cases: Iterable[Case]) -> dict[str, bool]:
         """By report id, whether a turn should have been delivered as it was; without those that nobody spoke of."""
-        gold = self.gold
-        if not gold:
-            return {}
-        known = ((case, gold.get((case.conversation_id or "", case.turn_index))) for case in cases)
+        gold, decided, told = self.gold, self._decided(), list(cases)
+        known = ((case, gold.get((case.conversation_id or "", case.turn_index))) for case in told)
         said = {case.report_id: turn.verdict(case.outcomes) for case, turn in known if turn is not None}
+        said |= {case.report_id: decided[case.report_id].fine for case in told if case.report_id in decided}
         return {report: word for report, word in said.items() if word is not None}
 
     def judged(self, reports: ScopedReports, filters: Filters) -> list[tuple[float, bool]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,16 +10,13 @@ import sqlalchemy as sql
 
 from vista_guard.stores.entries import digest
 from vista_guard.stores.reports.found import owned_by
+from vista_guard.stores.reports.people.tables import SAID_OF_A_REPORT
 from vista_guard.stores.reports.tables import (
-    ANNOTATED_CLAIMS,
-    ANNOTATIONS,
     BACKFILL,
     CLAIMS_HOUR,
-    CONSENSUS,
     CONVERSATIONS,
     OF_A_REPORT,
     REPORTS,
-    TASKS,
     TEXTS,
     TURNS,
     TURNS_HOUR,
@@ -79,20 +75,10 @@ def _delete(connection: sql.Connection, numbers: sql.Select[Any]) -> int:
         connection.execute(sql.update(BACKFILL).values(highest=above))
     for start in range(0, len(chosen), BATCH):
         some = chosen[start : start + BATCH]
-        _delete_annotations(connection, some)
-        for table, column in OF_A_REPORT:
+        for table, column in (*OF_A_REPORT, *SAID_OF_A_REPORT):
             connection.execute(sql.delete(table).where(column.in_(some)))
         connection.execute(sql.delete(REPORTS).where(REPORTS.c.id.in_(some)))
     return len(chosen)
-
-
-def _delete_annotations(connection: sql.Connection, numbers: Sequence[int]) -> None:
-    """What people wrote on tasks about these reports."""
-    tasks = sql.select(TASKS.c.id).where(TASKS.c.report.in_(numbers))
-    theirs = sql.select(ANNOTATIONS.c.id).where(ANNOTATIONS.c.task_id.in_(tasks))
-    connection.execute(sql.delete(ANNOTATED_CLAIMS).where(ANNOTATED_CLAIMS.c.annotation_id.in_(theirs)))
-    connection.execute(sql.delete(ANNOTATIONS).where(ANNOTATIONS.c.task_id.in_(tasks)))
-    connection.execute(sql.delete(CONSENSUS).where(CONSENSUS.c.task_id.in_(tasks)))
 
 
 def _recount(connection: sql.Connection, keys: list[str]) -> None:

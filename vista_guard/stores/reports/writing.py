@@ -10,6 +10,7 @@ import sqlalchemy as sql
 from sqlalchemy.dialects import postgresql, sqlite
 
 from vista_guard.stores.reports import rollups, rows
+from vista_guard.stores.reports.people import queueing
 from vista_guard.stores.reports.tables import BACKFILL, CONVERSATIONS, FINDINGS, REPORTS, TEXTS, TURNS
 from vista_guard.types import TurnReport, TurnTexts
 
@@ -19,6 +20,7 @@ def insert(connection: sql.Connection, report: TurnReport, texts: TurnTexts | No
     made = connection.execute(_numbered(connection.dialect.name), rows.report_row(report))
     number = int(made.scalar_one())
     spread(connection, [(number, report)])
+    queueing.queue(connection, report, number)
     if texts is not None:
         connection.execute(_INTO[TEXTS], rows.text_row(report, texts, number, days))
     return number

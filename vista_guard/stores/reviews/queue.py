@@ -1,267 +1,269 @@
-"""The review queue: which turns people should look at, who is at which, and what they decided."""
+"""The review queue: turns that wait for a person, who has which, and what was decided."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Self
 
 import sqlalchemy as sql
+from sqlalchemy.dialects import postgresql, sqlite
 
 from vista_guard.errors import InputError
 from vista_guard.stores.reports.database import Database
-from vista_guard.stores.reports.filters import ReportFilter, TurnRow, utc
-from vista_guard.stores.reports.reading import ReportReader
-from vista_guard.stores.reports.tables import REVIEWS, TURNS
-from vista_guard.stores.reviews.types import Reason, Review, Verdict
-from vista_guard.types import Action
+from vista_guard.stores.reports.filters import Page, from_cursor, number_of, to_cursor, utc
+from vista_guard.stores.reports.people.queueing import Reason, review_row
+from vista_guard.stores.reports.people.tables import EVENTS, REVIEWS
+from vista_guard.stores.reports.tables import TURNS
+from vista_guard.stores.reviews.records import Review, ReviewEvent, Verdict
+from vista_guard.stores.reviews.scope import find_report, person, visible, written
 
-DUE: dict[Reason, timedelta] = {
-    "complaint": timedelta(hours=4),
-    "blocked": timedelta(days=1),
-    "disagreement": timedelta(days=2),
-    "low_confidence": timedelta(days=3),
-    "sample": timedelta(days=7),
-}
-"""How soon each kind should be decided."""
+RESERVED_FOR = timedelta(minutes=30)
+"""How long a turn is one reviewer's alone."""
+
+MOST_ROWS = 200
 
 
-class ReviewQueue:
-    """Reviews in a database of reports. Synchronous, safe from any thread; several processes may share it.
+class Reviews:
+    """The review queue of a database of reports. Every method is synchronous and safe to call from any thread.
 
     Args:
-        database: a SQLAlchemy URL, an engine or a `Database`.
-        tenant: whose turns are seen; None for all.
+        database: a SQLAlchemy URL, an engine, or the `Database` of a store.
+        tenants: whose turns are seen, by every method; None for all.
 
-    Every method raises `StoreError` when the database cannot be read or written.
+    Raises:
+        ConfigError: the URL is malformed, or its driver is not installed.
+
+    Every method raises `StoreError` when the database cannot be read or written, and `InputError` for a report that there is
+    none of, or that is another tenant's.
+
+    Example:
+        >>> reviews = Reviews("sqlite:///reports.sqlite")
+        >>> taken = reviews.take_next("ada@example.com")
+        >>> if taken: reviews.decide(taken.report_id, "ada@example.com", Verdict.OVERTURNED, "The leaflet says so.")
     """
 
-    def __init__(self, database: str | sql.Engine | Database, *, tenant: str | None = None) -> None:
+    def __init__(self, database: str | sql.Engine | Database, *, tenants: Sequence[str] | None = None) -> None:
         self._database = database if isinstance(database, Database) else Database(database, create=False)
-        self._tenant = tenant
+        self._tenants = tenants
 
-    def add(
-        self, report_id: str, reason: Reason, *, note: str = "", claim_id: str | None = None, by: str | None = None
-    ) -> Review:
-        """Puts a turn into the queue. One that waits there for the same reason already is not put in twice, but for complaints.
-
-        Args:
-            report_id: the turn's report.
-            reason: why.
-            note: what the reviewer should know, such as the words of a complaint.
-            claim_id: the claim it is about; the whole turn when None.
-            by: who asked.
-
-        Raises:
-            InputError: there is no such report, or it is another tenant's.
-        """
-
-        def work(connection: sql.Connection) -> int:
-            turn = _turn(connection, report_id, self._tenant)
-            waiting = sql.select(REVIEWS.c.id).where(
-                REVIEWS.c.report_id == report_id, REVIEWS.c.reason == reason, REVIEWS.c.verdict.is_(None)
-            )
-            known = connection.execute(waiting).scalar()
-            if known is not None and reason != "complaint":
-                return int(known)
-            row = {**_new(turn, reason), "note": note, "claim_id": claim_id, "asked_by": by}
-            return int(connection.execute(sql.insert(REVIEWS).values(row).returning(REVIEWS.c.id)).scalar_one())
-
-        return self._one(self._database.write("add to the review queue", work))
-
-    def fill(
-        self, start: datetime, end: datetime, *, low_confidence: float = 0.6, share: float = 0.01, limit: int = 1000
-    ) -> int:
-        """Puts what deserves a look into the queue; how many turns are new, at most `limit`.
-
-        Args:
-            start, end: of when the turns were said. All that were blocked are put in.
-            low_confidence: so are those whose least sure claim is below this.
-            share: of those that were let through; always the same ones.
-            limit: most to put in.
-        """
-        reader = ReportReader(self._database, tenant=self._tenant)
-        new = 0
-        for reason, rows in (
-            ("blocked", _pages(reader, ReportFilter(start=start, end=end, actions=(Action.BLOCK,)))),
-            ("low_confidence", _pages(reader, ReportFilter(start=start, end=end))),
-            ("sample", _pages(reader, ReportFilter(start=start, end=end, actions=(Action.ALLOW,)))),
-        ):
-            chosen = [row.id for row in rows if _deserves(row, reason, low_confidence, share)]
-            new += self._add_new(chosen, reason, limit - new)  # type: ignore[arg-type]  # one of the three
-        return new
+    def of_tenants(self, tenants: Sequence[str] | None) -> Self:
+        """The queue of these tenants' turns only."""
+        return type(self)(self._database, tenants=tenants)
 
     def queue(
-        self, *, reasons: Sequence[Reason] = (), open_only: bool = True, limit: int = 50, offset: int = 0
-    ) -> tuple[Review, ...]:
-        """Reviews, the one that is due first at first; those that were decided, the newest first, with `open_only=False`."""
-        query = self._visible(sql.select(REVIEWS))
-        if reasons:
-            query = query.where(REVIEWS.c.reason.in_(reasons))
-        if open_only:
-            query = query.where(REVIEWS.c.verdict.is_(None)).order_by(REVIEWS.c.due_at, REVIEWS.c.id)
-        else:
-            query = query.where(REVIEWS.c.verdict.is_not(None)).order_by(REVIEWS.c.decided_at.desc(), REVIEWS.c.id)
-        return self._many(query.limit(limit).offset(offset))
+        self,
+        reason: Reason | None = None,
+        *,
+        open: bool = True,
+        tenant: str | None = None,
+        after: str | None = None,
+        limit: int = 50,
+    ) -> Page[Review]:
+        """What waits, the longest waiting first; or what was decided, the newest first. `after` is a page's `next`."""
+        query = self._reviews(open).limit(max(0, min(limit, MOST_ROWS)) + 1)
+        if reason is not None:
+            query = query.where(REVIEWS.c.reason == reason.value)
+        if tenant is not None:
+            query = query.where(REVIEWS.c.tenant == tenant)
+        if after is not None:
+            moment, key = from_cursor(after)
+            place, there = sql.tuple_(_when(open), REVIEWS.c.report), sql.tuple_(moment, number_of(key))
+            query = query.where(place > there if open else place < there)
+        rows = self._database.run("read reviews", lambda c: tuple(_review(row) for row in c.execute(query)))
+        return Page(rows[:limit], _place(rows[limit - 1]) if len(rows) > limit else None)
 
-    def of_report(self, report_id: str) -> tuple[Review, ...]:
-        """All reviews of a turn, the oldest first."""
-        return self._many(
-            self._visible(sql.select(REVIEWS)).where(REVIEWS.c.report_id == report_id).order_by(REVIEWS.c.id)
-        )
+    def counts(self) -> Mapping[Reason, int]:
+        """How many turns wait, by reason."""
+        query = sql.select(REVIEWS.c.reason, sql.func.count()).where(REVIEWS.c.state == "open", self._visible())
+        rows = self._database.run("read reviews", lambda c: c.execute(query.group_by(REVIEWS.c.reason)).all())
+        return {Reason(reason): int(count) for reason, count in rows}
 
-    def get(self, review_id: int) -> Review | None:
-        """The review, when there is one."""
-        return next(iter(self._many(self._visible(sql.select(REVIEWS)).where(REVIEWS.c.id == review_id))), None)
+    def get(self, report_id: str) -> Review | None:
+        """The review of a report; None when it was never queued."""
+        return self._database.run("read reviews", lambda c: self._get(c, report_id))
 
-    def counts(self) -> dict[str, int]:
-        """How many wait, by reason; those that are past their time as `overdue`."""
-        waiting = self._visible(sql.select(REVIEWS.c.reason, sql.func.count())).where(REVIEWS.c.verdict.is_(None))
-        late = self._visible(sql.select(sql.func.count())).where(REVIEWS.c.verdict.is_(None), REVIEWS.c.due_at < _now())
+    def trail(self, report_id: str) -> tuple[ReviewEvent, ...]:
+        """All that was done about a report, oldest first."""
+        query = sql.select(EVENTS).join(TURNS, TURNS.c.id == EVENTS.c.report).where(TURNS.c.report_id == report_id)
+        query = query.where(visible(TURNS.c.tenant, self._tenants)).order_by(EVENTS.c.id)
+        rows = self._database.run("read reviews", lambda c: c.execute(query).all())
+        return tuple(ReviewEvent(utc(row.at), row.who, row.what, row.text) for row in rows)
 
-        def work(connection: sql.Connection) -> dict[str, int]:
-            found = {reason: int(count) for reason, count in connection.execute(waiting.group_by(REVIEWS.c.reason))}
-            return {**found, "overdue": int(connection.execute(late).scalar_one())}
-
-        return self._database.run("count reviews", work)
-
-    def reserve(
-        self, who: str, *, review_id: int | None = None, reasons: Sequence[Reason] = (), minutes: float = 15
-    ) -> Review | None:
-        """Reserves the review with this id, else the next that nobody has; None when there is none, or another has it.
-
-        A reservation ends by itself after so many minutes; who has it may reserve it again, which gives more time.
-        """
-        now = _now()
-        mine = sql.or_(REVIEWS.c.assignee.is_(None), REVIEWS.c.reserved_until <= now, REVIEWS.c.assignee == who)
-        free = self._visible(sql.select(REVIEWS.c.id)).where(REVIEWS.c.verdict.is_(None), mine)
-        if review_id is not None:
-            free = free.where(REVIEWS.c.id == review_id)
-        if reasons:
-            free = free.where(REVIEWS.c.reason.in_(reasons))
-        free = free.order_by(REVIEWS.c.due_at, REVIEWS.c.id).limit(1).with_for_update(skip_locked=True)
-        taken = sql.update(REVIEWS).where(REVIEWS.c.id == free.scalar_subquery())
-        taken = taken.values(assignee=who, reserved_until=now + timedelta(minutes=minutes))
-
-        def work(connection: sql.Connection) -> int | None:
-            number = connection.execute(taken.returning(REVIEWS.c.id)).scalar()
-            return None if number is None else int(number)
-
-        number = self._database.write("reserve a review", work)
-        return None if number is None else self._one(number)
-
-    def release(self, review_id: int, who: str) -> None:
-        """Gives a reservation back."""
-        mine = sql.update(REVIEWS).where(REVIEWS.c.id == review_id, REVIEWS.c.assignee == who)
-        self._change(mine.values(assignee=None, reserved_until=None))
-
-    def decide(self, review_id: int, who: str, verdict: Verdict, reason: str) -> Review:
-        """Writes down what the reviewer says of the decision, and why.
+    def reserve(self, report_id: str, who: str, *, time: timedelta = RESERVED_FOR) -> Review:
+        """Makes the turn one reviewer's, for so long; again before that is over, for so long from now.
 
         Raises:
-            InputError: no reason was given, there is no such review, somebody decided already, or another has it reserved.
+            InputError: it is not open, or another has it.
         """
-        if not reason.strip():
-            raise InputError(
-                f"review {review_id} needs a reason for its verdict: say in a sentence why it is {verdict}"
-            )
-        now = _now()
-        free = sql.or_(REVIEWS.c.assignee.is_(None), REVIEWS.c.assignee == who, REVIEWS.c.reserved_until <= now)
-        decided = sql.update(REVIEWS).where(REVIEWS.c.id == review_id, REVIEWS.c.verdict.is_(None), free)
-        if self._tenant is not None:
-            decided = decided.where(REVIEWS.c.tenant == self._tenant)
-        values = {"verdict": verdict, "verdict_reason": reason, "decided_by": who, "decided_at": now}
-        if not self._change(decided.values(**values, assignee=None, reserved_until=None)):
-            raise InputError(_why_not(self.get(review_id), review_id))
-        return self._one(review_id)
+        return self._write(report_id, lambda c, number: _reserve(c, number, person(who), time))
 
-    def _add_new(self, report_ids: Sequence[str], reason: Reason, most: int) -> int:
-        """Of these, the ones that were never in the queue for this reason."""
+    def take_next(self, who: str, reason: Reason | None = None, *, time: timedelta = RESERVED_FOR) -> Review | None:
+        """Reserves the turn that waits longest and that nobody has; None when there is none."""
+        name = person(who)
 
-        def work(connection: sql.Connection) -> int:
-            known = sql.select(REVIEWS.c.report_id).where(
-                REVIEWS.c.reason == reason, REVIEWS.c.report_id.in_(report_ids)
-            )
-            seen = set(connection.execute(known).scalars())
-            fresh = [one for one in report_ids if one not in seen][: max(most, 0)]
-            turns = connection.execute(sql.select(TURNS).where(TURNS.c.report_id.in_(fresh))).all()
-            rows = [{**_new(turn, reason), "note": "", "claim_id": None, "asked_by": None} for turn in turns]
-            if rows:
-                connection.execute(sql.insert(REVIEWS), rows)
-            return len(rows)
+        def take(connection: sql.Connection) -> Review | None:
+            while True:
+                free = self._reviews(True).where(_free(datetime.now(UTC))).limit(1)
+                free = free if reason is None else free.where(REVIEWS.c.reason == reason.value)
+                found = connection.execute(free).first()
+                if found is None:
+                    return None
+                if _take(connection, found.report, name, time):
+                    _tell(connection, found.report, name, "reserved")
+                    return self._get(connection, found.report_id)
 
-        return self._database.write("add to the review queue", work) if report_ids else 0
+        return self._database.write("reserve a review", take)
 
-    def _visible(self, query: sql.Select[Any]) -> sql.Select[Any]:
-        return query if self._tenant is None else query.where(REVIEWS.c.tenant == self._tenant)
+    def release(self, report_id: str, who: str) -> Review:
+        """Gives the turn back, if it is theirs."""
+        return self._write(report_id, lambda c, number: _release(c, number, person(who)))
 
-    def _many(self, query: sql.Select[Any]) -> tuple[Review, ...]:
-        return self._database.run("read reviews", lambda c: tuple(_review(row) for row in c.execute(query)))
+    def decide(self, report_id: str, who: str, verdict: Verdict, reason: str) -> Review:
+        """Says whether the guard was right, and why; takes the turn out of the queue.
 
-    def _one(self, review_id: int) -> Review:
-        return self._many(sql.select(REVIEWS).where(REVIEWS.c.id == review_id))[0]
+        Raises:
+            InputError: no reason; the turn is not open, or another has it.
+        """
+        said = written(reason, "the reason")
+        return self._write(report_id, lambda c, number: _decide(c, number, person(who), Verdict(verdict), said))
 
-    def _change(self, statement: sql.Update) -> int:
-        change: Callable[[sql.Connection], int] = lambda connection: connection.execute(statement).rowcount  # noqa: E731
-        return self._database.write("write a review", change)
+    def comment(self, report_id: str, who: str, text: str) -> None:
+        """Writes a line into the trail of a report, queued or not."""
+        said = written(text, "the comment")
+        name = person(who)
+        self._database.write("write a comment", lambda c: _tell(c, self._number(c, report_id), name, "comment", said))
+
+    def complain(self, report_id: str, reason: str, who: str = "user") -> Review:
+        """Puts a turn into the queue because somebody says that its verdict is wrong; one that was decided is open again.
+
+        Raises:
+            InputError: no reason, or no such report.
+        """
+        said = written(reason, "the complaint")
+        return self._write(report_id, lambda c, number: self._complain(c, report_id, person(who), said), queued=False)
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._database.close()
+
+    def _complain(self, connection: sql.Connection, report_id: str, who: str, said: str) -> None:
+        report, now = find_report(connection, report_id, self._tenants), datetime.now(UTC)
+        fresh: dict[str, Any] = review_row(report.id, report.tenant, Reason.COMPLAINT, now)
+        undecided = dict.fromkeys(("verdict", "verdict_reason", "decided_by", "decided_at"))
+        dialect: Any = postgresql if connection.dialect.name == "postgresql" else sqlite
+        queued = dialect.insert(REVIEWS).values(**fresh)
+        changed = {**fresh, **undecided}
+        connection.execute(queued.on_conflict_do_update(index_elements=[REVIEWS.c.report], set_=changed))
+        _tell(connection, report.id, who, "complaint", said)
+
+    def _write(self, report_id: str, work: Callable[[sql.Connection, int], None], *, queued: bool = True) -> Review:
+        def write(connection: sql.Connection) -> Review:
+            number = self._number(connection, report_id)
+            if not queued or self._get(connection, report_id) is not None:
+                work(connection, number)
+            found = self._get(connection, report_id)
+            if found is None:
+                raise InputError(f"report {report_id[:80]!r} is not in the review queue; put it there with a complaint")
+            return found
+
+        return self._database.write("write a review", write)
+
+    def _number(self, connection: sql.Connection, report_id: str) -> int:
+        return int(find_report(connection, report_id, self._tenants).id)
+
+    def _get(self, connection: sql.Connection, report_id: str) -> Review | None:
+        query = self._reviews(None).where(TURNS.c.report_id == report_id)
+        row = connection.execute(query).first()
+        return None if row is None else _review(row)
+
+    def _reviews(self, open: bool | None) -> sql.Select[Any]:
+        turn = TURNS.c.report_id, TURNS.c.conversation_id, TURNS.c.turn_index, TURNS.c.action
+        query = sql.select(REVIEWS, *turn).join(TURNS, TURNS.c.id == REVIEWS.c.report).where(self._visible())
+        if open is None:
+            return query
+        query = query.where(REVIEWS.c.state == ("open" if open else "decided"))
+        place = (_when(open), REVIEWS.c.report)
+        return query.order_by(*(column if open else column.desc() for column in place))
+
+    def _visible(self) -> sql.ColumnElement[bool]:
+        return visible(REVIEWS.c.tenant, self._tenants)
 
 
-def _pages(reader: ReportReader, filter: ReportFilter) -> Iterable[TurnRow]:
-    after: str | None = None
-    while True:
-        page = reader.page(filter, after=after, limit=500)
-        yield from page.rows
-        after = page.next
-        if after is None:
-            return
+def _when(open: bool) -> sql.Column[datetime]:
+    return REVIEWS.c.queued_at if open else REVIEWS.c.decided_at
 
 
-def _deserves(row: TurnRow, reason: str, low_confidence: float, share: float) -> bool:
-    if reason == "low_confidence":
-        return row.lowest_confidence is not None and row.lowest_confidence < low_confidence
-    # The last digits of an id are as good as a die, and fall the same way each time.
-    return reason == "blocked" or sum(map(ord, row.id[-4:])) * 2654435761 % 10_000 < share * 10_000
+def _free(now: datetime) -> sql.ColumnElement[bool]:
+    return sql.or_(REVIEWS.c.assignee.is_(None), REVIEWS.c.reserved_until <= now)
 
 
-def _turn(connection: sql.Connection, report_id: str, tenant: str | None) -> sql.Row[Any]:
-    query = sql.select(TURNS).where(TURNS.c.report_id == report_id)
-    turn = connection.execute(query if tenant is None else query.where(TURNS.c.tenant == tenant)).first()
-    if turn is None:
-        raise InputError(f"there is no report {report_id[:64]!r} here; it may have been deleted since")
-    return turn
+def _take(connection: sql.Connection, number: int, who: str, time: timedelta) -> bool:
+    """One statement, so that of two who ask at once one gets it."""
+    now = datetime.now(UTC)
+    mine = sql.or_(_free(now), REVIEWS.c.assignee == who)
+    taken = sql.update(REVIEWS).where(REVIEWS.c.report == number, REVIEWS.c.state == "open", mine)
+    return connection.execute(taken.values(assignee=who, reserved_until=now + time)).rowcount == 1
 
 
-def _new(turn: sql.Row[Any], reason: Reason) -> dict[str, Any]:
-    now = _now()
-    same = {"report": turn.id, "report_id": turn.report_id, "tenant": turn.tenant}
-    return {**same, "reason": reason, "created_at": now, "due_at": now + DUE[reason]}
+def _reserve(connection: sql.Connection, number: int, who: str, time: timedelta) -> None:
+    if not _take(connection, number, who, time):
+        raise _unavailable(connection, number)
+    _tell(connection, number, who, "reserved")
 
 
-def _why_not(review: Review | None, review_id: int) -> str:
-    if review is None:
-        return f"there is no review {review_id} here; its turn may have been deleted since"
-    if review.verdict is not None:
-        return f"review {review_id} was decided by {review.decided_by} already: {review.verdict}"
-    return f"review {review_id} is reserved by {review.assignee}; choose another, or wait until it is free again"
+def _release(connection: sql.Connection, number: int, who: str) -> None:
+    mine = sql.update(REVIEWS).where(REVIEWS.c.report == number, REVIEWS.c.state == "open", REVIEWS.c.assignee == who)
+    if connection.execute(mine.values(assignee=None, reserved_until=None)).rowcount:
+        _tell(connection, number, who, "released")
+
+
+def _decide(connection: sql.Connection, number: int, who: str, verdict: Verdict, reason: str) -> None:
+    if not _take(connection, number, who, timedelta()):
+        raise _unavailable(connection, number)
+    decided = {"verdict": verdict.value, "verdict_reason": reason, "decided_by": who, "decided_at": datetime.now(UTC)}
+    row = sql.update(REVIEWS).where(REVIEWS.c.report == number)
+    connection.execute(row.values(state="decided", assignee=None, reserved_until=None, **decided))
+    _tell(connection, number, who, verdict.value, reason)
+
+
+def _unavailable(connection: sql.Connection, number: int) -> InputError:
+    row = connection.execute(sql.select(REVIEWS).where(REVIEWS.c.report == number)).one()
+    if row.state != "open":
+        return InputError(f"this turn was decided by {row.decided_by}: {row.verdict}. A complaint opens it again")
+    until = utc(row.reserved_until).strftime("%H:%M UTC")
+    return InputError(f"{row.assignee} is reviewing this turn, until {until} at the latest. Take another one")
+
+
+def _tell(connection: sql.Connection, number: int, who: str, what: str, text: str = "") -> None:
+    row = {"report": number, "at": datetime.now(UTC), "who": who, "what": what, "text": text}
+    connection.execute(sql.insert(EVENTS).values(**row))
 
 
 def _review(row: sql.Row[Any]) -> Review:
-    times = {name: getattr(row, name) for name in ("created_at", "due_at", "reserved_until", "decided_at")}
-    zoned: dict[str, Any] = {name: None if moment is None else utc(moment) for name, moment in times.items()}
-    same = (
-        "id",
-        "report_id",
-        "reason",
-        "note",
-        "claim_id",
-        "asked_by",
-        "assignee",
-        "verdict",
-        "verdict_reason",
-        "decided_by",
+    return Review(
+        report_id=row.report_id,
+        number=row.report,
+        tenant=row.tenant or None,
+        conversation_id=row.conversation_id,
+        turn_index=row.turn_index,
+        action=row.action,
+        reason=Reason(row.reason),
+        open=row.state == "open",
+        queued_at=utc(row.queued_at),
+        assignee=row.assignee,
+        reserved_until=_maybe(row.reserved_until),
+        verdict=None if row.verdict is None else Verdict(row.verdict),
+        verdict_reason=row.verdict_reason,
+        decided_by=row.decided_by,
+        decided_at=_maybe(row.decided_at),
     )
-    return Review(**{name: getattr(row, name) for name in same}, tenant=row.tenant or None, **zoned)
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
+def _maybe(moment: datetime | None) -> datetime | None:
+    return None if moment is None else utc(moment)
+
+
+def _place(review: Review) -> str:
+    moment = review.queued_at if review.open or review.decided_at is None else review.decided_at
+    return to_cursor(moment, str(review.number))

@@ -14,6 +14,7 @@ from vista_guard.dashboard.parts import address, states
 from vista_guard.dashboard.parts.tree import Act, Node, draw, el
 from vista_guard.dashboard.reports.scoped import Window
 from vista_guard.dashboard.reports.turns import GuardedTurn
+from vista_guard.dashboard.settings import Permission
 
 
 def conversation(desk: Desk) -> None:
@@ -46,7 +47,8 @@ def _window(desk: Desk, name: str | None, turn: GuardedTurn | None) -> Window:
 
 
 def _show(desk: Desk, window: Window, turn: GuardedTurn | None, chosen: Selected) -> None:
-    beside = Beside(_sources(desk, window, turn, chosen), desk.settings.trace_url)
+    may_review = desk.viewer.allows(Permission.REVIEW)
+    beside = Beside(_sources(desk, window, turn, chosen), desk.settings.trace_url, may_review)
     body = el("div", _head(window), _unreadable(window), dialogue(window.turns, chosen), _more(window), cls="stack")
     classes = "talk with-panel" if chosen.claim else "talk"
     event = draw(el("div", body, panel(turn, chosen, beside), cls=classes), key="talk")

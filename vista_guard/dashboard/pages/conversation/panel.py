@@ -8,6 +8,7 @@ from vista_guard.dashboard.pages.conversation.course import course
 from vista_guard.dashboard.pages.conversation.evidence import Sources, evidence_of, knowledge_then
 from vista_guard.dashboard.pages.conversation.selection import Selected
 from vista_guard.dashboard.parts.labels import chip, name_of
+from vista_guard.dashboard.parts.links import to
 from vista_guard.dashboard.parts.tree import Act, Node, el
 from vista_guard.dashboard.reports.turns import GuardedTurn
 from vista_guard.types import Finding, Outcome
@@ -15,10 +16,11 @@ from vista_guard.types import Finding, Outcome
 
 @dataclass(frozen=True)
 class Beside:
-    """What the panel knows beside its turn: where evidence comes from, and the template of trace links."""
+    """What the panel knows beside its turn: where evidence comes from, the template of trace links, who may review."""
 
     sources: Sources
     trace_url: str | None = None
+    may_review: bool = False
 
 
 def panel(turn: GuardedTurn | None, chosen: Selected, beside: Beside) -> Node:
@@ -33,7 +35,11 @@ def panel(turn: GuardedTurn | None, chosen: Selected, beside: Beside) -> Node:
     if outcome is None:
         lost = None if chosen.claim is None else el("p", f"This turn has no claim {chosen.claim!r}.", cls="note")
         return _panel(
-            el("h3", f"Turn {turn.report.turn_index}"), lost, *course(turn, chosen, beside.trace_url), idle=True
+            el("h3", f"Turn {turn.report.turn_index}"),
+            lost,
+            _doubt(turn, beside),
+            *course(turn, chosen, beside.trace_url),
+            idle=True,
         )
     return _panel(
         el(
@@ -46,12 +52,17 @@ def panel(turn: GuardedTurn | None, chosen: Selected, beside: Beside) -> Node:
         el("p", _reason(outcome), cls="small text"),
         *evidence_of(outcome, turn, beside.sources),
         knowledge_then(turn, beside.sources),
+        _doubt(turn, beside),
         el(
             "details",
             el("summary", f"Turn {turn.report.turn_index}: course and figures"),
             *course(turn, chosen, beside.trace_url),
         ),
     )
+
+
+def _doubt(turn: GuardedTurn, beside: Beside) -> Node | None:
+    return to("review", "Is this verdict wrong? Review it", turn=turn.report.id) if beside.may_review else None
 
 
 def _panel(*parts: Node | None, idle: bool = False) -> Node:

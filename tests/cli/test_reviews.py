@@ -1,0 +1,99 @@
+"""`vista-guard reviews`: complaints in, and what people decided out, to calibrate with."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.stores.test_reports_contract import report
+from vista_guard._aio import loop
+from vista_guard.cli import app
+from vista_guard.stores.reports import SqlReports
+from vista_guard.stores.reviews.annotation import Annotations
+from vista_guard.stores.reviews.queue import Reviews
+from vista_guard.stores.reviews.records import AnnotatedClaim, ConsensusClaim, Method, Op, Verdict
+from vista_guard.types import Action, Decision, JudgeInfo, Label, TurnReport
+
+
+def run(*arguments: object) -> tuple[int, str]:
+    done = CliRunner().invoke(app, ["reviews", *map(str, arguments)])
+    return done.exit_code, done.output
+
+
+def turn(number: int, action: Action = Action.BLOCK, conversation: str | None = "talk", **more: Any) -> TurnReport:
+    decision = Decision(action=action, reason="as the test wants it")
+    fields: dict[str, Any] = {"attempts": (), "decision": decision, "id": f"{number:032x}", **more}
+    return report(conversation, number, **fields)
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    """Five turns: three are blocked, one is let through, one of the blocked was written anew."""
+    url = f"sqlite:///{tmp_path / 'reports.sqlite'}"
+    again = report("talk", 9, id=f"{9:032x}", decision=Decision(action=Action.BLOCK, reason="r"))
+    other = turn(7, judge=JudgeInfo(name="other", version="2"))
+
+    async def write() -> None:
+        store = SqlReports(url)
+        for one in (turn(1), turn(2, Action.ALLOW), turn(3, conversation=None), again, other):
+            await store.write(one)
+        await store.aclose()
+
+    loop.run(write())
+    return url
+
+
+def test_a_complaint(url: str) -> None:
+    assert run("complain", f"{2:032x}", "--reason", "It opened in 1912.", "--reports", url) == (
+        0,
+        "the turn waits for review\n",
+    )
+    reviews = Reviews(url)
+    found = reviews.get(f"{2:032x}")
+    assert found is not None
+    assert (found.reason, found.open) == ("complaint", True)
+    assert [(event.who, event.text) for event in reviews.trail(found.report_id)][-1] == ("user", "It opened in 1912.")
+    reviews.close()
+    code, said = run("complain", "nobody", "--reason", "x", "--reports", url)
+    assert (code, "there is no report 'nobody'" in said) == (2, True)
+
+
+def test_nothing_was_decided(url: str, tmp_path: Path) -> None:
+    code, said = run("export", tmp_path / "r.jsonl", "--labels", tmp_path / "l.jsonl", "--reports", url)
+    assert (code, "nobody decided anything yet" in said) == (2, True)
+
+
+def test_what_people_decided_is_calibrated_with(url: str, tmp_path: Path) -> None:
+    reviews, annotations = Reviews(url), Annotations(url)
+    for number, verdict in ((1, Verdict.OVERTURNED), (3, Verdict.UPHELD), (7, Verdict.UPHELD), (9, Verdict.UPHELD)):
+        reviews.decide(f"{number:032x}", "ada", verdict, "looked it up")
+    annotations.create("pilot", [f"{2:032x}"], wanted=1, who="ada")
+    mine = annotations.start(annotations.tasks("pilot", "ben")[0].id, "ben")
+    claim = AnnotatedClaim(text="The pier opened in 1911.", label=Label.VERIFIED, source_claim_id="t2.c1")
+    annotations.submit(annotations.save(mine, [claim]))
+    added = ConsensusClaim(text="It is made of tin.", label=Label.CONTRADICTED, op=Op.ADD)
+    kept = ConsensusClaim(text=claim.text, label=Label.VERIFIED, source_claim_id="t2.c1")
+    annotations.settle(mine.task, [kept, added], method=Method.DISCUSSION, who="ada")
+    reviews.close()
+    annotations.close()
+    reports, labels, table = (tmp_path / name for name in ("reports.jsonl", "labels.jsonl", "risk.json"))
+    code, said = run("export", reports, "--labels", labels, "--reports", url)
+    assert (code, said) == (
+        0, "wrote 3 turns of scripted 1 and 4 labels\nleft out: 1 written anew\nleft out: 1 of another judge\n"
+    )  # fmt: skip
+    lines = [json.loads(line) for line in labels.read_text("utf-8").splitlines()]
+    assert sorted(lines, key=str) == sorted(
+        [
+            {"conversation_id": "talk", "turn_index": 1, "fine": True},
+            {"conversation_id": "talk", "turn_index": 2, "fine": False},
+            {"conversation_id": "talk", "turn_index": 2, "claim_id": "t2.c1", "fine": True},
+            {"conversation_id": f"{3:032x}", "turn_index": 3, "fine": False},
+        ],
+        key=str,
+    )
+    done = CliRunner().invoke(app, ["calibrate", str(reports), "--labels", str(labels), "--out", str(table)])
+    assert (done.exit_code, table.is_file()) == (0, True), done.output

@@ -1,0 +1,210 @@
+"""Review and Annotate in a real browser: two people label a turn by keyboard, and settle what they disagree on; one reviews."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.dashboard.browser import Served, faults
+from tests.dashboard.reviewing import BATCH, BLOCKED, HARBOUR, STRANGE, come_in, people_at_work
+from tests.dashboard.seeded import HOSTILE, SCRIPT
+from vista_guard.stores.reviews.annotation import Annotations
+from vista_guard.stores.reviews.queue import Reviews
+from vista_guard.stores.reviews.records import Condition, Method, Op
+from vista_guard.types import Label
+
+
+@pytest.fixture(scope="module")
+def office(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, str]]:
+    with people_at_work(tmp_path_factory.mktemp("people")) as (served, url):
+        yield served, url
+
+
+@pytest.fixture
+def person(office: tuple[Served, str], browser: Browser) -> Iterator[Any]:
+    """Opens a path as somebody who has the link."""
+    pages: list[Page] = []
+
+    def open_page(path: str, *, width: int = 1280, theme: str = "light") -> Page:
+        page = come_in(office[0], browser, width=width, theme=theme)
+        pages.append(page)
+        office[0].open(page, path)
+        return page
+
+    yield open_page
+    for page in pages:
+        page.context.close()
+
+
+def press(page: Page, *keys: str) -> None:
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def saved(page: Page) -> None:
+    expect(page.get_by_text("· saved")).to_be_visible()
+
+
+def first_turn(page: Page, *, last: str) -> None:
+    """Labels the three claims of the turn on the harbour."""
+    expect(page.locator(".claim-row")).to_have_count(3)
+    press(page, "1", "ArrowRight", "1", "ArrowRight", last)
+    expect(page.get_by_text("3 of 3 labelled")).to_be_visible()
+
+
+def second_turn(page: Page) -> None:
+    expect(page.locator(".turn-text", has_text="I like it.")).to_be_visible()
+    expect(page.locator(".turn-text")).to_have_count(1)
+    press(page, "2", "ArrowRight", "5", "ArrowRight", "x")
+    expect(page.get_by_text("2 of 2 labelled")).to_be_visible()
+    press(page, "Control+Enter")
+    expect(page.get_by_text("Nothing left for you here")).to_be_visible()
+
+
+def test_two_people_annotate_by_keyboard_and_settle_what_they_disagree_on(
+    office: tuple[Served, str], person: Any
+) -> None:
+    place = f"/annotate?batch={BATCH}&as="
+    ada = person(f"{place}ada")
+    press(ada, "Control+Enter")
+    expect(ada.get_by_text("Claim 1 has no label yet.")).to_be_visible()
+    first_turn(ada, last="4")
+    press(ada, "a")
+    ada.keyboard.type("It has e and x and 5 in it.")
+    press(ada, "Enter", "4")
+    expect(ada.get_by_text("4 of 4 labelled")).to_be_visible()
+    saved(ada)
+    ada.reload()
+    expect(ada.get_by_text("It has e and x and 5 in it.")).to_be_visible()
+    expect(ada.locator(".claim-row .label.chosen")).to_have_count(4)
+    assert faults(ada) == []
+    press(ada, "Control+Enter")
+    second_turn(ada)
+
+    ben = person(f"{place}ben")
+    expect(ben.locator(".claim-row")).to_have_count(3)
+    read = " ".join(ben.locator(".vg").all_inner_texts())
+    assert "The harbour was dug in 1702." in read
+    assert [hint for hint in ("judge:", "ada", "It has e and x", "0.90", "says the judge") if hint in read] == []
+    expect(ben.locator(".label.chosen")).to_have_count(0)
+    first_turn(ben, last="1")
+    press(ben, "ArrowLeft", "e")
+    ben.keyboard.type(" Indeed.")
+    press(ben, "Enter")
+    expect(ben.get_by_text("edited")).to_be_visible()
+    saved(ben)
+    press(ben, "Control+Enter")
+    second_turn(ben)
+
+    page = person(f"{place}ada&view=agreement")
+    expect(page.get_by_text("ada and ben")).to_be_visible()
+    expect(page.get_by_text("5 and 5")).to_have_count(0)
+    assert faults(page) == []
+
+    page = person(f"{place}ada&view=consensus")
+    expect(page.get_by_text("1 of 2 turns wait for an answer")).to_be_visible()
+    answers = page.get_by_role("combobox", name="Answer")
+    expect(answers).to_have_count(3)
+    page.get_by_role("button", name="Settle this turn").click()
+    expect(page.get_by_text("3 of 3 questions have no answer yet")).to_be_visible()
+    for number, word in enumerate(("verified", "lacking evidence", "no claim of this turn")):
+        answers.nth(number).click()
+        page.get_by_role("option", name=word).click()
+    assert faults(page) == []
+    page.get_by_role("button", name="Settle this turn").click()
+    expect(page.get_by_text("All settled")).to_be_visible()
+
+    annotations = Annotations(office[1])
+    harbour, plain = annotations.complete(BATCH)
+    assert harbour.report_id == HARBOUR
+    ours, theirs = harbour.annotations
+    assert [(one.annotator, one.condition) for one in harbour.annotations] == [
+        ("ada", "blind"),
+        ("ben", Condition.BLIND),
+    ]
+    assert [claim.op for claim in ours.claims] == [Op.CONFIRM, Op.CONFIRM, Op.CONFIRM, Op.ADD]
+    assert theirs.claims[1].text == "The lighthouse is 31 metres tall. Indeed."
+    assert harbour.consensus is not None
+    assert plain.consensus is not None
+    assert (harbour.consensus.method, harbour.consensus.by) == (Method.DISCUSSION, "ada")
+    assert [one.label for one in harbour.consensus.claims] == [Label.VERIFIED, Label.VERIFIED, Label.LACKING_EVIDENCE]
+    assert (plain.consensus.method, plain.consensus.by) == (Method.UNANIMOUS, "agreement")
+    annotations.close()
+
+
+def test_the_judges_labels_are_shown_to_who_asks_and_that_is_kept(office: tuple[Served, str], person: Any) -> None:
+    page = person(f"/annotate?batch=odd+{SCRIPT}&as=eve")
+    expect(page.get_by_text("judge:")).to_have_count(0)
+    expect(page.get_by_text(f"Claim {HOSTILE}")).to_be_visible()
+    assert page.title() != "owned"
+    page.get_by_role("button", name="Show the judge's labels").click()
+    expect(page.get_by_text("judge: ✗ contradicted")).to_be_visible()
+    expect(page.get_by_text("this is kept with your work")).to_be_visible()
+    annotations = Annotations(office[1])
+    task = annotations.tasks(f"odd {SCRIPT}", "eve")[0]
+    assert annotations.start(task.id, "eve").condition is Condition.SUGGESTIONS
+    annotations.close()
+
+
+def test_a_batch_is_made(office: tuple[Served, str], person: Any) -> None:
+    page = person("/annotate?as=ada")
+    page.get_by_label("Name").fill("made here")
+    page.get_by_role("button", name="Make the batch").click()
+    expect(page.get_by_text("Turn 1 of")).to_be_visible()
+    annotations = Annotations(office[1])
+    made = next(one for one in annotations.batches() if one.name == "made here")
+    assert made.tasks == 5  # one of six has no known draft
+    annotations.close()
+
+
+def test_a_review_from_the_queue_to_the_verdict(office: tuple[Served, str], person: Any) -> None:
+    page = person("/review?as=ada&reason=blocked")
+    expect(page.locator(".talks li")).to_have_count(2)
+    page.get_by_role("button", name="Take the next turn").click()
+    page.locator("mark.claim.tone-contradicted").first.click()
+    expect(page.locator(".panel .statement")).to_have_text("The lighthouse is nine metres tall.")
+    assert f"turn={BLOCKED}" in page.url
+    other = person(f"/review?as=ben&turn={BLOCKED}")
+    expect(other.get_by_text("ada has it until")).to_be_visible()
+    expect(other.get_by_role("button", name="Take this turn")).to_have_count(0)
+    page.get_by_role("button", name="Overturn").click()
+    expect(page.get_by_text("the reason is empty")).to_be_visible()
+    page.get_by_label("Why").fill(f"The chart says nine. {HOSTILE}")
+    page.get_by_role("button", name="Overturn").click()
+    expect(page.get_by_text("overturned by ada")).to_be_visible()
+    expect(page.get_by_text(f"The chart says nine. {HOSTILE}")).to_be_visible()
+    assert page.title() != "owned"
+    reviews = Reviews(office[1])
+    found = reviews.get(BLOCKED)
+    assert found is not None
+    assert (found.verdict, found.decided_by) == ("overturned", "ada")
+    reviews.close()
+
+
+def test_without_sign_in_people_choose_a_name(person: Any) -> None:
+    page = person("/review")
+    page.get_by_label("Your name").fill("Zoë <b>")
+    page.get_by_role("button", name="Go on").click()
+    expect(page.get_by_role("button", name="Take the next turn")).to_be_visible()
+    assert "as=Zo" in page.url
+
+
+@pytest.mark.parametrize(("width", "theme"), [(1280, "dark"), (390, "light"), (390, "dark")])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/review?as=ada",
+        f"/review?as=ada&turn={STRANGE}",
+        "/review",
+        "/annotate?as=ada",
+        f"/annotate?as=zoe&batch={BATCH}",
+    ],
+)
+def test_everybody_can_read_them(person: Any, path: str, width: int, theme: str) -> None:
+    page = person(path, width=width, theme=theme)
+    assert faults(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.title() != "owned"

@@ -1,0 +1,1 @@
+"""`vista-guard reviews`: complaints come in, and what people decided goes out."""

@@ -1,0 +1,1 @@
+"""Review: turns that wait for a person, and what they decide."""
