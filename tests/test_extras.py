@@ -121,7 +121,7 @@ COMMANDS = {
         ["serve", "--upstream", "http://127.0.0.1:9/v1"],
         "the proxy needs fastapi, prometheus_client, sqlalchemy",
     ),
-    "dashboard": (["dashboard"], "the dashboard needs streamlit, authlib"),
+    "dashboard": (["dashboard"], "the dashboard needs streamlit"),
     "documents": (["documents", "add", "a.pdf"], "a.pdf is a PDF file, which needs pypdf"),
     "model": (
         ["check", "It opened.", "--judge", "openai:m@http://127.0.0.1:9/v1"],

@@ -225,9 +225,11 @@ async def test_all_may_be_the_first_to_write_a_report(postgres: str) -> None:
     report = await Guard(ScriptedJudge({"Yes.": []})).acheck(conversation(assistant("Yes."), id="first"))
     for _ in range(10):
         with engine.begin() as connection:
-            connection.exec_driver_sql("DROP TABLE IF EXISTS vista_guard_reports")
+            connection.exec_driver_sql("DROP SCHEMA public CASCADE")
+            connection.exec_driver_sql("CREATE SCHEMA public")
         stores = [SqlReports(postgres) for _ in range(4)]
-        await asyncio.gather(*(store.write(report) for store in stores))
+        reports = [report.model_copy(update={"id": f"{number:032x}"}) for number in range(len(stores))]
+        await asyncio.gather(*(store.write(one) for store, one in zip(stores, reports, strict=True)))
         assert len(await stores[0].reports("first")) == 4
         for store in stores:
             await store.aclose()

@@ -103,7 +103,7 @@ def test_a_false_figure_does_not_pass_as_an_opinion(note: str, answer: str) -> N
 @pytest.mark.parametrize(
     ("answer", "missing"),
     [
-        ("The tower has 212 steps.", "'212'"),
+        ("The lamp burnt 212 litres of oil a night.", "'212'"),
         ("The lighthouse was lit by code K-77/b.", "'K-77/b'"),
         ("The tower is white and blue.", None),
     ],

@@ -28,6 +28,7 @@ DOCUMENT_PASSAGES = 4
 """Passages of documents that one claim is held against: all when there are no more, else the nearest in meaning."""
 PAIRED = 2
 """Passages of which two sentences together are held against a claim too."""
+_THAT = re.compile(r"(?<=[a-z]) that (?=(?:the|a|an|it|he|she|they|there|we)\b)")
 NEIGHBOURS = 1
 """Sentences on either side that the best sentence of all documents is read with."""
 KNOWN_CLAIMS = 2
@@ -239,9 +240,9 @@ def _share(wanted: frozenset[str], text: str) -> float:
 
 
 def same_statement(first: str, second: str) -> bool:
-    """Whether two claims say the same in the same words, case and punctuation aside."""
-    said = _WORD.findall(first.lower())
-    return bool(said) and said == _WORD.findall(second.lower())
+    """Whether two claims say the same in the same words, case, punctuation and the "that" of "says that" aside."""
+    said, other = (_WORD.findall(_THAT.sub(" ", text.lower())) for text in (first, second))
+    return bool(said) and said == other
 
 
 def _nearest(
