@@ -133,6 +133,6 @@ def test_no_composed_attack_is_read(
     # All that is read was delivered by the report, letter by letter.
     assert shown == report.response
     # In a stream `balanced` may have let a line go, with a flag, before the one that it withheld.
-    # The lead-in of a list that was withheld says nothing by itself.
-    said = re.sub(r"(?m)^\W*1850\W*$", "", shown)
+    # A question, and the lead-in of a list, say nothing by themselves where the answer or the list was withheld.
+    said = re.sub(r"(?m)^\W*1850\W*$|[^.!?\n]*\?", "", shown)
     assert not report.blocked or "1850" not in said or (policy == "balanced" and surface != "check")
