@@ -50,11 +50,11 @@ def main() -> None:
 
 def views(turns: dict[str, str]) -> Iterator[tuple[str, str, Any, Any]]:
     """What is taken: a file's name, a path, width and height, and the theme."""
-    wide, tall = {"width": 1280, "height": 800}, {"width": 390, "height": 800}
+    wide, high, tall = {"width": 1280, "height": 800}, {"width": 1280, "height": 860}, {"width": 390, "height": 800}
     yield "dashboard-live", "/", wide, "light"
     yield "dashboard-live-dark", "/?attention=1", tall, "dark"
     yield "dashboard-conversation", f"/conversation?turn={turns['BLOCK']}&claim={turns['claim']}", wide, "light"
-    yield "dashboard-turn", f"/conversation?turn={turns['REPAIR']}", wide, "dark"
+    yield "dashboard-turn", f"/conversation?turn={turns['REPAIR']}", high, "dark"
     yield "dashboard-review", f"/review?as=ada&turn={turns['BLOCK']}", wide, "light"
     yield "dashboard-annotate", "/annotate?as=ada&batch=pilot", wide, "light"
     yield "dashboard-phone", f"/conversation?turn={turns['BLOCK']}&claim={turns['claim']}", tall, "light"
@@ -141,7 +141,8 @@ def take(page: Any, address: str, file: Path) -> None:
     from PIL import Image
 
     page.goto(address, timeout=WAIT_MS)
-    page.locator(".feed, .dialogue").first.wait_for(timeout=WAIT_MS)
+    page.locator(".vg").first.wait_for(timeout=WAIT_MS)
+    page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for(timeout=WAIT_MS)
     page.wait_for_timeout(2500)  # fonts, and the page coming to rest
     page.screenshot(path=file)
     with Image.open(file) as taken:

@@ -119,8 +119,9 @@ def lines(
     """
     data = [{"at": _iso(at), "name": name, "value": value, "when": _when(at)} for at, name, value in rows]
     legend = alt.Legend(orient="top", title=None)
+    # Without its legend: dashes around its small signs would fray them.
     dashes = alt.StrokeDash(
-        "name:N", sort=list(names), scale=alt.Scale(domain=list(names), range=[[1, 0], [6, 3], [2, 2]]), legend=legend
+        "name:N", sort=list(names), scale=alt.Scale(domain=list(names), range=[[1, 0], [6, 3], [2, 2]]), legend=None
     )
     chart: alt.Chart = (
         alt.Chart(alt.InlineData(values=data))
