@@ -55,7 +55,7 @@ def views(turns: dict[str, str]) -> Iterator[tuple[str, str, Any, Any]]:
     yield "dashboard-live-dark", "/?attention=1", tall, "dark"
     yield "dashboard-conversation", f"/conversation?turn={turns['BLOCK']}&claim={turns['claim']}", wide, "light"
     yield "dashboard-turn", f"/conversation?turn={turns['REPAIR']}", high, "dark"
-    yield "dashboard-review", f"/review?as=ada&turn={turns['BLOCK']}", wide, "light"
+    yield "dashboard-review", f"/review?as=ada&turn={turns['BLOCK']}&claim={turns['claim']}", high, "light"
     yield "dashboard-annotate", "/annotate?as=ada&batch=pilot", wide, "light"
     yield "dashboard-phone", f"/conversation?turn={turns['BLOCK']}&claim={turns['claim']}", tall, "light"
 
