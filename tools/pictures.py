@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -17,6 +17,8 @@ from tempfile import TemporaryDirectory
 from threading import Event
 from typing import Any
 from uuid import uuid4
+
+from vista_guard.types import Finding, Label, SourceKind, TurnReport
 
 FOLDER = Path("docs/pictures")
 VISITS = 9
@@ -48,12 +50,12 @@ def main() -> None:
 
 def views(turns: dict[str, str]) -> Iterator[tuple[str, str, Any, Any]]:
     """What is taken: a file's name, a path, width and height, and the theme."""
-    wide, tall = {"width": 1280, "height": 800}, {"width": 390, "height": 800}
+    wide, high, tall = {"width": 1280, "height": 800}, {"width": 1280, "height": 860}, {"width": 390, "height": 800}
     yield "dashboard-live", "/", wide, "light"
     yield "dashboard-live-dark", "/?attention=1", tall, "dark"
     yield "dashboard-conversation", f"/conversation?turn={turns['BLOCK']}&claim={turns['claim']}", wide, "light"
-    yield "dashboard-turn", f"/conversation?turn={turns['REPAIR']}", wide, "dark"
-    yield "dashboard-review", f"/review?as=ada&turn={turns['BLOCK']}", wide, "light"
+    yield "dashboard-turn", f"/conversation?turn={turns['REPAIR']}", high, "dark"
+    yield "dashboard-review", f"/review?as=ada&turn={turns['BLOCK']}&claim={turns['claim']}", high, "light"
     yield "dashboard-annotate", "/annotate?as=ada&batch=pilot", wide, "light"
     yield "dashboard-phone", f"/conversation?turn={turns['BLOCK']}&claim={turns['claim']}", tall, "light"
 
@@ -81,20 +83,32 @@ def seed(folder: Path) -> tuple[str, dict[str, str]]:
     loop.run(store.aclose())
     annotating(url, max(held, key=lambda kept: len(kept.report.outcomes)).report)
     shown = {kept.report.decision.action.value: kept.report for kept in held}  # oldest last: those of the first visit
-    leaning = next(
-        (kept.report, outcome.claim.id)
-        for kept in reversed(held)
-        for outcome in kept.report.findings
-        if kept.report.blocked and any(one.source == "knowledge" for one in outcome.evidence)
-    )
-    return url, {"REPAIR": shown["REPAIR"].id, "BLOCK": leaning[0].id, "claim": leaning[1]}
+    blocked, claim = leaning([kept.report for kept in reversed(held)])
+    return url, {"REPAIR": shown["REPAIR"].id, "BLOCK": blocked.id, "claim": claim}
 
 
-def annotating(url: str, report: Any) -> None:
+def leaning(reports: Sequence[TurnReport]) -> tuple[TurnReport, str]:
+    """The blocked turn that shows most, and the claim to open in it: one that an earlier turn contradicts, where there is one.
+
+    Other weights judge other turns so. The document that contradicts is the next best; then whatever was blocked.
+    """
+    choices = [(report, finding) for report in reports if report.blocked for finding in report.findings]
+    if not choices:
+        sys.exit("no turn of the demo was blocked: judge and policy have changed, and the pictures would show nothing")
+    report, finding = max(choices, key=lambda one: _telling(one[1]))
+    return report, finding.claim.id
+
+
+def _telling(finding: Finding) -> tuple[bool, bool, bool]:
+    contradicted = finding.label is Label.CONTRADICTED
+    sources = {evidence.source for evidence in finding.evidence}
+    return contradicted and SourceKind.KNOWLEDGE in sources, contradicted, bool(sources)
+
+
+def annotating(url: str, report: TurnReport) -> None:
     """A batch of the one turn, of which somebody has labelled the first claim."""
     from vista_guard.stores.reviews.annotation import Annotations
     from vista_guard.stores.reviews.records import AnnotatedClaim
-    from vista_guard.types import Label
 
     annotations = Annotations(url)
     annotations.create("pilot", [report.id], wanted=2, who="ada")
@@ -127,7 +141,8 @@ def take(page: Any, address: str, file: Path) -> None:
     from PIL import Image
 
     page.goto(address, timeout=WAIT_MS)
-    page.locator(".feed, .dialogue").first.wait_for(timeout=WAIT_MS)
+    page.locator(".vg").first.wait_for(timeout=WAIT_MS)
+    page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for(timeout=WAIT_MS)
     page.wait_for_timeout(2500)  # fonts, and the page coming to rest
     page.screenshot(path=file)
     with Image.open(file) as taken:

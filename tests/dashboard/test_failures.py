@@ -7,6 +7,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -42,8 +43,25 @@ def test_a_database_that_cannot_be_read_is_a_page_that_says_what_to_do(browser: 
         connection.close()
         says("9999")
         shutil.copy(whole, file)
+        with closing(sqlite3.connect(file)) as other:
+            other.execute("pragma locking_mode = exclusive")
+            other.execute("begin exclusive")
+            says("database is locked")
         dashboard.open(page, "/conversation")
         expect(page.get_by_text("harbour-talk").first).to_be_visible()
+        context.close()
+
+
+def test_a_database_that_may_only_be_read_is_shown(browser: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "reports.sqlite"
+    seeded.write(file, *seeded.talk())
+    with serving("--reports", f"sqlite:///file:{file}?mode=ro&uri=true") as dashboard:
+        context = browser.new_context()
+        context.add_cookies(dashboard.cookies(browser))
+        page = context.new_page()
+        for path in ("/", "/conversation", "/review", "/annotate"):
+            dashboard.open(page, path)
+            expect(page.get_by_role("alert")).to_have_count(0)
         context.close()
 
 

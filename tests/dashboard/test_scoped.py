@@ -10,6 +10,7 @@ import pytest
 
 from tests.dashboard import seeded
 from vista_guard import ConfigError, StoreError
+from vista_guard.dashboard.pages.conversation.evidence import sources_of
 from vista_guard.dashboard.parts.filters import Filters
 from vista_guard.dashboard.people import THIS_MACHINE, Viewer
 from vista_guard.dashboard.reports.scoped import WINDOW, ScopedReports
@@ -141,4 +142,15 @@ def test_one_report_that_cannot_be_read_does_not_hide_the_others(tmp_path: Path)
     assert isinstance(reports.turns([name, f"{1:032x}"])[name], str)
     with pytest.raises(StoreError, match="Read it with the version of vista-guard that wrote it"):
         reports.turn(name)
+    reader.close()
+
+
+def test_the_turn_that_established_a_claim_is_found_though_it_is_not_shown(tmp_path: Path) -> None:
+    reader = ReportReader(seeded.write(tmp_path / "reports.sqlite", *seeded.talk()))
+    reports = ScopedReports(reader, THIS_MACHINE)
+    turns = reports.conversation("harbour-talk").turns
+    small = next(one for turn in turns for one in turn.report.outcomes if "nine metres" in one.claim.text)
+    first = next(turn.report for turn in turns if turn.report.turn_index == 1)
+    assert sources_of(reports, "harbour-talk", (), small).turns == {first.turn_key: (first.id, 1)}
+    assert sources_of(reports, None, (), small).turns == {}
     reader.close()

@@ -12,6 +12,7 @@ import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -324,3 +325,22 @@ def test_a_copy_of_a_file_is_a_file(file: str, tmp_path: Path) -> None:
     copied = tmp_path / "copied.sqlite"
     shutil.copy(file.removeprefix("sqlite:///"), copied)
     check_all(f"sqlite:///{copied}", 3)
+
+
+def test_a_file_that_was_replaced_after_a_failure_is_opened_anew(tmp_path: Path) -> None:
+    file, whole = tmp_path / "reports.sqlite", tmp_path / "whole.sqlite"
+    older(f"sqlite:///{whole}", 2)
+    for path in (whole, file):
+        with closing(Database(f"sqlite:///{path}")) as database:
+            database.prepare()
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute(f"update {VERSION_TABLE} set version_num = '9999'")
+    with closing(Database(f"sqlite:///{file}", create=False)) as database:
+        with pytest.raises(StoreError, match="of schema 9999"):
+            database.prepare()
+        shutil.copy(whole, file)
+        database.prepare()
+        assert (
+            database.run("count", lambda to: to.execute(sql.select(sql.func.count()).select_from(REPORTS)).scalar())
+            == 2
+        )

@@ -47,6 +47,8 @@ UNIT: Final = alt.Scale(domain=[0, 1])
 LOG: Final = alt.Scale(type="log")
 """Durations: twice as long is as far everywhere."""
 
+TICKS: Final = 6
+
 Row = Sequence[str | float]
 AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart
 
@@ -63,7 +65,9 @@ def colour(names: Sequence[str], *, by_look: bool = True) -> alt.Color:
         domain, colours = [look(name).word for name in names], [shown[look(name).tone] for name in names]
     else:
         domain, colours = list(names), [shown[tone] for tone in ("first", "second", "third")][: len(names)]
-    legend = alt.Legend(orient="top", title=None, columns=2 if len(names) > 3 else 3, labelLimit=220)
+    legend = alt.Legend(
+        orient="top", title=None, columns=2 if len(names) > 3 else 3, labelLimit=220, symbolStrokeWidth=0
+    )
     return alt.Color("name:N", scale=alt.Scale(domain=domain, range=colours), sort=domain, legend=legend)
 
 
@@ -96,7 +100,7 @@ def stacked(rows: Sequence[tuple[Any, ...]], names: Sequence[str], title: str, *
         alt.Chart(alt.InlineData(values=data))
         .mark_bar(binSpacing=0)
         .encode(
-            x=_time("at", unit),
+            x=_time("at", unit, ticks=min(TICKS, len({at for at, *_ in rows}))),
             y=alt.Y("count:Q", title=title, stack="zero", axis=_whole_steps([one["count"] for one in data])),
             color=colour(names, by_look=by_look),
             order="place:O",
@@ -118,7 +122,7 @@ def lines(
         y: more options of that axis' `alt.Y`.
     """
     data = [{"at": _iso(at), "name": name, "value": value, "when": _when(at)} for at, name, value in rows]
-    legend = alt.Legend(orient="top", title=None)
+    legend = alt.Legend(orient="top", title=None, symbolStrokeWidth=0)  # a line's dashes would fray its signs
     dashes = alt.StrokeDash(
         "name:N", sort=list(names), scale=alt.Scale(domain=list(names), range=[[1, 0], [6, 3], [2, 2]]), legend=legend
     )
@@ -180,9 +184,10 @@ def _cell(cell: str | float, *, first: bool) -> Node:
     return el("th", text, scope="row") if first else el("td", text, cls="number" if number else "")
 
 
-def _time(name: str, unit: str | None = None) -> alt.X:
+def _time(name: str, unit: str | None = None, *, ticks: int = TICKS) -> alt.X:
+    """The axis of times. With more ticks than there are hours or days, several would bear the same name."""
     # Counted in UTC, said in UTC: a reader's own zone would move turns to other hours than the store has them in.
-    axis = alt.Axis(labelOverlap=True, tickCount=6)
+    axis = alt.Axis(labelOverlap=True, tickCount=ticks)
     return alt.X(f"{unit}({name}):T" if unit else f"{name}:T", title="UTC", scale=alt.Scale(type="utc"), axis=axis)
 
 

@@ -77,7 +77,8 @@ class Database:
         with self._preparing:
             if not self._ready:
                 self._check_file()
-                schema.prepare(self.engine, create=self._create)
+                with self._anew_after_failure():
+                    schema.prepare(self.engine, create=self._create)
                 self._ready = True
 
     @contextmanager
@@ -92,15 +93,30 @@ class Database:
                 "has space left and is not locked by another program"
             ) from exc
 
+    @contextmanager
+    def _anew_after_failure(self) -> Iterator[None]:
+        """A connection that stays open keeps the pages of a file that was replaced since: the next try opens it anew."""
+        try:
+            yield
+        except (SQLAlchemyError, sqlite3.Error, StoreError):
+            if self._file is not None:
+                self.engine.dispose()
+            raise
+
     def close(self) -> None:
         """Closes the pool of connections."""
         self.engine.dispose()
 
+    @property
+    def _file(self) -> Path | None:
+        """Where a SQLite file is; None for a database in memory, on a server, or behind a `file:` address."""
+        name = self.engine.url.database
+        named = self.is_sqlite and name and name != ":memory:" and not name.startswith("file:")
+        return Path(name) if name and named else None
+
     def _check_file(self) -> None:
-        file = self.engine.url.database
-        if self._create or not self.is_sqlite or not file or file == ":memory:" or file.startswith("file:"):
-            return
-        if not Path(file).is_file():
+        file = self._file
+        if not self._create and file is not None and not file.is_file():
             raise StoreError(
                 f'there are no reports yet: {file} does not exist. Set reports = "sqlite" for the guard, or give the URL of '
                 "the database that it writes"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from vista_guard.dashboard.parts import address
 from vista_guard.dashboard.parts.labels import chip
 from vista_guard.dashboard.parts.tree import Act, Node, el
+from vista_guard.dashboard.reports.scoped import ScopedReports
 from vista_guard.dashboard.reports.turns import GuardedTurn
 from vista_guard.types import Document, Evidence, Finding, Label, Outcome, Passage, SourceKind, Span
 
@@ -30,6 +31,18 @@ class Sources:
         key, _, claim = source_id.partition(":")
         found = self.turns.get(key)
         return None if found is None else (*found, claim.partition("#")[0])
+
+
+def sources_of(
+    reports: ScopedReports, name: str | None, shown: Iterable[GuardedTurn], outcome: Outcome | None
+) -> Sources:
+    """The shown turns of conversation `name`, and those that established what the open claim leans on, shown or not."""
+    known = {one.report.turn_key: (one.report.id, one.report.turn_index) for one in shown if one.report.turn_key}
+    for key in turn_keys(outcome) if outcome and name else ():
+        row = None if key in known or name is None else reports.established_by(name, key)
+        if row is not None:
+            known[key] = (row.id, row.turn_index)
+    return Sources(known)
 
 
 def evidence_of(outcome: Outcome, turn: GuardedTurn, sources: Sources) -> list[Node]:

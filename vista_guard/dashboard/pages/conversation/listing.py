@@ -58,7 +58,8 @@ def _nothing(narrow: bool) -> Node:
 
 
 def _row(row: ConversationRow) -> Node:
-    told = [f"{row.turns} turns", f"last {times.ago(row.last_at)}"] + ([f"tenant {row.tenant}"] if row.tenant else [])
+    turns = "1 turn" if row.turns == 1 else f"{row.turns} turns"
+    told = [turns, f"last {times.ago(row.last_at)}"] + ([f"tenant {row.tenant}"] if row.tenant else [])
     counts = (
         (Action.BLOCK, row.blocked),
         (Action.REPAIR, row.repaired),

@@ -6,7 +6,7 @@ import streamlit as st
 
 from vista_guard.dashboard.desk import Desk
 from vista_guard.dashboard.pages.conversation.dialogue import dialogue
-from vista_guard.dashboard.pages.conversation.evidence import Sources, turn_keys
+from vista_guard.dashboard.pages.conversation.evidence import sources_of
 from vista_guard.dashboard.pages.conversation.listing import AFTER, listing
 from vista_guard.dashboard.pages.conversation.panel import Beside, panel
 from vista_guard.dashboard.pages.conversation.selection import Selected, follow, selected
@@ -48,7 +48,8 @@ def _window(desk: Desk, name: str | None, turn: GuardedTurn | None) -> Window:
 
 def _show(desk: Desk, window: Window, turn: GuardedTurn | None, chosen: Selected) -> None:
     may_review = desk.viewer.allows(Permission.REVIEW)
-    beside = Beside(_sources(desk, window, turn, chosen), desk.settings.trace_url, may_review)
+    outcome = chosen.outcome(turn) if turn else None
+    beside = Beside(sources_of(desk.reports, _name(window), window.turns, outcome), desk.settings.trace_url, may_review)
     body = el("div", _head(window), _unreadable(window), dialogue(window.turns, chosen), _more(window), cls="stack")
     classes = "talk with-panel" if chosen.claim else "talk"
     event = draw(el("div", body, panel(turn, chosen, beside), cls=classes), key="talk")
@@ -84,17 +85,6 @@ def _more(window: Window) -> Node | None:
 
 def _name(window: Window) -> str | None:
     return window.turns[0].report.conversation_id if window.turns else address.read(address.CONVERSATION)
-
-
-def _sources(desk: Desk, window: Window, turn: GuardedTurn | None, chosen: Selected) -> Sources:
-    """The turns that established what the open claim leans on, those outside of the window too."""
-    known = {one.report.turn_key: (one.report.id, one.report.turn_index) for one in window.turns if one.report.turn_key}
-    name, outcome = _name(window), chosen.outcome(turn) if turn else None
-    for key in turn_keys(outcome) if outcome and name else ():
-        row = None if key in known or name is None else desk.reports.established_by(name, key)
-        if row is not None:
-            known[key] = (row.id, row.turn_index)
-    return Sources(known)
 
 
 def _lost(title: str, text: str, desk: Desk) -> None:

@@ -10,7 +10,7 @@ import streamlit as st
 
 from vista_guard.dashboard.desk import Desk
 from vista_guard.dashboard.pages.conversation.dialogue import dialogue
-from vista_guard.dashboard.pages.conversation.evidence import Sources
+from vista_guard.dashboard.pages.conversation.evidence import sources_of
 from vista_guard.dashboard.pages.conversation.panel import Beside, panel
 from vista_guard.dashboard.pages.conversation.selection import follow, selected
 from vista_guard.dashboard.pages.review.words import EVENTS, REASONS, RIGHT, WRONG
@@ -45,8 +45,8 @@ def reviewing(desk: Desk, who: str, report_id: str) -> None:
 def _show(desk: Desk, turn: GuardedTurn, review: Review | None, who: str) -> None:
     chosen = selected()
     turns = _around(desk, turn)
-    known = {one.report.turn_key: (one.report.id, one.report.turn_index) for one in turns if one.report.turn_key}
-    beside = panel(turn, chosen, Beside(Sources(known), desk.settings.trace_url))
+    sources = sources_of(desk.reports, turn.report.conversation_id, turns, chosen.outcome(turn))
+    beside = panel(turn, chosen, Beside(sources, desk.settings.trace_url))
     body = el("div", _head(turn, review, who), dialogue(turns, chosen), cls="stack")
     event = draw(el("div", body, beside, cls=f"talk{' with-panel' if chosen.claim else ''}"), key="reviewed")
     if isinstance(event, Act) and follow(event):

@@ -29,8 +29,7 @@ def trends(desk: Desk) -> None:
     st.title("Trends", anchor=False)
     filters = filter_bar(desk.reports.choices(from_address()))
     now = datetime.now(UTC)
-    step: Step = "hour" if filters.hours and filters.hours <= HOURLY else "day"
-    found = desk.reports.rollup(filters, _start(filters, now), now + timedelta(seconds=1), step)
+    step, found = _found(desk, filters, now)
     if not found.turns:
         draw(_nothing(filters), key="trends-empty")
         return
@@ -49,6 +48,19 @@ def trends(desk: Desk) -> None:
     diagram(
         [("judge", reliability([one for one, _ in judged], [right for _, right in judged]))], key="trends-reliability"
     )
+
+
+def _found(desk: Desk, filters: Filters, now: datetime) -> tuple[Step, Rollup]:
+    """What was counted, by the hour where it spans no more than a week: a single day would be a single bar."""
+    until = now + timedelta(seconds=1)
+    if filters.hours is None:
+        found = desk.reports.rollup(filters, BEGINNING, until, "day")
+        week = now - timedelta(hours=HOURLY)
+        if not found.turns or min(row.at for row in found.turns) < week:
+            return "day", found
+        return "hour", desk.reports.rollup(filters, week, until, "hour")
+    step: Step = "hour" if filters.hours <= HOURLY else "day"
+    return step, desk.reports.rollup(filters, _start(filters, now), until, step)
 
 
 def _start(filters: Filters, now: datetime) -> datetime:
