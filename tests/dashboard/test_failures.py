@@ -23,7 +23,7 @@ from vista_guard.dashboard.command import database, run
 def test_a_database_that_cannot_be_read_is_a_page_that_says_what_to_do(browser: Browser, tmp_path: Path) -> None:
     file, whole = tmp_path / "reports.sqlite", tmp_path / "whole.sqlite"
     seeded.write(whole, *seeded.talk())
-    with serving("--reports", f"sqlite:///{file}") as dashboard:
+    with serving("--reports", f"sqlite:///{file}?timeout=1") as dashboard:
         context = browser.new_context()
         context.add_cookies(dashboard.cookies(browser))
         page = context.new_page()

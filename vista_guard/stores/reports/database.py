@@ -156,7 +156,7 @@ def _options(url: sql.URL) -> dict[str, Any]:
             "max_overflow": 0,
             "connect_args": {"check_same_thread": False},
         }
-    return {"connect_args": {"timeout": BUSY_S}}
+    return {} if "timeout" in url.query else {"connect_args": {"timeout": BUSY_S}}
 
 
 def _is_locked(exc: BaseException) -> bool:
