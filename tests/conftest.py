@@ -10,7 +10,14 @@ from vista_guard.testing import ScriptedJudge, WordEmbedder
 
 GUIDE = Persona(name="Mira", facts=("The assistant's name is Mira.", "The assistant works at the tide museum."))
 
-LONG = ("test_extras.py", "test_surfaces.py", "test_hostile.py", "test_people_at_work.py", "test_pages.py", "test_figures.py")
+LONG = (
+    "test_extras.py",
+    "test_surfaces.py",
+    "test_hostile.py",
+    "test_people_at_work.py",
+    "test_pages.py",
+    "test_figures.py",
+)
 """Files that take a minute or more: begun first, they do not keep one worker busy when the others are done."""
 
 
