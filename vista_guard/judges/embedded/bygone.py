@@ -17,7 +17,7 @@ _CLAUSES = re.compile(
     r"(?<=[.!?;:])\s+|\s*[()–—]\s*|(?<!ly),\s+(?!(?:the|a|an|it|he|she|they|we|there|this|these)\b)|\s+(?=(?:and|but|which|who|where|while)\b)",
     re.I,
 )
-"""Where a clause ends: what an aside says of the past says nothing of what stands beside it."""
+"""Where a clause ends: what an aside says of the past says nothing of what stands beside it. "Formerly, Sund was ..." is one."""
 _YEAR = r"(?:1[5-9]|20)\d\d"
 _UP_TO = re.compile(rf"\b(?:until|till|up to|prior to|before)\b(?: (?!(?:19|20)\d)[\w,]+){{0,4}} {_YEAR}\b", re.I)
 _ONCE = re.compile(

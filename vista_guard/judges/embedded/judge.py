@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from vista_guard._aio import lane
 from vista_guard.errors import JudgeError
@@ -38,6 +38,7 @@ from vista_guard.judges.embedded.support import (
 from vista_guard.judges.embedded.topic import may_be_settled, spoken_of
 from vista_guard.judges.embedded.trust import outranking
 from vista_guard.judges.embedded.verifier import ShippedVerifier
+from vista_guard.judges.embedded.weighed import Weighed
 from vista_guard.protocols import Embedder, Verifier
 from vista_guard.reading.canonical import folded
 from vista_guard.types import (
@@ -57,9 +58,6 @@ from vista_guard.types import (
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-ReadPiece: TypeAlias = "tuple[Piece, NDArray[np.float32]]"
-"""A piece of evidence, and the verifier's three probabilities for it and a claim."""
 
 SUBJECTIVE_SUPPORT = 0.7
 """Least support of a claim about its own speaker's mind or life; documents never support or refute one."""
@@ -169,42 +167,37 @@ class EmbeddedJudge:
     def _verify_readable(self, claims: Sequence[Claim], evidence: EvidenceSet) -> list[Check]:
         texts = [folded(claim.text) for claim in claims]
         known = pool(evidence)
-        narrow = self._read(texts, choose(texts, known, self._embedder))
+        narrow = self._read(claims, texts, choose(texts, known, self._embedder))
         # Wider pieces cost as much again, so they are read for those claims alone that nothing has settled yet.
         around = [
-            known.windows(text, [piece for piece, _ in read]) if self._is_open(claim, read) else []
-            for claim, text, read in zip(claims, texts, narrow, strict=True)
+            known.windows(text, read.pieces) if read.is_open else [] for text, read in zip(texts, narrow, strict=True)
         ]
-        wide = self._read(texts, around)
-        return [self._check(claim, [*few, *more]) for claim, few, more in zip(claims, narrow, wide, strict=True)]
+        wide = self._read(claims, texts, around)
+        return [self._check(claim, few.with_(more)) for claim, few, more in zip(claims, narrow, wide, strict=True)]
 
-    def _read(self, texts: Sequence[str], found: Sequence[Sequence[Piece]]) -> list[list[ReadPiece]]:
-        """What the verifier makes of each claim's pieces, all in one batch."""
+    def _read(self, claims: Sequence[Claim], texts: Sequence[str], found: Sequence[Sequence[Piece]]) -> list[Weighed]:
+        """What the verifier makes of each claim's pieces, all in one batch.
+
+        Args:
+            claims: what is held against its pieces.
+            texts: the claims' texts, folded.
+            found: the pieces of each claim.
+        """
         chosen = [[one for one in some if may_count(one, text)] for text, some in zip(texts, found, strict=True)]
         pairs = [(piece.text, text) for text, pieces in zip(texts, chosen, strict=True) for piece in pieces]
         rows = iter(self._verifier.probabilities(pairs) if pairs else ())
-        return [[(piece, next(rows)) for piece in pieces] for pieces in chosen]
+        judged = [[(piece, next(rows)) for piece in pieces] for pieces in chosen]
+        return [self._weigh(claim, pieces) for claim, pieces in zip(claims, judged, strict=True)]
 
-    def _is_open(self, claim: Claim, judged: Sequence[ReadPiece]) -> bool:
-        """Whether no piece supports the claim and no sentence of a document denies it.
+    def _weigh(self, claim: Claim, judged: Sequence[tuple[Piece, NDArray[np.float32]]]) -> Weighed:
+        needed = max(self._calibration.supported, SUBJECTIVE_SUPPORT if about_itself(claim) else 0.0)
+        support = [(piece, carried(piece, claim, row, needed)) for piece, row in judged if piece.supports]
+        denied = [(piece, refutation(piece, claim, row)) for piece, row in judged if piece.refutes]
+        against = [(piece, score) for piece, score in denied if score >= self._calibration.contradicted]
+        return Weighed([piece for piece, _ in judged], needed, support, against)
 
-        Three sentences share so many words with a claim that they seem to say it even where one of them says otherwise.
-        """
-        if any(piece.origin.source is SourceKind.DOCUMENT for piece, _ in self._against(claim, judged)):
-            return False
-        return all(score < self._needed(claim) for _, score in self._support(claim, judged))
-
-    def _needed(self, claim: Claim) -> float:
-        return max(self._calibration.supported, SUBJECTIVE_SUPPORT if about_itself(claim) else 0.0)
-
-    def _support(self, claim: Claim, judged: Sequence[ReadPiece]) -> list[tuple[Piece, float]]:
-        needed = self._needed(claim)
-        return [(piece, carried(piece, claim, row, needed)) for piece, row in judged if piece.supports]
-
-    def _check(self, claim: Claim, judged: Sequence[ReadPiece]) -> Check:
-        needed, support, against = self._needed(claim), self._support(claim, judged), self._against(claim, judged)
-        best = max((score for _, score in support), default=0.0)
-        found = [(piece, score) for piece, score in support if score >= needed]
+    def _check(self, claim: Claim, read: Weighed) -> Check:
+        best, found, against = read.best, read.found, read.against
         outranked = outranking(claim, found, against)
         if found and not outranked:
             return Check(claim=claim, supported=True, confidence=best, evidence=quotes(found))
@@ -216,11 +209,6 @@ class EmbeddedJudge:
             return _disputed(claim, found, against)
         confidence = against[0][1] if found else 1.0 - best
         return Check(claim=claim, supported=False, confidence=confidence, counter_evidence=counter_evidence)
-
-    def _against(self, claim: Claim, judged: Sequence[ReadPiece]) -> list[tuple[Piece, float]]:
-        """The pieces that contradict the claim, and how surely."""
-        scored = [(piece, refutation(piece, claim, row)) for piece, row in judged if piece.refutes]
-        return [(piece, score) for piece, score in scored if score >= self._calibration.contradicted]
 
     def _on_topic(self, against: Sequence[tuple[Piece, float]], claim: Claim) -> list[tuple[Piece, float]]:
         """Those that speak of what the claim speaks of. A document speaks of nobody's tastes."""

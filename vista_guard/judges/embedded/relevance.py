@@ -28,7 +28,6 @@ DOCUMENT_PASSAGES = 4
 """Passages of documents that one claim is held against: all when there are no more, else the nearest in meaning."""
 PAIRED = 2
 """Passages of which two sentences together are held against a claim too."""
-_THAT = re.compile(r"(?<=[a-z]) that (?=(?:the|a|an|it|he|she|they|there|we)\b)")
 NEIGHBOURS = 1
 """Sentences on either side that the best sentence of all documents is read with."""
 KNOWN_CLAIMS = 2
@@ -45,6 +44,7 @@ MAX_PAIRS = 2400
 T = TypeVar("T")
 
 _WORD = re.compile(r"\w+")
+_THAT = re.compile(r"(?<=[a-z]) that (?=(?:the|a|an|it|he|she|they|there|we)\b)")
 _STOP = word_set(
     """a an the of in on at to for with by from and or but is are was were be been has have had do does did it its this that
     these those he she they his her their i you we not as also there"""
