@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from datetime import date
@@ -21,8 +22,10 @@ def planned(*arguments: str) -> list[str]:
     make = shutil.which("make")
     if make is None:
         pytest.skip("needs make")
-    command = (make, "-n", "-f", "training/Makefile", "PYTHON=python", "DATA=data", *arguments)
-    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    command = (make, "-n", "--no-print-directory", "-f", "training/Makefile", "PYTHON=python", "DATA=data", *arguments)
+    # `make test` hands its own flags and level on; this make is nobody's child.
+    own = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True, env=own)
     return done.stdout.replace("\\\n", " ").splitlines()
 
 
