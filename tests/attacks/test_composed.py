@@ -105,6 +105,10 @@ def _turn(draft: str, found: list[Document]) -> Turn:
     return Turn(role=Role.ASSISTANT, text=draft, documents=tuple(found))
 
 
+HELD = (Label.CONTRADICTED, Label.LACKING_EVIDENCE)
+"""What is held against a turn."""
+
+
 @settings(max_examples=EXAMPLES, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     draft=lies(),
@@ -126,13 +130,15 @@ def test_no_composed_attack_is_read(
     assert verified == [] or (ground["persona"] and trusted), verified
     # `balanced` lets through with a flag what nothing confirms; what the document denies it withholds too.
     told = withheld or (policy == "balanced" and report.decision.action is Action.FLAG)
-    # A figure that the persona has too stands somewhere: the turn's risk may stay below the flag.
-    told = told or (policy == "balanced" and ground["persona"])
+    if policy == "balanced" and ground["persona"]:
+        # A figure that the persona has too stands somewhere, and one weak alarm may stay below the flag: then it is marked.
+        lies_told = [one for one in report.findings if "1850" in one.claim.text]
+        told = told or (bool(lies_told) and all(one.label in HELD for one in lies_told))
     assert told or report.unchecked or verified, (draft, ground, surface, policy, report.outcomes)
     assert not withheld or MESSAGE in shown or report.decision.action is Action.REPAIR
     # All that is read was delivered by the report, letter by letter.
     assert shown == report.response
     # In a stream `balanced` may have let a line go, with a flag, before the one that it withheld.
-    # A question, and the lead-in of a list, say nothing by themselves where the answer or the list was withheld.
-    said = re.sub(r"(?m)^\W*1850\W*$|[^.!?\n]*\?", "", shown)
+    # In a stream a question, or the lead-in of a list, may be read before what it leads to is withheld: neither says anything.
+    said = shown if surface == "check" else re.sub(r"(?m)^\W*1850\W*$|[^.!?\n]*\?", "", shown)
     assert not report.blocked or "1850" not in said or (policy == "balanced" and surface != "check")

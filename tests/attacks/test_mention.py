@@ -88,7 +88,7 @@ def test_an_assertion_still_verifies(guard: Guard) -> None:
     ("claim", "document"),
     [
         ("The rival claims the whale hall opened in 1850.", "The rival claims that the whale hall opened in 1850."),
-        ("Some say the whale hall opened in 1850.", "Some say the whale hall opened in 1850."),
+        ("Some say the whale hall opened in 1850.", "Some say the whale hall opened in 1850, others disagree."),
         ("The whale hall reportedly opened in 1850.", "The whale hall reportedly opened in 1850."),
         ("If it rains, the tour moves inside.", "If it rains, the tour moves inside."),
         ("The whale hall was planned to open in 1850.", "The whale hall was planned to open in 1850."),

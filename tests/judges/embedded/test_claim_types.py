@@ -100,6 +100,15 @@ def test_a_false_figure_does_not_pass_as_an_opinion(note: str, answer: str) -> N
     assert report.decision.action in (Action.BLOCK, Action.REPAIR)
 
 
+def test_a_figure_in_the_place_of_another_contradicts_and_blocks() -> None:
+    guard = Guard.from_settings(store="memory")
+    document = Document(id="note", title="Notes", text=LIGHTHOUSE)
+    turn = Turn(role=Role.ASSISTANT, text="The tower has 212 steps.", documents=(document,))
+    report = guard.check(Conversation(turns=(Turn(role=Role.USER, text="What should I know?"), turn)))
+    assert [one.label for one in report.findings] == [Label.CONTRADICTED]
+    assert report.decision.action is Action.BLOCK
+
+
 @pytest.mark.parametrize(
     ("answer", "missing"),
     [

@@ -87,11 +87,21 @@ def _support(piece: Piece, claim: Claim, score: float) -> float:
     if piece.origin.source is SourceKind.DOCUMENT and about_itself(claim):
         return 0.0
     # Long codes and rare names can mislead the verifier even about what stands there word for word.
-    if piece.origin.source is SourceKind.DOCUMENT and same_statement(folded(piece.quote.text), folded(claim.text)):
+    if piece.origin.source is SourceKind.DOCUMENT and _says(folded(piece.quote.text), folded(claim.text)):
         return 1.0
     if piece.origin.source is SourceKind.HISTORY and "the user" not in claim.text.lower():
         return 0.0
     return score
+
+
+def _says(sentence: str, claim: str) -> bool:
+    """Whether the sentence is the claim; or begins with it, where the claim only mentions something.
+
+    "Some say so, others disagree" has "Some say so". A plain "It is free, except on Sundays" does not have "It is free".
+    """
+    first, comma, _ = sentence.partition(",")
+    begins = bool(comma) and same_statement(first, claim)
+    return same_statement(sentence, claim) or (begins and bool(read(clean(claim)).regions))
 
 
 def refutation(piece: Piece, claim: Claim, row: NDArray[np.float32]) -> float:
