@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 
 from vista_guard.errors import InputError
 from vista_guard.evaluation.datasets import openai_messages, reference, sharegpt
 from vista_guard.evaluation.datasets.detect import PATIENCE, LogFormat, detect, recognise
-from vista_guard.evaluation.datasets.source import BrokenEntry, LoggedConversation, Value, count, values
+from vista_guard.evaluation.datasets.source import BrokenEntry, LoggedConversation, TurnGold, Value, count, values
 from vista_guard.types import Conversation
 
-__all__ = ["BrokenEntry", "LogFormat", "LoggedConversation", "Parse", "Value", "count", "detect", "read_log"]
+__all__ = [
+    "BrokenEntry",
+    "LogFormat",
+    "LoggedConversation",
+    "Parse",
+    "TurnGold",
+    "Value",
+    "count",
+    "detect",
+    "read_log",
+]
 
 Parse = Callable[[Value], LoggedConversation]
 """Makes a conversation of one value of a log."""
@@ -95,4 +106,4 @@ def _renamed(entry: LoggedConversation, taken: set[str]) -> LoggedConversation:
     taken.add(name)
     if name == base:
         return entry
-    return LoggedConversation(entry.conversation.model_copy(update={"id": name}), entry.labels, entry.line)
+    return replace(entry, conversation=entry.conversation.model_copy(update={"id": name}))

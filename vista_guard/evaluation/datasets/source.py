@@ -7,7 +7,7 @@ import json
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -20,12 +20,30 @@ UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 
 
 @dataclass(frozen=True)
+class TurnGold:
+    """What a data set says of one assistant turn.
+
+    `label` is the publisher's own word ("Generic", "hallucinated"). `positive` says whether the turn is what the data set looks
+    for: for most a turn that its documents do not carry (VISTA, Table 2), or one that contradicts what was said before
+    (Table 5), or that abstains (Table 20). None where the publisher leaves it open.
+    """
+
+    label: str
+    positive: bool | None
+
+
+@dataclass(frozen=True)
 class LoggedConversation:
-    """A conversation of a log. `labels` are a human's, by claim id; `line` counts from 1, where a file has lines."""
+    """A conversation of a log or of a data set.
+
+    `labels` are a human's, by claim id; `gold` is the data set's word on whole turns, by the turn's index; `line` counts from 1,
+    where a file has lines.
+    """
 
     conversation: Conversation
     labels: Mapping[str, Label]
     line: int | None = None
+    gold: Mapping[int, TurnGold] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

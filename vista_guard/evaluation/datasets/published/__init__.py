@@ -1,0 +1,1 @@
+"""Data sets of the literature, read from their publishers' own files."""
