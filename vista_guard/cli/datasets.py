@@ -185,7 +185,8 @@ def _count_lines(one: Survey) -> Iterator[tuple[str, str]]:
     yield "turns", f"{counts.turns:,}, of which {counts.positive:,} are looked for and {counts.open:,} are left open"
     if counts.claims:
         yield "claims", f"{counts.claims:,} with a label"
-    yield "skipped", f"{counts.skipped.total():,} rows"
+    skipped = counts.skipped.total()
+    yield "skipped", f"{skipped:,} row{'s' * (skipped != 1)}"
     for reason, number in counts.skipped.most_common():
         yield "", f"{number:,}: {reason}"
     for example in counts.examples:
