@@ -11,7 +11,7 @@ import pytest
 from tests.evaluation.datasets.published import rows
 from vista_guard.errors import InputError
 from vista_guard.evaluation.datasets import BrokenEntry, LoggedConversation
-from vista_guard.evaluation.datasets.published import Task, all_datasets, counted, find, open_dataset
+from vista_guard.evaluation.datasets.published import DataFolder, Task, all_datasets, counted, find, open_dataset
 from vista_guard.evaluation.datasets.published.sampling import balanced
 from vista_guard.evaluation.datasets.published.sets import rgm
 from vista_guard.evaluation.datasets.published.surveying import survey
@@ -40,6 +40,7 @@ def test_data_sets_whose_files_were_not_tried_say_so() -> None:
         "faithdial-train",
         "faithdial-valid",
         "halueval-dialogue",
+        "mtrag",
         "mtrag-human",
     }
 
@@ -83,6 +84,17 @@ def test_equal_copies_are_one_and_different_ones_an_error(tmp_path: Path) -> Non
         open_dataset(find("begin-dev-wow"), tmp_path)
 
 
+def test_links_are_followed_once_and_hidden_folders_never(tmp_path: Path) -> None:
+    file = begin_file(tmp_path / "real" / "begin_dev_wow.tsv")
+    begin_file(tmp_path / "data" / ".cache" / "begin_dev_cmu.tsv")
+    (tmp_path / "data" / "begin").symlink_to(file.parent)
+    (file.parent / "up").symlink_to(tmp_path / "data")
+    folder = DataFolder(tmp_path / "data")
+    assert folder.find("begin_dev_wow.tsv") == tmp_path / "data" / "begin" / "begin_dev_wow.tsv"
+    assert folder.find("begin_dev_cmu.tsv") is None
+    assert [path for paths in folder.files.values() for path in paths] == [folder.find("begin_dev_wow.tsv")]
+
+
 def test_missing_files_are_named_with_where_they_are_to_be_had(tmp_path: Path) -> None:
     rows.table(tmp_path / "ann_wow.csv", rows.AIS)
     with pytest.raises(InputError) as raised:
@@ -124,7 +136,7 @@ def test_an_empty_set_is_an_error_that_names_the_first_row(tmp_path: Path) -> No
 def test_what_is_skipped_is_counted_by_reason(tmp_path: Path) -> None:
     faults = [("t5", "wow", "K.", "Hi", "R.", label) for label in ("Partly", "Mostly", "Generic")]
     rows.tsv(tmp_path / "begin_dev_wow.tsv", rows.BEGIN_HEADER, [*rows.BEGIN, *faults, ("t5", "wow")])
-    found = survey(find("begin-dev-wow"), tmp_path)
+    found = survey(find("begin-dev-wow"), DataFolder(tmp_path))
     counts = found.counts
     assert counts is not None
     assert (counts.conversations, counts.turns, counts.positive, counts.open, counts.claims) == (4, 4, 1, 2, 0)
@@ -139,7 +151,7 @@ def test_what_is_skipped_is_counted_by_reason(tmp_path: Path) -> None:
 
 def test_claims_with_labels_are_counted(tmp_path: Path) -> None:
     rows.listed(tmp_path / "human_eval_dev.json", rows.VISTA)
-    counts = survey(find("vista-human-dev"), tmp_path).counts
+    counts = survey(find("vista-human-dev"), DataFolder(tmp_path)).counts
     assert counts is not None
     assert (counts.turns, counts.positive, counts.claims) == (1, 1, 2)
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from vista_guard.evaluation.datasets.published import counted, find, open_dataset
-from vista_guard.evaluation.datasets.published.opening import missing_files
+from vista_guard.evaluation.datasets.published import DataFolder, counted, find, open_dataset
 
 FOUND = {
     "begin-dev-cmu": (416, 416, 278, 79),
@@ -34,8 +33,8 @@ FOUND = {
 @pytest.mark.skipif("VISTA_GUARD_DATA" not in os.environ, reason="VISTA_GUARD_DATA names no folder of shared data")
 @pytest.mark.parametrize("name", FOUND)
 def test_every_row_is_read(name: str) -> None:
-    folder = Path(os.environ["VISTA_GUARD_DATA"])
-    lacking = missing_files(find(name), folder)
+    folder = DataFolder(Path(os.environ["VISTA_GUARD_DATA"]))
+    lacking = folder.missing(find(name))
     if lacking:
         pytest.skip(f"VISTA_GUARD_DATA has no {', '.join(lacking)}")
     counts = counted(open_dataset(find(name), folder).entries())

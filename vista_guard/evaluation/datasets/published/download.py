@@ -13,7 +13,7 @@ from urllib.request import Request, urlopen
 from vista_guard._extras import require
 from vista_guard.errors import InputError
 from vista_guard.evaluation.datasets.published.dataset import DataSet
-from vista_guard.evaluation.datasets.published.opening import missing_files
+from vista_guard.evaluation.datasets.published.opening import DataFolder
 
 HUB = "hf:"
 TIMEOUT = 60.0
@@ -38,7 +38,8 @@ def download(dataset: DataSet, folder: Path, said: Callable[[str], None] = lambd
         InputError: a file has no address that it could be fetched from, the network or the folder refuses, or what came is no
             file. Says which, and where to get it by hand.
     """
-    wanted = {name: folder / name for name in missing_files(dataset, folder)}
+    lacking = DataFolder(folder).missing(dataset) if folder.exists() else dataset.files
+    wanted = {name: folder / name for name in lacking}
     by_hand = [name for name in wanted if not can_be_fetched(dataset, name)]
     if by_hand:
         told = "; ".join(f"{name}: {dataset.origins.get(name, dataset.source)}" for name in by_hand)

@@ -276,7 +276,7 @@ def _mtrag() -> Iterator[DataSet]:
     for name, title, paper, split, file, read, sample in (
         ("mtragun-dev", "MTRAG-UN", "Rosenthal et al. 2026", "dev", un, mtrag.read_development, faithful),
         ("mtragun-train", "MTRAG-UN", "Rosenthal et al. 2026", "train", un, mtrag.read_training, faithful),
-        ("mtrag", "MTRAG", "Katsis et al. 2025", "all", tasks, mtrag.read, faithful),
+        ("mtrag", "MTRAG", "Katsis et al. 2025", "all", tasks, mtrag.read, f"{faithful}; {_HOW_MADE}"),
         (
             "mtrag-human",
             "MTRAG, human evaluation",
