@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -113,3 +114,18 @@ def test_wrong_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments:
     code, shown, said = run(*arguments)
     assert (code, shown) == (2, "")
     assert said.startswith(error)
+
+
+def test_the_examples_of_the_page_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows.tsv(tmp_path / "data" / "begin_dev_wow.tsv", rows.BEGIN_HEADER, [*rows.BEGIN, ("cut", "off")])
+    asked = {"id": 7, "question": "When?", "answer": "At seven.", "passages": ["Open at nine."], "grounded": "no"}
+    rows.lines(tmp_path / "data" / "support.jsonl", asked)
+    page = (Path(__file__).parents[2] / "docs" / "datasets.md").read_text("utf-8")
+    for example in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(compile(example, "datasets.md", "exec"), {})
+    told = capsys.readouterr().out
+    assert "data/begin_dev_wow.tsv row 4 has 2 cells, the header 6" in told
+    assert told.endswith("[{1: TurnGold(label='no', positive=True)}]\n")

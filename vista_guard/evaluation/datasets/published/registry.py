@@ -29,6 +29,7 @@ SAMPLE, SEED = 250, 13
 
 _GITHUB = "https://raw.githubusercontent.com"
 _HOW_MADE = "written from the publisher's description, not tried on its files"
+_LIKE_OTHERS = "read as the others are, not tried on its file"
 _SAME_SIZE = f"{SAMPLE} + {SAMPLE} as in the paper, drawn by seed {SEED}: the paper's own rows are not known"
 
 
@@ -71,7 +72,8 @@ def _begin() -> Iterator[DataSet]:
                 files=(file,),
                 read=begin.read,
                 test=split == "test",
-                sample=f"all rows of the file; Generic responses have no gold{paper}",
+                sample=f"all rows of the file; Generic responses have no gold{paper}"
+                + (f"; {_LIKE_OTHERS}" if split == "test" and source != "wow" else ""),
                 origins={file: f"{_GITHUB}/google/BEGIN-dataset/main/{folder}/{file}"},
             )
 
@@ -144,7 +146,7 @@ def _talk() -> Iterator[DataSet]:
         task=Task.UNVERIFIABLE,
         files=("human_verified_500.csv",),
         read=fade.read,
-        sample="500 rows, one response each; the paper has 639 turns of the observed subset",
+        sample="500 rows, one response each, 419 of them corrupted; the paper has 639 turns of the observed subset",
     )
     yield DataSet(
         name="vista-human-dev",
@@ -222,8 +224,8 @@ def _coconot() -> Iterator[DataSet]:
 
 def _dialfact() -> Iterator[DataSet]:
     for name, split, sample in (
-        ("valid_split", "valid", "all rows; not in the paper"),
-        ("test_split", "test", "all rows; not in the paper"),
+        ("valid_split", "valid", f"all rows; not in the paper; {_LIKE_OTHERS}"),
+        ("test_split", "test", f"all rows; not in the paper; {_LIKE_OTHERS}"),
         ("testsmall", "test", "300 rows; not in the paper"),
     ):
         file = f"dialfact/{name}.jsonl"
@@ -256,7 +258,8 @@ def _summedits() -> Iterator[DataSet]:
             files=(file,),
             read=summedits.read,
             test=domain not in splits,
-            sample="all rows; the publisher has no splits, these are ours; not in the paper",
+            sample="all rows; the publisher has no splits, these are ours; not in the paper"
+            + ("" if domain in splits else f"; {_LIKE_OTHERS}"),
             origins={file: f"{_GITHUB}/salesforce/factualNLG/master/data/summedits/{file}"},
         )
 
