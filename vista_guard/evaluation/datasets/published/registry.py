@@ -59,7 +59,8 @@ def find(name: str) -> DataSet:
 
 def _begin() -> Iterator[DataSet]:
     folders = {"wow": "wow", "cmu": "cmu-dog", "tc": "topicalchat"}
-    for split, paper in (("dev", ""), ("test", "; the paper's 500 are a sample, of which split is not said")):
+    paper = "the paper has 500 of this kind, by GPT-2 and T5, of an unnamed split"
+    for split in ("dev", "test"):
         for source, folder in folders.items():
             file = f"begin_{split}_{source}.tsv"
             yield DataSet(
@@ -72,7 +73,7 @@ def _begin() -> Iterator[DataSet]:
                 files=(file,),
                 read=begin.read,
                 test=split == "test",
-                sample=f"all rows of the file; Generic responses have no gold{paper}"
+                sample=f"all rows; Generic ones have no gold; {paper if source == 'wow' else 'not in the paper'}"
                 + (f"; {_LIKE_OTHERS}" if split == "test" and source != "wow" else ""),
                 origins={file: f"{_GITHUB}/google/BEGIN-dataset/main/{folder}/{file}"},
             )
