@@ -54,6 +54,7 @@ def test_trends_has_a_table_beneath_each_chart(opened: OpenPage) -> None:
     expect(page.locator(".figures table").first).to_be_visible()
     expect(page.get_by_text("What changed")).to_be_visible()
     expect(page.get_by_role("heading", name="Reliability")).to_be_visible()
+    expect(page.get_by_role("heading", name="Most contradicted")).to_be_visible()
     expect(page.get_by_text("Error <img src=x onerror=").first).to_be_visible()
     assert_untouched(page)
 

@@ -54,6 +54,15 @@ async def test_filters(store: SqlReports) -> None:
     assert found(labels=("CONTRADICTED",)) == found(evidence_missing=True) == found(policy="other") == []
 
 
+async def test_where_the_evidence_on_claims_stands(store: SqlReports) -> None:
+    verified = ReportFilter(labels=("VERIFIED",))
+    (one,) = store.reader.sources(verified)
+    assert (one.source, one.source_id, one.claims) == ("document", "d", 12)
+    assert store.reader.sources(verified, newest=5)[0].claims == 5
+    assert store.reader.of_tenant("acme").sources(verified)[0].claims == 11
+    assert store.reader.sources(ReportFilter(labels=("CONTRADICTED",))) == ()
+
+
 async def test_a_tenant_sees_its_own_in_every_method(store: SqlReports) -> None:
     own = store.reader.of_tenant("acme")
     assert (own.get("r0"), own.row("r0"), own.many(["r0"])) == (None, None, {})

@@ -25,11 +25,12 @@ from vista_guard.stores.reports import (
     ReportFilter,
     ReportReader,
     Rollup,
+    SourceCount,
     Summary,
     TurnRow,
 )
 from vista_guard.stores.reports.rollups import Step
-from vista_guard.types import Action
+from vista_guard.types import Action, Label
 
 T = TypeVar("T")
 
@@ -103,6 +104,10 @@ class ScopedReports:
     def rollup(self, filters: Filters, start: datetime, end: datetime, by: Step = "hour") -> Rollup:
         """Counts by the hour or the day, of any length of time. Filters that roll-ups have no column for are not looked at."""
         return self._of(filters).rollup(start, end, by, self._asked(filters))
+
+    def contradicted_sources(self, filters: Filters) -> tuple[SourceCount, ...]:
+        """What the newest contradicted claims contradict, the most frequent first."""
+        return self._of(filters).sources(replace(self._asked(filters), labels=(Label.CONTRADICTED.value,)))
 
     def conversations(self, filters: Filters, *, after: str | None = None) -> Page[ConversationRow]:
         """Conversations, the one that spoke last first."""

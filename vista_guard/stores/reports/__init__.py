@@ -10,6 +10,7 @@ from vista_guard.stores.reports.filters import (
     News,
     Page,
     ReportFilter,
+    SourceCount,
     Summary,
     TurnRow,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "ReportFilter",
     "ReportReader",
     "Rollup",
+    "SourceCount",
     "SqlReports",
     "Summary",
     "TurnCount",

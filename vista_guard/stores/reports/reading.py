@@ -23,6 +23,7 @@ from vista_guard.stores.reports.filters import (
     News,
     Page,
     ReportFilter,
+    SourceCount,
     Summary,
     TurnRow,
     from_cursor,
@@ -153,6 +154,16 @@ class ReportReader:
             query = query.where(place < sql.tuple_(moment, number_of(report), number_of(n)))
         rows = self._rows(query, limit + 1, found.finding_row)
         return Page(rows[:limit], rows[limit - 1].cursor if len(rows) > limit else None)
+
+    def sources(
+        self, filter: ReportFilter = EVERYTHING, *, newest: int = 10_000, limit: int = 10
+    ) -> tuple[SourceCount, ...]:
+        """Where the evidence on the `newest` claims that the filter finds is from, the most frequent sources first.
+
+        With `labels=("CONTRADICTED",)`: the documents that answers contradict most.
+        """
+        query = found.sources(self._own(filter), newest)
+        return self._rows(query, limit, lambda row: SourceCount(row.source, row.source_id, row.claims))
 
     def summary(self, filter: ReportFilter) -> Summary:
         """Counts over the turns that the filter finds, from their rows: for the last minutes. For longer there is `rollup`."""

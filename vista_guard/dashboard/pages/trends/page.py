@@ -44,6 +44,7 @@ def trends(desk: Desk) -> None:
         key="trends-top",
     )
     panels.show(found, step)
+    draw(panels.contradicted(desk.reports.contradicted_sources(filters)), key="trends-contradicted")
     judged = desk.words.judged(desk.reports, filters)
     diagram(
         [("judge", reliability([one for one, _ in judged], [right for _, right in judged]))], key="trends-reliability"
