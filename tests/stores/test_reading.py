@@ -103,6 +103,8 @@ async def test_conversations_and_their_turns(store: SqlReports) -> None:
 
 async def test_counts_by_hour_day_and_key(store: SqlReports) -> None:
     reader, span = store.reader, (START - timedelta(days=1), START + timedelta(days=1))
+    makers = [(one.tenant, one.judge, one.policy) for one in reader.makers(*span, "day")]
+    assert makers == [("", "scripted 1", "strict"), ("acme", "scripted 1", "strict")]
     by_action = reader.rollup(*span, "day", keys={"action"})
     assert [(one.action, one.turns, one.tenant) for one in by_action.turns] == [("ALLOW", 6, ""), ("FLAG", 6, "")]
     assert by_action.turns[0].at == START.replace(hour=0, minute=0, second=0, microsecond=0)

@@ -15,7 +15,7 @@ from vista_guard.stores.reports.filters import (
     TurnRow,
 )
 from vista_guard.stores.reports.reading import ReportReader
-from vista_guard.stores.reports.rollups import ClaimCount, Rollup, TurnCount, UncheckedCount, percentile
+from vista_guard.stores.reports.rollups import ClaimCount, Maker, Rollup, TurnCount, UncheckedCount, percentile
 from vista_guard.stores.reports.store import SqlReports
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "FindingRow",
     "KeptTurn",
     "LiveCursor",
+    "Maker",
     "News",
     "Page",
     "ReportFilter",

@@ -16,7 +16,7 @@ from vista_guard.dashboard.parts import charts, times
 from vista_guard.dashboard.parts.filters import LABELS
 from vista_guard.dashboard.parts.labels import look
 from vista_guard.dashboard.parts.tree import Node, draw, el
-from vista_guard.stores.reports import Rollup, SourceCount
+from vista_guard.stores.reports import Maker, Rollup, SourceCount
 from vista_guard.stores.reports.rollups import Step
 from vista_guard.types import Action
 
@@ -26,9 +26,9 @@ MOST_ROWS: Final = 400
 MOST_REASONS: Final = 12
 
 
-def show(found: Rollup, step: Step) -> None:
+def show(found: Rollup, makers: Sequence[Maker], step: Step) -> None:
     """Draws all of them."""
-    changed = series.changes(found, step)[-len(ascii_uppercase) :]
+    changed = series.changes(makers, step)[-len(ascii_uppercase) :]
     marks = _marks(changed)
     draw(_legend(changed), key="trends-changes")
     for left, right in ((_actions, _labels), (_score, _latency), (_tokens, _cost)):
