@@ -31,8 +31,8 @@ class VistaMetric(BaseConversationalMetric):  # type: ignore[misc]  # untyped wh
 
     Args:
         judge: who judges, by name; as the settings say when not given.
-        policy: a preset's name. Without a `threshold` the case passes when the policy lets each turn through as it is.
-        threshold: least score in [0, 1] with which the case passes, in place of the policy.
+        policy: a preset's name. It decides what the conversation remembers, and `verdict.passed`.
+        threshold: least score in [0, 1] with which the case passes; 1.0 asks that every judged claim is safe.
         turns: which assistant turns are judged.
         grader: a grader of one's own, in place of judge and policy.
         async_mode: whether DeepEval measures several metrics at once.
@@ -49,7 +49,7 @@ class VistaMetric(BaseConversationalMetric):  # type: ignore[misc]  # untyped wh
         *,
         judge: str | None = None,
         policy: str | None = None,
-        threshold: float | None = None,
+        threshold: float = 1.0,
         turns: Turns = "all",
         grader: Grader | None = None,
         async_mode: bool = True,
