@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -74,15 +75,22 @@ class VistaMetric(MultiTurnMetric):  # type: ignore[misc]  # untyped where Ragas
 
     def case(self, sample: MultiTurnSample) -> Case:
         """What of the sample is judged; to be overridden where evidence is elsewhere."""
-        return Case.of_transcript([_message(message) for message in sample.user_input], turns=self.turns)
+        return Case.of_transcript(_messages(sample.user_input), turns=self.turns)
 
 
-def _message(message: Any) -> Mapping[str, object]:
-    """Ragas' message as a chat message."""
-    calls = [{"function": {"name": call.name}} for call in getattr(message, "tool_calls", None) or ()]
-    documents = (message.metadata or {}).get("documents") or ()
-    named = {"role": _ROLES[message.type], "content": message.content, "documents": documents}
-    return {**named, "tool_calls": calls} if calls else named
+def _messages(said: Sequence[Any]) -> list[Mapping[str, object]]:
+    """Ragas' messages as chat messages. Its tools answer without a name, in the order in which they were called."""
+    messages, called = list[Mapping[str, object]](), deque[str]()
+    for message in said:
+        told: dict[str, object] = {"role": _ROLES[message.type], "content": message.content}
+        told["documents"] = (message.metadata or {}).get("documents") or ()
+        if message.type == "ai" and message.tool_calls:
+            called = deque(call.name for call in message.tool_calls)
+            told["tool_calls"] = [{"function": {"name": name}} for name in called]
+        elif message.type == "tool" and called:
+            told["name"] = called.popleft()
+        messages.append(told)
+    return messages
 
 
 __all__ = ["VistaMetric"]
