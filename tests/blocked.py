@@ -12,14 +12,18 @@ ROOT = Path(__file__).parents[1]
 
 EXTRAS = {
     "dashboard": ("streamlit",),
+    "deepeval": ("deepeval",),
     "documents": ("pypdf",),
     "evaluation": ("sklearn",),
+    "inspect": ("inspect_ai",),
     "langchain": ("langchain",),
     "model": ("aiolimiter", "diskcache", "genai_prices", "json_repair", "openai", "purgatory"),
     "openai": ("openai",),
     "otel": ("opentelemetry.exporter.otlp.proto.http",),
     "postgres": ("psycopg",),
     "proxy": ("fastapi", "httpx2", "prometheus_client", "sqlalchemy"),
+    "pydantic-evals": ("pydantic_evals",),
+    "ragas": ("ragas",),
     "reports": ("sqlalchemy",),
     "testing": ("openai", "starlette"),
     "torch": ("safetensors", "sentencepiece", "torch", "transformers"),

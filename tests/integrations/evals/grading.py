@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from importlib import import_module
 from typing import Any
+
+import pytest
 
 from vista_guard import Guard, Label
 from vista_guard.integrations.evals.grader import Grader
@@ -67,3 +71,10 @@ def assert_apart(grader: Grader, cases: int) -> None:
     assert len(set(knowledge.forgotten)) == len(knowledge.forgotten) == cases
     assert set(knowledge.remembered) <= set(knowledge.forgotten)
     assert [evidence.knowledge for evidence in judge.evidence if evidence.knowledge] == []
+
+
+def promised(library: str, how: str) -> Any:
+    """A library that the development environment has: a test without it skips, or fails where all are asked for."""
+    if os.environ.get("VISTA_GUARD_REQUIRE_ALL"):
+        return import_module(library)
+    return pytest.importorskip(library, reason=f"{library} is not installed: {how}")

@@ -10,7 +10,7 @@ import langsmith
 import pytest
 from langsmith.schemas import Example
 
-from tests.integrations.evals.grading import ASKED, BROKEN, FALSE, HALL, HELLO, TRUE, assert_apart, scripted
+from tests.integrations.evals.grading import ASKED, BROKEN, FALSE, HALL, HELLO, TRUE, assert_apart, promised, scripted
 from tests.telemetry.receiving import Receiver, receiving
 from vista_guard.integrations.evals.case import Case
 from vista_guard.integrations.evals.langsmith import async_vista_evaluator, vista_evaluator
@@ -121,7 +121,7 @@ TALK = [
 
 
 def simulation(evaluators: list[Any], answers: list[Any]) -> dict[str, Any]:
-    simulators = pytest.importorskip("openevals.simulators", reason="openevals is not installed: pip install openevals")
+    simulators = promised("openevals.simulators", "pip install openevals")
     turns = iter(answers)
     found: dict[str, Any] = simulators.run_multiturn_simulation(
         app=lambda message, *, thread_id: next(turns),
