@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.integrations.evals.grading import ASKED, BROKEN, FALSE, HALL, HELLO, MIXED, TRUE, assert_apart, scripted
+from tests.integrations.evals.page import assert_runs
 from vista_guard import InputError, Label
 
 pytest.importorskip("deepeval", reason="deepeval is not installed here: make test-plugins")
@@ -120,3 +121,7 @@ def test_it_works_with_the_embedded_judge() -> None:
         for answer in ("The whale hall opened in 1925.", "The whale hall opened in 1850.")
     }
     assert [metric.measure(case(answer)) for answer, metric in metrics.items()] == [1.0, 0.0]
+
+
+def test_the_example_of_the_page() -> None:
+    assert_runs("DeepEval")

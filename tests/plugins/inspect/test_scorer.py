@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.integrations.evals.grading import ASKED, BROKEN, FALSE, HALL, HELLO, TRUE, assert_apart, scripted
+from tests.integrations.evals.page import assert_runs
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed here: make test-plugins")
 
@@ -98,3 +99,8 @@ async def test_names_of_judge_and_policy_are_in_the_log(tmp_path: Path) -> None:
     assert log.eval.scorers[0].options == {"policy": "strict", "turns": "last"}
     assert log.results is not None
     assert log.results.scores[0].metrics["mean"].value == 0.5
+
+
+def test_the_example_of_the_page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert_runs("Inspect")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.integrations.evals.grading import ASKED, BROKEN, FALSE, HALL, HELLO, TRUE, assert_apart, scripted
+from tests.integrations.evals.page import assert_runs
 from vista_guard.integrations.evals.verdict import Verdict
 
 pytest.importorskip("ragas", reason="ragas is not installed here: make test-plugins")
@@ -65,3 +66,7 @@ def test_it_works_with_the_embedded_judge() -> None:
     metric = VistaMetric(turns="last")
     answers = ("The whale hall opened in 1925.", "The whale hall opened in 1850.")
     assert [metric.multi_turn_score(sample(answer)) for answer in answers] == [1.0, 0.0]
+
+
+def test_the_example_of_the_page() -> None:
+    assert_runs("Ragas")
