@@ -6,8 +6,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from vista_guard.cli.render import report_view
-from vista_guard.reading.visible import visible
+from vista_guard.cli.render import report_view, visible
 from vista_guard.types import (
     Action,
     Claim,

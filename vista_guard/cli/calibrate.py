@@ -86,9 +86,9 @@ def _fit_policy(reports: Path, labels: Path, out: Path, level: LevelName, source
 
     from rich.console import Console
 
+    from vista_guard.cli.render import visible
     from vista_guard.evaluation.metrics.calibration import calibrate as run
     from vista_guard.policy.risk import Level
-    from vista_guard.reading.visible import visible
 
     found = run(reports, labels, level=Level(level), source=source, today=datetime.now(UTC).date())
     found.table.save(out)

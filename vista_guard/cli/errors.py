@@ -44,7 +44,7 @@ def exit_codes() -> Iterator[None]:
 
 
 def _failed(error: Exception, code: int) -> typer.Exit:
-    from vista_guard.reading.visible import visible
+    from vista_guard.cli.render import visible
 
     typer.echo(f"error: {visible(str(error))}", err=True)
     return typer.Exit(code)

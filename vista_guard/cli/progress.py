@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
+from vista_guard.cli.render import visible
 from vista_guard.evaluation.datasets import BrokenEntry, LoggedConversation
 from vista_guard.evaluation.runners.replay import Event
-from vista_guard.reading.visible import visible
 
 SHOWN = 20
 """Broken entries that are shown one by one; the others are only counted."""

@@ -14,9 +14,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedCo
 from rich.text import Text
 
 from vista_guard.cli.documents.store import Location, counted
+from vista_guard.cli.render import visible
 from vista_guard.errors import InputError
 from vista_guard.reading.files import DocumentFile, SkippedFile, find_files, fingerprint, load, read_document
-from vista_guard.reading.visible import visible
 from vista_guard.stores.chroma.documents import ChromaDocuments
 from vista_guard.stores.chroma.listed import ListedDocument
 

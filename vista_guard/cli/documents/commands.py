@@ -170,7 +170,7 @@ def _shown(number: int, found: FoundPassage) -> str:
 
 
 def _print(text: str) -> None:
-    from vista_guard.reading.visible import visible
+    from vista_guard.cli.render import visible
 
     typer.echo(visible(text).encode())
 

@@ -54,9 +54,9 @@ def measure(
     with exit_codes():
         import asyncio
 
+        from vista_guard.cli.render import visible
         from vista_guard.evaluation.suites.challenge.results import as_text, rows
         from vista_guard.evaluation.verifiers.timing import TimedVerifier
-        from vista_guard.reading.visible import visible
 
         chosen = chosen_verifier(model, calibration)
         timed = TimedVerifier(chosen.verifier)

@@ -26,13 +26,13 @@ def fit(model: str, pairs: Path | None, out: Path, source: str | None) -> None:
 
     from rich.console import Console
 
+    from vista_guard.cli.render import visible
     from vista_guard.cli.verifiers.commands import chosen_verifier
     from vista_guard.cli.verifiers.progress import steps
     from vista_guard.evaluation.verifiers.calibrating import calibrate
     from vista_guard.evaluation.verifiers.cases import challenge_cases, read_cases
     from vista_guard.evaluation.verifiers.fitting import HOTTEST
     from vista_guard.judges.verifiers.closing import close
-    from vista_guard.reading.visible import visible
     from vista_guard.stores.embeddings import OnnxEmbedder
 
     cases = challenge_cases() if pairs is None else read_cases(pairs)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self, get_args
 
-from vista_guard.errors import InputError
+from vista_guard.errors import ConfigError, InputError
 from vista_guard.types import Conversation, Document, Role, Turn
 from vista_guard.types.conversation import Noun
 
@@ -64,9 +64,12 @@ class Case(Noun):
 
         Raises:
             InputError: the messages cannot be read, or no assistant speaks among them.
+            ConfigError: `turns` is something else.
         """
         from vista_guard.graph.hosts import read_request
 
+        if turns not in get_args(Turns):
+            raise ConfigError(f"turns is {turns!r}; choose one of {', '.join(get_args(Turns))}")
         talk = read_request(messages)
         if all(turn.role is not Role.ASSISTANT for turn in talk.turns):
             raise InputError("no message of the conversation is an assistant's; there is nothing to judge")
@@ -82,6 +85,7 @@ class Case(Noun):
 
         Raises:
             InputError: as for these.
+            ConfigError: as for these.
         """
         from vista_guard.graph.documents import read_documents
 

@@ -35,7 +35,7 @@ def vista(
         judge: who judges, by name; as the settings say when not given.
         policy: a preset's name. It decides what the conversation remembers, and `passed` in the score's metadata.
         turns: which assistant turns are judged.
-        grader: a grader of one's own, in place of judge and policy. It is not written into Inspect's log.
+        grader: a grader of one's own, in place of judge and policy. Inspect's log has only the word Grader for it.
 
     Example:
         Task(dataset=[Sample(input="When did it open?", metadata={"documents": [HALL]})], scorer=vista(policy="strict"))

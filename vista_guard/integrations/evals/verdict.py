@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
+from vista_guard.errors import ConfigError
 from vista_guard.policy.scoring import SAFE, micro_score
 from vista_guard.reading.visible import visible
 from vista_guard.types import Action, Finding, Label, Outcome, SourceKind, TurnReport
@@ -74,7 +75,13 @@ class Verdict(Noun):
         return sum(claim.label is None for claim in self.claims)
 
     def holds(self, threshold: float | None = None) -> bool | None:
-        """Whether the case passes: by the policy, or by a least score in [0, 1] where one is given. None: nothing was judged."""
+        """Whether the case passes: by the policy, or by a least score in [0, 1] where one is given. None: nothing was judged.
+
+        Raises:
+            ConfigError: the least score is no number from 0 to 1.
+        """
+        if threshold is not None and not (isinstance(threshold, int | float) and 0 <= threshold <= 1):
+            raise ConfigError(f"the least score is {threshold!r}; give a number from 0 to 1")
         if threshold is None or self.score is None:
             return self.passed
         return self.score >= threshold
