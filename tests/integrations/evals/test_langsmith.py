@@ -64,10 +64,10 @@ def test_langsmith_scores_and_says_what_was_not_judged(server: Receiver) -> None
     found = results(
         langsmith.evaluate(agent, data=examples(), evaluators=[evaluator], upload_results=False, client=client(server))
     )
-    told = {which: (one.key, one.score, one.value) for which, one in found.items()}
+    told = {which: (one.key, one.score, str(one.comment).partition(":")[0]) for which, one in found.items()}
     assert told == {
-        "true": ("vista_score", 1.0, None),
-        "false": ("vista_score", 0.0, None),
+        "true": ("vista_score", 1.0, "VISTA score 1.00"),
+        "false": ("vista_score", 0.0, "VISTA score 0.00"),
         "hello": ("vista_score", None, "not judged"),
         "broken": ("vista_score", None, "not judged"),
     }
@@ -75,6 +75,9 @@ def test_langsmith_scores_and_says_what_was_not_judged(server: Receiver) -> None
     assert found["false"].metadata["claims"][0]["quotes"][0]["text"] == HALL
     assert found["broken"].comment.startswith("not judged: the claim could not be judged: the model timed out")
     assert_apart(grader, 4)
+    assert {one.value for one in found.values()} == {
+        None
+    }  # in a table it would take the score's place, and have no mean
 
 
 async def test_the_async_door_gives_the_same(server: Receiver) -> None:
@@ -103,7 +106,7 @@ def test_langsmith_hears_nothing_of_the_guards_own_runs(told: bool, server: Rece
 
 def test_what_cannot_be_read_is_not_judged_and_says_why() -> None:
     said = vista_evaluator(grader=scripted())(inputs={"topic": "halls"}, outputs={"answer": TRUE})
-    assert (said["score"], said["value"]) == (None, "not judged")
+    assert said["score"] is None
     assert said["comment"].startswith("not judged: the agent was called with the keys ['topic']")
     read = vista_evaluator(
         grader=scripted(), read=lambda inputs, outputs, _: Case.of_answer(None, outputs, documents=inputs)
@@ -145,7 +148,7 @@ def test_openevals_judges_a_simulated_conversation(server: Receiver) -> None:
 def test_openevals_keeps_what_could_not_be_judged(capsys: pytest.CaptureFixture[str]) -> None:
     answers = [{"role": "assistant", "content": HELLO}, {"role": "assistant", "content": "x" * 50_000}]
     [found] = simulation([vista_evaluator(grader=scripted())], answers)["evaluator_results"]
-    assert (found["score"], found["value"]) == (None, "not judged")
+    assert (found["score"], found["comment"].partition(":")[0]) == (None, "not judged")
     assert "Error in trajectory evaluator" not in capsys.readouterr().out
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from vista_guard.graph.documents import GivenDocuments
     from vista_guard.integrations.evals.verdict import Verdict
 
-KEY, UNJUDGED = "vista_score", "not judged"
+KEY = "vista_score"
 
 Read = Callable[[Any, Any, Any], Case]
 """What of a run is judged, from its inputs, its outputs and the data set's reference outputs."""
@@ -50,8 +50,8 @@ def vista_evaluator(
     """A function for `langsmith.evaluate(…, evaluators=[…])` and `run_multiturn_simulation(trajectory_evaluators=[…])`.
 
     It answers with `key`, `score`, `comment` and `metadata`. Where nothing was judged `score` is None, which averages leave out,
-    and `value` and `comment` say "not judged". So does what it cannot read: openevals prints an evaluator's exception and goes
-    on without it.
+    and `comment` begins with "not judged". So it does for what cannot be read: openevals prints an evaluator's exception and
+    goes on without it.
 
     Args:
         judge: who judges, by name; as the settings say when not given.
@@ -112,12 +112,12 @@ def _reader(documents: GivenDocuments | None, turns: Turns) -> Read:
 
 
 def _result(verdict: Verdict) -> dict[str, Any]:
-    result = {"key": KEY, "score": verdict.score, "comment": verdict.details(), "metadata": verdict.metadata()}
-    return result if verdict.judged else {**result, "value": UNJUDGED}
+    # No `value` where there is no score: LangSmith puts either into one column, and words in it have no mean.
+    return {"key": KEY, "score": verdict.score, "comment": verdict.details(), "metadata": verdict.metadata()}
 
 
 def _unread(error: InputError) -> dict[str, Any]:
-    return {"key": KEY, "score": None, "value": UNJUDGED, "comment": f"not judged: {error}", "metadata": None}
+    return {"key": KEY, "score": None, "comment": f"not judged: {error}", "metadata": None}
 
 
 __all__ = ["AsyncRunEvaluator", "Read", "RunEvaluator", "async_vista_evaluator", "vista_evaluator"]
