@@ -151,7 +151,7 @@ def test_spans_with_flat_and_with_nested_attributes(tmp_path: Path) -> None:
 
 
 def test_a_table_of_spans_as_phoenix_keeps_it(tmp_path: Path) -> None:
-    import pandas
+    import pandas  # type: ignore[import-untyped]  # the stubs are a package of their own
 
     rows = [
         {
