@@ -24,7 +24,7 @@ from vista_guard.evaluation.datasets.logs import columns as tables
 from vista_guard.evaluation.datasets.logs.columns import Columns
 from vista_guard.evaluation.datasets.source import BrokenEntry, LoggedConversation, TurnGold, Value, broken, values
 from vista_guard.evaluation.datasets.source import count as count_values
-from vista_guard.types import Conversation
+from vista_guard.evaluation.datasets.texts import check_texts
 
 __all__ = [
     "BrokenEntry",
@@ -112,7 +112,7 @@ def _parsed(found: Iterable[Value | BrokenEntry], parse: Parse, source: str) -> 
             continue
         try:
             entry = parse(value)
-            _check_texts(entry.conversation)
+            check_texts(entry.conversation)
         except InputError as exc:
             yield broken(source, value, exc)
         else:
@@ -125,7 +125,7 @@ def _storable(entries: Entries, path: Path) -> Entries:
             yield entry
             continue
         try:
-            _check_texts(entry.conversation)
+            check_texts(entry.conversation)
         except InputError as exc:
             yield BrokenEntry(f"{path} conversation {entry.conversation.id}", str(exc))
         else:
@@ -144,27 +144,6 @@ def _head(found: Iterable[Value | BrokenEntry]) -> Iterator[Value | BrokenEntry]
         yield entry
         if isinstance(entry, Value):
             return
-
-
-def _check_texts(conversation: Conversation) -> None:
-    """Refuses what no store and no report can hold."""
-    _check_text("the conversation's id", str(conversation.id))
-    for index, turn in enumerate(conversation.turns):
-        _check_text(f"turn {index}", turn.text)
-        for document in turn.documents:
-            _check_text(f"turn {index}: the id of a document", document.id)
-            _check_text(f"turn {index}: document {document.id!r}", document.text)
-        for claim in turn.claims or ():
-            _check_text(f"turn {index}: claim {claim.id}", claim.text)
-
-
-def _check_text(what: str, text: str) -> None:
-    if "\x00" in text:
-        raise InputError(f"{what} holds a NUL character at position {text.index(chr(0))}; remove it")
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as exc:
-        raise InputError(f"{what} holds half a surrogate pair at position {exc.start}; repair it") from exc
 
 
 def _renamed(entry: LoggedConversation, taken: set[str]) -> LoggedConversation:

@@ -126,7 +126,7 @@ def count(path: Path) -> int:
         case Shape.TABLE | Shape.DOCUMENT:
             return sum(1 for _ in values(path))
         case Shape.LINES:
-            with _opened(path) as file:
+            with opened(path) as file:
                 return sum(1 for line in file if line.strip())
 
 
@@ -136,7 +136,7 @@ def shape(path: Path) -> Shape:
     Raises:
         InputError: there is no first line, or the file is UTF-16.
     """
-    with _opened(path) as file:
+    with opened(path) as file:
         head = file.read(4096)
         if head.startswith(UTF16_BOMS):
             raise InputError(f"log {path}: byte 0 (0x{head[0]:02x}) starts UTF-16 text; save the file as UTF-8")
@@ -176,17 +176,17 @@ def _of_folder(folder: Path, file: Path) -> Iterator[Value | BrokenEntry]:
 
 
 def _table(path: Path) -> Iterator[Value | BrokenEntry]:
-    with _opened(path) as file:
+    with opened(path) as file:
         head = file.read(65_536).decode("utf-8-sig", "replace")
-    with _opened(path) as file:
+    with opened(path) as file:
         for line, row in rows.csv_rows(file, rows.delimiter_of(head.lstrip()) or ","):
             place = f"line {line}"
             yield BrokenEntry(f"{path} {place}", row) if isinstance(row, str) else Value(row, place=place, line=line)
 
 
 def _json_document(path: Path) -> Iterator[Value | BrokenEntry]:
-    """One value over several lines; a file that only looks like it is read by lines, which names what is wrong."""
-    with _opened(path) as file:
+    """One value over several lines."""
+    with opened(path) as file:
         raw = file.read()
     try:
         yield Value(json.loads(raw.decode("utf-8-sig")), place="conversation 1")
@@ -200,7 +200,7 @@ def _json_document(path: Path) -> Iterator[Value | BrokenEntry]:
 
 def _json_lines(path: Path) -> Iterator[Value | BrokenEntry]:
     offset = 0
-    with _opened(path) as file:
+    with opened(path) as file:
         for number, line in enumerate(file, 1):
             start, offset = offset, offset + len(line)
             if number == 1:
@@ -221,7 +221,7 @@ def _json_line(path: Path, number: int, line: bytes, start: int) -> Value | Brok
 
 
 def _json_list(path: Path) -> list[object]:
-    with _opened(path) as file:
+    with opened(path) as file:
         raw = file.read()
     try:
         content = json.loads(raw.decode("utf-8-sig"))
@@ -234,7 +234,7 @@ def _json_list(path: Path) -> list[object]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
+def opened(path: Path) -> Iterator[BinaryIO]:
     """The file's bytes, unzipped when it is a gzip archive by its first bytes, whatever its name."""
     try:
         with path.open("rb") as raw:
