@@ -85,6 +85,10 @@ class ModelJudge:
         """How it is asked."""
         return self._options
 
+    def with_model(self, model: ChatModel) -> ModelJudge:
+        """A judge that asks another model the same."""
+        return ModelJudge(model, self._options, prompts=self._prompts)
+
     @property
     def prompts(self) -> Mapping[Stage, PromptInfo]:
         """The prompts that this judge asks with, by stage; those that its strategy has no use for are left out."""
