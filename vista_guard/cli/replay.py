@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -15,8 +12,6 @@ from vista_guard.cli.errors import FAILED, STOPPED, WRONG_INPUT, exit_codes
 from vista_guard.cli.options import JudgeOption, PersonaOption, VerifierOption  # typer reads them
 
 if TYPE_CHECKING:
-    import asyncio
-
     from vista_guard.evaluation.metrics.labels import Summary
     from vista_guard.guard import Guard
 
@@ -122,6 +117,7 @@ def run(
     from rich.console import Console
 
     from vista_guard.cli.progress import ReplayProgress
+    from vista_guard.cli.stopping import stopping
     from vista_guard.evaluation.datasets import LogFormat, count, read_log
     from vista_guard.evaluation.figures.tables import summary_table
     from vista_guard.evaluation.runners.replay import ClaimsMode, replay
@@ -133,7 +129,7 @@ def run(
     async def judged() -> Summary:
         stop = asyncio.Event()
         try:
-            with ReplayProgress(total) as progress, _stopping(stop, stopped, progress.say):
+            with ReplayProgress(total) as progress, stopping(stop, stopped, progress.say):
                 return await replay(
                     guard,
                     entries,
@@ -159,43 +155,3 @@ def run(
         )
         return FAILED
     return WRONG_INPUT if summary.broken else 0
-
-
-@contextmanager
-def _stopping(stop: asyncio.Event, stopped: list[int], say: Callable[[str], None]) -> Iterator[None]:
-    """The first Ctrl-C or SIGTERM sets `stop`; a second one ends the process at once.
-
-    At once means without unwinding: that would wait for whatever still runs, and every report is on disk already.
-    """
-    import asyncio
-    import os
-    import signal
-    import sys
-
-    loop = asyncio.get_running_loop()
-    handled = (signal.SIGINT, signal.SIGTERM)
-
-    def stop_at_once(number: int, _frame: FrameType | None) -> None:
-        show_cursor = b"\x1b[?25h" if sys.stderr.isatty() else b""
-        os.write(2, show_cursor + b"interrupted\n")
-        os._exit(STOPPED + number)
-
-    def begin_to_stop(number: int) -> None:
-        for each in handled:
-            signal.signal(each, stop_at_once)
-        stopped.append(number)
-        stop.set()
-        say("stopping after the turns that are being judged; once more to stop at once")
-
-    def on_signal(number: int, _frame: FrameType | None) -> None:
-        loop.call_soon_threadsafe(begin_to_stop, number)
-
-    def restore() -> None:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-    before = {number: signal.signal(number, on_signal) for number in handled}
-    try:
-        yield
-    finally:
-        restore()
