@@ -34,10 +34,13 @@ class Workers:
 
 
 def evaluate(
-    data: Annotated[str, typer.Argument(metavar="DATASET|LOG", help="A name of vista-guard datasets, or a log's file.")],
+    data: Annotated[
+        str, typer.Argument(metavar="DATASET|LOG", help="A name of vista-guard datasets, or a log's file.")
+    ],
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="The run's folder. Goes on with what is there.")],
     system: Annotated[
-        str, typer.Option(metavar="NAME", help="What is evaluated: vista, vista+ctx, overlap, … An unknown name lists all.")
+        str,
+        typer.Option(metavar="NAME", help="What is evaluated: vista, vista+ctx, overlap, … An unknown name lists all."),
     ] = "vista",
     judge: JudgeOption = None,
     verifier: VerifierOption = None,
@@ -45,11 +48,15 @@ def evaluate(
     persona: PersonaOption = None,
     option: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="An option of the system's own, such as threshold=0.5; may be repeated."),
+        typer.Option(
+            metavar="NAME=VALUE", help="An option of the system's own, such as threshold=0.5; may be repeated."
+        ),
     ] = None,
     claims: Annotated[
         Claims,
-        typer.Option(help="given: judge the data's own claims, and only turns that have some. judge: every turn's own."),
+        typer.Option(
+            help="given: judge the data's own claims, and only turns that have some. judge: every turn's own."
+        ),
     ] = "judge",
     gold: Annotated[
         Gold,
@@ -79,9 +86,7 @@ def evaluate(
             help="local: conversations judged at once.  [default: 4]  ray: workers.  [default: one a core of the cluster]",
         ),
     ] = None,
-    each: Annotated[
-        int, typer.Option(min=1, metavar="N", help="ray: conversations that a worker judges at once.")
-    ] = 1,
+    each: Annotated[int, typer.Option(min=1, metavar="N", help="ray: conversations that a worker judges at once.")] = 1,
     address: Annotated[
         str | None,
         typer.Option(
@@ -92,7 +97,9 @@ def evaluate(
         Path | None,
         typer.Option("--data", metavar="FOLDER", envvar="VISTA_GUARD_DATA", help="Where the data sets' files are."),
     ] = None,
-    log_format: Annotated[str, typer.Option("--format", metavar="NAME", help="A log's format; auto looks at it.")] = "auto",
+    log_format: Annotated[
+        str, typer.Option("--format", metavar="NAME", help="A log's format; auto looks at it.")
+    ] = "auto",
 ) -> None:
     """Evaluate a system on a data set or a log.
 
@@ -213,7 +220,9 @@ async def _tell_cost(order: Ordered, rows: Survey, out: Path, made: Made, max_co
         err=True,
     )
     if found.cost is not None and max_cost is not None and found.cost * share > max_cost:
-        typer.echo(f"that is more than --max-cost {max_cost:g}: the run will stop there, and can be gone on with", err=True)
+        typer.echo(
+            f"that is more than --max-cost {max_cost:g}: the run will stop there, and can be gone on with", err=True
+        )
 
 
 ESTIMATED = 1000

@@ -7,12 +7,12 @@ import json
 from pathlib import Path
 
 import pytest
-from vista_guard.evaluation.metrics.detection import Reading
 
 from tests.evaluation.judges import RuleJudge
 from tests.evaluation.runners.ruled import Ruled, lasting, source
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.evaluation.datasets import BrokenEntry, LoggedConversation
+from vista_guard.evaluation.metrics.detection import Reading
 from vista_guard.evaluation.runners.evaluate import Evaluated, Made, evaluate
 from vista_guard.evaluation.runners.folder import read_gold, read_manifest
 from vista_guard.evaluation.runners.loop import ClaimsMode, Event, Steering

@@ -26,8 +26,7 @@ def policies_table(replayed: Replayed, changed: Sequence[ReplayedTurn]) -> Rende
         changed: the turns to show, of those that change.
     """
     parts: list[RenderableType] = [_totals(replayed), _transitions(replayed)]
-    if replayed.fine:
-        parts.append(_agreement(replayed))
+    parts.append(_agreement(replayed) if replayed.fine else Text(words.UNLABELLED))
     parts += [_changed(replayed, changed), Text("what this can't tell", style="bold")]
     parts += [Text(f"- {visible(one)}") for one in replayed.limits()]
     return Group(*parts)

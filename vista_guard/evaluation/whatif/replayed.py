@@ -73,10 +73,8 @@ class Replayed:
 
     def limits(self) -> list[str]:
         """What this can't tell."""
-        word = None if self.fine else f"No turn of this log has a person's word. {words.NOBODY}"
         return words.joined(
             [
-                word,
                 words.STREAMED,
                 words.ONWARDS,
                 words.REPAIRS,

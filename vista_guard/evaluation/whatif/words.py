@@ -20,6 +20,8 @@ AGREEMENTS: Final = {
 
 NOBODY: Final = "Without that nobody knows which policy is right more often."
 
+UNLABELLED: Final = f"No turn of this log has a person's word. {NOBODY}"
+
 CENSORED: Final = (
     "of the turns that the {name} policy delivers were streamed, and ended at their first withheld sentence: what would have "
     "come behind it was never judged. These turns are censored, and the policy may look better than it is."
