@@ -22,6 +22,9 @@ Claims = Literal["given", "judge"]
 Gold = Literal["strict", "safe", "original"]
 Engine = Literal["local", "ray"]
 
+ESTIMATED = 1000
+"""Conversations that an estimate draws from: enough for any, and no log is held in memory for it."""
+
 
 @dataclass(frozen=True)
 class Workers:
@@ -34,10 +37,13 @@ class Workers:
 
 
 def evaluate(
-    data: Annotated[str, typer.Argument(metavar="DATASET|LOG", help="A name of vista-guard datasets, or a log's file.")],
+    data: Annotated[
+        str, typer.Argument(metavar="DATASET|LOG", help="A name of vista-guard datasets, or a log's file.")
+    ],
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="The run's folder. Goes on with what is there.")],
     system: Annotated[
-        str, typer.Option(metavar="NAME", help="What is evaluated: vista, vista+ctx, overlap, … An unknown name lists all.")
+        str,
+        typer.Option(metavar="NAME", help="What is evaluated: vista, vista+ctx, overlap, … An unknown name lists all."),
     ] = "vista",
     judge: JudgeOption = None,
     verifier: VerifierOption = None,
@@ -45,11 +51,15 @@ def evaluate(
     persona: PersonaOption = None,
     option: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="An option of the system's own, such as threshold=0.5; may be repeated."),
+        typer.Option(
+            metavar="NAME=VALUE", help="An option of the system's own, such as threshold=0.5; may be repeated."
+        ),
     ] = None,
     claims: Annotated[
         Claims,
-        typer.Option(help="given: judge the data's own claims, and only turns that have some. judge: every turn's own."),
+        typer.Option(
+            help="given: judge the data's own claims, and only turns that have some. judge: every turn's own."
+        ),
     ] = "judge",
     gold: Annotated[
         Gold,
@@ -79,9 +89,7 @@ def evaluate(
             help="local: conversations judged at once.  [default: 4]  ray: workers.  [default: one a core of the cluster]",
         ),
     ] = None,
-    each: Annotated[
-        int, typer.Option(min=1, metavar="N", help="ray: conversations that a worker judges at once.")
-    ] = 1,
+    each: Annotated[int, typer.Option(min=1, metavar="N", help="ray: conversations that a worker judges at once.")] = 1,
     address: Annotated[
         str | None,
         typer.Option(
@@ -92,7 +100,15 @@ def evaluate(
         Path | None,
         typer.Option("--data", metavar="FOLDER", envvar="VISTA_GUARD_DATA", help="Where the data sets' files are."),
     ] = None,
-    log_format: Annotated[str, typer.Option("--format", metavar="NAME", help="A log's format; auto looks at it.")] = "auto",
+    log_format: Annotated[
+        str, typer.Option("--format", metavar="NAME", help="A log's format; auto looks at it.")
+    ] = "auto",
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHAT=COLUMN,…", help="Columns of a log that is a table: conversation=thread,role=speaker."
+        ),
+    ] = None,
 ) -> None:
     """Evaluate a system on a data set or a log.
 
@@ -110,7 +126,7 @@ def evaluate(
         from vista_guard.telemetry.sdk import configured
 
         place = _workers(engine, workers, each, address)
-        source = _source(data, folder, log_format)
+        source = _source(data, folder, log_format, columns)
         rows = survey(source, ClaimsMode(claims), limit=limit, seed=seed)
         settings = _settings(judge, verifier, policy, persona, cache)
         order = Ordered(system, source.task, _options(option or ()), settings, kept_documents=source.split == "log")
@@ -213,22 +229,22 @@ async def _tell_cost(order: Ordered, rows: Survey, out: Path, made: Made, max_co
         err=True,
     )
     if found.cost is not None and max_cost is not None and found.cost * share > max_cost:
-        typer.echo(f"that is more than --max-cost {max_cost:g}: the run will stop there, and can be gone on with", err=True)
+        typer.echo(
+            f"that is more than --max-cost {max_cost:g}: the run will stop there, and can be gone on with", err=True
+        )
 
 
-ESTIMATED = 1000
-"""Conversations that an estimate draws from: enough for any, and no log is held in memory for it."""
-
-
-def _source(data: str, folder: Path | None, log_format: str) -> Source:
-    """The log of this path, else the data set of this name."""
+def _source(data: str, folder: Path | None, log_format: str, columns: str | None) -> Source:
+    """The data set of this name, else the log of this path: `./fade` is a file or folder, `fade` a data set."""
     from vista_guard.errors import InputError
+    from vista_guard.evaluation.datasets.published.registry import all_datasets
     from vista_guard.evaluation.runners.sources import of_dataset, of_log
 
-    if Path(data).is_file():
-        return of_log(Path(data), None if log_format == "auto" else log_format)
-    if Path(data).suffix or "/" in data:
-        raise InputError(f"there is no log {data}; give a file, or a name of vista-guard datasets")
+    if data not in all_datasets():
+        if Path(data).exists():
+            return of_log(Path(data), None if log_format == "auto" else log_format, columns)
+        if Path(data).suffix or "/" in data:
+            raise InputError(f"there is no log {data}; give a file, or a name of vista-guard datasets")
     return of_dataset(data, folder)
 
 
