@@ -14,6 +14,7 @@ EXTRAS = {
     "dashboard": ("streamlit",),
     "documents": ("pypdf",),
     "evaluation": ("sklearn",),
+    "hub": ("huggingface_hub",),
     "langchain": ("langchain",),
     "model": ("aiolimiter", "diskcache", "genai_prices", "json_repair", "openai", "purgatory"),
     "openai": ("openai",),

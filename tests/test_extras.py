@@ -72,6 +72,13 @@ NEEDS = {
         "from vista_guard.evaluation.metrics import arrays",
         "the benchmark's table needs sklearn",
     ),
+    "data set of the hub": (
+        "hub",
+        "from pathlib import Path\nfrom vista_guard.evaluation.datasets.published.download import download\n"
+        "from vista_guard.evaluation.datasets.published.registry import find\n"
+        "download(find('faithdial-test'), Path('data'))",
+        "downloading a data set from the Hugging Face hub needs huggingface_hub",
+    ),
     "verifier of the hub": (
         "verifiers",
         "from vista_guard import Guard; Guard.from_settings(store='memory', verifier='hf:someone/nli')",

@@ -22,6 +22,9 @@ Claims = Literal["given", "judge"]
 Gold = Literal["strict", "safe", "original"]
 Engine = Literal["local", "ray"]
 
+ESTIMATED = 1000
+"""Conversations that an estimate draws from: enough for any, and no log is held in memory for it."""
+
 
 @dataclass(frozen=True)
 class Workers:
@@ -100,6 +103,12 @@ def evaluate(
     log_format: Annotated[
         str, typer.Option("--format", metavar="NAME", help="A log's format; auto looks at it.")
     ] = "auto",
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHAT=COLUMN,…", help="Columns of a log that is a table: conversation=thread,role=speaker."
+        ),
+    ] = None,
 ) -> None:
     """Evaluate a system on a data set or a log.
 
@@ -117,7 +126,7 @@ def evaluate(
         from vista_guard.telemetry.sdk import configured
 
         place = _workers(engine, workers, each, address)
-        source = _source(data, folder, log_format)
+        source = _source(data, folder, log_format, columns)
         rows = survey(source, ClaimsMode(claims), limit=limit, seed=seed)
         settings = _settings(judge, verifier, policy, persona, cache)
         order = Ordered(system, source.task, _options(option or ()), settings, kept_documents=source.split == "log")
@@ -225,19 +234,17 @@ async def _tell_cost(order: Ordered, rows: Survey, out: Path, made: Made, max_co
         )
 
 
-ESTIMATED = 1000
-"""Conversations that an estimate draws from: enough for any, and no log is held in memory for it."""
-
-
-def _source(data: str, folder: Path | None, log_format: str) -> Source:
-    """The log of this path, else the data set of this name."""
+def _source(data: str, folder: Path | None, log_format: str, columns: str | None) -> Source:
+    """The data set of this name, else the log of this path: `./fade` is a file or folder, `fade` a data set."""
     from vista_guard.errors import InputError
+    from vista_guard.evaluation.datasets.published.registry import all_datasets
     from vista_guard.evaluation.runners.sources import of_dataset, of_log
 
-    if Path(data).is_file():
-        return of_log(Path(data), None if log_format == "auto" else log_format)
-    if Path(data).suffix or "/" in data:
-        raise InputError(f"there is no log {data}; give a file, or a name of vista-guard datasets")
+    if data not in all_datasets():
+        if Path(data).exists():
+            return of_log(Path(data), None if log_format == "auto" else log_format, columns)
+        if Path(data).suffix or "/" in data:
+            raise InputError(f"there is no log {data}; give a file, or a name of vista-guard datasets")
     return of_dataset(data, folder)
 
 

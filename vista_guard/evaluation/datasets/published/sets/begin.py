@@ -8,16 +8,27 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from vista_guard.evaluation.datasets.published.dataset import Entry
-from vista_guard.evaluation.datasets.published.files import Row, entries, table_rows
+from vista_guard.evaluation.datasets.published.files import Row, entries, records, table_rows
 from vista_guard.evaluation.datasets.published.talk import answer, documents, ending, said
-from vista_guard.evaluation.datasets.source import LoggedConversation, TurnGold
+from vista_guard.evaluation.datasets.source import BrokenEntry, LoggedConversation, TurnGold
 
 COLUMNS = ("knowledge", "message", "response", "begin_label")
 FULLY, NOT_FULLY, GENERIC = "Fully attributable", "Not fully attributable", "Generic"
 LABELS = {FULLY: TurnGold(FULLY, False), NOT_FULLY: TurnGold(NOT_FULLY, True), GENERIC: TurnGold(GENERIC, None)}
+
+
+@dataclass(frozen=True)
+class Response:
+    """A response with its knowledge and the message before it, which may be blank."""
+
+    knowledge: str
+    message: str
+    text: str
+    label: str
 
 
 def read(paths: Sequence[Path]) -> Iterator[Entry]:
@@ -30,7 +41,17 @@ def read(paths: Sequence[Path]) -> Iterator[Entry]:
     yield from entries(table_rows(path, COLUMNS, "\t", csv.QUOTE_NONE), _conversation)
 
 
+def responses(path: Path) -> Iterator[Response | BrokenEntry]:
+    """The responses of one file as they stand."""
+    yield from records(table_rows(path, COLUMNS, "\t", csv.QUOTE_NONE), _response)
+
+
 def _conversation(row: Row) -> Iterator[LoggedConversation]:
-    response = answer(row.said("response"), documents([row.text("knowledge")]))
-    gold = row.label("begin_label", LABELS)
-    yield ending(row, f"{row.stem}-{row.number}", (*said([row.text("message")]), response), gold)
+    found = _response(row)
+    turns = (*said([found.message]), answer(found.text, documents([found.knowledge])))
+    yield ending(row, f"{row.stem}-{row.number}", turns, LABELS[found.label])
+
+
+def _response(row: Row) -> Response:
+    label = row.label("begin_label", LABELS).label
+    return Response(row.text("knowledge"), row.text("message"), row.said("response"), label)
