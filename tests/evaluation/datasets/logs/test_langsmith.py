@@ -70,6 +70,18 @@ def test_runs_as_the_sdk_writes_them(tmp_path: Path) -> None:
     assert read(log) == {"visit": [("user", "How long?", ()), ("assistant", "It is 310 m long.", ())]}
 
 
+def test_runs_as_the_sdks_new_queries_give_them(tmp_path: Path) -> None:
+    from langsmith.types.run import Run as QueriedRun
+
+    rows = []
+    for row in exchange("a", "How long?", "It is 310 m long."):
+        parents = [row["parent_run_id"]] if row["parent_run_id"] else []
+        kept = {key: row[key] for key in ("id", "trace_id", "start_time", "inputs", "outputs")}
+        given = {**kept, "run_type": row["run_type"].upper(), "parent_run_ids": parents, "thread_id": "visit"}
+        rows.append(json.loads(QueriedRun.construct(**given).to_json()))
+    assert read(written(tmp_path / "runs.jsonl", rows)) == {"visit": [("user", "How long?", ()), LONG]}
+
+
 def test_an_agents_state_with_its_whole_past_is_not_said_twice(tmp_path: Path) -> None:
     first = [HumanMessage("How long?"), AIMessage("", tool_calls=[{"name": "search", "args": {}, "id": "c1"}])]
     first += [ToolMessage("The pier is 310 m long.", tool_call_id="c1"), AIMessage("It is 310 m long.")]
