@@ -21,6 +21,7 @@ EXTRAS = {
     "otel": ("opentelemetry.exporter.otlp.proto.http",),
     "postgres": ("psycopg",),
     "proxy": ("fastapi", "httpx2", "prometheus_client", "sqlalchemy"),
+    "ray": ("ray",),
     "reports": ("sqlalchemy",),
     "testing": ("openai", "starlette"),
     "torch": ("safetensors", "sentencepiece", "torch", "transformers"),
