@@ -22,6 +22,7 @@ EXTRAS = {
     "parquet": ("pyarrow",),
     "postgres": ("psycopg",),
     "proxy": ("fastapi", "httpx2", "prometheus_client", "sqlalchemy"),
+    "ray": ("ray",),
     "reports": ("sqlalchemy",),
     "testing": ("openai", "starlette"),
     "torch": ("safetensors", "sentencepiece", "torch", "transformers"),

@@ -117,6 +117,12 @@ NEEDS = {
         "from vista_guard.telemetry.sdk import configured; configured('own').__enter__()",
         "sending traces (OTEL_EXPORTER_OTLP_ENDPOINT is set) needs opentelemetry.exporter.otlp.proto.http",
     ),
+    "runs on a cluster": (
+        "ray",
+        "import asyncio; from vista_guard.evaluation.runners.cluster.ray_engine import RaySystem\n"
+        "asyncio.run(RaySystem.start(print))",
+        "--engine ray needs ray: pip install",
+    ),
     "scripted server": (
         "testing",
         "from vista_guard.testing import ScriptedChatServer; ScriptedChatServer(['Hello.']).__enter__()",
@@ -214,6 +220,7 @@ def test_the_commands_need_no_extra(tmp_path: Path) -> None:
         ["documents", "add", "hall.md", "hall.html", "hall.txt"],
         ["check", "The hall opened in 1925."],
         ["replay", "log.jsonl", "--out", "reports.jsonl"],
+        ["eval", "log.jsonl", "--out", "run"],
         ["demo"],
     ):
         done = run_without(ALL, ["-m", "vista_guard.cli", *command], tmp_path)

@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 
 from tests.evaluation.runners.ruled import lasting
 from vista_guard.cli import app
-from vista_guard.cli.eval import Claims, Gold
+from vista_guard.cli.runs.commands import Claims, Gold
 from vista_guard.evaluation.metrics.detection import Reading
 from vista_guard.evaluation.runners.loop import ClaimsMode
 from vista_guard.evaluation.runners.summary import RunSummary

@@ -195,7 +195,7 @@ def run(
     from rich.console import Console
 
     from vista_guard.cli.progress import ReplayProgress
-    from vista_guard.cli.stopping import stopping
+    from vista_guard.cli.runs.stopping import stopping
     from vista_guard.evaluation.datasets import LogFormat, count, read_log
     from vista_guard.evaluation.figures.tables import summary_table
     from vista_guard.evaluation.runners.replay import ClaimsMode, replay

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -95,24 +95,27 @@ def test_what_was_left_out_is_part_of_the_judges_version() -> None:
     assert Ablated(judge).info == judge.info
 
 
-RESUMED = ["vista", "vista+ctx", "no-ac", "no-ac+ctx", "no-history", "factscore", "llm-judge", "majority", "overlap"]
+RESUMED = museum(1, turns=3)
 
 
-@pytest.mark.parametrize("name", RESUMED)
-def test_what_was_interrupted_ends_as_if_it_had_not_been(name: str) -> None:
-    (entry,) = rows = museum(1, turns=4)
-    with ScriptedChatServer(gold_script(gold_of(rows), accuracy=0.7)) as server:
-        given = {
-            "judge": f"openai:m@{server.base_url}",
-            "options": {"label": "VERIFIED"} if name == "majority" else None,
-        }
-        whole = run(make_system(name, **given), rows)
-        prompts = sorted(request.text for request in server.requests)
-        server.reset()
-        first = run(make_system(name, **given), rows, turns=list(entry.gold)[:2])
-        # A runner may name the turns that are done among those that are wanted, or not.
-        rest = run(make_system(name, **given), rows, done=first, turns=list(entry.gold)[2:])
-        again = run(make_system(name, **given), rows, done=[*first, *rest])
-        assert verdicts([*first, *rest]) == verdicts(whole)
-        assert again == []
-        assert sorted(request.text for request in server.requests) == prompts
+@pytest.fixture(scope="module")
+def server() -> Iterator[ScriptedChatServer]:
+    with ScriptedChatServer(gold_script(gold_of(RESUMED), accuracy=0.7)) as running:
+        yield running
+
+
+@pytest.mark.parametrize("name", ["vista", "no-ac+ctx", "no-history", "factscore", "llm-judge", "overlap"])
+def test_what_was_interrupted_ends_as_if_it_had_not_been(name: str, server: ScriptedChatServer) -> None:
+    (entry,) = RESUMED
+    judge = f"openai:m@{server.base_url}"
+    server.reset()
+    whole = run(make_system(name, judge=judge), RESUMED)
+    prompts = sorted(request.text for request in server.requests)
+    server.reset()
+    first = run(make_system(name, judge=judge), RESUMED, turns=list(entry.gold)[:2])
+    # A runner may name the turns that are done among those that are wanted, or not.
+    rest = run(make_system(name, judge=judge), RESUMED, done=first, turns=list(entry.gold)[2:])
+    again = run(make_system(name, judge=judge), RESUMED, done=[*first, *rest])
+    assert verdicts([*first, *rest]) == verdicts(whole)
+    assert again == []
+    assert sorted(request.text for request in server.requests) == prompts

@@ -10,7 +10,7 @@ from vista_guard.evaluation.datasets.published.files import fingerprint
 from vista_guard.evaluation.datasets.published.opening import open_dataset
 from vista_guard.evaluation.datasets.published.registry import find
 from vista_guard.evaluation.datasets.source import SUFFIXES
-from vista_guard.evaluation.runners.survey import Source
+from vista_guard.evaluation.runners.plan import Source
 
 
 def of_dataset(name: str, folder: Path | None) -> Source:

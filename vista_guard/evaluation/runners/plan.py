@@ -36,7 +36,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Survey:
+class Plan:
     """What a run will judge. `gold` has a line for each turn that will be reported."""
 
     source: Source
@@ -51,7 +51,7 @@ class Survey:
                 yield entry
 
 
-def survey(source: Source, claims: ClaimsMode, *, limit: int | None = None, seed: int = 0) -> Survey:
+def planned(source: Source, claims: ClaimsMode, *, limit: int | None = None, seed: int = 0) -> Plan:
     """Reads all rows once, keeps the ids of conversations with turns to judge, and samples them.
 
     Args:
@@ -93,7 +93,7 @@ def survey(source: Source, claims: ClaimsMode, *, limit: int | None = None, seed
         skipped=dict(skipped),
         sample=source.sample,
     )
-    return Survey(source, rows, gold)
+    return Plan(source, rows, gold)
 
 
 def sampled(names: tuple[str, ...], limit: int | None, seed: int) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from vista_guard.cli.options import JudgeOption, PersonaOption, VerifierOption  
 
 if TYPE_CHECKING:
     from vista_guard.evaluation.runners.evaluate import Evaluated, Made
-    from vista_guard.evaluation.runners.survey import Source, Survey
+    from vista_guard.evaluation.runners.plan import Plan, Source
     from vista_guard.evaluation.systems.ordered import Ordered
     from vista_guard.evaluation.systems.protocol import System
 
@@ -121,23 +121,23 @@ def evaluate(
         from vista_guard.evaluation.runners.cluster.worker import SERVICE
         from vista_guard.evaluation.runners.evaluate import Made
         from vista_guard.evaluation.runners.loop import ClaimsMode
-        from vista_guard.evaluation.runners.survey import survey
+        from vista_guard.evaluation.runners.plan import planned
         from vista_guard.evaluation.systems.ordered import Ordered
         from vista_guard.telemetry.sdk import configured
 
         place = _workers(engine, workers, each, address)
         source = _source(data, folder, log_format, columns)
-        rows = survey(source, ClaimsMode(claims), limit=limit, seed=seed)
+        plan = planned(source, ClaimsMode(claims), limit=limit, seed=seed)
         settings = _settings(judge, verifier, policy, persona, cache)
         order = Ordered(system, source.task, _options(option or ()), settings, kept_documents=source.split == "log")
         made = Made(ClaimsMode(claims), limit, seed, engine)
         with configured(SERVICE):
-            code = run(order, rows, out, made, place, max_cost=max_cost, gold=gold)
+            code = run(order, plan, out, made, place, max_cost=max_cost, gold=gold)
     raise typer.Exit(code)
 
 
 def run(
-    order: Ordered, rows: Survey, out: Path, made: Made, place: Workers, *, max_cost: float | None, gold: Gold
+    order: Ordered, plan: Plan, out: Path, made: Made, place: Workers, *, max_cost: float | None, gold: Gold
 ) -> int:
     """Evaluates. Progress and the estimate go to stderr, the summary to stdout.
 
@@ -149,7 +149,7 @@ def run(
     from rich.console import Console
 
     from vista_guard.cli.progress import ReplayProgress
-    from vista_guard.cli.stopping import stopping
+    from vista_guard.cli.runs.stopping import stopping
     from vista_guard.evaluation.figures.runs import run_table
     from vista_guard.evaluation.figures.tables import summary_table
     from vista_guard.evaluation.runners.evaluate import evaluate
@@ -158,18 +158,18 @@ def run(
     stopped: list[int] = []
 
     async def judged() -> Evaluated:
-        await _tell_cost(order, rows, out, made, max_cost)
+        await _tell_cost(order, plan, out, made, max_cost)
         system, at_once = await _start(order, place, max_cost)
         stop = asyncio.Event()
         try:
-            progress = ReplayProgress(len(rows.rows.conversations))
+            progress = ReplayProgress(len(plan.rows.conversations))
             with progress, stopping(stop, stopped, progress.say):
-                return await evaluate(system, rows, out, made, Steering(at_once, progress.update, stop))
+                return await evaluate(system, plan, out, made, Steering(at_once, progress.update, stop))
         finally:
             await system.aclose()
 
-    if rows.rows.test:
-        typer.echo(f"{rows.rows.name} is a test set: its figures are final, nothing is chosen on it", err=True)
+    if plan.rows.test:
+        typer.echo(f"{plan.rows.name} is a test set: its figures are final, nothing is chosen on it", err=True)
     done = asyncio.run(judged())
     console = Console(highlight=False)
     console.print(summary_table(done.session, "evaluation"))
@@ -201,7 +201,7 @@ async def _start(order: Ordered, place: Workers, max_cost: float | None) -> tupl
     return cluster, cluster.places
 
 
-async def _tell_cost(order: Ordered, rows: Survey, out: Path, made: Made, max_cost: float | None) -> None:
+async def _tell_cost(order: Ordered, plan: Plan, out: Path, made: Made, max_cost: float | None) -> None:
     """Says what judging what is left will take, where a model is asked."""
     from itertools import islice
 
@@ -214,11 +214,11 @@ async def _tell_cost(order: Ordered, rows: Survey, out: Path, made: Made, max_co
 
     system = order()
     try:
-        sample = [prepared(entry, made.claims) for entry in islice(rows.entries(), ESTIMATED)]
+        sample = [prepared(entry, made.claims) for entry in islice(plan.entries(), ESTIMATED)]
         found = await estimate(system, sample, turns)
     finally:
         await system.aclose()
-    left = rows.rows.turns - count_reports(out)
+    left = plan.rows.turns - count_reports(out)
     if found is None or not found.calls or left <= 0:
         return
     share = left / found.turns
