@@ -116,7 +116,7 @@ def _listed(items: list[Any], role: str, keys: Sequence[str]) -> list[Message]:
 
 
 def _in_mapping(content: Mapping[str, Any], role: str, keys: Sequence[str]) -> list[Message]:
-    for whole in ("messages", "message", "generations", "choices", "outputs"):
+    for whole in ("messages", "message", "generations", "choices", "outputs", "prompts"):
         if content.get(whole):
             found = _messages(content[whole], role, keys)
             if found:
