@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from types import ModuleType
 from typing import Any, ClassVar
 
 import pytest
@@ -28,9 +27,9 @@ TALK = conversation(
 ENTRY = LoggedConversation(TALK, {})
 
 
-def needs(library: str) -> ModuleType:
-    """The library; the test is skipped where it is not installed."""
-    return pytest.importorskip(library, reason=f"{library} is not installed: {INSTALL[library]}")
+def needs(library: str) -> None:
+    """The test is skipped where the library is not installed."""
+    pytest.importorskip(library, reason=f"{library} is not installed: {INSTALL[library]}")
 
 
 @pytest.mark.parametrize("library", INSTALL)
