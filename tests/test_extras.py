@@ -72,6 +72,11 @@ NEEDS = {
         "from vista_guard.evaluation.metrics import arrays",
         "the benchmark's table needs sklearn",
     ),
+    "figures": (
+        "evaluation",
+        "from vista_guard.evaluation.figures.plots.canvas import drawn\nwith drawn(1, 1):\n    pass",
+        "drawing figures needs matplotlib",
+    ),
     "verifier of the hub": (
         "verifiers",
         "from vista_guard import Guard; Guard.from_settings(store='memory', verifier='hf:someone/nli')",

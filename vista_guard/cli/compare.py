@@ -35,7 +35,8 @@ def compare(
         typer.Option(metavar="FOLDER", help="Where the files go; replaces those of before.  [default: to stdout]"),
     ] = None,
     figures: Annotated[
-        bool, typer.Option("--figures", help="Draw figures too, as SVG and PNG, into --out (needs the extra evaluation).")
+        bool,
+        typer.Option("--figures", help="Draw figures too, as SVG and PNG, into --out (needs the extra evaluation)."),
     ] = False,
 ) -> None:
     """Put runs side by side: one overview, and the tables of the paper that they fill.

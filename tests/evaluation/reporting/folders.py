@@ -43,7 +43,13 @@ class Told:
 
 def turns(tp: int, fp: int, fn: int, tn: int, unchecked: int = 0, label: Label = LACKING) -> list[Told]:
     """So many turns of each kind, of one claim each; positive ones first, so that runs of equal sums have the same gold."""
-    kinds = {(label, True): tp, (VERIFIED, True): fn, (None, True): unchecked, (label, False): fp, (VERIFIED, False): tn}
+    kinds = {
+        (label, True): tp,
+        (VERIFIED, True): fn,
+        (None, True): unchecked,
+        (label, False): fp,
+        (VERIFIED, False): tn,
+    }
     return [Told([found], positive) for (found, positive), n in kinds.items() for _ in range(n)]
 
 
@@ -107,7 +113,9 @@ def written(
     (folder / MANIFEST).write_text(manifest.model_dump_json(), encoding="utf-8")
     gold = [_gold(*one) for one in named]
     (folder / GOLD).write_text("".join(f"{line.model_dump_json()}\n" for line in gold), encoding="utf-8")
-    reports = [report(*one, usage=usage, seconds=seconds) for one in named[: len(named) if reported is None else reported]]
+    reports = [
+        report(*one, usage=usage, seconds=seconds) for one in named[: len(named) if reported is None else reported]
+    ]
     (folder / REPORTS).write_text("".join(f"{line.model_dump_json()}\n" for line in reports), encoding="utf-8")
     return folder
 
@@ -119,7 +127,9 @@ def human_set(seed: int, errors: float, talks: int = 20) -> list[Told]:
     found = []
     for talk in range(talks):
         for _ in range(3):
-            human = gold.choices([VERIFIED, SCOPE, CONTRADICTED, LACKING, ABSTENTION], [8, 5, 1, 4, 1], k=gold.randint(1, 5))
+            human = gold.choices(
+                [VERIFIED, SCOPE, CONTRADICTED, LACKING, ABSTENTION], [8, 5, 1, 4, 1], k=gold.randint(1, 5)
+            )
             said = [draw.choice(list(Label)) if draw.random() < errors else label for label in human]
             positive = any(label in (LACKING, CONTRADICTED) for label in human)
             found.append(Told(said, positive, human, f"talk-{talk}", confidence=draw.uniform(0.5, 1)))
@@ -139,9 +149,7 @@ def _named(told: Sequence[Told]) -> list[tuple[str, int, Told]]:
 def _gold(conversation: str, index: int, told: Told) -> GoldLine:
     claims = {f"t{index}.c{number}": label for number, label in enumerate(told.human, 1)}
     label = None if told.positive is None else str(told.positive)
-    return GoldLine(
-        conversation_id=conversation, turn_index=index, label=label, positive=told.positive, claims=claims
-    )
+    return GoldLine(conversation_id=conversation, turn_index=index, label=label, positive=told.positive, claims=claims)
 
 
 def _outcome(id: str, label: Label | None, told: Told) -> Outcome:

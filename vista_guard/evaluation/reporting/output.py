@@ -40,7 +40,9 @@ def find_folders(places: Sequence[Path]) -> Mapping[str, Path]:
     for place in places:
         folders = list(_folders(place))
         if not folders:
-            what = "no folder" if not place.is_dir() else f"no run's folder: neither it nor one below it has a {MANIFEST}"
+            what = (
+                "no folder" if not place.is_dir() else f"no run's folder: neither it nor one below it has a {MANIFEST}"
+            )
             raise InputError(f"{place} is {what}; give folders that vista-guard eval wrote")
         found |= dict.fromkeys(folders)
     names = {folder: str(folder) for folder in found}
@@ -87,9 +89,7 @@ def text(sheets: Sequence[Sheet], form: str) -> str:
     return "\n".join(f"# {' '.join(sheet.title.split())}\n{comma_separated(sheet)}" for sheet in sheets)
 
 
-def write(
-    sheets: Sequence[Sheet], forms: Sequence[str], folder: Path, pictures: Sequence[Picture] = ()
-) -> list[Path]:
+def write(sheets: Sequence[Sheet], forms: Sequence[str], folder: Path, pictures: Sequence[Picture] = ()) -> list[Path]:
     """The tables as files: one for all in each format, and one each in CSV. HTML holds the pictures in itself.
 
     Returns:
