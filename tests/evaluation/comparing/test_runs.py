@@ -20,7 +20,7 @@ from vista_guard.evaluation.comparing.runs import (
 )
 from vista_guard.evaluation.runners.evaluate import Made, evaluate
 from vista_guard.evaluation.runners.loop import ClaimsMode
-from vista_guard.evaluation.runners.survey import survey
+from vista_guard.evaluation.runners.plan import planned
 from vista_guard.types import Action
 
 
@@ -41,7 +41,7 @@ def test_runs_are_found_in_folders_and_given_as_files(tmp_path: Path) -> None:
 async def test_folders_of_evaluations_are_found_among_them(tmp_path: Path) -> None:
     written(tmp_path / "replays" / "old.jsonl")
     for name, options in (("first", {"context": "none"}), ("second", {"context": "full"})):
-        rows = survey(source(2), ClaimsMode.JUDGE)
+        rows = planned(source(2), ClaimsMode.JUDGE)
         await evaluate(Ruled(options=options), rows, tmp_path / "runs" / name, Made())
     found, wrong = find_runs([tmp_path])
     assert ([one.name for one in found], wrong) == (["replays/old.jsonl", "runs/first", "runs/second"], [])

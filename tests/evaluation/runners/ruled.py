@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.evaluation.judges import RuleJudge
 from vista_guard.evaluation.datasets import BrokenEntry, LoggedConversation, TurnGold
 from vista_guard.evaluation.runners.loop import Entry
-from vista_guard.evaluation.runners.survey import Source
+from vista_guard.evaluation.runners.plan import Source
 from vista_guard.evaluation.systems.protocol import SystemInfo
 from vista_guard.guard import Guard
 from vista_guard.stores.memory.knowledge import MemoryKnowledge

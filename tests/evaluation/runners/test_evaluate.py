@@ -16,8 +16,8 @@ from vista_guard.evaluation.metrics.detection import Reading
 from vista_guard.evaluation.runners.evaluate import Evaluated, Made, evaluate
 from vista_guard.evaluation.runners.folder import read_gold, read_manifest
 from vista_guard.evaluation.runners.loop import ClaimsMode, Event, Steering
+from vista_guard.evaluation.runners.plan import Source, planned, sampled
 from vista_guard.evaluation.runners.summary import RunSummary, summarise
-from vista_guard.evaluation.runners.survey import Source, sampled, survey
 from vista_guard.testing import assistant, conversation, user
 from vista_guard.types import Claim, JudgeInfo, Label, TurnReport
 
@@ -26,7 +26,7 @@ async def run(
     out: Path, system: Ruled | None = None, rows: Source | None = None, made: Made | None = None, **steering: object
 ) -> Evaluated:
     made = made or Made()
-    found = survey(rows or source(), made.claims, limit=made.limit, seed=made.seed)
+    found = planned(rows or source(), made.claims, limit=made.limit, seed=made.seed)
     return await evaluate(system or Ruled(), found, out, made, Steering(**steering))  # type: ignore[arg-type]
 
 
@@ -223,13 +223,13 @@ async def test_a_sample_is_judged_and_no_more(tmp_path: Path) -> None:
 def test_rows_that_cannot_be_evaluated() -> None:
     twice = Source("twice", lambda: iter([next(source(1).read())] * 2), {})
     with pytest.raises(InputError, match="twice has two conversations with the id 'talk-0'"):
-        survey(twice, ClaimsMode.JUDGE)
+        planned(twice, ClaimsMode.JUDGE)
     with pytest.raises(InputError, match="piers: no turn carries claims; evaluate it with --claims judge"):
-        survey(source(), ClaimsMode.GIVEN)
+        planned(source(), ClaimsMode.GIVEN)
     with pytest.raises(InputError, match="piers is empty: it has no assistant turn"):
-        survey(source(0), ClaimsMode.JUDGE)
+        planned(source(0), ClaimsMode.JUDGE)
     with pytest.raises(InputError, match="piers: none of 1 rows can be read; 1 of them: is no talk"):
-        survey(source(0, BrokenEntry("line 1", "is no talk")), ClaimsMode.JUDGE)
+        planned(source(0, BrokenEntry("line 1", "is no talk")), ClaimsMode.JUDGE)
 
 
 async def test_a_broken_line_of_a_finished_run_is_named(tmp_path: Path) -> None:

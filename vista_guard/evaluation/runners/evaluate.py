@@ -15,8 +15,8 @@ from vista_guard.evaluation.metrics.labels import Summary
 from vista_guard.evaluation.runners.folder import open_run, write_summary
 from vista_guard.evaluation.runners.loop import ClaimsMode, Steering, judge_all
 from vista_guard.evaluation.runners.manifest import Manifest
+from vista_guard.evaluation.runners.plan import Plan
 from vista_guard.evaluation.runners.summary import RunSummary, summarise
-from vista_guard.evaluation.runners.survey import Survey
 from vista_guard.evaluation.systems.protocol import System
 
 
@@ -38,12 +38,12 @@ class Evaluated:
     session: Summary
 
 
-async def evaluate(system: System, rows: Survey, out: Path, made: Made, steering: Steering | None = None) -> Evaluated:
-    """Judges every turn of the survey that `out` has no report on yet.
+async def evaluate(system: System, plan: Plan, out: Path, made: Made, steering: Steering | None = None) -> Evaluated:
+    """Judges every turn of the plan that `out` has no report on yet.
 
     Args:
         system: judges; the caller closes it.
-        rows: from `survey`, with the claims, limit and seed of `made`.
+        plan: from `planned`, with the claims, limit and seed of `made`.
         out: the run's folder. One that a run of the same system over the same rows left is gone on with.
         made: claims, limit and seed are held against an earlier run's; the engine is only told.
         steering: how the run is watched and stopped.
@@ -58,9 +58,9 @@ async def evaluate(system: System, rows: Survey, out: Path, made: Made, steering
     """
     steering = steering or Steering()
     began = time.monotonic()
-    file = open_run(out, manifest(system, rows, made), rows.gold)
+    file = open_run(out, manifest(system, plan, made), plan.gold)
     try:
-        tally, exhausted = await judge_all(system, rows.entries(), file, made.claims, steering)
+        tally, exhausted = await judge_all(system, plan.entries(), file, made.claims, steering)
     finally:
         file.close()
     figures = summarise(out)
@@ -69,12 +69,12 @@ async def evaluate(system: System, rows: Survey, out: Path, made: Made, steering
     return Evaluated(figures, replace(session, exhausted=exhausted))
 
 
-def manifest(system: System, rows: Survey, made: Made) -> Manifest:
+def manifest(system: System, plan: Plan, made: Made) -> Manifest:
     """How a run that begins now is made."""
     return Manifest(
         made_by=f"vista-guard {__version__}",
         system=system.info,
-        rows=rows.rows,
+        rows=plan.rows,
         claims=made.claims.value,
         limit=made.limit,
         seed=made.seed,

@@ -143,6 +143,15 @@ def read_reports(path: Path) -> Iterator[TurnReport]:
             raise InputError(f"{path}, line {number} is no report of this version: {exc.errors()[0]['msg']}") from exc
 
 
+def count_reports(folder: Path) -> int:
+    """How many turns a run has reports on, of a folder that may not be there yet. Lines are counted, not read."""
+    try:
+        with (folder / REPORTS).open("rb") as file:
+            return sum(1 for line in file if line.endswith(b"\n"))
+    except OSError:
+        return 0
+
+
 def write_summary(folder: Path, summary: str) -> None:
     """Replaces the run's figures.
 

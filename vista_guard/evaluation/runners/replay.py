@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,9 +15,8 @@ from vista_guard.evaluation.metrics.labels import Summary
 from vista_guard.evaluation.runners.identity import RunIdentity
 from vista_guard.evaluation.runners.loop import ClaimsMode, Event, Steering, judge_all
 from vista_guard.evaluation.runners.report_file import ReportFile
-from vista_guard.evaluation.systems.protocol import SystemInfo
+from vista_guard.evaluation.systems.guarded import GuardSystem
 from vista_guard.policy.rules import rules_key
-from vista_guard.types import TurnReport
 
 if TYPE_CHECKING:
     from vista_guard.guard import Guard
@@ -59,36 +58,15 @@ async def replay(
     began = time.monotonic()
     file = ReportFile.open(out, _identity(guard, claims))
     try:
-        tally, exhausted = await judge_all(_Guarded(guard), log, file, claims, steering)
+        tally, exhausted = await judge_all(
+            GuardSystem("vista", guard, more={}, prompts={}), log, file, claims, steering
+        )
     finally:
         file.close()
     if claims is ClaimsMode.GIVEN and tally.conversations and not tally.turns and not steering.stop.is_set():
         raise InputError("no turn of the log carries claims; replay it with --claims judge")
     summary = tally.summary(seconds=time.monotonic() - began, interrupted=steering.stop.is_set())
     return replace(summary, exhausted=exhausted)
-
-
-class _Guarded:
-    """The caller's own guard as a system; the caller closes it."""
-
-    def __init__(self, guard: Guard) -> None:
-        self._guard = guard
-        self.info = SystemInfo(name="vista", judge=guard.parts.judge.info)
-
-    @property
-    def why_exhausted(self) -> str | None:
-        return getattr(self._guard.parts.judge, "why_exhausted", None)
-
-    def judge(
-        self, entry: LoggedConversation, turns: Collection[int], done: Sequence[TurnReport]
-    ) -> AsyncIterator[TurnReport]:
-        return self._guard.areplay(entry.conversation, done=done, turns=turns)
-
-    async def forget(self, conversation_id: str) -> None:
-        await self._guard.aforget(conversation_id)
-
-    async def aclose(self) -> None:
-        return
 
 
 def _identity(guard: Guard, claims: ClaimsMode) -> RunIdentity:

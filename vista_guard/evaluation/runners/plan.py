@@ -9,6 +9,7 @@ from hashlib import sha256
 
 from vista_guard.errors import InputError
 from vista_guard.evaluation.datasets.published.dataset import Task
+from vista_guard.evaluation.datasets.published.opening import reason
 from vista_guard.evaluation.datasets.source import BrokenEntry, LoggedConversation
 from vista_guard.evaluation.runners.loop import ClaimsMode, Entry, prepared, wanted_turns
 from vista_guard.evaluation.runners.manifest import GoldLine, Rows
@@ -35,7 +36,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Survey:
+class Plan:
     """What a run will judge. `gold` has a line for each turn that will be reported."""
 
     source: Source
@@ -50,7 +51,7 @@ class Survey:
                 yield entry
 
 
-def survey(source: Source, claims: ClaimsMode, *, limit: int | None = None, seed: int = 0) -> Survey:
+def planned(source: Source, claims: ClaimsMode, *, limit: int | None = None, seed: int = 0) -> Plan:
     """Reads all rows once, keeps the ids of conversations with turns to judge, and samples them.
 
     Args:
@@ -66,7 +67,8 @@ def survey(source: Source, claims: ClaimsMode, *, limit: int | None = None, seed
     turns: dict[str, tuple[GoldLine, ...]] = {}
     for entry in source.read():
         if isinstance(entry, BrokenEntry):
-            skipped[entry.error if entry.error in skipped or len(skipped) < REASONS else MORE] += 1
+            why = reason(entry.error)
+            skipped[why if why in skipped or len(skipped) < REASONS else MORE] += 1
             continue
         name = str(entry.conversation.id)
         if name in turns:
@@ -91,7 +93,7 @@ def survey(source: Source, claims: ClaimsMode, *, limit: int | None = None, seed
         skipped=dict(skipped),
         sample=source.sample,
     )
-    return Survey(source, rows, gold)
+    return Plan(source, rows, gold)
 
 
 def sampled(names: tuple[str, ...], limit: int | None, seed: int) -> tuple[str, ...]:
