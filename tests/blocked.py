@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 EXTRAS = {
     "dashboard": ("streamlit",),
     "documents": ("pypdf",),
-    "evaluation": ("sklearn",),
+    "evaluation": ("matplotlib", "scipy", "sklearn"),
     "hub": ("huggingface_hub",),
     "langchain": ("langchain",),
     "model": ("aiolimiter", "diskcache", "genai_prices", "json_repair", "openai", "purgatory"),

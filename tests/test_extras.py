@@ -72,6 +72,11 @@ NEEDS = {
         "from vista_guard.evaluation.metrics import arrays",
         "the benchmark's table needs sklearn",
     ),
+    "figures": (
+        "evaluation",
+        "from vista_guard.evaluation.figures.plots.canvas import drawn\nwith drawn(1, 1):\n    pass",
+        "drawing figures needs matplotlib",
+    ),
     "data set of the hub": (
         "hub",
         "from pathlib import Path\nfrom vista_guard.evaluation.datasets.published.download import download\n"
