@@ -92,6 +92,11 @@ NEEDS = {
         "from vista_guard.evaluation.metrics import arrays",
         "the benchmark's table needs sklearn",
     ),
+    "figures": (
+        "evaluation",
+        "from vista_guard.evaluation.figures.plots.canvas import drawn\nwith drawn(1, 1):\n    pass",
+        "drawing figures needs matplotlib",
+    ),
     "page to send around": (
         "evaluation",
         "from pathlib import Path\nfrom vista_guard.evaluation.figures.html.policies import check_place\n"

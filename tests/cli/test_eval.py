@@ -102,7 +102,10 @@ def test_a_run_is_not_mixed_with_another(begin: Path, tmp_path: Path) -> None:
     assert evaluate(*arguments, "--system", "overlap").exit_code == 0
     for more, field in (
         (("--system", "majority", "--option", "label=VERIFIED"), "system overlap instead of majority"),
-        (("--system", "overlap", "--option", "threshold=0.9"), "option threshold - instead of 0.9"),
+        (
+            ("--system", "overlap", "--option", "threshold=0.9"),
+            "judge overlap threshold 0.5 instead of overlap threshold 0.9",
+        ),
         (("--system", "overlap", "--policy", "strict"), "option policy monitor instead of strict"),
         (("--system", "overlap", "--seed", "4"), "seed 0 instead of 4"),
     ):

@@ -146,7 +146,7 @@ def _html(sheet: Sheet) -> str:
     rows = "\n".join(_html_row(sheet, number, cells) for number, cells in enumerate(sheet.rows))
     notes = "".join(f"<li>{_plain_html(note)}</li>" for note in sheet.notes)
     return (
-        f'<section id="{sheet.name}"><h2>{_plain_html(sheet.title)}</h2><div class="wide"><table>\n'
+        f'<section id="{sheet.name}"><h2>{_plain_html(sheet.title)}</h2><div class="wide" tabindex="0"><table>\n'
         f"<thead>{above}<tr>{heads}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div>"
         + (f"<ul>{notes}</ul>" if notes else "")
         + "</section>"
@@ -179,7 +179,7 @@ def _one_line(text: str) -> str:
 
 
 _STYLE = (
-    ":root{color-scheme:light dark}body{font:15px/1.5 system-ui,sans-serif;margin:1.5rem auto;max-width:75rem;padding:0 1rem}"
+    ":root{color-scheme:light dark}body{font:15px/1.5 system-ui,sans-serif;margin:1.5rem auto;max-width:110rem;padding:0 1rem}"
     ".wide{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums}"
     "th,td{padding:.2rem .6rem;text-align:right;white-space:nowrap}th.name,td.name{text-align:left}"
     "thead tr:last-child{border-bottom:1px solid}tr.rule{border-top:1px solid}th[scope=colgroup]{text-align:center}"

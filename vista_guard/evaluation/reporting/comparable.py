@@ -73,13 +73,17 @@ def _why_not(first: Measured, second: Measured) -> str | None:
             f"{first.name} and {second.name} are of {first.data_set}, and {changed} was not the same file (sha256 "
             f"{files.get(changed, 'none')[:12]} and {others.get(changed, 'none')[:12]}). Run one of them anew"
         )
+    if _made(first) == _made(second) and first.system == second.system:
+        return f"{first.name} and {second.name} are of the same system on {first.data_set}. Give one of them"
+    return why_not_comparable(_as_run(first), _as_run(second)) or _other_gold(first, second)
+
+
+def _other_gold(first: Measured, second: Measured) -> str | None:
     for name in sorted(first.gold.keys() & second.gold.keys()):
         if first.gold[name] != second.gold[name]:
             where = f"turn {name[1]} of conversation {name[0]}"
             return f"{where} has other gold in {first.name} than in {second.name}: the data set is read in another way"
-    if _made(first) == _made(second) and first.system == second.system:
-        return f"{first.name} and {second.name} are of the same system on {first.data_set}. Give one of them"
-    return why_not_comparable(_as_run(first), _as_run(second))
+    return None
 
 
 def _as_run(run: Measured) -> Run:

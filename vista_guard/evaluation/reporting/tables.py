@@ -40,15 +40,15 @@ def numbers(asked: str) -> frozenset[int]:
     for part in asked.split(","):
         first, dash, last = part.strip().partition("-")
         try:
-            found |= set(range(int(first), int(last if dash else first) + 1))
+            ends = int(first), int(last if dash else first)
         except ValueError as exc:
             raise InputError(f"tables are given by numbers, as 2,3,8-11, and {part.strip()!r} is none") from exc
-    unknown = sorted(found - set(NUMBERS))
-    if unknown or not found:
-        raise InputError(
-            f"there is no table {', '.join(map(str, unknown)) or asked!r} to fill from runs; there are 2, 3, 4, 5 and 8-21 "
-            "(Tables 1, 6 and 7 are of annotations)"
-        )
+        if not (ends[0] <= ends[1] and set(ends) <= set(NUMBERS)):
+            raise InputError(
+                f"there is no table {part.strip()} to fill from runs; there are 2, 3, 4, 5 and 8-21 (Tables 1, 6 and 7 are of "
+                "annotations)"
+            )
+        found |= set(range(ends[0], ends[1] + 1)) & set(NUMBERS)
     return frozenset(found)
 
 

@@ -15,6 +15,7 @@ from vista_guard.evaluation.reporting.measured import Measured, discordant
 NOTES = (
     "Δ: accuracy of the first less that of the second, in percent, over the n turns that both judged; b: turns that the first "
     "alone has right, c: that the second alone has. p: McNemar's exact test, two-sided, not corrected for the number of rows.",
+    "Of the paper's rows n is its sample; p is as printed, and Δ and the pairs are of different items there.",
     "* p < .05, ** p < .01, *** p < .001, ns: else.",
 )
 COLUMNS = (
@@ -67,8 +68,9 @@ def _figures(met: Discordant) -> list[str]:
 
 
 def _printed(data_set: str) -> list[Row]:
+    turns = f"{table('table02')['turns'][data_set]:,}"
     return [
-        row(PAPER + one.model, f"{title_of(one.first)} – {title_of(one.second)}", None, str(one.difference), str(one.p),
+        row(PAPER + one.model, f"{title_of(one.first)} – {title_of(one.second)}", turns, str(one.difference), str(one.p),
             one.stars, str(one.only_first), str(one.only_second))
         for one in differences()
         if one.data_set == data_set

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from vista_guard.evaluation.datasets.published.dataset import Task
 from vista_guard.evaluation.figures.sheets import Cell, Column, Row, Sheet, percent, row
@@ -119,17 +119,26 @@ def table_4(runs: Sequence[Measured]) -> list[Sheet]:
     paper = Column(table("table04")["model"], f"paper: FaithDial (n = {table('table04')['turns']:,})")
     notes = (
         "Stars: differs from VISTA on the same turns (McNemar); * p < .05, ** p < .01, *** p < .001.",
+        *_several(chosen),
         *notes_of(fitting),
     )
     heads = (Column("setting", figures=False), *columns, paper)
     return [Sheet("table-4", "Table 4. Turn accuracy on ablations", heads, tuple(rows), notes)]
 
 
+def _several(chosen: Mapping[Place, Sequence[Measured]]) -> Iterator[str]:
+    for (name, judge), group in chosen.items():
+        for system in dict.fromkeys(run.system for run in group):
+            first, *more = [run.name for run in group if run.system == system]
+            if more:
+                yield f"{name}, {judge}, {system}: {first} is taken, and not {', '.join(more)}"
+
+
 def _ablated(system: str, group: Sequence[Measured]) -> Cell | None:
-    run = next((one for one in group if one.system == system), None)
+    by_system = {one.system: one for one in reversed(group)}
+    run, whole = by_system.get(system), by_system.get("vista")
     if run is None:
         return None
-    whole = next((one for one in group if one.system == "vista"), None)
     marks = discordant(run, whole, Reading.ORIGINAL).stars if whole is not None and whole is not run else ""
     return Cell(percent(_accuracy(run)), marks if marks != NOT_SIGNIFICANT else "")
 

@@ -74,7 +74,7 @@ class RaySystem:
             slots += (Slot(number, share=share) for number in range(count))
             hire = partial(_hire, build, each)
             infos = await asyncio.gather(*(_seat(slot, hire) for slot in slots))
-            return cls(_one(infos), slots, each, hire, ours=ours)
+            return cls(same_info(infos), slots, each, hire, ours=ours)
         except BaseException:
             _end(slots, cluster=ours)
             raise
@@ -201,8 +201,12 @@ async def _seat(slot: Slot, hire: Callable[[Slot], Any]) -> SystemInfo:
         ) from exc
 
 
-def _one(infos: Sequence[SystemInfo]) -> SystemInfo:
-    """What all workers say of their systems."""
+def same_info(infos: Sequence[SystemInfo]) -> SystemInfo:
+    """What all workers say of their systems.
+
+    Raises:
+        ConfigError: they do not say the same.
+    """
     for info in infos:
         if info != infos[0]:
             raise ConfigError(
@@ -220,7 +224,8 @@ async def _stream(
     ended = False
     try:
         async for reference in answers:
-            yield await _answer(reference)
+            said = await _answer(reference)
+            yield TurnReport.model_validate_json(said) if isinstance(said, bytes) else said
         ended = True
     finally:
         if not ended:
