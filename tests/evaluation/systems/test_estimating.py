@@ -85,6 +85,15 @@ def test_a_judge_that_is_an_object_is_not_asked(tmp_path: Path) -> None:
     assert told.calls == 4
 
 
+def test_nobody_hears_of_turns_that_are_only_tried_out() -> None:
+    system = make_system("vista", judge="openai:m@http://127.0.0.1:9/v1")
+    assert system.rehearse is not None
+    tried = system.rehearse(lambda model: model).guard.parts
+    assert "NoOp" in type(tried.telemetry.tracer).__name__
+    assert tried.sinks == ()
+    assert "NoOp" not in type(system.guard.parts.telemetry.tracer).__name__
+
+
 def test_made_up_answers_are_not_kept(tmp_path: Path) -> None:
     cache, recording = tmp_path / "cache", tmp_path / "calls.jsonl"
     with ScriptedChatServer(gold_script(gold_of(ROWS))) as server:

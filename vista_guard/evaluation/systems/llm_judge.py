@@ -127,7 +127,8 @@ class LLMJudge:
         except JudgeError as exc:
             return Unchecked(claim=claim, error=str(exc), raw=_raw(exc))
         label = POSITIVE[self._task] if positive else Label.VERIFIED
-        return labelled(claim, label, why or f"the judge called the turn {self._question.positive}")
+        word = self._question.positive if positive else self._question.negative
+        return labelled(claim, label, why or f"the judge called the turn {word}")
 
     @property
     def _names(self) -> dict[str, str]:
