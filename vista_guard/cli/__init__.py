@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from vista_guard import __version__
-from vista_guard.cli import calibrate, check, dashboard, demo, replay, schema, serve
+from vista_guard.cli import calibrate, check, dashboard, datasets, demo, replay, schema, serve
 from vista_guard.cli.documents.commands import documents
 from vista_guard.cli.reports.commands import reports
 from vista_guard.cli.reports.database import database
@@ -42,6 +42,7 @@ def _root(
 app.command("demo")(demo.demo)
 app.command("check")(check.check)
 app.command("replay")(replay.replay)
+app.command("datasets")(datasets.datasets)
 app.command("calibrate")(calibrate.calibrate)
 app.add_typer(documents, name="documents")
 app.add_typer(verifiers, name="verifiers")

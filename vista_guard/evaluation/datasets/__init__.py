@@ -11,7 +11,7 @@ from vista_guard.errors import InputError
 from vista_guard.evaluation.datasets import openai_messages, reference, sharegpt
 from vista_guard.evaluation.datasets.detect import PATIENCE, LogFormat, detect, recognise
 from vista_guard.evaluation.datasets.source import BrokenEntry, LoggedConversation, TurnGold, Value, count, values
-from vista_guard.types import Conversation
+from vista_guard.evaluation.datasets.texts import check_texts
 
 __all__ = [
     "BrokenEntry",
@@ -61,7 +61,7 @@ def read_log(path: Path, log_format: LogFormat | Parse | None = None) -> Iterato
             continue
         try:
             entry = parse(value)
-            _check_texts(entry.conversation)
+            check_texts(entry.conversation)
         except InputError as exc:
             yield BrokenEntry(f"{path} {value.place}", str(exc))
         else:
@@ -74,27 +74,6 @@ def _head(found: Iterable[Value | BrokenEntry]) -> Iterator[Value | BrokenEntry]
         yield entry
         if isinstance(entry, Value):
             return
-
-
-def _check_texts(conversation: Conversation) -> None:
-    """Refuses what no store and no report can hold."""
-    _check_text("the conversation's id", str(conversation.id))
-    for index, turn in enumerate(conversation.turns):
-        _check_text(f"turn {index}", turn.text)
-        for document in turn.documents:
-            _check_text(f"turn {index}: the id of a document", document.id)
-            _check_text(f"turn {index}: document {document.id!r}", document.text)
-        for claim in turn.claims or ():
-            _check_text(f"turn {index}: claim {claim.id}", claim.text)
-
-
-def _check_text(what: str, text: str) -> None:
-    if "\x00" in text:
-        raise InputError(f"{what} holds a NUL character at position {text.index(chr(0))}; remove it")
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as exc:
-        raise InputError(f"{what} holds half a surrogate pair at position {exc.start}; repair it") from exc
 
 
 def _renamed(entry: LoggedConversation, taken: set[str]) -> LoggedConversation:

@@ -86,13 +86,13 @@ def count(path: Path) -> int:
     """How many values the file holds, broken ones included; reads it once, parsing only lists."""
     if _is_list(path):
         return len(_json_list(path))
-    with _opened(path) as file:
+    with opened(path) as file:
         return sum(1 for line in file if line.strip())
 
 
 def _json_lines(path: Path) -> Iterator[Value | BrokenEntry]:
     offset = 0
-    with _opened(path) as file:
+    with opened(path) as file:
         for number, line in enumerate(file, 1):
             start, offset = offset, offset + len(line)
             if number == 1:
@@ -113,7 +113,7 @@ def _json_line(path: Path, number: int, line: bytes, start: int) -> Value | Brok
 
 
 def _json_list(path: Path) -> list[object]:
-    with _opened(path) as file:
+    with opened(path) as file:
         raw = file.read()
     try:
         content = json.loads(raw.decode("utf-8-sig"))
@@ -131,7 +131,7 @@ def _is_list(path: Path) -> bool:
     Raises:
         InputError: there is no first character, or the file is UTF-16.
     """
-    with _opened(path) as file:
+    with opened(path) as file:
         head = file.read(4096)
         if head.startswith(UTF16_BOMS):
             raise InputError(f"log {path}: byte 0 (0x{head[0]:02x}) starts UTF-16 text; save the file as UTF-8")
@@ -144,7 +144,7 @@ def _is_list(path: Path) -> bool:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
+def opened(path: Path) -> Iterator[BinaryIO]:
     """The file's bytes, unzipped when it is a gzip archive by its first bytes, whatever its name."""
     try:
         with path.open("rb") as raw:
