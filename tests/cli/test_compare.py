@@ -43,7 +43,7 @@ def test_tables_go_to_stdout_and_remarks_to_stderr(runs: Path) -> None:
 
 @pytest.mark.parametrize(
     ("form", "first"),
-    [("tex", "\\begin{table}[t]"), ("csv", "# Overview"), ("html", "<!doctype html>"), ("md", "### Overview")],
+    [("tex", "\\begin{table*}[t]"), ("csv", "# Overview"), ("html", "<!doctype html>"), ("md", "### Overview")],
 )
 def test_each_format_goes_to_stdout(runs: Path, form: str, first: str) -> None:
     code, out, _ = compare(runs / "vista", "--format", form)

@@ -13,6 +13,9 @@ from collections.abc import Iterable, Sequence
 
 from vista_guard.evaluation.figures.sheets import Cell, Column, Row, Sheet
 
+WIDE = 9
+"""A table of more columns is scaled to the page in LaTeX."""
+
 FORMATS = ("md", "tex", "csv", "html")
 
 _STEERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -31,7 +34,10 @@ def markdown(sheets: Iterable[Sheet]) -> str:
 
 
 def latex(sheets: Iterable[Sheet]) -> str:
-    """Floats for a document that loads `booktabs` and, with pdfLaTeX, `fontenc` with T1."""
+    """Floats for a document that loads `booktabs`, `graphicx` and, with pdfLaTeX, `fontenc` with T1.
+
+    A table of many columns spans both columns of the page and is scaled to its width.
+    """
     return "\n".join(_latex(sheet) for sheet in sheets)
 
 
@@ -96,15 +102,14 @@ def _latex(sheet: Sheet) -> str:
     for number, cells in enumerate(sheet.rows):
         lines += [r"\midrule"] if number in sheet.rule_before else []
         lines.append(" & ".join(map(_tex_cell, cells)) + r" \\")
-    caption = " ".join(_sentence(_tex(text)) for text in (sheet.title, *sheet.notes))
     shape = "".join("r" if column.figures else "l" for column in sheet.columns)
-    return "\n".join(
-        [
-            r"\begin{table}[t]", r"\centering\small", rf"\begin{{tabular}}{{{shape}}}", r"\toprule",
-            *lines,
-            r"\bottomrule", r"\end{tabular}", rf"\caption{{{caption}}}", rf"\label{{tab:{sheet.name}}}", r"\end{table}", "",
-        ]
-    )  # fmt: skip
+    body = [rf"\begin{{tabular}}{{{shape}}}", r"\toprule", *lines, r"\bottomrule", r"\end{tabular}"]
+    kind = "table"
+    if len(sheet.columns) > WIDE:
+        kind, body = "table*", [r"\resizebox{\linewidth}{!}{%", *body, "}"]
+    caption = " ".join(_sentence(_tex(text)) for text in (sheet.title, *sheet.notes))
+    ends = [rf"\caption{{{caption}}}", rf"\label{{tab:{sheet.name}}}", rf"\end{{{kind}}}", ""]
+    return "\n".join([rf"\begin{{{kind}}}[t]", r"\centering\small", *body, *ends])
 
 
 def _tex_groups(sheet: Sheet) -> str:
