@@ -11,14 +11,13 @@ import io
 import re
 from collections.abc import Iterable, Sequence
 
-from vista_guard.evaluation.figures.sheets import Cell, Column, Row, Sheet
+from vista_guard.evaluation.figures.sheets import Cell, Column, Row, Sheet, one_line
 
 WIDE = 9
 """A table of more columns is scaled to the page in LaTeX."""
 
 FORMATS = ("md", "tex", "csv", "html")
 
-_STEERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~$&])")
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -92,7 +91,7 @@ def _md_cell(cell: Cell) -> str:
 
 
 def _md(text: str) -> str:
-    return _MARKDOWN.sub(r"\\\1", _one_line(text))
+    return _MARKDOWN.sub(r"\\\1", one_line(text))
 
 
 def _latex(sheet: Sheet) -> str:
@@ -127,7 +126,7 @@ def _tex_cell(cell: Cell) -> str:
 
 
 def _tex(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in _one_line(text))
+    return "".join(_LATEX.get(character, character) for character in one_line(text))
 
 
 def _sentence(text: str) -> str:
@@ -136,7 +135,7 @@ def _sentence(text: str) -> str:
 
 def _csv(text: str) -> str:
     # A spreadsheet runs a cell that begins like a formula; a figure may begin with its sign.
-    known = _one_line(text)
+    known = one_line(text)
     formula = known[:1] in tuple("=+-@\t") and not re.fullmatch(r"[+-]?[\d.,]+( \S+)?", known)
     return f"'{known}" if formula else known
 
@@ -176,11 +175,7 @@ def _html_cell(cell: Cell) -> str:
 
 
 def _plain_html(text: str) -> str:
-    return html.escape(_one_line(text))
-
-
-def _one_line(text: str) -> str:
-    return _STEERS.sub("�", " ".join(text.split()))
+    return html.escape(one_line(text))
 
 
 _STYLE = (
