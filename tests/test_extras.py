@@ -77,6 +77,18 @@ NEEDS = {
         "from vista_guard.evaluation.figures.plots.canvas import drawn\nwith drawn(1, 1):\n    pass",
         "drawing figures needs matplotlib",
     ),
+    "page to send around": (
+        "evaluation",
+        "from pathlib import Path\nfrom vista_guard.evaluation.figures.html.policies import check_place\n"
+        "check_place(Path('page.html'))",
+        "the HTML report needs jinja2",
+    ),
+    "log in Parquet": (
+        "parquet",
+        "from pathlib import Path\nfrom vista_guard.evaluation.datasets import detect\n"
+        "Path('runs').write_bytes(b'PAR1')\ndetect(Path('runs'))",
+        "reading the Parquet log runs needs pyarrow",
+    ),
     "data set of the hub": (
         "hub",
         "from pathlib import Path\nfrom vista_guard.evaluation.datasets.published.download import download\n"

@@ -49,6 +49,7 @@ def datasets(
     with exit_codes():
         from vista_guard.cli.render import visible
         from vista_guard.errors import InputError
+        from vista_guard.evaluation.datasets.published.opening import DataFolder
         from vista_guard.evaluation.datasets.published.registry import all_datasets, find
         from vista_guard.evaluation.datasets.published.surveying import survey
 
@@ -58,7 +59,8 @@ def datasets(
             _fetched(find(name), download)
             data = download
         chosen = [find(name)] if name is not None else list(all_datasets().values())
-        found = [survey(one, data) for one in chosen]
+        folder = None if data is None else DataFolder(data)
+        found = [survey(one, folder) for one in chosen]
         _print(found, as_json=as_json, whole=name is not None)
         if name is not None and found[0].error is not None:
             typer.echo(f"error: {visible(found[0].error)}", err=True)
@@ -185,7 +187,8 @@ def _count_lines(one: Survey) -> Iterator[tuple[str, str]]:
     yield "turns", f"{counts.turns:,}, of which {counts.positive:,} are looked for and {counts.open:,} are left open"
     if counts.claims:
         yield "claims", f"{counts.claims:,} with a label"
-    yield "skipped", f"{counts.skipped.total():,} rows"
+    skipped = counts.skipped.total()
+    yield "skipped", f"{skipped:,} row{'s' * (skipped != 1)}"
     for reason, number in counts.skipped.most_common():
         yield "", f"{number:,}: {reason}"
     for example in counts.examples:

@@ -6,6 +6,7 @@ import html
 import json
 import random
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -59,9 +60,8 @@ def gold_script(
     """
     told = {text: _answered(label, positive, accuracy, seed, text) for text, label in gold.items()}
     claims = {text: _sentences(text, label) for text, label in told.items()}
-    sentences = [one.text for given in claims.values() for one in given]
-    twice = next((one for one in sentences if sentences.count(one) > 1), None)
-    if twice is not None:
+    ((twice, count),) = Counter(one.text for given in claims.values() for one in given).most_common(1) or [("", 0)]
+    if count > 1:
         raise ValueError(f"the sentence {twice!r} stands in two turns; the script could not tell which is asked about")
     alone = {one.text: [one] for given in claims.values() for one in given}
     judge, whole = judge_script({**alone, **claims}), {_plain(text): label for text, label in told.items()}

@@ -42,7 +42,7 @@ def test_an_unknown_name_is_told_the_known_ones(name: str) -> None:
 def test_every_system_says_who_it_is_and_judges_nothing_before_it_is_asked(name: str) -> None:
     system = make_system(name, judge=URL, options=OPTIONS.get(name))
     assert system.info.name == name
-    assert system.info.options["task"] == "unverifiable"
+    assert system.info.options.get("task") == ("unverifiable" if name == "llm-judge" else None)
     assert system.why_exhausted is None
     assert set(system.info.prompts) == set(system.info.shots)
 
@@ -114,10 +114,16 @@ def test_contexts_of_the_environment_do_not_turn_one_system_into_another(monkeyp
     assert seen == {"vista": "none", "vista+ctx": "full"}
 
 
+def test_where_a_threshold_is_from_is_told() -> None:
+    assert make_system("overlap").info.options["source"] == "half of the words, fitted on nothing"
+    given = make_system("overlap", options={"threshold": "0.6", "source": "our dev set"}).info
+    assert (given.options["threshold"], given.options["source"]) == ("0.6", "our dev set")
+
+
 def test_what_changes_a_verdict_is_told(tmp_path: Path) -> None:
     persona = tmp_path / "persona.yaml"
     persona.write_text("name: Mira\nfacts: [The assistant's name is Mira.]\n", encoding="utf-8")
-    given = {"judge": "embedded", "policy": "strict", "persona": persona, "limits": {"claims": 9}}
+    given: dict[str, Any] = {"judge": "embedded", "policy": "strict", "persona": persona, "limits": {"claims": 9}}
     plain, changed = make_system("vista", judge="embedded").info, make_system("vista", **given).info
     assert plain.options["policy"] == "monitor"
     assert {name: changed.options[name] for name in ("policy", "limits.claims")} == {

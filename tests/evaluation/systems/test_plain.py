@@ -9,7 +9,7 @@ import pytest
 
 from tests.evaluation.systems.rows import museum, run
 from vista_guard.errors import ConfigError
-from vista_guard.evaluation.datasets.published.dataset import DataSet, Task
+from vista_guard.evaluation.datasets.published.dataset import DataSet, Entry, Task
 from vista_guard.evaluation.datasets.source import BrokenEntry, LoggedConversation, TurnGold
 from vista_guard.evaluation.systems.catalogue import make_system
 from vista_guard.evaluation.systems.fitting import fit
@@ -61,7 +61,7 @@ DEV = dataset("museum")
 
 
 def test_the_majority_is_that_of_labelled_turns_or_of_labelled_claims() -> None:
-    rows = [*museum(9), BrokenEntry("line 4", "not JSON")]
+    rows: list[Entry] = [*museum(9), BrokenEntry("line 4", "not JSON")]
     options = fit("majority", DEV, rows, measured=MEASURED)
     assert options == {"fitted on": "museum dev", "label": "VERIFIED"}
     assert make_system("majority", options=options).info.options["fitted on"] == "museum dev"

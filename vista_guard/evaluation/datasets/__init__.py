@@ -113,7 +113,7 @@ def _parsed(found: Iterable[Value | BrokenEntry], parse: Parse, source: str) -> 
         try:
             entry = parse(value)
             check_texts(entry.conversation)
-        except InputError as exc:
+        except (InputError, RecursionError) as exc:
             yield broken(source, value, exc)
         else:
             yield entry

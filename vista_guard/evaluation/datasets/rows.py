@@ -71,7 +71,7 @@ def parquet_rows(path: Path) -> Iterator[Row]:
         ConfigError: pyarrow is missing.
         InputError: the file is damaged or cut off.
     """
-    require(f"reading the Parquet log {path}", "pyarrow", extra="evaluation")
+    require(f"reading the Parquet log {path}", "pyarrow", extra="parquet")
     from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile
 
@@ -88,7 +88,7 @@ def parquet_rows(path: Path) -> Iterator[Row]:
 
 def parquet_count(path: Path) -> int:
     """How many rows the file has, by its own word."""
-    require(f"reading the Parquet log {path}", "pyarrow", extra="evaluation")
+    require(f"reading the Parquet log {path}", "pyarrow", extra="parquet")
     from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile
 

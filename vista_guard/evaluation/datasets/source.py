@@ -73,7 +73,8 @@ class Value:
 
 def broken(source: str, value: Value, error: Exception) -> BrokenEntry:
     """A value that its format cannot read."""
-    return BrokenEntry(f"{source} {value.place}", str(error))
+    why = "is nested too deeply to be read" if isinstance(error, RecursionError) else str(error)
+    return BrokenEntry(f"{source} {value.place}", why)
 
 
 class Shape(Enum):

@@ -63,9 +63,9 @@ async def evaluate(system: System, plan: Plan, out: Path, made: Made, steering: 
         tally, exhausted = await judge_all(system, plan.entries(), file, made.claims, steering)
     finally:
         file.close()
+    session = tally.summary(seconds=time.monotonic() - began, interrupted=steering.stop.is_set())
     figures = summarise(out)
     write_summary(out, figures.model_dump_json(indent=2))
-    session = tally.summary(seconds=time.monotonic() - began, interrupted=steering.stop.is_set())
     return Evaluated(figures, replace(session, exhausted=exhausted))
 
 

@@ -55,7 +55,8 @@ def make_system(
     kind, colon, _ = name.partition(":")
     if name not in SYSTEMS and not (kind in METRICS and (bool(colon) or metric is not None)):
         raise ConfigError(f"there is no system {name!r}; the systems are {', '.join(names())}")
-    return build({**SYSTEMS, **METRICS}[kind], name, task, dict(options or {}), metric, guard_settings)
+    recipe = {**SYSTEMS, **METRICS}[kind]
+    return build(recipe, name, task, dict(options or recipe.defaults), metric, guard_settings)
 
 
 def names() -> list[str]:
@@ -107,22 +108,37 @@ SYSTEMS: Mapping[str, Recipe] = {
         lambda order: order.model(partial(FActScore, by_sentence=True)), knowledge=False, tasks=_UNVERIFIABLE
     ),
     "llm-judge": Recipe(
-        lambda order: order.model(partial(LLMJudge, task=order.task)), context="full", knowledge=False, whole_turns=True
+        lambda order: order.model(partial(LLMJudge, task=order.task)),
+        context="full",
+        knowledge=False,
+        whole_turns=True,
+        asks_task=True,
     ),
     "majority": Recipe(_majority, knowledge=False, options=("label", "fitted on")),
-    "overlap": Recipe(_overlap, knowledge=False, tasks=_UNVERIFIABLE, options=("threshold", "source", "fitted on")),
+    "overlap": Recipe(
+        _overlap,
+        knowledge=False,
+        tasks=_UNVERIFIABLE,
+        options=("threshold", "source", "fitted on"),
+        defaults={"threshold": str(THRESHOLD), "source": "half of the words, fitted on nothing"},
+    ),
 }
 """The systems of this package."""
 
 METRICS: Mapping[str, Recipe] = {
     "deepeval": Recipe(
-        lambda order: _metric(order, "deepeval", DeepEvalScorer), context="full", knowledge=False, whole_turns=True
+        lambda order: _metric(order, "deepeval", DeepEvalScorer),
+        context="full",
+        knowledge=False,
+        whole_turns=True,
+        asks_task=True,
     ),
     "ragas": Recipe(
         lambda order: _metric(order, "ragas", lambda metric: RagasScorer(metric, order.options)),
         context="full",
         knowledge=False,
         whole_turns=True,
+        asks_task=True,
         options=RAGAS_OPTIONS,
     ),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from vista_guard.evaluation.datasets.source import LoggedConversation
@@ -27,6 +27,8 @@ Around = Callable[["ChatModel"], "ChatModel"]
 class GuardSystem:
     """Implements `System` over a guard.
 
+        system = GuardSystem("mine", Guard(MyJudge(), "monitor"))
+
     Attributes:
         name: the one that tables print.
         guard: judges the turns. Its knowledge should be its own: what is replayed is remembered there.
@@ -39,8 +41,8 @@ class GuardSystem:
 
     name: str
     guard: Guard
-    more: Mapping[str, str]
-    prompts: Mapping[str, PromptInfo]
+    more: Mapping[str, str] = field(default_factory=dict)
+    prompts: Mapping[str, PromptInfo] = field(default_factory=dict)
     whole_turns: bool = False
     rehearse: Callable[[Around], GuardSystem] | None = None
 

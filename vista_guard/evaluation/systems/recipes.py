@@ -99,7 +99,9 @@ class Recipe:
         knowledge: whether conversations establish anything.
         whole_turns: whether a turn is judged as it is, whatever claims it brings.
         tasks: what it can look for; everything when empty.
+        asks_task: whether what it asks, or what its verdicts are called, depends on the task.
         options: names of the options that it takes.
+        defaults: its options where none is given.
     """
 
     judge: Callable[[Order], Judge]
@@ -107,7 +109,9 @@ class Recipe:
     knowledge: bool = True
     whole_turns: bool = False
     tasks: frozenset[Task] = frozenset()
+    asks_task: bool = False
     options: tuple[str, ...] = ()
+    defaults: Mapping[str, str] = field(default_factory=dict)
 
 
 def build(
@@ -127,6 +131,8 @@ def build(
     _check(recipe, name, task, options, given)
     # Asked for by name, as `Guard.from_settings` takes them; objects are no settings.
     named = {key: value for key, value in given.items() if key not in _OBJECTS or isinstance(value, str | Path)}
+    if "verifier" in named:
+        named["verifier"] = str(named["verifier"])  # a folder's path is a name like others
     settings = Settings.load(**named)
     if recipe.context == "full" and settings.strict_reference:
         raise ConfigError(
@@ -138,7 +144,11 @@ def build(
     return GuardSystem(
         name=name,
         guard=_guard(recipe, judge, given),
-        more={"task": str(task), **({} if recipe.knowledge else {"knowledge": "none"}), **options},
+        more={
+            **({"task": str(task)} if recipe.asks_task else {}),
+            **({} if recipe.knowledge else {"knowledge": "none"}),
+            **options,
+        },
         prompts={stage: prompt for one in order.made for stage, prompt in one.prompts.items()},
         whole_turns=recipe.whole_turns,
         rehearse=(

@@ -145,7 +145,7 @@ def read(
             names = names or _named(columns or Columns(), content, source)
             _once(content.get(names.get("id", "")), value, seen)
             row = _row(content, names, value)
-        except InputError as exc:
+        except (InputError, RecursionError) as exc:
             yield broken(source, value, exc)
             continue
         thread = content.get(names.get("conversation", ""))

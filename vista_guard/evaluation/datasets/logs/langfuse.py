@@ -1,13 +1,14 @@
-"""Langfuse's exports: a trace or a session as JSON, tables of traces or observations (CSV, JSON, JSON lines), and the blob
-storage's files.
+"""Langfuse's exports: traces, sessions and observations.
 
-Names come in two spellings, `sessionId` in JSON and `session_id` in the blob storage. An observation is a span of the trace
-`traceId`; a trace may have an input and output of its own, which are then those of the whole exchange.
+A trace or a session as JSON, tables of traces or observations (CSV, JSON, JSON lines), and the blob storage's files. Names come
+in two spellings, `sessionId` in JSON and `session_id` in the blob storage. An observation is a span of the trace `traceId`; a
+trace may have an input and output of its own, which are then those of the whole exchange.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from vista_guard.errors import InputError
@@ -50,7 +51,7 @@ def _spans(found: Iterable[Value | BrokenEntry], source: str) -> Iterator[Span |
             continue
         try:
             yield from list(_of_value(value.content, value, source, None))
-        except InputError as exc:
+        except (InputError, RecursionError) as exc:
             yield broken(source, value, exc)
 
 
@@ -82,13 +83,7 @@ def _of_trace(content: Mapping[str, Any], value: Value, source: str, thread: str
     for one in observations:
         span = _span(one, value, source, named, trace=identity)
         # What has no parent among the observations hangs on the trace, where that says something itself.
-        yield span if span.parent or not whole else _under(span, own)
-
-
-def _under(span: Span, parent: Span) -> Span:
-    from dataclasses import replace
-
-    return replace(span, parent=parent.id)
+        yield span if span.parent or not whole else replace(span, parent=own.id)
 
 
 def _span(row: Mapping[str, Any], value: Value, source: str, thread: str | None, *, trace: str | None) -> Span:

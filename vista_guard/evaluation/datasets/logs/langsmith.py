@@ -12,9 +12,9 @@ from typing import Any
 
 from vista_guard.errors import InputError
 from vista_guard.evaluation.datasets.logs.payloads import answered, asked, decoded, documents_in, said
-from vista_guard.evaluation.datasets.logs.threads import Kind, Span, conversations
+from vista_guard.evaluation.datasets.logs.threads import Kind, Span, conversations, spans_of
 from vista_guard.evaluation.datasets.logs.times import moment
-from vista_guard.evaluation.datasets.source import BrokenEntry, LoggedConversation, Value, broken
+from vista_guard.evaluation.datasets.source import BrokenEntry, LoggedConversation, Value
 
 THREAD_KEYS = ("thread_id", "session_id", "conversation_id")
 """Keys of a run's metadata that name its thread (LangSmith, "Configure threads")."""
@@ -42,11 +42,7 @@ def _spans(found: Iterable[Value | BrokenEntry], source: str) -> Iterator[Span |
         if isinstance(value, BrokenEntry):
             yield value
             continue
-        for run in _runs(value.content):
-            try:
-                yield _span(run, value, source)
-            except InputError as exc:
-                yield broken(source, value, exc)
+        yield from spans_of(value, source, _runs, _span)
 
 
 def _runs(content: object) -> Iterator[object]:

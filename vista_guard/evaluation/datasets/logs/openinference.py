@@ -11,26 +11,28 @@ from typing import Any
 
 from vista_guard.errors import InputError
 from vista_guard.evaluation.datasets.logs.payloads import Message, answered, asked, decoded, said
-from vista_guard.evaluation.datasets.logs.threads import Kind, Span, conversations
+from vista_guard.evaluation.datasets.logs.threads import Kind, Span, conversations, spans_of
 from vista_guard.evaluation.datasets.logs.times import moment
-from vista_guard.evaluation.datasets.source import BrokenEntry, LoggedConversation, Value, broken
+from vista_guard.evaluation.datasets.source import BrokenEntry, LoggedConversation, Value
 
 KINDS = {"LLM": Kind.MODEL, "RETRIEVER": Kind.RETRIEVER, "RERANKER": Kind.RETRIEVER, "TOOL": Kind.TOOL}
 
 
 def looks_like_it(content: Mapping[str, Any]) -> bool:
     """Whether a value of the log is a span, or a page of spans."""
+    data = content.get("data")
+    return _is_span(data[0] if isinstance(data, list) and data and isinstance(data[0], Mapping) else content)
+
+
+def _is_span(content: Mapping[str, Any]) -> bool:
     if "resourceSpans" in content or "resource_spans" in content or "span_kind" in content:
         return True
-    if isinstance(data := content.get("data"), list) and data and isinstance(data[0], Mapping):
-        return looks_like_it(data[0])
     if any(str(key).startswith(("context.", "attributes.")) for key in content):
         return True
     attributes = decoded(content.get("attributes"))
     if isinstance(attributes, list):
-        return any(
-            str(one.get("key", "")).startswith("openinference") for one in attributes if isinstance(one, Mapping)
-        )
+        keys = [str(one.get("key", "")) for one in attributes if isinstance(one, Mapping)]
+        return any(key.startswith("openinference") for key in keys)
     return isinstance(attributes, Mapping) and any(
         str(key).startswith(("openinference", "llm", "input")) for key in attributes
     )
@@ -51,11 +53,7 @@ def _spans(found: Iterable[Value | BrokenEntry], source: str) -> Iterator[Span |
         if isinstance(value, BrokenEntry):
             yield value
             continue
-        for row in _rows(value.content):
-            try:
-                yield _span(row, value, source)
-            except InputError as exc:
-                yield broken(source, value, exc)
+        yield from spans_of(value, source, _rows, _span)
 
 
 def _rows(content: object) -> Iterator[object]:

@@ -8,14 +8,14 @@ order of their rows, and a past that is sent again with each call is not said tw
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum, auto
 
 from vista_guard.errors import InputError
 from vista_guard.evaluation.datasets.logs.payloads import Message, said
-from vista_guard.evaluation.datasets.source import BrokenEntry, LoggedConversation
+from vista_guard.evaluation.datasets.source import BrokenEntry, LoggedConversation, Value, broken
 from vista_guard.reading.chat_json import to_conversation
 
 _FIRST = datetime.min.replace(tzinfo=UTC)
@@ -62,6 +62,32 @@ class Exchange:
     answered: Sequence[Message]
     source: str
     line: int | None
+
+
+def spans_of(
+    value: Value,
+    source: str,
+    rows: Callable[[object], Iterable[object]],
+    make: Callable[[object, Value, str], Span],
+) -> Iterator[Span | BrokenEntry]:
+    """Spans of one value of a log, and what of it is none.
+
+    Args:
+        value: a line or row.
+        source: the file's name.
+        rows: what of the value is to be a span each.
+        make: makes one; raises InputError for what is none.
+    """
+    try:
+        found = list(rows(value.content))
+    except RecursionError as exc:
+        yield broken(source, value, exc)
+        return
+    for row in found:
+        try:
+            yield make(row, value, source)
+        except (InputError, RecursionError) as exc:
+            yield broken(source, value, exc)
 
 
 def conversations(spans: Iterable[Span | BrokenEntry]) -> Iterator[LoggedConversation | BrokenEntry]:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from vista_guard.errors import InputError
 
-_UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3), (0.0, 1.0))
+_UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3), (float("-inf"), 1.0))
 """From which size on a number counts nanoseconds, microseconds or milliseconds since 1970, and how many make a second."""
 
 

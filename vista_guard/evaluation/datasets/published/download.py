@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from http.client import HTTPException
@@ -12,7 +13,7 @@ from urllib.request import Request, urlopen
 from vista_guard._extras import require
 from vista_guard.errors import InputError
 from vista_guard.evaluation.datasets.published.dataset import DataSet
-from vista_guard.evaluation.datasets.published.opening import missing_files
+from vista_guard.evaluation.datasets.published.opening import DataFolder
 
 HUB = "hf:"
 TIMEOUT = 60.0
@@ -37,7 +38,8 @@ def download(dataset: DataSet, folder: Path, said: Callable[[str], None] = lambd
         InputError: a file has no address that it could be fetched from, the network or the folder refuses, or what came is no
             file. Says which, and where to get it by hand.
     """
-    wanted = {name: folder / name for name in missing_files(dataset, folder)}
+    lacking = DataFolder(folder).missing(dataset) if folder.exists() else dataset.files
+    wanted = {name: folder / name for name in lacking}
     by_hand = [name for name in wanted if not can_be_fetched(dataset, name)]
     if by_hand:
         told = "; ".join(f"{name}: {dataset.origins.get(name, dataset.source)}" for name in by_hand)
@@ -91,11 +93,24 @@ def _from_url(url: str, path: Path) -> None:
 
 def _from_hub(origin: str, path: Path) -> None:
     require("downloading a data set from the Hugging Face hub", "huggingface_hub", extra="hub")
-    from huggingface_hub import hf_hub_download
+    from huggingface_hub import constants, hf_hub_download
 
     owner, name, file = origin.removeprefix(HUB).split("/", 2)
     try:
-        found = hf_hub_download(f"{owner}/{name}", file, repo_type="dataset")
+        found = hf_hub_download(
+            f"{owner}/{name}",
+            file,
+            repo_type="dataset",
+            cache_dir=constants.HF_HUB_CACHE,
+            endpoint=os.environ.get("HF_ENDPOINT") or None,
+        )
     except Exception as exc:  # the hub's own errors, and those of whatever HTTP client it was built on
-        raise OSError(f"{type(exc).__name__}: {exc}") from exc
+        raise OSError(_told(exc)) from exc
     shutil.copyfile(found, path)
+
+
+def _told(exc: BaseException) -> str:
+    """What lies at the bottom of an error: the hub's own words speak of its cache where the network is what failed."""
+    while exc.__cause__ is not None:
+        exc = exc.__cause__
+    return f"{type(exc).__name__}: {exc}"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -14,6 +15,8 @@ from vista_guard.evaluation.datasets.published.dataset import DataSet, Entry
 from vista_guard.evaluation.datasets.published.files import fingerprint
 from vista_guard.evaluation.datasets.source import BrokenEntry, LoggedConversation
 
+DATA_VARIABLE = "VISTA_GUARD_DATA"
+"""The environment's name of a user's folder."""
 SHOWN = 5
 """Rows that could not be read which are kept one by one; the others are only counted."""
 DEEPEST = 6
@@ -103,30 +106,86 @@ def reason(error: str) -> str:
     return _PARTICULARS.sub("…", error)[:200]
 
 
-def open_dataset(dataset: DataSet, folder: Path) -> OpenedDataSet:
+@dataclass(frozen=True)
+class DataFolder:
+    """A user's folder of publishers' files. What lies in it is looked up once, however many data sets are looked for.
+
+    Raises:
+        InputError: when it is made, the folder is not there.
+    """
+
+    path: Path
+
+    def __post_init__(self) -> None:
+        if not self.path.is_dir():
+            raise InputError(f"the data folder {self.path} is not there; give one with --data or {DATA_VARIABLE}")
+
+    @cached_property
+    def files(self) -> Mapping[str, Sequence[Path]]:
+        """All files down to `DEEPEST` folders, by their names in lower case and without `.gz`. Hidden folders are left out."""
+        found: dict[str, list[Path]] = {}
+        seen: set[str] = set()
+        for place, folders, names in os.walk(self.path, followlinks=True):
+            here = Path(place)
+            depth, real = len(here.relative_to(self.path).parts), os.path.realpath(place)
+            # A link to a folder above it would have no end.
+            folders[:] = sorted(one for one in folders if not one.startswith(".")) if depth < DEEPEST else []
+            if real in seen:
+                folders.clear()
+                continue
+            seen.add(real)
+            for name in sorted(names):
+                found.setdefault(_plain(name), []).append(here / name)
+        return found
+
+    def find(self, name: str) -> Path | None:
+        """A data set's file by the publisher's name, wherever it lies; None when it is not there.
+
+        Raises:
+            InputError: different files fit, equally deep.
+        """
+        exact = [path for path in (self.path / name, self.path / f"{name}.gz") if path.is_file()]
+        if exact:
+            return exact[0]
+        wanted = PurePosixPath(name.lower())
+        near = [path for path in self.files.get(wanted.name, ()) if self._fits(wanted, path)]
+        nearest = [path for path in near if len(path.parts) == min(len(one.parts) for one in near)]
+        if len(nearest) > 1 and len({fingerprint(path) for path in nearest}) > 1:
+            told = ", ".join(map(str, nearest))
+            raise InputError(f"{name} is there more than once: {told}; leave one of them in {self.path}")
+        return nearest[0] if nearest else None
+
+    def missing(self, dataset: DataSet) -> list[str]:
+        """The publisher's names of the data set's files that are not here."""
+        return [name for name in dataset.files if self.find(name) is None]
+
+    def _fits(self, wanted: PurePosixPath, path: Path) -> bool:
+        """Whether the folders that the name asks for are among the file's, in that order, by how they begin."""
+        folders = iter((self.path.resolve().name, *path.relative_to(self.path).parts[:-1]))
+        return all(any(have.lower().startswith(part) for have in folders) for part in wanted.parts[:-1])
+
+
+def open_dataset(dataset: DataSet, folder: Path | DataFolder) -> OpenedDataSet:
     """The data set with its files, as they lie in the folder or below it.
 
     A file is found at its own path (`faithdial/test.json`), and below folders of any names, as long as those that its path
     names are among them in that order (`FaithDial-main/data/test.json`), in any case of letters; the folder's own name counts.
     Each may be gzipped.
 
+    Example:
+        >>> opened = open_dataset(find("begin-dev-wow"), Path("data"))  # doctest: +SKIP
+
     Raises:
         InputError: the folder cannot be read, a file is missing (says which, and where to get it), or found more than once.
     """
-    if not folder.is_dir():
-        raise InputError(f"the data folder {folder} is not there; give one with --data or VISTA_GUARD_DATA")
-    below = list(_below(folder))
-    found = {name: _found(name, folder, below) for name in dataset.files}
+    folder = folder if isinstance(folder, DataFolder) else DataFolder(folder)
+    found = {name: folder.find(name) for name in dataset.files}
     missing = [name for name, path in found.items() if path is None]
     if missing:
-        raise InputError(f"data set {dataset.name} is not whole in {folder}: {'; '.join(_wanted(dataset, missing))}")
+        raise InputError(
+            f"data set {dataset.name} is not whole in {folder.path}: {'; '.join(_wanted(dataset, missing))}"
+        )
     return OpenedDataSet(dataset, {name: path for name, path in found.items() if path is not None})
-
-
-def missing_files(dataset: DataSet, folder: Path) -> list[str]:
-    """The publisher's names of the files that are not in the folder."""
-    below = list(_below(folder))
-    return [name for name in dataset.files if _found(name, folder, below) is None]
 
 
 def _wanted(dataset: DataSet, missing: Iterable[str]) -> Iterator[str]:
@@ -135,29 +194,5 @@ def _wanted(dataset: DataSet, missing: Iterable[str]) -> Iterator[str]:
         yield f"{name} is missing, to be had from {origin.replace('hf:', 'huggingface.co/datasets/')}"
 
 
-def _below(folder: Path) -> Iterator[Path]:
-    for path in sorted(folder.rglob("*")):
-        if len(path.relative_to(folder).parts) <= DEEPEST and path.is_file():
-            yield path
-
-
-def _found(name: str, folder: Path, below: Iterable[Path]) -> Path | None:
-    exact = [path for path in (folder / name, folder / f"{name}.gz") if path.is_file()]
-    if exact:
-        return exact[0]
-    wanted = PurePosixPath(name.lower())
-    near = [path for path in below if _fits(wanted, path, folder)]
-    depths = [len(path.parts) for path in near]
-    nearest = [path for path, depth in zip(near, depths, strict=True) if depth == min(depths)]
-    if len({fingerprint(path) for path in nearest}) > 1:
-        raise InputError(
-            f"{name} is there more than once: {', '.join(map(str, nearest))}; leave one of them in {folder}"
-        )
-    return nearest[0] if nearest else None
-
-
-def _fits(wanted: PurePosixPath, path: Path, folder: Path) -> bool:
-    if path.name.lower().removesuffix(".gz") != wanted.name:
-        return False
-    folders = iter((folder.resolve().name.lower(), *(part.lower() for part in path.relative_to(folder).parts[:-1])))
-    return all(any(have.startswith(part) for have in folders) for part in wanted.parts[:-1])
+def _plain(name: str) -> str:
+    return name.lower().removesuffix(".gz")

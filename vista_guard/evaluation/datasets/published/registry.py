@@ -29,6 +29,7 @@ SAMPLE, SEED = 250, 13
 
 _GITHUB = "https://raw.githubusercontent.com"
 _HOW_MADE = "written from the publisher's description, not tried on its files"
+_LIKE_OTHERS = "read as the others are, not tried on its file"
 _SAME_SIZE = f"{SAMPLE} + {SAMPLE} as in the paper, drawn by seed {SEED}: the paper's own rows are not known"
 
 
@@ -58,7 +59,8 @@ def find(name: str) -> DataSet:
 
 def _begin() -> Iterator[DataSet]:
     folders = {"wow": "wow", "cmu": "cmu-dog", "tc": "topicalchat"}
-    for split, paper in (("dev", ""), ("test", "; the paper's 500 are a sample, of which split is not said")):
+    paper = "the paper has 500 of this kind, by GPT-2 and T5, of an unnamed split"
+    for split in ("dev", "test"):
         for source, folder in folders.items():
             file = f"begin_{split}_{source}.tsv"
             yield DataSet(
@@ -71,7 +73,8 @@ def _begin() -> Iterator[DataSet]:
                 files=(file,),
                 read=begin.read,
                 test=split == "test",
-                sample=f"all rows of the file; Generic responses have no gold{paper}",
+                sample=f"all rows; Generic ones have no gold; {paper if source == 'wow' else 'not in the paper'}"
+                + (f"; {_LIKE_OTHERS}" if split == "test" and source != "wow" else ""),
                 origins={file: f"{_GITHUB}/google/BEGIN-dataset/main/{folder}/{file}"},
             )
 
@@ -144,7 +147,7 @@ def _talk() -> Iterator[DataSet]:
         task=Task.UNVERIFIABLE,
         files=("human_verified_500.csv",),
         read=fade.read,
-        sample="500 rows, one response each; the paper has 639 turns of the observed subset",
+        sample="500 rows, one response each, 419 of them corrupted; the paper has 639 turns of the observed subset",
     )
     yield DataSet(
         name="vista-human-dev",
@@ -222,8 +225,8 @@ def _coconot() -> Iterator[DataSet]:
 
 def _dialfact() -> Iterator[DataSet]:
     for name, split, sample in (
-        ("valid_split", "valid", "all rows; not in the paper"),
-        ("test_split", "test", "all rows; not in the paper"),
+        ("valid_split", "valid", f"all rows; not in the paper; {_LIKE_OTHERS}"),
+        ("test_split", "test", f"all rows; not in the paper; {_LIKE_OTHERS}"),
         ("testsmall", "test", "300 rows; not in the paper"),
     ):
         file = f"dialfact/{name}.jsonl"
@@ -256,7 +259,8 @@ def _summedits() -> Iterator[DataSet]:
             files=(file,),
             read=summedits.read,
             test=domain not in splits,
-            sample="all rows; the publisher has no splits, these are ours; not in the paper",
+            sample="all rows; the publisher has no splits, these are ours; not in the paper"
+            + ("" if domain in splits else f"; {_LIKE_OTHERS}"),
             origins={file: f"{_GITHUB}/salesforce/factualNLG/master/data/summedits/{file}"},
         )
 
@@ -276,7 +280,7 @@ def _mtrag() -> Iterator[DataSet]:
     for name, title, paper, split, file, read, sample in (
         ("mtragun-dev", "MTRAG-UN", "Rosenthal et al. 2026", "dev", un, mtrag.read_development, faithful),
         ("mtragun-train", "MTRAG-UN", "Rosenthal et al. 2026", "train", un, mtrag.read_training, faithful),
-        ("mtrag", "MTRAG", "Katsis et al. 2025", "all", tasks, mtrag.read, faithful),
+        ("mtrag", "MTRAG", "Katsis et al. 2025", "all", tasks, mtrag.read, f"{faithful}; {_HOW_MADE}"),
         (
             "mtrag-human",
             "MTRAG, human evaluation",

@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from vista_guard.errors import InputError
 from vista_guard.evaluation.datasets.published.dataset import DataSet
-from vista_guard.evaluation.datasets.published.opening import (
-    Counts,
-    OpenedDataSet,
-    counted,
-    missing_files,
-    open_dataset,
-)
+from vista_guard.evaluation.datasets.published.opening import Counts, DataFolder, OpenedDataSet, counted, open_dataset
 
 
 @dataclass(frozen=True)
@@ -45,19 +38,13 @@ class Survey:
         return {"files": files, "missing": list(self.missing)}
 
 
-def survey(dataset: DataSet, folder: Path | None) -> Survey:
-    """Reads the whole data set, where the folder has it; an error in it is part of the answer.
-
-    Raises:
-        InputError: the folder is not there.
-    """
+def survey(dataset: DataSet, folder: DataFolder | None) -> Survey:
+    """Reads the whole data set, where the folder has it; an error in it is part of the answer."""
     if folder is None:
         return Survey(dataset)
-    if not folder.is_dir():
-        raise InputError(f"the data folder {folder} is not there; give one with --data or VISTA_GUARD_DATA")
     missing: list[str] = []
     try:
-        missing = missing_files(dataset, folder)
+        missing = folder.missing(dataset)
         opened = open_dataset(dataset, folder)
         return Survey(dataset, opened, counted(opened.entries()))
     except InputError as exc:

@@ -220,7 +220,8 @@ async def _stream(
     ended = False
     try:
         async for reference in answers:
-            yield await _answer(reference)
+            said = await _answer(reference)
+            yield TurnReport.model_validate_json(said) if isinstance(said, bytes) else said
         ended = True
     finally:
         if not ended:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
+from pathlib import Path
 
 from vista_guard.errors import ConfigError
 
@@ -49,6 +51,8 @@ def load_metric(library: str, name: str) -> object:
         ConfigError: there is none, or it cannot be made without arguments.
     """
     module, _, attribute = name.rpartition(":")
+    if module and "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))  # A user's module lies where the command is run.
     try:
         found: object = import_module(module or f"{library}.metrics")
         for part in attribute.split("."):
