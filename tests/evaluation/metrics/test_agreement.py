@@ -48,6 +48,7 @@ def test_the_textbook_matrix() -> None:
         ([], None),
         ([["a"]], None),
         ([["a", "a"]], None),
+        ([["a", "b"]], 0.0),
         ([["a", "a"], ["b", "b"]], 1.0),
         ([["a", "b"], ["a", "b"]], -0.5),
     ],
