@@ -48,7 +48,8 @@ def bars(
         axes.set_yticks([fmean(places[bar] for bar in shown if bar.label == label) for label in labels], labels)
         axes.invert_yaxis()
         axes.grid(axis="y", visible=False)
-        axes.set(xlabel=axis, title=titled(title, 7.2), xlim=(0, 112))
+        axes.set(xlabel=axis, xlim=(0, 112))
+        figure.suptitle(titled(title, 7.2))  # over the figure: beside long labels the axes are narrow
         axes.set_xticks(range(0, 101, 20))
         if len(kinds) > 1:
             keys = [_key(kind) for kind in range(len(kinds))]
