@@ -55,9 +55,17 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-async def test_an_address_of_a_client_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"--address is ray://head:10001; .*--address auto"):
-        await RaySystem.start(light, address="ray://head:10001")
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("ray://head:10001", r"--address is ray://head:10001; .*--address auto"),
+        ("127.0.0.1:9", "no Ray cluster at 127.0.0.1:9: Connection refused"),
+        ("head", "--address is 'head'; give HOST:PORT of the cluster's head node, or auto"),
+    ],
+)
+async def test_an_address_where_no_cluster_is_reached_is_refused(address: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        await RaySystem.start(light, address=address)
 
 
 @pytest.mark.usefixtures("cluster")
