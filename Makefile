@@ -21,7 +21,7 @@ dashboard: $(BASE)
 	$(BIN)/vista-guard dashboard --demo
 
 test: $(DEV)
-	$(BIN)/pytest -n 4 --dist loadfile
+	$(BIN)/pytest -n 6 --dist loadfile --no-loadscope-reorder
 
 check: $(DEV)
 	$(BIN)/ruff format --check .

@@ -2,6 +2,7 @@
 
     python -m benchmarks.dashboard --count 100000
     python -m benchmarks.dashboard --url sqlite:///reports.sqlite     # a database that is there already
+    python -m benchmarks.dashboard --live 20     # how late Live shows a turn while so many a second are stored
 
 In the browser: from the request to the rows on the screen, in a browser that has the dashboard's own files, as every visit but
 the first. Needs an installed Chromium.
@@ -19,11 +20,15 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from threading import Event, Thread
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
-from benchmarks.reports import fill
+from benchmarks.reports import fill, reports
 from vista_guard.dashboard.pages.live.figures import now_and_then
 from vista_guard.dashboard.pages.live.state import Seen
 from vista_guard.dashboard.parts.filters import Filters
@@ -32,10 +37,16 @@ from vista_guard.dashboard.people import THIS_MACHINE
 from vista_guard.dashboard.reports.scoped import ScopedReports
 from vista_guard.stores.reports import ReportReader
 from vista_guard.stores.reports.database import Database
+from vista_guard.stores.reports.writing import insert
 from vista_guard.types import Action
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 TIMES = 7
 WAIT_MS = 120_000
+MARKED = 20
+"""Turns whose way to the screen is timed."""
 
 
 def main() -> None:
@@ -43,10 +54,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=100_000)
     parser.add_argument("--url")
+    parser.add_argument("--live", type=int, metavar="N", help="store N turns a second, and time when Live shows them")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         url = asked.url or filled(Path(folder), asked.count)
-        print(json.dumps({"read": read(url), "browser": shown(url)}, indent=2))
+        found = {"live": delays(url, asked.live)} if asked.live else {"read": read(url), "browser": shown(url)}
+        print(json.dumps(found, indent=2))
 
 
 def filled(folder: Path, count: int) -> str:
@@ -61,13 +74,13 @@ def filled(folder: Path, count: int) -> str:
 def read(url: str) -> dict[str, float]:
     """What the pages ask of the store, with the figures of Live."""
     reader = ReportReader(url)
-    reports = ScopedReports(reader, THIS_MACHINE)
-    now = aware(reports.page(Filters(), limit=1).rows[0].created_at)
+    scoped = ScopedReports(reader, THIS_MACHINE)
+    now = aware(scoped.page(Filters(), limit=1).rows[0].created_at)
 
     def look(filters: Filters) -> Callable[[], Any]:
         def work() -> None:
-            Seen((filters, False)).look(reports, now)
-            now_and_then(reports, filters, now)
+            Seen((filters, False)).look(scoped, now)
+            now_and_then(scoped, filters, now)
 
         return work
 
@@ -75,9 +88,9 @@ def read(url: str) -> dict[str, float]:
         "Live": look(Filters()),
         "Live, blocked": look(Filters(action=Action.BLOCK)),
         "Live, one tenant, contradicted": look(Filters(tenant="zoo", label="CONTRADICTED")),
-        "Conversations": lambda: reports.conversations(Filters()),
-        "Conversations, contradicted": lambda: reports.conversations(Filters(label="CONTRADICTED")),
-        "choices of the filters": lambda: reports.choices(),
+        "Conversations": lambda: scoped.conversations(Filters()),
+        "Conversations, contradicted": lambda: scoped.conversations(Filters(label="CONTRADICTED")),
+        "choices of the filters": lambda: scoped.choices(),
     }
     figures = {name: median(work) for name, work in asked.items()}
     reader.close()
@@ -86,17 +99,7 @@ def read(url: str) -> dict[str, float]:
 
 def shown(url: str) -> dict[str, float]:
     """Pages as a reader sees them."""
-    from playwright.sync_api import sync_playwright
-
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    if chromium is None:
-        sys.exit("the benchmark needs a Chromium: apt-get install chromium")
-    with serving(url) as link, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        page = browser.new_page()
-        address = link.partition("/?")[0]
-        page.goto(link, timeout=WAIT_MS)
-        page.locator(".turn-row").first.wait_for(timeout=WAIT_MS)
+    with browsing(url) as (page, address):
 
         def opening(path: str, row: str) -> Callable[[], Any]:
             def work() -> None:
@@ -120,8 +123,63 @@ def shown(url: str) -> dict[str, float]:
             opening("/", ".turn-row:not(.attention)")()
             page.wait_for_timeout(1000)
             taken.append(timed(filtering))
-        browser.close()
     return {**figures, "Live, filtered": statistics.median(taken)}
+
+
+def delays(url: str, rate: int) -> dict[str, float]:
+    """From the moment that a turn is stored to its row on the screen, while `rate` turns a second are stored."""
+    stored: dict[str, float] = {}
+    stop = Event()
+    with browsing(url) as (page, _):
+        writer = Thread(target=store, args=(url, rate, stored, stop))
+        began = perf_counter()
+        writer.start()
+        taken = []
+        try:
+            for number in range(0, MARKED * rate, rate):  # a turn of each second
+                name = f"now {number}"
+                page.locator(".turn-row", has_text=f"{name} ").first.wait_for(timeout=WAIT_MS, state="attached")
+                taken.append(1000 * (perf_counter() - stored[name]))
+        finally:
+            stop.set()
+            writer.join()
+    return {
+        "turns a second": round(len(stored) / (perf_counter() - began), 1),
+        "median, ms": round(statistics.median(taken), 1),
+        "longest, ms": round(max(taken), 1),
+    }
+
+
+def store(url: str, rate: int, stored: dict[str, float], stop: Event) -> None:
+    """Stores that many turns a second, each of a conversation of its own, and notes when."""
+    database, began = Database(url), perf_counter()
+    for number, report in enumerate(reports(1_000_000)):
+        if stop.wait(max(0.0, began + number / rate - perf_counter())):
+            break
+        name = f"now {number}"
+        said = report.model_copy(
+            update={"conversation_id": f"{name} ", "created_at": datetime.now(UTC), "id": uuid4().hex}
+        )
+        database.write("store", partial(insert, report=said, texts=None, days=None))
+        stored[name] = perf_counter()
+    database.close()
+
+
+@contextmanager
+def browsing(url: str) -> Iterator[tuple[Page, str]]:
+    """The dashboard on these reports in a browser: its page Live, open, and its address."""
+    from playwright.sync_api import sync_playwright
+
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        sys.exit("the benchmark needs a Chromium: apt-get install chromium")
+    with serving(url) as link, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.goto(link, timeout=WAIT_MS)
+        page.locator(".turn-row").first.wait_for(timeout=WAIT_MS)
+        yield page, link.partition("/?")[0]
+        browser.close()
 
 
 @contextmanager

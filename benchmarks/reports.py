@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 import statistics
 import tempfile
 from collections.abc import Callable, Iterator
@@ -43,6 +44,8 @@ from vista_guard.types import (
 )
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
+TRENDS: Any = {"keys": ("action", "reason"), "claim_keys": ("label",)}
+"""As the dashboard's page asks."""
 SENTENCE = "The harbour ferry of Port Selma leaves every forty minutes from the eastern pier."
 
 
@@ -104,12 +107,12 @@ def writing(database: Database, count: int = 300) -> dict[str, float]:
     return {"write before, ms": one, "write now, ms": other, "ratio": other / one}
 
 
-def reading(reader: ReportReader, times: int = 7) -> dict[str, float]:
-    """Medians of the questions that pages ask, in milliseconds."""
+def questions(reader: ReportReader) -> dict[str, Callable[[], Any]]:
+    """What pages ask."""
     middle = START + timedelta(days=30)
     deep = next(iter(reader.page(ReportFilter(end=middle), limit=1).rows)).cursor
     name = reader.page(limit=1).rows[0].id
-    asked: dict[str, Callable[[], Any]] = {
+    return {
         "newest 50": lambda: reader.page(),
         "50 behind the middle": lambda: reader.page(after=deep),
         "not ALLOW": lambda: reader.page(ReportFilter(actions=ATTENTION)),
@@ -119,15 +122,45 @@ def reading(reader: ReportReader, times: int = 7) -> dict[str, float]:
         "claims CONTRADICTED": lambda: reader.findings(ReportFilter(labels=("CONTRADICTED",))),
         "50 conversations": lambda: reader.conversations(),
         "conversations with BLOCK": lambda: reader.conversations(ReportFilter(actions=(Action.BLOCK,))),
-        "roll-up, 60 days by day": lambda: reader.rollup(START, START + timedelta(days=60), "day"),
-        "same, actions and labels": lambda: reader.rollup(
-            START, START + timedelta(days=60), "day", keys={"action", "label"}
-        ),
-        "roll-up, 7 days by hour": lambda: reader.rollup(START, START + timedelta(days=7)),
+        "trends, 60 days by day": lambda: reader.rollup(START, START + timedelta(days=60), "day", **TRENDS),
+        "trends, 7 days by hour": lambda: reader.rollup(START, START + timedelta(days=7), **TRENDS),
+        "makers, 60 days by day": lambda: reader.makers(START, START + timedelta(days=60), "day"),
+        "makers, 7 days by hour": lambda: reader.makers(START, START + timedelta(days=7)),
+        "most contradicted": lambda: reader.sources(ReportFilter(labels=("CONTRADICTED",))),
         "summary of an hour": lambda: reader.summary(ReportFilter(start=middle, end=middle + timedelta(hours=1))),
         "one report": lambda: reader.get(name),
     }
+
+
+def reading(reader: ReportReader, times: int = 7) -> dict[str, float]:
+    """Medians of the questions, in milliseconds."""
+    asked = questions(reader)
     return {what: statistics.median(_timed(ask) for _ in range(times)) for what, ask in asked.items()}
+
+
+def plans(database: Database) -> dict[str, list[str]]:
+    """How the database finds the rows of each question: the lines of its plans that name a table or an index."""
+    engine, seen = database.engine, []
+
+    def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, _context: Any, _many: bool) -> None:
+        if statement.startswith("SELECT"):
+            seen.append((statement, parameters))
+
+    asked, found = questions(ReportReader(database)), {}
+    explain = "EXPLAIN QUERY PLAN " if database.is_sqlite else "EXPLAIN "
+    for what, ask in asked.items():
+        seen.clear()
+        sql.event.listen(engine, "before_cursor_execute", note)
+        ask()
+        sql.event.remove(engine, "before_cursor_execute", note)
+        with engine.connect() as connection:
+            lines = [
+                str(row[-1]).strip(" ->")
+                for statement, parameters in seen
+                for row in connection.exec_driver_sql(explain + statement, parameters)
+            ]
+        found[what] = [line.partition("  (")[0] for line in lines if re.search(r"\b(Scan|SCAN|SEARCH)\b", line)]
+    return found
 
 
 def _timed(work: Callable[[], Any]) -> float:
@@ -136,16 +169,16 @@ def _timed(work: Callable[[], Any]) -> float:
     return (perf_counter() - started) * 1000
 
 
-def measure(url: str, count: int) -> dict[str, float]:
+def measure(url: str, count: int, *, filled: bool = False, explain: bool = False) -> dict[str, Any]:
     """All of it, on a database that is filled first."""
     database = Database(url)
     try:
-        filled = fill(database, count)
+        seconds = 0.0 if filled else fill(database, count)
         database.engine.dispose()
         with database.engine.begin() as connection:
             connection.exec_driver_sql("ANALYZE")
-        found = {"reports": float(count), "filled, s": filled, **reading(ReportReader(database))}
-        return {**found, **writing(database)}
+        found = {"reports": float(count), "filled, s": seconds, **reading(ReportReader(database))}
+        return {**found, **writing(database), **({"plans": plans(database)} if explain else {})}
     finally:
         database.close()
 
@@ -155,15 +188,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.reports", description=__doc__.partition("\n")[0])
     parser.add_argument("--count", type=int, default=20_000, help="reports to fill the database with")
     parser.add_argument("--url", help="an empty database; a SQLite file of its own when not given")
+    parser.add_argument("--filled", action="store_true", help="the database at --url holds such reports already")
+    parser.add_argument("--plans", action="store_true", help="print how the database finds the rows, too")
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        found = measure(options.url or f"sqlite:///{Path(folder) / 'reports.sqlite'}", options.count)
+        url = options.url or f"sqlite:///{Path(folder) / 'reports.sqlite'}"
+        found = measure(url, options.count, filled=options.filled, explain=options.plans)
     if options.json:
         print(json.dumps(found))
         return
+    explained = found.pop("plans", {})
     for name, value in found.items():
         print(f"{name:28} {value:12,.2f}")
+    for name, lines in explained.items():
+        print(f"{name}: {'; '.join(lines)}")
 
 
 if __name__ == "__main__":

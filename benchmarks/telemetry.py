@@ -1,7 +1,8 @@
 """What tracing costs a turn: without an SDK, and with one that sends batches, each beside a turn with no telemetry at all.
 
-`python -m benchmarks.telemetry [--turns N]` prints ratios. Turns are taken in threes, one of each kind in an order that changes,
-so that whatever else the machine does falls on all of them alike; what counts is the median of the ratios.
+`python -m benchmarks.telemetry [--turns N]` prints ratios. Each turn makes four claims over 150 tokens, as in
+`benchmarks.checking`. Turns are taken in threes, one of each kind in an order that changes, so that whatever else the machine
+does falls on all of them alike; what counts is the median of the ratios.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import random
 import statistics
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from time import perf_counter
 from unittest import mock
 
@@ -22,23 +24,13 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from vista_guard import Conversation, Guard, Telemetry, to_conversation
+from benchmarks.turns import turn
+from vista_guard import Conversation, Guard, Telemetry
 from vista_guard.judges.embedded import EmbeddedJudge
 from vista_guard.stores.embeddings import OnnxEmbedder
 from vista_guard.stores.memory.knowledge import MemoryKnowledge
 from vista_guard.turn import stages
 from vista_guard.turn.work import Emit, Parts, Work
-
-DOCUMENT = (
-    "The cable car to Mount Orla leaves every 20 minutes. A ride costs 12 euros. It was built in 1968 by the town."
-)
-TURN = "The cable car leaves every 20 minutes, and a ride costs 12 euros. It was built in 1986. I find the view lovely."
-
-
-def talk() -> Conversation:
-    """A turn of four claims over one document."""
-    question = {"role": "user", "content": "How do I get up there?"}
-    return to_conversation([question, {"role": "assistant", "content": TURN, "documents": [DOCUMENT]}])
 
 
 def sending() -> Telemetry:
@@ -79,16 +71,20 @@ def main() -> None:
     judge = EmbeddedJudge.load(embedder)
     off = Guard(judge, knowledge=MemoryKnowledge(embedder))
     on = Guard(judge, knowledge=MemoryKnowledge(embedder), telemetry=sending())
-    conversation = talk()
+    numbers = count()
 
     def before() -> None:
         with without_telemetry():
-            off.check(conversation)
+            off.check(next_turn())
+
+    def next_turn() -> Conversation:
+        # Worded anew each time: what was read of an earlier turn helps none.
+        return turn(next(numbers), given=False)
 
     kinds: dict[str, Callable[[], object]] = {
         "before": before,
-        "off": lambda: off.check(conversation),
-        "on": lambda: on.check(conversation),
+        "off": lambda: off.check(next_turn()),
+        "on": lambda: on.check(next_turn()),
     }
     for call in kinds.values():
         call()

@@ -12,18 +12,31 @@ GUIDE = Persona(name="Mira", facts=("The assistant's name is Mira.", "The assist
 
 LONG = (
     "test_extras.py",
-    "test_surfaces.py",
-    "test_hostile.py",
-    "test_people_at_work.py",
-    "test_pages.py",
+    "test_documents.py",
     "test_figures.py",
+    "test_people_at_work.py",
+    "test_examples.py",
+    "test_pages.py",
+    "test_failures.py",
+    "test_matrix.py",
+    "test_several.py",
+    "test_upstreams.py",
+    "test_again.py",
+    "test_surfaces.py",
+    "test_openapi.py",
+    "test_forms.py",
+    "test_hub.py",
+    "test_tenants.py",
+    "test_hostile.py",
+    "test_streams.py",
 )
-"""Files that take a minute or more: begun first, they do not keep one worker busy when the others are done."""
+"""Files that take half a minute or more, longest first: begun first, they do not keep one worker busy when the others are done.
+`make test` tells xdist to keep this order."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The long files first."""
-    items.sort(key=lambda item: item.path.name not in LONG)
+    items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from vista_guard import Guard
 from vista_guard.cli import app
 from vista_guard.cli.documents.commands import documents
 from vista_guard.cli.serve import build_guard
+from vista_guard.stores.chroma.folder import FolderClient
 from vista_guard.stores.locations import default_dir
 from vista_guard.testing import assistant, conversation
 from vista_guard.types import Action, Label, SourceKind, TurnReport
@@ -46,9 +48,28 @@ def shelf(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.fixture(autouse=True)
+def _one_engine(_nothing_configured: None) -> Iterator[None]:
+    # Starting Chroma's process takes most of a command's time: here all commands of a test after the first share one.
+    yield
+    while engines:
+        engines.popitem()[1].close()
+
+
+engines: dict[Path, FolderClient] = {}
+
+
+def shared(result: Result) -> Result:
+    """The result of a command, when the store that it left is open for the next one."""
+    for folder in (Path("data/chroma"), default_dir() / "chroma"):
+        if (folder / "chroma.sqlite3").is_file() and folder.resolve() not in engines:
+            engines[folder.resolve()] = FolderClient(folder.resolve())
+    return result
+
+
 def run(*arguments: str | Path) -> Result:
     """The command, on the store in the folder `data`."""
-    return CliRunner().invoke(documents, [*map(str, arguments), "--data-dir", "data"])
+    return shared(CliRunner().invoke(documents, [*map(str, arguments), "--data-dir", "data"]))
 
 
 def lines(*arguments: str | Path) -> list[dict[str, object]]:
@@ -312,7 +333,7 @@ TURN = "The whale hall opened in 1925."
 
 def anywhere(*arguments: str | Path) -> Result:
     """A command that is told no place, as nobody told any of them."""
-    return CliRunner().invoke(app, [*map(str, arguments)])
+    return shared(CliRunner().invoke(app, [*map(str, arguments)]))
 
 
 def checked() -> TurnReport:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 WAIT_MS = 120_000
 """Patience: the machine that runs the tests may have more to do."""
@@ -28,6 +28,7 @@ class Served:
 
     process: subprocess.Popen[str]
     told: list[str]
+    shared: BrowserContext | None = None
 
     @property
     def link(self) -> str:
@@ -46,6 +47,13 @@ class Served:
         found = context.cookies()
         context.close()
         return found
+
+    def context(self, browser: Browser, cookies: Any) -> BrowserContext:
+        """One for all pages of one reader: Streamlit's own files, megabytes of them, are read once."""
+        if self.shared is None:
+            self.shared = browser.new_context()
+            self.shared.add_cookies(cookies)
+        return self.shared
 
     def open(self, page: Page, path: str) -> None:
         """Opens a path, and waits until the page has drawn something."""

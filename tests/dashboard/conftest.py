@@ -40,17 +40,17 @@ def cookies(served: Served, browser: Browser) -> Any:
 @pytest.fixture
 def opened(served: Served, browser: Browser, cookies: Any) -> Iterator[OpenPage]:
     """Opens a path of the dashboard: `opened("/conversation", width=390, theme="dark")`."""
-    contexts = []
+    pages = []
 
     def open_page(path: str, *, width: int = 1280, theme: Any = "light") -> Page:
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
-        context.add_cookies(cookies)
-        contexts.append(context)
-        page = context.new_page()
+        page = served.context(browser, cookies).new_page()
+        pages.append(page)
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=theme)
         page.set_default_timeout(WAIT_MS)
         served.open(page, path)
         return page
 
     yield open_page
-    for context in contexts:
-        context.close()
+    for page in pages:
+        page.close()

@@ -54,13 +54,14 @@ def test_trends_has_a_table_beneath_each_chart(opened: OpenPage) -> None:
     expect(page.locator(".figures table").first).to_be_visible()
     expect(page.get_by_text("What changed")).to_be_visible()
     expect(page.get_by_role("heading", name="Reliability")).to_be_visible()
+    expect(page.get_by_role("heading", name="Most contradicted")).to_be_visible()
     expect(page.get_by_text("Error <img src=x onerror=").first).to_be_visible()
     assert_untouched(page)
 
 
 def test_moving_a_threshold_changes_the_turns(opened: OpenPage) -> None:
     page = opened(LAB)
-    expect(page.get_by_text("0 turns change")).to_be_visible()
+    expect(page.get_by_text("turns that change: 0")).to_be_visible()
     slider = page.get_by_role("slider", name="From a confidence of").first
     slider.focus()
     for _ in range(8):
@@ -76,7 +77,7 @@ def test_a_cell_of_the_matrix_narrows_the_turns_and_leads_to_one(opened: OpenPag
     count = int((cell.text_content() or "0").replace(",", ""))
     cell.focus()
     page.keyboard.press("Enter")
-    expect(page.get_by_text(f"{count} turns of this cell")).to_be_visible()
+    expect(page.get_by_text(f"turns of this cell: {count}")).to_be_visible()
     assert "pair=" in page.url
     page.locator(".examples .said").first.click()
     expect(page.get_by_role("heading", name="Conversation")).to_be_visible()

@@ -42,7 +42,7 @@ def test_how_they_were_made_and_who_is_right() -> None:
     made = figures.made(FIRST, SECOND, differences(FIRST.identity, SECOND.identity)).text()
     assert "model 1" in made
     assert "cannot be laid to one of them" in made
-    assert "1 turns are in both" in made
+    assert "turns in both: 1" in made
     pairs = paired(FIRST, SECOND, GOLD)
     told = figures.accuracy(paired_accuracy(pairs)).text()
     assert "50.0 %" in told

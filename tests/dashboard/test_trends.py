@@ -15,7 +15,7 @@ from vista_guard.dashboard.people import THIS_MACHINE, Viewer
 from vista_guard.dashboard.reports.scoped import ScopedReports
 from vista_guard.dashboard.reports.words import Words
 from vista_guard.errors import InputError
-from vista_guard.stores.reports import ReportReader, Rollup, TurnCount, UncheckedCount
+from vista_guard.stores.reports import Maker, ReportReader, Rollup, TurnCount, UncheckedCount
 from vista_guard.types import Action
 
 START = datetime(2026, 11, 2, tzinfo=UTC)
@@ -49,6 +49,10 @@ def rollup(*rows: TurnCount) -> Rollup:
     return Rollup(rows, (), ())
 
 
+def makers(*rows: TurnCount) -> list[Maker]:
+    return [Maker(row.at, row.tenant, row.judge, row.policy, row.rules) for row in rows]
+
+
 def test_a_change_is_what_was_not_there_before() -> None:
     rows = [
         turns(0),
@@ -56,23 +60,23 @@ def test_a_change_is_what_was_not_there_before() -> None:
         turns(2, judge="embedded 2", policy="strict"),
         turns(3, policy="strict"),
     ]
-    found = series.changes(rollup(*rows), "hour")
+    found = series.changes(makers(*rows), "hour")
     assert [(one.at.hour, one.what, one.name) for one in found] == [(1, "judge", "embedded 2"), (2, "policy", "strict")]
 
 
 def test_what_comes_back_after_a_day_is_a_change_again() -> None:
     rows = [turns(0), *(turns(hour, judge="embedded 2") for hour in range(1, 30)), turns(30)]
-    assert [one.name for one in series.changes(rollup(*rows), "hour")] == ["embedded 2", "embedded 1"]
+    assert [one.name for one in series.changes(makers(*rows), "hour")] == ["embedded 2", "embedded 1"]
 
 
 def test_one_tenant_does_not_hide_anothers_change() -> None:
     rows = [turns(0, tenant="a"), turns(0, tenant="b", policy="strict"), turns(5, tenant="a", policy="strict")]
-    assert [(one.tenant, one.name) for one in series.changes(rollup(*rows), "hour")] == [("a", "strict")]
+    assert [(one.tenant, one.name) for one in series.changes(makers(*rows), "hour")] == [("a", "strict")]
 
 
 def test_rules_of_one_name_are_told_apart() -> None:
     rows = [turns(0, rules="a" * 16), turns(1, rules="b" * 16)]
-    assert [one.name for one in series.changes(rollup(*rows), "hour")] == ["balanced (bbbbbbbb)"]
+    assert [one.name for one in series.changes(makers(*rows), "hour")] == ["balanced (bbbbbbbb)"]
 
 
 def test_sums_and_lines() -> None:
@@ -124,7 +128,8 @@ def test_roll_ups_of_a_week(reader: ReportReader) -> None:
     by_hour = reports.rollup(Filters(), now - timedelta(hours=200), now, "hour")
     by_day = reports.rollup(Filters(), now - timedelta(hours=200), now, "day")
     assert series.sums(by_hour).turns == series.sums(by_day).turns == 240
-    assert {one.what for one in series.changes(by_hour, "hour")} == {"judge", "policy"}
+    changed = series.changes(reports.makers(Filters(), now - timedelta(hours=200), now), "hour")
+    assert {one.what for one in changed} == {"judge", "policy"}
     theirs = ScopedReports(reader, Viewer("x", ("museum",), frozenset()))
     assert series.sums(theirs.rollup(Filters(), now - timedelta(hours=200), now)).turns == 120
 

@@ -54,6 +54,15 @@ async def test_filters(store: SqlReports) -> None:
     assert found(labels=("CONTRADICTED",)) == found(evidence_missing=True) == found(policy="other") == []
 
 
+async def test_where_the_evidence_on_claims_stands(store: SqlReports) -> None:
+    verified = ReportFilter(labels=("VERIFIED",))
+    (one,) = store.reader.sources(verified)
+    assert (one.source, one.source_id, one.claims) == ("document", "d", 12)
+    assert store.reader.sources(verified, newest=5)[0].claims == 5
+    assert store.reader.of_tenant("acme").sources(verified)[0].claims == 11
+    assert store.reader.sources(ReportFilter(labels=("CONTRADICTED",))) == ()
+
+
 async def test_a_tenant_sees_its_own_in_every_method(store: SqlReports) -> None:
     own = store.reader.of_tenant("acme")
     assert (own.get("r0"), own.row("r0"), own.many(["r0"])) == (None, None, {})
@@ -94,6 +103,8 @@ async def test_conversations_and_their_turns(store: SqlReports) -> None:
 
 async def test_counts_by_hour_day_and_key(store: SqlReports) -> None:
     reader, span = store.reader, (START - timedelta(days=1), START + timedelta(days=1))
+    makers = [(one.tenant, one.judge, one.policy) for one in reader.makers(*span, "day")]
+    assert makers == [("", "scripted 1", "strict"), ("acme", "scripted 1", "strict")]
     by_action = reader.rollup(*span, "day", keys={"action"})
     assert [(one.action, one.turns, one.tenant) for one in by_action.turns] == [("ALLOW", 6, ""), ("FLAG", 6, "")]
     assert by_action.turns[0].at == START.replace(hour=0, minute=0, second=0, microsecond=0)

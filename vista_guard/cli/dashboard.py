@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from vista_guard.cli.errors import STOPPED, exit_codes
+from vista_guard.cli.options import DataDirOption, HostOption  # typer reads them
 
 
 def dashboard(
@@ -20,13 +21,8 @@ def dashboard(
             help="Where the reports are: an SQLAlchemy URL.  [default: from the settings, else the data folder]",
         ),
     ] = None,
-    data_dir: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Where knowledge and reports are kept.")
-    ] = None,
-    host: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="Where to listen.  [default: from the settings, else 127.0.0.1]"),
-    ] = None,
+    data_dir: DataDirOption = None,
+    host: HostOption = None,
     port: Annotated[
         int | None,
         typer.Option(

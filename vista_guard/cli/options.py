@@ -29,3 +29,10 @@ PersonaOption = Annotated[
     Path | None,
     typer.Option("--persona", metavar="FILE", help="What the agent may take for granted: YAML with name, facts."),
 ]
+DataDirOption = Annotated[
+    Path | None, typer.Option("--data-dir", metavar="FOLDER", help="Where knowledge and reports are kept.")
+]
+HostOption = Annotated[
+    str | None,
+    typer.Option("--host", metavar="ADDRESS", help="Where to listen.  [default: from the settings, else 127.0.0.1]"),
+]

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from vista_guard.cli.errors import STOPPED, exit_codes
-from vista_guard.cli.options import JudgeOption, PersonaOption, PolicyOption, VerifierOption  # typer reads them
+from vista_guard.cli.options import (  # typer reads them
+    DataDirOption,
+    HostOption,
+    JudgeOption,
+    PersonaOption,
+    PolicyOption,
+    VerifierOption,
+)
 
 if TYPE_CHECKING:
     import socket
@@ -30,10 +37,7 @@ def serve(
         str | None,
         typer.Option(metavar="URL", help="The guarded endpoint's base URL, such as https://api.openai.com/v1."),
     ] = None,
-    host: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="Where to listen.  [default: from the settings, else 127.0.0.1]"),
-    ] = None,
+    host: HostOption = None,
     port: Annotated[
         int | None,
         typer.Option(
@@ -51,9 +55,7 @@ def serve(
     verifier: VerifierOption = None,
     policy: PolicyOption = None,
     persona: PersonaOption = None,
-    data_dir: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Where knowledge and reports are kept.")
-    ] = None,
+    data_dir: DataDirOption = None,
     allow_anonymous: Annotated[
         bool, typer.Option("--allow-anonymous", help="Listen to other machines although no API keys are set.")
     ] = False,

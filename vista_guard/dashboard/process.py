@@ -12,6 +12,9 @@ from vista_guard.stores.reports import Database, ReportReader
 from vista_guard.stores.reviews.annotation import Annotations
 from vista_guard.stores.reviews.queue import Reviews
 
+LOCKED_S = 5
+"""How long a page waits for a SQLite file that somebody else holds, where the file's URL does not say."""
+
 
 @dataclass(frozen=True)
 class Setup:
@@ -61,4 +64,11 @@ def annotation() -> Annotations:
 
 @cache
 def _database() -> Database:
-    return Database(setup().reports, create=False)
+    return Database(_soon(setup().reports), create=False)
+
+
+def _soon(url: str) -> str:
+    """The URL; of a SQLite file that is locked, a page tells after some seconds, as somebody waits for it."""
+    if not url.startswith("sqlite:///") or "timeout=" in url:
+        return url
+    return f"{url}{'&' if '?' in url else '?'}timeout={LOCKED_S}"

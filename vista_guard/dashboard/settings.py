@@ -5,22 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from string import Formatter
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
-from pydantic_settings import (
-    BaseSettings,
-    InitSettingsSource,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-    TomlConfigSettingsSource,
-    YamlConfigSettingsSource,
-)
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
 from vista_guard.errors import ConfigError
 from vista_guard.settings.hosts import is_loopback
-from vista_guard.settings.sources import config_file
+from vista_guard.settings.section import Section
 
 CALLBACK = "/oauth2callback"
 """Where Streamlit takes a provider's answer."""
@@ -84,8 +76,10 @@ class SignIn(_Frozen):
         }
 
 
-class DashboardSettings(_Frozen):
+class DashboardSettings(Section):
     """All that can be configured of the dashboard. Unknown names are refused."""
+
+    section: ClassVar[str] = "dashboard"
 
     host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8501
@@ -139,63 +133,9 @@ class DashboardSettings(_Frozen):
                 '[dashboard.people."you@example.com"] with tenants = ["*"]'
             )
 
-    @classmethod
-    def load(cls, **arguments: Any) -> DashboardSettings:
-        """Reads every source: `VISTA_GUARD_DASHBOARD__PORT=…` in the environment, `[dashboard]` in the settings file.
-
-        Raises:
-            ConfigError: a file that cannot be read, an unknown name, or a value that makes no sense. No secret is shown.
-        """
-        try:
-            return _Loaded(**arguments)
-        except ValidationError as exc:
-            raise ConfigError(_problem(exc)) from None  # the cause would show what was given, secrets included
-        except (OSError, ValueError) as exc:
-            file = config_file()
-            where = "environment" if file is None else f"environment or the settings file {file}"
-            raise ConfigError(f"the dashboard's settings in the {where} cannot be read: {exc}") from exc
-
-
-class _Loaded(DashboardSettings, BaseSettings):
-    model_config = SettingsConfigDict(
-        env_prefix="VISTA_GUARD_DASHBOARD__",
-        env_nested_delimiter="__",
-        extra="forbid",
-        frozen=True,
-        hide_input_in_errors=True,
-    )
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003  # signature given by pydantic-settings
-        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        file = config_file()
-        if file is None:
-            return init_settings, env_settings
-        reader = TomlConfigSettingsSource if file.suffix == ".toml" else YamlConfigSettingsSource
-        table = reader(settings_cls, file)().get("dashboard") or {}
-        if not isinstance(table, dict):
-            raise ValueError(f"dashboard is {type(table).__name__}; expected a table")
-        return init_settings, env_settings, InitSettingsSource(settings_cls, table)
-
 
 def _web_address(value: str, example: str) -> str:
     parts = urlsplit(value)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(f"it must be a whole address, such as {example}")
     return value
-
-
-def _problem(exc: ValidationError) -> str:
-    first = exc.errors()[0]
-    name = ".".join(("dashboard", *map(str, first["loc"])))
-    if first["type"] == "extra_forbidden":
-        return f"there is no setting {name!r}; the dashboard's settings are {', '.join(DashboardSettings.model_fields)}"
-    if first["type"] == "missing":
-        return f"setting {name} is missing"
-    return f"setting {name}: {first['msg'].removeprefix('Value error, ')}"

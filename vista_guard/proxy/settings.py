@@ -5,24 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from ipaddress import ip_network
-from typing import Annotated, Any, Literal
+from typing import Annotated, ClassVar, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
-from pydantic_settings import (
-    BaseSettings,
-    InitSettingsSource,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-    TomlConfigSettingsSource,
-    YamlConfigSettingsSource,
-)
+from pydantic import Field, SecretStr, field_validator
 
-from vista_guard.errors import ConfigError
 from vista_guard.proxy.http.patterns import check_pattern
 from vista_guard.reading.context_blocks import PATTERNS
 from vista_guard.settings.hosts import is_loopback
-from vista_guard.settings.sources import config_file
+from vista_guard.settings.section import Section
 
 ANONYMOUS = "default"
 """The tenant of everybody, where no keys are set."""
@@ -34,10 +25,13 @@ Seconds = Annotated[float, Field(gt=0)]
 Count = Annotated[int, Field(gt=0)]
 
 
-class ProxySettings(BaseModel):
+class ProxySettings(Section):
     """All that can be configured of the proxy. Unknown names are refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    section: ClassVar[str] = "proxy"
+    where_to_set: ClassVar[Mapping[str, str]] = {
+        "upstream": "give --upstream URL, set VISTA_GUARD_PROXY__UPSTREAM, or put it into [proxy]"
+    }
 
     upstream: str
     """Base URL of the guarded endpoint, as its clients had it: `https://api.openai.com/v1`."""
@@ -185,50 +179,6 @@ class ProxySettings(BaseModel):
         """What callers are told that upstream is: its address, or only the word."""
         return f"upstream {self.upstream_address}" if self.names_upstream else "upstream"
 
-    @classmethod
-    def load(cls, **arguments: Any) -> ProxySettings:
-        """Reads every source: `VISTA_GUARD_PROXY__UPSTREAM=…` in the environment, `[proxy]` in the settings file.
-
-        Raises:
-            ConfigError: a file that cannot be read, an unknown name, or a value that makes no sense. No value of a key is shown.
-        """
-        try:
-            return _Loaded(**arguments)
-        except ValidationError as exc:
-            raise ConfigError(_problem(exc)) from None  # the cause would show what was given, keys included
-        except (OSError, ValueError) as exc:
-            file = config_file()
-            where = "environment" if file is None else f"environment or the settings file {file}"
-            raise ConfigError(f"the proxy's settings in the {where} cannot be read: {exc}") from exc
-
-
-class _Loaded(ProxySettings, BaseSettings):
-    model_config = SettingsConfigDict(
-        env_prefix="VISTA_GUARD_PROXY__",
-        env_nested_delimiter="__",
-        extra="forbid",
-        frozen=True,
-        hide_input_in_errors=True,
-    )
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003  # signature given by pydantic-settings
-        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        file = config_file()
-        if file is None:
-            return init_settings, env_settings
-        reader = TomlConfigSettingsSource if file.suffix == ".toml" else YamlConfigSettingsSource
-        table = reader(settings_cls, file)().get("proxy") or {}
-        if not isinstance(table, dict):
-            raise ValueError(f"proxy is {type(table).__name__}; expected a table")
-        return init_settings, env_settings, InitSettingsSource(settings_cls, table)
-
 
 def check_tenant(name: str) -> str:
     """The name, when a tenant can have it.
@@ -241,15 +191,3 @@ def check_tenant(name: str) -> str:
     if name == ANONYMOUS:
         raise ValueError(f"{name!r} cannot be a tenant's name: what was said before there were keys is kept under it")
     return name
-
-
-def _problem(exc: ValidationError) -> str:
-    first = exc.errors()[0]
-    name = ".".join(("proxy", *map(str, first["loc"])))
-    if first["type"] == "extra_forbidden":
-        return f"there is no setting {name!r}; the proxy's settings are {', '.join(ProxySettings.model_fields)}"
-    if first["type"] == "missing":
-        return (
-            f"setting {name} is missing; give --upstream URL, set VISTA_GUARD_PROXY__UPSTREAM, or put it into [proxy]"
-        )
-    return f"setting {name}: {first['msg'].removeprefix('Value error, ')}"

@@ -20,16 +20,18 @@ from vista_guard.stores.reports import (
     FindingRow,
     KeptTurn,
     LiveCursor,
+    Maker,
     News,
     Page,
     ReportFilter,
     ReportReader,
     Rollup,
+    SourceCount,
     Summary,
     TurnRow,
 )
 from vista_guard.stores.reports.rollups import Step
-from vista_guard.types import Action
+from vista_guard.types import Action, Label
 
 T = TypeVar("T")
 
@@ -101,8 +103,20 @@ class ScopedReports:
         return self._of(filters).summary(replace(self._asked(filters), start=start, end=end))
 
     def rollup(self, filters: Filters, start: datetime, end: datetime, by: Step = "hour") -> Rollup:
-        """Counts by the hour or the day, of any length of time. Filters that roll-ups have no column for are not looked at."""
-        return self._of(filters).rollup(start, end, by, self._asked(filters))
+        """Counts by the hour or the day, of any length of time: turns by action, claims by label, unchecked ones by reason.
+
+        Filters that roll-ups have no column for are not looked at.
+        """
+        told = {"keys": ("action", "reason"), "claim_keys": ("label",)}
+        return self._of(filters).rollup(start, end, by, self._asked(filters), **told)
+
+    def makers(self, filters: Filters, start: datetime, end: datetime, by: Step = "hour") -> tuple[Maker, ...]:
+        """The judges and policies of these hours or days."""
+        return self._of(filters).makers(start, end, by, self._asked(filters))
+
+    def contradicted_sources(self, filters: Filters) -> tuple[SourceCount, ...]:
+        """What the newest contradicted claims contradict, the most frequent first."""
+        return self._of(filters).sources(replace(self._asked(filters), labels=(Label.CONTRADICTED.value,)))
 
     def conversations(self, filters: Filters, *, after: str | None = None) -> Page[ConversationRow]:
         """Conversations, the one that spoke last first."""

@@ -10,11 +10,12 @@ from vista_guard.stores.reports.filters import (
     News,
     Page,
     ReportFilter,
+    SourceCount,
     Summary,
     TurnRow,
 )
 from vista_guard.stores.reports.reading import ReportReader
-from vista_guard.stores.reports.rollups import ClaimCount, Rollup, TurnCount, UncheckedCount, percentile
+from vista_guard.stores.reports.rollups import ClaimCount, Maker, Rollup, TurnCount, UncheckedCount, percentile
 from vista_guard.stores.reports.store import SqlReports
 
 __all__ = [
@@ -25,11 +26,13 @@ __all__ = [
     "FindingRow",
     "KeptTurn",
     "LiveCursor",
+    "Maker",
     "News",
     "Page",
     "ReportFilter",
     "ReportReader",
     "Rollup",
+    "SourceCount",
     "SqlReports",
     "Summary",
     "TurnCount",

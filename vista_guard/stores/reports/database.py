@@ -6,11 +6,12 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
 
-from tenacity import retry, retry_if_exception, stop_after_delay, wait_random_exponential
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
 
 from vista_guard._extras import how_to_install
 from vista_guard.errors import ConfigError, StoreError
@@ -26,7 +27,7 @@ except ImportError as exc:
 T = TypeVar("T")
 
 BUSY_S = 30
-"""How long a write waits for another process that is writing the same SQLite file."""
+"""How long a write waits for another process that is writing the same SQLite file, where its URL names no `timeout`."""
 
 
 class Database:
@@ -131,6 +132,7 @@ def make_engine(url: str) -> sql.Engine:
     """
     try:
         parsed = sql.make_url(url)
+        patience = _patience(parsed)
         engine = sql.create_engine(parsed, hide_parameters=True, **_options(parsed))
     except (ArgumentError, ValueError) as exc:
         shown = re.sub("//.*@", "//***@", url)
@@ -141,7 +143,7 @@ def make_engine(url: str) -> sql.Engine:
         command = how_to_install("postgres") if exc.name == "psycopg" else f"pip install {exc.name}"
         raise ConfigError(f"reports need the database driver {exc.name}: {command}") from exc
     if parsed.get_backend_name() == "sqlite":
-        sql.event.listen(engine, "connect", _configure_sqlite)
+        sql.event.listen(engine, "connect", partial(_configure_sqlite, patience))
     return engine
 
 
@@ -159,18 +161,36 @@ def _options(url: sql.URL) -> dict[str, Any]:
     return {} if "timeout" in url.query else {"connect_args": {"timeout": BUSY_S}}
 
 
+def _patience(url: sql.URL) -> float:
+    """Seconds that a SQLite file is waited for while others write it.
+
+    Raises:
+        ValueError: the URL's `timeout` is no number.
+    """
+    given = url.query.get("timeout", BUSY_S)
+    try:
+        return float(given)  # type: ignore[arg-type]  # a timeout given twice is refused in the same words
+    except (TypeError, ValueError):
+        raise ValueError(f"its timeout is {given!r}; give seconds, such as ?timeout=5") from None
+
+
 def _is_locked(exc: BaseException) -> bool:
     return isinstance(exc, sqlite3.OperationalError) and "locked" in str(exc)
 
 
-# Two connections that turn a new file to WAL at once: SQLite fails one at once, whatever its timeout, lest both wait for ever.
-@retry(
-    retry=retry_if_exception(_is_locked),
-    stop=stop_after_delay(BUSY_S),
-    wait=wait_random_exponential(multiplier=0.01, max=0.5),
-    reraise=True,
-)
-def _configure_sqlite(connection: sqlite3.Connection, _record: object) -> None:
+def _configure_sqlite(busy_s: float, connection: sqlite3.Connection, _record: object) -> None:
+    # Of two connections that turn a new file to WAL, SQLite fails one at once, whatever its timeout, lest both wait for ever.
+    for attempt in Retrying(
+        retry=retry_if_exception(_is_locked),
+        stop=stop_after_delay(busy_s),
+        wait=wait_random_exponential(multiplier=0.01, max=0.5),
+        reraise=True,
+    ):
+        with attempt:
+            _set_up(connection)
+
+
+def _set_up(connection: sqlite3.Connection) -> None:
     for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "secure_delete=ON"):
         try:
             connection.execute(f"PRAGMA {pragma}").close()

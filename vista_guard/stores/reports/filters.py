@@ -90,6 +90,15 @@ class TurnRow:
 
 
 @dataclass(frozen=True)
+class SourceCount:
+    """How many claims have their first piece of evidence in one source: a document by its id, with the source `document`, say."""
+
+    source: str
+    source_id: str
+    claims: int
+
+
+@dataclass(frozen=True)
 class FindingRow:
     """One claim with what became of it, and the turn it is from. One that was not judged is `UNCHECKED`, without confidence.
 

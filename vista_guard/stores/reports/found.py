@@ -100,6 +100,14 @@ def findings(filter: ReportFilter) -> sql.Select[Any]:
     return query.order_by(*(column.desc() for column in place), FINDINGS.c.n.desc())
 
 
+def sources(filter: ReportFilter, newest: int) -> sql.Select[Any]:
+    """Sources of the newest claims that the filter finds, the most frequent first."""
+    claims = findings(filter).with_only_columns(FINDINGS.c.source, FINDINGS.c.source_id).limit(newest).subquery()
+    amount = sql.func.count().label("claims")
+    query = sql.select(claims.c.source, claims.c.source_id, amount).where(claims.c.source_id.is_not(None))
+    return query.group_by(claims.c.source, claims.c.source_id).order_by(amount.desc(), claims.c.source_id)
+
+
 def conversations(filter: ReportFilter) -> sql.Select[Any]:
     """Named conversations, the newest first. Only what asks for more than a tenant looks at turns."""
     query = sql.select(CONVERSATIONS)

@@ -23,12 +23,13 @@ from vista_guard.stores.reports.filters import (
     News,
     Page,
     ReportFilter,
+    SourceCount,
     Summary,
     TurnRow,
     from_cursor,
     number_of,
 )
-from vista_guard.stores.reports.rollups import Rollup, Step
+from vista_guard.stores.reports.rollups import Maker, Rollup, Step
 from vista_guard.stores.reports.tables import CONVERSATIONS, FINDINGS, REPORTS, TEXTS, TURNS
 from vista_guard.types import TurnReport, TurnTexts
 
@@ -154,6 +155,16 @@ class ReportReader:
         rows = self._rows(query, limit + 1, found.finding_row)
         return Page(rows[:limit], rows[limit - 1].cursor if len(rows) > limit else None)
 
+    def sources(
+        self, filter: ReportFilter = EVERYTHING, *, newest: int = 10_000, limit: int = 10
+    ) -> tuple[SourceCount, ...]:
+        """Where the evidence on the `newest` claims that the filter finds is from, the most frequent sources first.
+
+        With `labels=("CONTRADICTED",)`: the documents that answers contradict most.
+        """
+        query = found.sources(self._own(filter), newest)
+        return self._rows(query, limit, lambda row: SourceCount(row.source, row.source_id, row.claims))
+
     def summary(self, filter: ReportFilter) -> Summary:
         """Counts over the turns that the filter finds, from their rows: for the last minutes. For longer there is `rollup`."""
         own = self._own(filter)
@@ -167,6 +178,7 @@ class ReportReader:
         filter: ReportFilter = EVERYTHING,
         *,
         keys: Collection[str] | None = None,
+        claim_keys: Collection[str] | None = None,
     ) -> Rollup:
         """Counts for each hour or day from `start` (rounded down to the hour) to before `end`, from the roll-ups alone.
 
@@ -176,11 +188,20 @@ class ReportReader:
             filter: `tenant`, `policy`, `rules`, `judge`, `gate`, `actions` and `labels` of it are looked at.
             keys: the keys that are told apart (`action`, `label`, `policy`, …); the others are summed over, and are "". All of
                 them when None: a chart of actions asks for `{"action"}` and gets a row for each action and bucket.
+            claim_keys: those that are told apart of claims, where they are not those of the turns.
 
         Conversations that were forgotten and reports that were pruned still count.
         """
-        asked = rollups.Asked(start, end, by, self._own(filter), None if keys is None else frozenset(keys))
+        apart = [None if names is None else frozenset(names) for names in (keys, claim_keys)]
+        asked = rollups.Asked(start, end, by, self._own(filter), *apart)
         return self._database.run("read roll-ups", lambda connection: rollups.read(connection, asked))
+
+    def makers(
+        self, start: datetime, end: datetime, by: Step = "hour", filter: ReportFilter = EVERYTHING
+    ) -> tuple[Maker, ...]:
+        """The judges and policies that were at work in each hour or day, in order of time; from the roll-ups alone."""
+        asked = rollups.Asked(start, end, by, self._own(filter))
+        return self._database.run("read roll-ups", lambda connection: rollups.makers(connection, asked))
 
     def reports(self, filter: ReportFilter = EVERYTHING, *, batch: int = 200) -> Iterator[KeptTurn]:
         """Whole turns, newest first, read in batches as they are taken: for the policy lab and for export."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Literal, TypeVar
@@ -84,14 +84,29 @@ class UncheckedCount:
 
 
 @dataclass(frozen=True)
+class Maker:
+    """A judge and a policy that were at work for a tenant in an hour or on a day."""
+
+    at: datetime
+    tenant: str
+    judge: str
+    policy: str
+    rules: str
+
+
+@dataclass(frozen=True)
 class Asked:
-    """Which counts: from the hour of `start` to before `end`. Other keys than `keys` are summed over; none when it is None."""
+    """Which counts: from the hour of `start` to before `end`. Other keys than `keys` are summed over; none when it is None.
+
+    `claim_keys` are those of claims, where they are not those of the turns.
+    """
 
     start: datetime
     end: datetime
     by: Step
     filter: ReportFilter
     keys: frozenset[str] | None = None
+    claim_keys: frozenset[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -206,10 +221,22 @@ def _upsert(dialect_name: str, table: sql.Table) -> Any:
 
 def read(connection: sql.Connection, asked: Asked) -> Rollup:
     """The counts of the hours that were asked for."""
+    of_claims = asked if asked.claim_keys is None else replace(asked, keys=asked.claim_keys)
     return Rollup(
         turns=tuple(_turn_count(row) for row in connection.execute(_counts(connection, TURNS_HOUR, asked))),
-        claims=_rows(connection, CLAIMS_HOUR, ClaimCount, asked),
+        claims=_rows(connection, CLAIMS_HOUR, ClaimCount, of_claims),
         unchecked=_rows(connection, UNCHECKED_HOUR, UncheckedCount, asked),
+    )
+
+
+def makers(connection: sql.Connection, asked: Asked) -> tuple[Maker, ...]:
+    """Who judged by which policy, hour by hour or day by day."""
+    table = TURNS_HOUR
+    at = (table.c.hour if asked.by == "hour" else _day(connection, table)).label("at")
+    who = (table.c.tenant, table.c.judge, table.c.policy, table.c.rules)
+    query = sql.select(at, *who).where(*_within(table, asked)).distinct().order_by(at, *who)
+    return tuple(
+        Maker(_moment(row.at), row.tenant, row.judge, row.policy, row.rules) for row in connection.execute(query)
     )
 
 
@@ -234,9 +261,7 @@ def _counts(connection: sql.Connection, table: sql.Table, asked: Asked) -> sql.S
     sums = [
         sql.cast(sql.func.sum(column), column.type).label(column.name) for column in table.c if not column.primary_key
     ]
-    since = utc(asked.start).replace(minute=0, second=0, microsecond=0)
-    span = table.c.hour >= since, table.c.hour < utc(asked.end)
-    query = sql.select(at, *shown, *sums).where(*span, *_asked(table, asked.filter))
+    query = sql.select(at, *shown, *sums).where(*_within(table, asked))
     return query.group_by(at, *kept).order_by(at, *kept)
 
 
@@ -248,6 +273,11 @@ def _day(connection: sql.Connection, table: sql.Table) -> sql.ColumnElement[Any]
 
 def _moment(at: datetime | str) -> datetime:
     return utc(datetime.fromisoformat(at) if isinstance(at, str) else at)
+
+
+def _within(table: sql.Table, asked: Asked) -> list[sql.ColumnElement[bool]]:
+    since = utc(asked.start).replace(minute=0, second=0, microsecond=0)
+    return [table.c.hour >= since, table.c.hour < utc(asked.end), *_asked(table, asked.filter)]
 
 
 def _asked(table: sql.Table, filter: ReportFilter) -> list[sql.ColumnElement[bool]]:
@@ -271,4 +301,15 @@ def choices(connection: sql.Connection, tenant: str | None) -> dict[str, tuple[s
     return found
 
 
-__all__ = ["ClaimCount", "Rollup", "Step", "TurnCount", "Unchecked", "UncheckedCount", "added", "percentile", "read"]
+__all__ = [
+    "ClaimCount",
+    "Maker",
+    "Rollup",
+    "Step",
+    "TurnCount",
+    "Unchecked",
+    "UncheckedCount",
+    "added",
+    "percentile",
+    "read",
+]

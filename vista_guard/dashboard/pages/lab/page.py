@@ -120,7 +120,7 @@ def _changed(
     first = int(address.read("show") or 0) if (address.read("show") or "0").isdecimal() else 0
     part = shown[first : first + EXAMPLES]
     whole = desk.reports.turns([it.case.report_id for it in part])
-    told = f"{len(shown):,} turns change" if chosen is None else f"{len(shown):,} turns of this cell"
+    told = f"turns that change: {len(shown):,}" if chosen is None else f"turns of this cell: {len(shown):,}"
     if len(shown) > EXAMPLES:
         told += f", {first + 1:,} to {first + len(part):,} shown"
     rows = [

@@ -34,7 +34,7 @@ class Seen:
         """Reads what came since the last look."""
         filters, attention = self.asked
         first = self.cursor is None
-        news = reports.since(self.cursor, filters, attention=attention, limit=1 if first else MOST)
+        news = reports.since(self.cursor, filters, attention=attention, limit=0 if first else MOST)
         self.cursor = news.cursor
         # The cursor comes before the page: what is written between them is new at the next look, and never lost.
         found = reports.page(filters, attention=attention).rows if first else news.rows

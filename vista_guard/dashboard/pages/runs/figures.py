@@ -27,7 +27,7 @@ def made(first: Run, second: Run, differs: Mapping[str, tuple[str, str]]) -> Nod
     """How each was made, and in what they differ."""
     same = len(first.reports.keys() & second.reports.keys())
     alone = f"{len(first.reports) - same:,} only in the first, {len(second.reports) - same:,} only in the second"
-    told = f"{same:,} turns are in both; {alone}."
+    told = f"turns in both: {same:,}; {alone}."
     rows = [[name, *values] for name, values in differs.items()]
     if not rows:
         what = el("p", "Both were made alike: what differs is chance, or the code.", cls="note")
@@ -167,7 +167,7 @@ def turns(changes: Sequence[TurnChange]) -> Node:
         for it in changes[:200]
     ]
     more = f", the first {len(rows)} shown" if len(changes) > len(rows) else ""
-    told = el("p", f"{len(changes):,} turns{more}.", cls="small")
+    told = el("p", f"turns: {len(changes):,}{more}.", cls="small")
     return el(
         "section",
         el("h2", "Decisions that differ"),

@@ -43,7 +43,9 @@ def trends(desk: Desk) -> None:
         ),
         key="trends-top",
     )
-    panels.show(found, step)
+    makers = desk.reports.makers(filters, found.turns[0].at, now + timedelta(seconds=1), step)
+    panels.show(found, makers, step)
+    draw(panels.contradicted(desk.reports.contradicted_sources(filters)), key="trends-contradicted")
     judged = desk.words.judged(desk.reports, filters)
     diagram(
         [("judge", reliability([one for one, _ in judged], [right for _, right in judged]))], key="trends-reliability"

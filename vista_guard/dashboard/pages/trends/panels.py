@@ -16,7 +16,7 @@ from vista_guard.dashboard.parts import charts, times
 from vista_guard.dashboard.parts.filters import LABELS
 from vista_guard.dashboard.parts.labels import look
 from vista_guard.dashboard.parts.tree import Node, draw, el
-from vista_guard.stores.reports import Rollup
+from vista_guard.stores.reports import Maker, Rollup, SourceCount
 from vista_guard.stores.reports.rollups import Step
 from vista_guard.types import Action
 
@@ -26,9 +26,9 @@ MOST_ROWS: Final = 400
 MOST_REASONS: Final = 12
 
 
-def show(found: Rollup, step: Step) -> None:
+def show(found: Rollup, makers: Sequence[Maker], step: Step) -> None:
     """Draws all of them."""
-    changed = series.changes(found, step)[-len(ascii_uppercase) :]
+    changed = series.changes(makers, step)[-len(ascii_uppercase) :]
     marks = _marks(changed)
     draw(_legend(changed), key="trends-changes")
     for left, right in ((_actions, _labels), (_score, _latency), (_tokens, _cost)):
@@ -136,6 +136,16 @@ def _reasons(found: Rollup) -> Node:
     rest = sum(count for _, count in counts[MOST_REASONS:])
     more = el("p", f"and {rest:,} claims for other reasons", cls="small faint") if rest else None
     return el("section", heading, el("ul", *rows, cls="bars"), more)
+
+
+def contradicted(sources: Sequence[SourceCount]) -> Node:
+    """What contradicted claims contradict most."""
+    heading = el("h2", "Most contradicted")
+    if not sources:
+        return el("section", heading, el("p", "No claim of this time was contradicted.", cls="note"))
+    rows = [_bar(f"{one.source} {one.source_id}", one.claims, sources[0].claims) for one in sources]
+    told = el("p", "Where the evidence against the newest 10,000 contradicted claims stands.", cls="small faint")
+    return el("section", heading, told, el("ul", *rows, cls="bars"))
 
 
 def _bar(reason: str, count: int, most: int) -> Node:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from vista_guard.stores.reports import Rollup, TurnCount, percentile
+from vista_guard.stores.reports import Maker, Rollup, TurnCount, percentile
 from vista_guard.stores.reports.rollups import Step
 from vista_guard.stores.reports.tables import BOUNDS_MS
 
@@ -148,7 +148,7 @@ def reasons(found: Rollup) -> list[tuple[str, int]]:
     return counts.most_common()
 
 
-def changes(found: Rollup, step: Step) -> list[Change]:
+def changes(makers: Iterable[Maker], step: Step) -> list[Change]:
     """Judges and policies that came, or came back; what was there from the start is no change.
 
     Each tenant by itself: one that changes its policy is not hidden by another that has it already.
@@ -156,7 +156,7 @@ def changes(found: Rollup, step: Step) -> list[Change]:
     seen: dict[tuple[str, str, str], datetime] = {}
     first: dict[str, datetime] = {}
     told: set[Change] = set()
-    for row in sorted(found.turns, key=lambda row: row.at):
+    for row in sorted(makers, key=lambda row: row.at):
         begun = first.setdefault(row.tenant, row.at)
         for what, name in (("judge", row.judge), ("policy", _policy(row))):
             last = seen.get((row.tenant, what, name))
@@ -166,7 +166,7 @@ def changes(found: Rollup, step: Step) -> list[Change]:
     return sorted(told)
 
 
-def _policy(row: TurnCount) -> str:
+def _policy(row: Maker) -> str:
     return f"{row.policy} ({row.rules[:8]})" if row.rules else row.policy
 
 

@@ -14,6 +14,18 @@ _TIME = sa.DateTime(timezone=True)
 
 def upgrade() -> None:
     """Makes the tables, and notes that no report was brought over yet."""
+    _backfill()
+    _claims_hour()
+    _conversations()
+    _findings()
+    _turn_texts()
+    _turns()
+    _turns_hour()
+    _unchecked_hour()
+    op.execute("INSERT INTO vista_guard_backfill (id, upto, highest) VALUES (1, 0, 0)")
+
+
+def _backfill() -> None:
     op.create_table(
         "vista_guard_backfill",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -21,6 +33,9 @@ def upgrade() -> None:
         sa.Column("highest", _BIG, nullable=False),
         sa.PrimaryKeyConstraint("id"),
     )
+
+
+def _claims_hour() -> None:
     op.create_table(
         "vista_guard_claims_hour",
         sa.Column("hour", _TIME, nullable=False),
@@ -34,6 +49,9 @@ def upgrade() -> None:
         sa.Column("confidence_sum", sa.Float(), nullable=False),
         sa.PrimaryKeyConstraint("hour", "tenant", "judge", "policy", "gate", "action", "label"),
     )
+
+
+def _conversations() -> None:
     op.create_table(
         "vista_guard_conversations",
         sa.Column("conversation_key", sa.String(length=32), nullable=False),
@@ -61,6 +79,9 @@ def upgrade() -> None:
         ["tenant", sa.text("last_at DESC"), sa.text("conversation_key DESC")],
         unique=False,
     )
+
+
+def _findings() -> None:
     op.create_table(
         "vista_guard_findings",
         sa.Column("report", _BIG, autoincrement=False, nullable=False),
@@ -83,6 +104,9 @@ def upgrade() -> None:
         ["label", sa.text("created_at DESC"), sa.text("report DESC")],
         unique=False,
     )
+
+
+def _turn_texts() -> None:
     op.create_table(
         "vista_guard_turn_texts",
         sa.Column("report", _BIG, autoincrement=False, nullable=False),
@@ -91,6 +115,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("report"),
     )
     op.create_index("vista_guard_turn_texts_expires", "vista_guard_turn_texts", ["expires_at"], unique=False)
+
+
+def _turns() -> None:
     op.create_table(
         "vista_guard_turns",
         sa.Column("id", _BIG, autoincrement=False, nullable=False),
@@ -143,6 +170,9 @@ def upgrade() -> None:
         ["tenant", sa.text("created_at DESC"), sa.text("id DESC")],
         unique=False,
     )
+
+
+def _turns_hour() -> None:
     op.create_table(
         "vista_guard_turns_hour",
         sa.Column("hour", _TIME, nullable=False),
@@ -161,21 +191,12 @@ def upgrade() -> None:
         sa.Column("score_sum", sa.Float(), nullable=False),
         sa.Column("milliseconds", sa.Float(), nullable=False),
         sa.Column("cost", sa.Float(), nullable=False),
-        sa.Column("latency_0", sa.BigInteger(), nullable=False),
-        sa.Column("latency_1", sa.BigInteger(), nullable=False),
-        sa.Column("latency_2", sa.BigInteger(), nullable=False),
-        sa.Column("latency_3", sa.BigInteger(), nullable=False),
-        sa.Column("latency_4", sa.BigInteger(), nullable=False),
-        sa.Column("latency_5", sa.BigInteger(), nullable=False),
-        sa.Column("latency_6", sa.BigInteger(), nullable=False),
-        sa.Column("latency_7", sa.BigInteger(), nullable=False),
-        sa.Column("latency_8", sa.BigInteger(), nullable=False),
-        sa.Column("latency_9", sa.BigInteger(), nullable=False),
-        sa.Column("latency_10", sa.BigInteger(), nullable=False),
-        sa.Column("latency_11", sa.BigInteger(), nullable=False),
-        sa.Column("latency_12", sa.BigInteger(), nullable=False),
+        *(sa.Column(f"latency_{place}", sa.BigInteger(), nullable=False) for place in range(13)),
         sa.PrimaryKeyConstraint("hour", "tenant", "judge", "policy", "rules", "gate", "action"),
     )
+
+
+def _unchecked_hour() -> None:
     op.create_table(
         "vista_guard_unchecked_hour",
         sa.Column("hour", _TIME, nullable=False),
@@ -185,4 +206,3 @@ def upgrade() -> None:
         sa.Column("claims", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("hour", "tenant", "judge", "reason"),
     )
-    op.execute("INSERT INTO vista_guard_backfill (id, upto, highest) VALUES (1, 0, 0)")
