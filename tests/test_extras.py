@@ -246,6 +246,7 @@ def test_the_commands_need_no_extra(tmp_path: Path) -> None:
         ["check", "The hall opened in 1925."],
         ["replay", "log.jsonl", "--out", "reports.jsonl"],
         ["eval", "log.jsonl", "--out", "run"],
+        ["compare", "run"],
         ["demo"],
     ):
         done = run_without(ALL, ["-m", "vista_guard.cli", *command], tmp_path)

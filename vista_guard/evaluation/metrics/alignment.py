@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from vista_guard.evaluation.metrics.claim_sets import maximum_matching, plain
 from vista_guard.stores.reviews.records import AnnotatedClaim
 from vista_guard.types import Label
 
@@ -69,30 +70,6 @@ def matched(left: Sequence[Sequence[AnnotatedClaim]], right: Sequence[Sequence[A
     return found
 
 
-def maximum_matching(edges: Mapping[int, Sequence[int]]) -> dict[int, int]:
-    """As many pairs as there can be, one for each number at most (Kuhn's algorithm); nearer partners are tried first.
-
-    Example:
-        >>> maximum_matching({0: [0, 1], 1: [0]})
-        {1: 0, 0: 1}
-    """
-    taken: dict[int, int] = {}
-
-    def find(one: int, seen: set[int]) -> bool:
-        for other in edges[one]:
-            if other in seen:
-                continue
-            seen.add(other)
-            if other not in taken or find(taken[other], seen):
-                taken[other] = one
-                return True
-        return False
-
-    for one in edges:
-        find(one, set())
-    return {one: other for other, one in taken.items()}
-
-
 def _nearest(
     left: Sequence[Sequence[AnnotatedClaim]], versions: Sequence[AnnotatedClaim], free: Sequence[int], same: Same
 ) -> list[int]:
@@ -118,11 +95,6 @@ def _same_text(one: AnnotatedClaim, other: AnnotatedClaim) -> float:
 
 def _two_of_the_judge(one: AnnotatedClaim, other: AnnotatedClaim) -> bool:
     return None not in (one.source_claim_id, other.source_claim_id)
-
-
-def plain(text: str) -> str:
-    """A claim's words, without what tells no two claims apart: case, blanks, the last point."""
-    return " ".join(text.casefold().split()).rstrip(".!")
 
 
 def _place(group: ClaimGroup) -> tuple[int, int, str]:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
+from warnings import catch_warnings, filterwarnings
 
 from vista_guard._extras import require
 from vista_guard.errors import ConfigError
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
 """Okabe and Ito's palette, which people with any colour vision tell apart."""
 HATCHES = ("", "///", "...", "xxx", "\\\\\\", "---", "+++", "ooo")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", "h", ">", "d")
 LINES = ("-", "--", "-.", ":")
 STYLE: Any = {
     "font.size": 9,
@@ -59,8 +60,11 @@ def save(figure: Figure, folder: Path, name: str) -> tuple[Path, Path]:
     svg, png = folder / f"{name}.svg", folder / f"{name}.png"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        figure.savefig(svg, format="svg", metadata={"Date": None})
-        figure.savefig(png, format="png", dpi=160, metadata={"Software": None})
+        with catch_warnings():
+            # A name in letters that the font lacks is boxes in the PNG; in the SVG it is text, and the reader's fonts have it.
+            filterwarnings("ignore", "Glyph")
+            figure.savefig(svg, format="svg", metadata={"Date": None})
+            figure.savefig(png, format="png", dpi=160, metadata={"Software": None})
     except OSError as exc:
         raise ConfigError(f"{folder} cannot be written: {exc.strerror}. Choose another --out") from exc
     return svg, png
@@ -69,11 +73,6 @@ def save(figure: Figure, folder: Path, name: str) -> tuple[Path, Path]:
 def pick(choices: tuple[str, ...], place: int) -> str:
     """One of them, again from the first after the last."""
     return choices[place % len(choices)]
-
-
-def marker(place: int) -> str:
-    """A marker; none comes with the same colour twice among as many as there are of both together."""
-    return pick(MARKERS, place + place // len(MARKERS))
 
 
 def titled(title: str, width: float) -> str:
