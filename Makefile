@@ -4,7 +4,7 @@
 # make picture draw the README's picture from the demo              make bench-load    the proxy under load, about a quarter of an hour
 # make dashboard   the dashboard, filled with the demo's conversations as they are held       make docs-pictures   the dashboard's pictures
 # make challenge   minimal pairs written by hand, by phenomenon (development half)       make paper-tables   the paper's tables, recomputed
-#                                                                                     make test-plugins   DeepEval, Inspect and Ragas
+# make test-plugins   DeepEval, Inspect and Ragas
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
