@@ -24,7 +24,7 @@ from tempfile import TemporaryDirectory
 import psutil  # type: ignore[import-untyped,import-not-found,unused-ignore]  # the bench extra brings it, dev does not
 
 from benchmarks.measure import machine
-from benchmarks.replaying import TURNS, _conversation
+from benchmarks.replaying import TURNS, conversation
 from vista_guard.types import TurnReport
 
 EVERY = 1000
@@ -84,7 +84,7 @@ def write_log(path: Path, turns: int) -> None:
 
 
 def _chat(number: int) -> dict[str, object]:
-    talk = _conversation(number)
+    talk = conversation(number)
     messages = []
     for turn in talk.turns:
         documents = [document.model_dump(include={"id", "text", "title"}) for document in turn.documents]

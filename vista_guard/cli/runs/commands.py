@@ -242,6 +242,8 @@ async def _tell_cost(order: Ordered, plan: Plan, out: Path, made: Made, max_cost
     finally:
         await system.aclose()
     left = plan.rows.turns - count_reports(out)
+    if found is None and left > 0:
+        typer.echo("no estimate: how often this system asks a model is not known", err=True)
     if found is None or not found.calls or left <= 0:
         return
     share = left / found.turns
