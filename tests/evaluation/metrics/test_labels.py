@@ -149,12 +149,12 @@ def test_shares_lie_between_0_and_1(pairs: list[tuple[Label, Label | None]]) -> 
 
 
 def test_reliability_by_hand() -> None:
-    found = reliability([0.05, 0.3, 0.39, 0.95, 1.0], [False, True, False, True, True])
+    found = reliability([0.05, 0.3, 0.39, 0.85, 0.95, 1.0], [False, True, False, True, True, True])
     assert found is not None
-    assert [(one.n, one.accuracy) for one in found.bins] == [(1, 0), (2, 0.5), (2, 1)]
-    assert [one.confidence for one in found.bins] == pytest.approx([0.05, 0.345, 0.975])
-    # The mean gap over judgements: 0.05, twice 0.155, twice 0.025.
-    assert found.ece == pytest.approx((0.05 + 2 * 0.155 + 2 * 0.025) / 5)
+    assert [(one.n, one.accuracy) for one in found.bins] == [(1, 0), (2, 0.5), (1, 1), (2, 1)]
+    assert [one.confidence for one in found.bins] == pytest.approx([0.05, 0.345, 0.85, 0.975])
+    # The mean gap over judgements: 0.05, twice 0.155, 0.15, twice 0.025.
+    assert found.ece == pytest.approx((0.05 + 2 * 0.155 + 0.15 + 2 * 0.025) / 6)
     assert reliability([], []) is None
     with pytest.raises(ValueError, match="shorter"):
         reliability([0.5, 0.5], [True])
