@@ -88,6 +88,15 @@ def test_each_stage_sees_what_the_paper_says(name: str, at_once: bool) -> None:
     assert labels == [Label.VERIFIED, Label.LACKING_EVIDENCE]
 
 
+@pytest.mark.parametrize(("name", "known"), [("vista", 2), ("no-ac+ctx", 1)])
+def test_earlier_turns_that_nobody_asks_about_establish_what_they_would_live(name: str, known: int) -> None:
+    witness = Witness()
+    system = make_system(name, judge=witness, persona=PERSONA)
+    reports = run(system, [LoggedConversation(TALK, {})], turns=[3])
+    assert [report.turn_index for report in reports] == [3]
+    assert witness.seen["verify"][1] == known
+
+
 def test_what_was_left_out_is_part_of_the_judges_version() -> None:
     judge = Witness()
     assert Ablated(judge, history=False).info.version == "1; no history in decompose"

@@ -13,7 +13,7 @@ from vista_guard.guard import Guard
 from vista_guard.judges.composed import calls
 from vista_guard.policy.rules import rules_key
 from vista_guard.settings.sources import Limits
-from vista_guard.types import Conversation, TurnReport
+from vista_guard.types import Conversation, Role, TurnReport
 
 if TYPE_CHECKING:
     from vista_guard.judges.model import ChatModel
@@ -35,6 +35,8 @@ class GuardSystem:
         more: what else changes a verdict, beside what the guard tells by itself.
         prompts: of the models that are asked, by stage.
         whole_turns: whether turns are judged as they are: claims that they bring are not looked at.
+        establishes: whether earlier turns that nobody asks about are judged too, for what they establish, as they would be live.
+            Not where the conversation brings its claims: then those that bring none establish nothing, as in the human evaluation.
         rehearse: makes the same system again with something before its models, for an estimate of what it will cost; None
             where not all calls can be seen.
     """
@@ -44,6 +46,7 @@ class GuardSystem:
     more: Mapping[str, str] = field(default_factory=dict)
     prompts: Mapping[str, PromptInfo] = field(default_factory=dict)
     whole_turns: bool = False
+    establishes: bool = False
     rehearse: Callable[[Around], GuardSystem] | None = None
 
     @property
@@ -68,9 +71,11 @@ class GuardSystem:
         """See `System.judge`. What turns that are done established is known again."""
         asked = {*turns, *(report.turn_index for report in done)}
         conversation = _without_claims(entry.conversation) if self.whole_turns else entry.conversation
-        async with aclosing(self.guard.areplay(conversation, done=done, turns=asked)) as reports:
+        heard = asked | _before(conversation, max(asked)) if asked and self.establishes else asked
+        async with aclosing(self.guard.areplay(conversation, done=done, turns=heard)) as reports:
             async for report in reports:
-                yield report
+                if report.turn_index in asked:
+                    yield report
 
     async def forget(self, conversation_id: str) -> None:
         """See `System.forget`."""
@@ -94,6 +99,13 @@ def told(guard: Guard) -> dict[str, str]:
     }
     known = {"policy": parts.policy.name, "context": parts.context, "ungrounded": parts.ungrounded}
     return {**known, **{name: value for name, value in optional.items() if value}}
+
+
+def _before(conversation: Conversation, last: int) -> set[int]:
+    """The assistant's turns before `last`; none where some turn brings claims."""
+    if any(turn.claims is not None for turn in conversation.turns):
+        return set()
+    return {index for index, turn in enumerate(conversation.turns[:last]) if turn.role is Role.ASSISTANT}
 
 
 def _without_claims(conversation: Conversation) -> Conversation:

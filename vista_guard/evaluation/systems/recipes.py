@@ -151,6 +151,7 @@ def build(
         },
         prompts={stage: prompt for one in order.made for stage, prompt in one.prompts.items()},
         whole_turns=recipe.whole_turns,
+        establishes=recipe.knowledge,
         rehearse=(
             (lambda around: _tried_out(build(recipe, name, task, options, metric, {**given, **_UNKEPT}, around)))
             if order.countable
