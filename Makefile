@@ -3,7 +3,7 @@
 # make docs    write the pages that come from the code              make bench-peers   model judges, next to four others
 # make picture draw the README's picture from the demo              make bench-load    the proxy under load, about a quarter of an hour
 # make dashboard   the dashboard, filled with the demo's conversations as they are held       make docs-pictures   the dashboard's pictures
-# make challenge   minimal pairs written by hand, by phenomenon (development half)
+# make challenge   minimal pairs written by hand, by phenomenon (development half)       make paper-tables   the paper's tables, recomputed
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 BASE := $(VENV)/.base
 DEV := $(VENV)/.dev
 
-.PHONY: demo dashboard docs-pictures test check format bench bench-load bench-peers challenge docs picture clean
+.PHONY: demo dashboard docs-pictures test check format bench bench-load bench-peers challenge paper-tables docs picture clean
 
 demo: $(BASE)
 	$(BIN)/vista-guard demo
@@ -58,6 +58,9 @@ docs: $(DEV)
 
 challenge: $(DEV)
 	$(BIN)/python -m vista_guard.evaluation.suites.challenge
+
+paper-tables: $(BASE)
+	$(BIN)/python -m vista_guard.evaluation.paper
 
 docs-pictures: $(DEV)
 	$(BIN)/python -m tools.pictures

@@ -74,7 +74,7 @@ def test_what_a_page_links_to_is_there(page: Path, target: str) -> None:
     assert (ROOT / page.parent / target).exists()
 
 
-@pytest.mark.parametrize("page", ["guarding", "policies", "watching"])
+@pytest.mark.parametrize("page", ["guarding", "policies", "systems", "watching"])
 def test_the_examples_of_a_page_run(page: str) -> None:
     examples = re.findall(r"```python\n(.*?)```", (ROOT / f"docs/{page}.md").read_text("utf-8"), re.DOTALL)
     assert examples

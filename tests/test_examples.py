@@ -76,6 +76,14 @@ def test_openai_client(capsys: pytest.CaptureFixture[str]) -> None:
     assert replaced == [MESSAGE, "  BLOCK, VISTA score 0.5, finish_reason content_filter"]
 
 
+def test_own_system(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run("own_system.py", capsys) == [
+        "numbers: 2 of 3 turns right",
+        "vista: 3 of 3 turns right",
+        "majority: 2 of 3 turns right",
+    ]
+
+
 def test_proxy_client_starts_a_proxy(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     greeting, *talk = _run("proxy_client.py", capsys)
@@ -126,8 +134,9 @@ def test_in_the_base_it_says_what_to_install(example: str, extra: str, library: 
     assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
 
 
-def test_langgraph_rag_needs_the_base_alone(tmp_path: Path) -> None:
-    done = run_without(ALL, [str(EXAMPLES / "langgraph_rag.py")], tmp_path)
+@pytest.mark.parametrize("example", ["langgraph_rag.py", "own_system.py"])
+def test_it_needs_the_base_alone(example: str, tmp_path: Path) -> None:
+    done = run_without(ALL, [str(EXAMPLES / example)], tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
 
 

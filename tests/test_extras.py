@@ -72,6 +72,30 @@ NEEDS = {
         "from vista_guard.evaluation.metrics import arrays",
         "the benchmark's table needs sklearn",
     ),
+    "figures": (
+        "evaluation",
+        "from vista_guard.evaluation.figures.plots.canvas import drawn\nwith drawn(1, 1):\n    pass",
+        "drawing figures needs matplotlib",
+    ),
+    "page to send around": (
+        "evaluation",
+        "from pathlib import Path\nfrom vista_guard.evaluation.figures.html.policies import check_place\n"
+        "check_place(Path('page.html'))",
+        "the HTML report needs jinja2",
+    ),
+    "log in Parquet": (
+        "parquet",
+        "from pathlib import Path\nfrom vista_guard.evaluation.datasets import detect\n"
+        "Path('runs').write_bytes(b'PAR1')\ndetect(Path('runs'))",
+        "reading the Parquet log runs needs pyarrow",
+    ),
+    "data set of the hub": (
+        "hub",
+        "from pathlib import Path\nfrom vista_guard.evaluation.datasets.published.download import download\n"
+        "from vista_guard.evaluation.datasets.published.registry import find\n"
+        "download(find('faithdial-test'), Path('data'))",
+        "downloading a data set from the Hugging Face hub needs huggingface_hub",
+    ),
     "verifier of the hub": (
         "verifiers",
         "from vista_guard import Guard; Guard.from_settings(store='memory', verifier='hf:someone/nli')",
@@ -97,6 +121,12 @@ NEEDS = {
         "import os; os.environ['OTEL_EXPORTER_OTLP_ENDPOINT'] = 'http://127.0.0.1:9'\n"
         "from vista_guard.telemetry.sdk import configured; configured('own').__enter__()",
         "sending traces (OTEL_EXPORTER_OTLP_ENDPOINT is set) needs opentelemetry.exporter.otlp.proto.http",
+    ),
+    "runs on a cluster": (
+        "ray",
+        "import asyncio; from vista_guard.evaluation.runners.cluster.ray_engine import RaySystem\n"
+        "asyncio.run(RaySystem.start(print))",
+        "--engine ray needs ray: pip install",
     ),
     "scripted server": (
         "testing",
@@ -195,6 +225,7 @@ def test_the_commands_need_no_extra(tmp_path: Path) -> None:
         ["documents", "add", "hall.md", "hall.html", "hall.txt"],
         ["check", "The hall opened in 1925."],
         ["replay", "log.jsonl", "--out", "reports.jsonl"],
+        ["eval", "log.jsonl", "--out", "run"],
         ["demo"],
     ):
         done = run_without(ALL, ["-m", "vista_guard.cli", *command], tmp_path)

@@ -9,11 +9,13 @@ import sys
 from pathlib import Path
 
 from tools.commands import commands_page
+from tools.datasets import with_datasets
 from tools.rooms import with_rooms
 from tools.telemetry import with_names
 
 ROOT = Path(__file__).parents[1]
 ARCHITECTURE = Path("docs/design/architecture.md")
+DATASETS = Path("docs/datasets.md")
 TELEMETRY = Path("docs/telemetry.md")
 
 
@@ -24,6 +26,7 @@ def pages(folder: Path) -> dict[Path, str]:
     return {
         Path("docs/cli.md"): commands_page(),
         Path("docs/report.schema.json"): report_schema(),
+        DATASETS: with_datasets((folder / DATASETS).read_text("utf-8")),
         TELEMETRY: with_names((folder / TELEMETRY).read_text("utf-8")),
         ARCHITECTURE: with_rooms((folder / ARCHITECTURE).read_text("utf-8"), ROOT),
     }

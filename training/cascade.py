@@ -18,7 +18,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from vista_guard.evaluation.datasets import LogFormat, LoggedConversation, read_log
+from vista_guard.evaluation.datasets import LoggedConversation
+from vista_guard.evaluation.datasets.published.files import whole
+from vista_guard.evaluation.datasets.published.sets import vista
 from vista_guard.evaluation.suites.product import progress
 from vista_guard.guard import Guard
 from vista_guard.judges.composed.cascade import DEFAULT_THRESHOLD, CascadeJudge
@@ -83,7 +85,7 @@ class Oracle:
 
 def read(data: Path) -> list[LoggedConversation]:
     """The conversations of the file."""
-    return [entry for entry in read_log(data / FILE, LogFormat.REFERENCE) if isinstance(entry, LoggedConversation)]
+    return list(whole(vista.read((data / FILE,))))
 
 
 async def replay(

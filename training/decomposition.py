@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from training.data import data_argument
-from vista_guard.evaluation.datasets import BrokenEntry, read_log
+from vista_guard.evaluation.datasets.published.files import whole
+from vista_guard.evaluation.datasets.published.sets import vista
 from vista_guard.evaluation.metrics.decomposition import DecompositionScore, easiness, score
 from vista_guard.judges.embedded.english.decompose import decompose
 from vista_guard.types import Role
@@ -31,10 +32,8 @@ class Case:
 
 
 def cases(path: Path) -> Iterator[Case]:
-    """The annotated assistant turns of a log, each decomposed with the turns before it as history."""
-    for entry in read_log(path):
-        if isinstance(entry, BrokenEntry):
-            raise SystemExit(f"{entry.source}: {entry.error}")
+    """The annotated assistant turns of the file, each decomposed with the turns before it as history."""
+    for entry in whole(vista.read((path,))):
         turns = entry.conversation.turns
         for index, turn in enumerate(turns):
             if turn.role is Role.ASSISTANT and turn.claims is not None:

@@ -10,15 +10,15 @@ The table holds numbers only. Its groups are kept apart, so that statements that
 from __future__ import annotations
 
 import asyncio
-import csv
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from vista_guard.evaluation.datasets import BrokenEntry, read_log
+from vista_guard.evaluation.datasets.published.files import whole
+from vista_guard.evaluation.datasets.published.sets import begin, vista
 from vista_guard.evaluation.metrics.calibration import LabelledTurn, fine_group
-from vista_guard.evaluation.suites.reading import clean, read_csv, read_jsonl
+from vista_guard.evaluation.suites.reading import clean, read_jsonl
 from vista_guard.guard import Guard
 from vista_guard.judges.embedded import EmbeddedJudge
 from vista_guard.policy.risk import Level, RiskTable
@@ -51,18 +51,16 @@ def statements(data: Path) -> Iterator[Case]:
 def responses(data: Path) -> Iterator[Case]:
     """BEGIN dev responses with the message before them. Generic ones are left out: whether they are fine is open."""
     for name in BEGIN_FILES:
-        for row in read_csv(data / f"begin/begin_dev_{name}.tsv", "\t", csv.QUOTE_NONE):
-            if row["begin_label"] != "Generic" and row["response"].strip() and row["knowledge"].strip():
-                asked = Turn(role=Role.USER, text=clean(row["message"]))
-                answer = _turn(clean(row["response"]), clean(row["knowledge"]))
-                yield Conversation(turns=(asked, answer)), {1: row["begin_label"].startswith("Fully")}
+        for row in whole(begin.responses(data / f"begin/begin_dev_{name}.tsv")):
+            if row.label != begin.GENERIC and row.knowledge.strip():
+                asked = Turn(role=Role.USER, text=clean(row.message))
+                answer = _turn(clean(row.text), clean(row.knowledge))
+                yield Conversation(turns=(asked, answer)), {1: row.label == begin.FULLY}
 
 
 def conversations(data: Path) -> Iterator[Case]:
     """VISTA dev conversations; turns that no human judged are there for what they establish."""
-    for entry in read_log(data / "vista-human/human_eval_dev.json"):
-        if isinstance(entry, BrokenEntry):
-            raise SystemExit(f"{entry.source}: {entry.error}")
+    for entry in whole(vista.read((data / "vista-human/human_eval_dev.json",))):
         places = {
             place: all(entry.labels[claim.id] in SAFE for claim in turn.claims)
             for place, turn in enumerate(entry.conversation.turns)

@@ -79,7 +79,11 @@ def test_a_bug_is_shown_as_one() -> None:
             ["log", "--out", "x", "--claims", "given"],
             "error: no turn of the log carries claims; replay it with --claims judge\n",
         ),
-        (["log", "--out", "x", "--policy", "lax"], "error: policy is 'lax'; choose one of monitor, balanced, strict\n"),
+        (
+            ["log", "--out", "x", "--policy", "lax"],
+            "error: policy is 'lax'; choose one of monitor, balanced, strict, settings, or a file that ends in .toml, .yaml, "
+            ".yml\n",
+        ),
     ],
 )
 def test_replay_with_wrong_input(

@@ -9,7 +9,7 @@ import pytest
 from tests.dashboard import weeks
 from vista_guard.dashboard.pages.lab import figures
 from vista_guard.dashboard.pages.lab.choice import CONFIGURED, RECORDED, Choice, Ruled, from_params, to_params
-from vista_guard.dashboard.pages.lab.sample import Samples, policies, read
+from vista_guard.dashboard.pages.lab.sample import Samples, read
 from vista_guard.dashboard.parts.filters import Filters
 from vista_guard.dashboard.people import THIS_MACHINE, Viewer
 from vista_guard.dashboard.reports.scoped import ScopedReports
@@ -17,6 +17,7 @@ from vista_guard.dashboard.reports.words import Words
 from vista_guard.evaluation.whatif.comparison import compare
 from vista_guard.evaluation.whatif.deciding import by_policy
 from vista_guard.evaluation.whatif.recipe import Recipe
+from vista_guard.evaluation.whatif.standing import standing
 from vista_guard.policy.presets import PRESETS, build_policy
 from vista_guard.stores.reports import ReportReader
 from vista_guard.types import Action, Label
@@ -97,7 +98,7 @@ def test_samples_are_kept_while_they_are_few(reader: ReportReader) -> None:
 
 def test_what_is_told(reader: ReportReader, tmp_path: Path) -> None:
     sample = read(ScopedReports(reader, THIS_MACHINE), Filters(), 1000, None, lambda _done: None)
-    mild, hard = (policies(PRESETS[name], sample, None) for name in ("monitor", "strict"))
+    mild, hard = (standing(PRESETS[name], sample.judges, None) for name in ("monitor", "strict"))
     found = compare(sample.cases, by_policy(mild), by_policy(hard))
     text = figures.honesty(found, sample, ("first", "second"), None).text()
     assert "streamed" in text

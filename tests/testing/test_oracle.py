@@ -11,7 +11,7 @@ import pytest
 
 from vista_guard.judges.model.chat.protocol import ChatRequest
 from vista_guard.judges.model.prompting.prompts import Prompts
-from vista_guard.testing import ScriptedChatServer, Verdict, assistant, judge_script, user
+from vista_guard.testing import ReceivedRequest, ScriptedChatServer, Verdict, assistant, gold_script, judge_script, user
 from vista_guard.types import Claim, EvidenceSet, Label, Passage, SourceKind
 
 TURN = "The lighthouse was built in 1890. It is 40 metres high. I would visit it at dusk."
@@ -117,3 +117,56 @@ def test_what_is_not_scripted_is_rejected() -> None:
         with pytest.raises(AssertionError, match="no scripted claim"):
             ask(server, PROMPTS.verify(Claim(id="c1", text="The bakery is closed."), OTHER), True)
         assert len(server.rejected) == 2
+
+
+GOLD = {f"The {place} is old. It was built in {year}.": Label.VERIFIED for year, place in enumerate("abcdefgh", 1801)}
+TWO_WORDS = 'Answer with {"faithfulness": "faithful" or "hallucinated", "explanation": "..."}.'
+
+
+def said(gold: dict[str, Label], **how: Any) -> list[str]:
+    """What the script says of each turn when it is asked about the whole of it."""
+    script = gold_script(gold, **how)
+    asked = (
+        ReceivedRequest(1, "chat", {"messages": [{"role": "user", "content": f"{TWO_WORDS} {text}"}]}, 0.0)
+        for text in gold
+    )
+    return [json.loads(script(request))["faithfulness"] for request in asked]
+
+
+def test_a_script_is_right_about_the_share_of_turns_that_it_is_told() -> None:
+    assert set(said(GOLD)) == {"faithful"}
+    assert set(said(GOLD, accuracy=0.0)) == {"hallucinated"}
+    some = [said(GOLD, accuracy=0.5, seed=seed) for seed in (1, 1, 2)]
+    assert some[0] == some[1] != some[2]
+
+
+def test_each_sentence_is_a_claim_and_the_last_one_makes_the_turn_what_it_is() -> None:
+    text = "The mill is old. It was built in 1700."
+    script = gold_script({text: Label.CONTRADICTED})
+    turn = assistant(text)
+    asked = PROMPTS.decompose(turn, ()).messages
+    body = {"messages": [{"role": message.role, "content": message.content} for message in asked]}
+    claims = json.loads(script(ReceivedRequest(1, "chat", body, 0.0)))["claims"]
+    assert [claim["claim"] for claim in claims] == ["The mill is old.", "It was built in 1700."]
+    evidence = PROMPTS.judge([Claim(id=f"t0.c{n}", text=one["claim"]) for n, one in enumerate(claims, 1)], EVIDENCE)
+    body = {"messages": [{"role": message.role, "content": message.content} for message in evidence.messages]}
+    answers = json.loads(script(ReceivedRequest(1, "chat", body, 0.0)))["answers"]
+    assert [one["label"] for one in answers] == ["VERIFIED", "CONTRADICTED"]
+
+
+@pytest.mark.parametrize(
+    ("gold", "accuracy", "error"),
+    [
+        ({"It is old.": Label.VERIFIED}, 1.5, "accuracy is 1.5; it must lie in"),
+        ({"It is old. A.": Label.VERIFIED, "It is old. B.": Label.VERIFIED}, 1.0, "'It is old.' stands in two turns"),
+    ],
+)
+def test_a_script_that_could_not_be_followed_is_refused(gold: dict[str, Label], accuracy: float, error: str) -> None:
+    with pytest.raises(ValueError, match=error):
+        gold_script(gold, accuracy=accuracy)
+
+
+def test_a_turn_outside_of_the_script_is_an_error() -> None:
+    body = {"messages": [{"role": "user", "content": f"{TWO_WORDS} Something else."}]}
+    with pytest.raises(LookupError, match="no verdict on a scripted turn is asked for"):
+        gold_script(GOLD)(ReceivedRequest(1, "chat", body, 0.0))

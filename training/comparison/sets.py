@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 from training.sources.carrier import sentences
 from training.sources.summedits import tidy
 from training.sources.windows import best_sentences
+from vista_guard.evaluation.datasets.published.files import whole
+from vista_guard.evaluation.datasets.published.sets import summedits as summedits_set
 from vista_guard.evaluation.suites import evalsets
 from vista_guard.evaluation.suites.reading import SUPPORTED, best_window, clean, read_tsv
 from vista_guard.judges.embedded.relevance import choose, pool
@@ -101,13 +103,13 @@ def worlds(count: int) -> list[Item]:
 
 def summedits(data: Path, domain: str, summaries: int = 300) -> list[Item]:
     """Sentences of summaries against their three nearest stretches; ``group`` is the summary, ``kind`` the domain."""
-    rows = json.loads(gzip.decompress((data / f"train/summedits/summedits_{domain}.json.gz").read_bytes()))
+    rows = list(whole(summedits_set.summaries(data / f"train/summedits/{summedits_set.file_name(domain)}.gz")))
     items = []
     for row in spaced(rows, summaries):
-        units = _document(row["doc"])
-        for sentence in sentences(tidy(row["summary"])):
-            gold = THREE[0] if row["label"] else "not"
-            items.append(Item(nearest(units, sentence), sentence, gold, domain, row["id"]))
+        units = _document(row.document)
+        for sentence in sentences(tidy(row.text)):
+            gold = THREE[0] if row.consistent else "not"
+            items.append(Item(nearest(units, sentence), sentence, gold, domain, row.identity))
     return items
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import html
 import re
 from collections.abc import Iterator
@@ -10,12 +9,18 @@ from pathlib import Path
 
 from training.sources.carrier import Carrier, KindPair, sentences
 from training.sources.windows import best_sentences
-from vista_guard.evaluation.suites.reading import NOT_ENOUGH, SUPPORTED, UNSUPPORTED, clean, read_csv, read_jsonl
+from vista_guard.evaluation.datasets.published.files import whole
+from vista_guard.evaluation.datasets.published.sets import begin as begin_set
+from vista_guard.evaluation.suites.reading import NOT_ENOUGH, SUPPORTED, UNSUPPORTED, clean, read_jsonl
 
 BEGIN = ("begin/begin_dev_cmu.tsv", "begin/begin_dev_tc.tsv")
 WICE = ("train/wice/non_supported_tokens.train.jsonl.gz",)
 FILES = (*BEGIN, *WICE)
-_BEGIN_LABELS = {"fully": (SUPPORTED,), "not fully": UNSUPPORTED, "generic": (NOT_ENOUGH,)}
+_BEGIN_LABELS = {
+    begin_set.FULLY: (SUPPORTED,),
+    begin_set.NOT_FULLY: UNSUPPORTED,
+    begin_set.GENERIC: (NOT_ENOUGH,),
+}
 
 
 def untreebanked(text: str) -> str:
@@ -27,9 +32,8 @@ def untreebanked(text: str) -> str:
 def begin_rows(data: Path) -> Iterator[tuple[str, str, tuple[int, ...]]]:
     """(knowledge, response, allowed labels) of the CMU-DoG and TopicalChat parts."""
     for name in BEGIN:
-        for row in read_csv(data / name, "\t", csv.QUOTE_NONE):
-            label = row["begin_label"].strip().lower().removesuffix(" attributable")
-            yield untreebanked(row["knowledge"]), untreebanked(row["response"]), _BEGIN_LABELS[label]
+        for row in whole(begin_set.responses(data / name)):
+            yield untreebanked(row.knowledge), untreebanked(row.text), _BEGIN_LABELS[row.label]
 
 
 def begin(data: Path) -> Iterator[KindPair]:

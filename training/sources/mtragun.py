@@ -11,7 +11,9 @@ from random import Random
 
 from training.sources.carrier import Carrier, KindPair, sentences
 from training.sources.windows import Window, best_sentences, stems
-from vista_guard.evaluation.suites.reading import NOT_ENOUGH, SUPPORTED, read_jsonl
+from vista_guard.evaluation.datasets.published.files import whole
+from vista_guard.evaluation.datasets.published.sets.mtrag import GenerationTask, tasks
+from vista_guard.evaluation.suites.reading import NOT_ENOUGH, SUPPORTED
 
 FILES = ("train/mtragun/reference.jsonl.gz",)
 _NO_CLAIM = re.compile(
@@ -45,20 +47,15 @@ def tidy(text: str) -> str:
 
 def turns(data: Path) -> list[Turn]:
     """Turns of train conversations: those whose id ends in 0–4 are development data and left out."""
-    rows = (row for row in read_jsonl(data / FILES[0]) if str(row["conversation_id"])[-1] not in "01234")
-    return [turn_of(row) for row in rows]
+    return [turn_of(task) for task in whole(tasks(data / FILES[0])) if not task.development]
 
 
-def turn_of(row: dict[str, object]) -> Turn:
-    """From a row of the file."""
-    contexts, targets, said = row["contexts"], row["targets"], row["input"]
+def turn_of(task: GenerationTask) -> Turn:
+    """From a task of the file."""
     passages = tuple(
-        (re.sub(r"\s+", " ", c.get("title") or "").strip(), tuple(sentences(tidy(c["text"]))))
-        for c in contexts  # type: ignore[attr-defined]
+        (re.sub(r"\s+", " ", one.title or "").strip(), tuple(sentences(tidy(one.text)))) for one in task.passages
     )
-    kind = str(row["answerability"][0])  # type: ignore[index]
-    answer = targets[0]["text"]  # type: ignore[index]
-    return Turn(str(row["conversation_id"]), str(row["turn"]), said[-1]["text"], answer, passages, kind)  # type: ignore[index]
+    return Turn(task.conversation, task.number, task.said[-1].text, task.answer, passages, task.answerability[0])
 
 
 def statements(turn: Turn) -> list[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,10 +10,12 @@ from pathlib import Path
 
 from training.sources.carrier import Carrier, KindPair, sentences
 from training.sources.windows import Window, best_sentences
+from vista_guard.evaluation.datasets.published.files import whole
+from vista_guard.evaluation.datasets.published.sets.summedits import file_name, summaries
 from vista_guard.evaluation.suites.reading import CONTRADICTED, SUPPORTED, UNSUPPORTED
 
 DOMAINS = ("qmsumm", "sales_email", "scitldr")  # `podcast` and `ectsum` are development data
-FILES = tuple(f"train/summedits/summedits_{name}.json.gz" for name in DOMAINS)
+FILES = tuple(f"train/summedits/{file_name(name)}.gz" for name in DOMAINS)
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,9 @@ def tidy(text: str) -> str:
 def read(data: Path) -> Iterator[Summary]:
     """The summaries of the training domains."""
     for name in FILES:
-        with gzip.open(data / name, "rt", encoding="utf-8") as file:
-            for row in json.load(file):
-                document = tuple(sentences(tidy(row["doc"])))
-                edits = tuple(row["edit_types"])
-                yield Summary(document, row["summary"], row["original_summary"], bool(row["label"]), edits, row["id"])
+        for row in whole(summaries(data / name)):
+            document = tuple(sentences(tidy(row.document)))
+            yield Summary(document, row.text, row.original, row.consistent, row.edits, row.identity)
 
 
 def allowed_of(edits: tuple[str, ...]) -> tuple[int, ...]:

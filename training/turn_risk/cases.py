@@ -11,9 +11,6 @@ MTRAG-UN conversations whose id ends in 0 to 4, BEGIN dev wow, VISTA dev.
 
 from __future__ import annotations
 
-import csv
-import gzip
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,8 +21,11 @@ from training import false_alarms
 from training.rewriters.falsify import one_fact_falsified
 from training.sources import dstc9
 from training.sources.carrier import sentences
-from vista_guard.evaluation.suites.faithful import REFERENCE, conversation_of, is_development
-from vista_guard.evaluation.suites.reading import clean, read_csv
+from vista_guard.evaluation.datasets.published.files import whole
+from vista_guard.evaluation.datasets.published.sets import begin as begin_set
+from vista_guard.evaluation.datasets.published.sets.mtrag import ANSWERABLE, GenerationTask, tasks
+from vista_guard.evaluation.suites.faithful import REFERENCE, conversation_of
+from vista_guard.evaluation.suites.reading import clean
 from vista_guard.types import Conversation, Document, Role, Turn
 
 Part = Literal["fit", "dev"]
@@ -58,50 +58,48 @@ def cases(data: Path, part: Part, seed: int = 13) -> Iterator[Case]:
 
 def twins(data: Path, part: Part) -> Iterator[tuple[str, str]]:
     """(task id, its answer with one fact made false) of MTRAG-UN's answerable turns, where a sure edit was found."""
-    for number, row in enumerate(rows(data, part)):
-        if row["answerability"] == ["ANSWERABLE"] and row["contexts"]:
-            told = [f"{c.get('title') or ''}\n{c['text']}" for c in row["contexts"]]
-            false = one_fact_falsified(row["targets"][0]["text"], told, number)
+    for number, task in enumerate(tasks_of(data, part)):
+        if task.carried:
+            told = [f"{one.title or ''}\n{one.text}" for one in task.passages]
+            false = one_fact_falsified(task.answer, told, number)
             if false:
-                yield row["task_id"], false
+                yield task.task, false
 
 
-def rows(data: Path, part: Part) -> list[dict]:  # type: ignore[type-arg]
-    """MTRAG-UN's rows of a part."""
-    with gzip.open(data / REFERENCE, "rt", encoding="utf-8") as lines:
-        found = [json.loads(line) for line in lines]
-    return [row for row in found if is_development(row) == (part == "dev")]
+def tasks_of(data: Path, part: Part) -> list[GenerationTask]:
+    """MTRAG-UN's tasks of a part."""
+    return [task for task in whole(tasks(data / REFERENCE)) if task.development == (part == "dev")]
 
 
 def mtragun(data: Path, part: Part, rng: Random) -> Iterator[Case]:
     """Reference answers, and what was made of them."""
     false = dict(twins(data, part))
-    known = rows(data, part)
-    answered = [row for row in known if row["answerability"][0] in ("ANSWERABLE", "PARTIAL") and row["contexts"]]
-    for row in known:
-        if row["answerability"] == ["UNANSWERABLE"]:
-            yield _case("refusal", row, True)
-    for number, row in enumerate(answered):
-        whole = row["answerability"] == ["ANSWERABLE"]
-        yield _case("reference" if whole else "partial", row, True)
-        other = rng.choice([r for r in answered if _stranger(r, row)])
-        if row["task_id"] in false:
-            yield _case("twin", row, False, text=false[row["task_id"]])
-        if whole:
-            yield _case("elsewhere", row, False, contexts=other["contexts"])
+    known = tasks_of(data, part)
+    answered = [task for task in known if task.answerability[0] in ("ANSWERABLE", "PARTIAL") and task.passages]
+    for task in known:
+        if task.answerability == ("UNANSWERABLE",):
+            yield _case("refusal", task, True)
+    for number, task in enumerate(answered):
+        whole_answer = task.answerability == (ANSWERABLE,)
+        yield _case("reference" if whole_answer else "partial", task, True)
+        other = rng.choice([one for one in answered if _stranger(one, task)])
+        if task.task in false:
+            yield _case("twin", replace(task, answer=false[task.task]), False)
+        if whole_answer:
+            yield _case("elsewhere", replace(task, passages=other.passages), False)
             foreign = rng.choice(_statements(other) or [""])
             if foreign:
-                yield _case("foreign", row, False, text=_put_in(row["targets"][0]["text"], foreign, rng))
+                yield _case("foreign", replace(task, answer=_put_in(task.answer, foreign, rng)), False)
             if number % WITHOUT_EVIDENCE == 0:
-                yield _case("bare", row, False, contexts=[])
+                yield _case("bare", replace(task, passages=()), False)
 
 
-def _stranger(other: dict, row: dict) -> bool:  # type: ignore[type-arg]
-    return bool(other["conversation_id"] != row["conversation_id"] and other["Collection"] == row["Collection"])
+def _stranger(other: GenerationTask, task: GenerationTask) -> bool:
+    return other.conversation != task.conversation and other.collection == task.collection
 
 
-def _statements(row: dict) -> list[str]:  # type: ignore[type-arg]
-    return [s for s in sentences(row["targets"][0]["text"]) if 8 <= len(s.split()) <= 40 and s[-1:] == "."]
+def _statements(task: GenerationTask) -> list[str]:
+    return [s for s in sentences(task.answer) if 8 <= len(s.split()) <= 40 and s[-1:] == "."]
 
 
 def _put_in(answer: str, foreign: str, rng: Random) -> str:
@@ -112,11 +110,9 @@ def _put_in(answer: str, foreign: str, rng: Random) -> str:
     return answer.replace(after, f"{after} {foreign}", 1)
 
 
-def _case(kind: str, row: dict, faithful: bool, **changes: object) -> Case:  # type: ignore[type-arg]
-    if "text" in changes:
-        changes = {"targets": [{"text": changes["text"]}]}
-    conversation = conversation_of({**row, **changes})
-    return Case("mtragun", kind, row["conversation_id"], conversation, {len(conversation.turns) - 1: faithful})
+def _case(kind: str, task: GenerationTask, faithful: bool) -> Case:
+    conversation = conversation_of(task)
+    return Case("mtragun", kind, task.conversation, conversation, {len(conversation.turns) - 1: faithful})
 
 
 def hotels(data: Path, rng: Random) -> Iterator[Case]:
@@ -151,12 +147,12 @@ def hotels(data: Path, rng: Random) -> Iterator[Case]:
 def begin(data: Path, names: Sequence[str]) -> Iterator[Case]:
     """BEGIN responses that people called fully attributable or not. Generic ones are left out: what they are is open."""
     for name in names:
-        for number, row in enumerate(read_csv(data / f"begin/begin_dev_{name}.tsv", "\t", csv.QUOTE_NONE)):
-            if row["begin_label"] != "Generic" and row["response"].strip() and row["knowledge"].strip():
-                faithful = row["begin_label"].startswith("Fully")
-                text, told = clean(row["response"]), clean(row["knowledge"])
+        for number, row in enumerate(whole(begin_set.responses(data / f"begin/begin_dev_{name}.tsv"))):
+            if row.label != begin_set.GENERIC and row.knowledge.strip():
+                faithful = row.label == begin_set.FULLY
+                text, told = clean(row.text), clean(row.knowledge)
                 found = _answer(f"begin-{name}", "response", f"{name}-{number}", text, told, faithful)
-                asked = Turn(role=Role.USER, text=clean(row["message"]))
+                asked = Turn(role=Role.USER, text=clean(row.message))
                 turns = (asked, *found.conversation.turns)
                 yield replace(found, conversation=Conversation(turns=turns), faithful={1: faithful})
 

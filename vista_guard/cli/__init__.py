@@ -7,12 +7,13 @@ from typing import Annotated
 import typer
 
 from vista_guard import __version__
-from vista_guard.cli import calibrate, check, dashboard, demo, replay, schema, serve
+from vista_guard.cli import calibrate, check, compare, dashboard, datasets, demo, replay, schema, serve
 from vista_guard.cli.documents.commands import documents
 from vista_guard.cli.reports.commands import reports
 from vista_guard.cli.reports.database import database
 from vista_guard.cli.reports.forget import forget
 from vista_guard.cli.reviews.commands import reviews
+from vista_guard.cli.runs.commands import evaluate
 from vista_guard.cli.verifiers.commands import verifiers
 
 app = typer.Typer(
@@ -42,6 +43,9 @@ def _root(
 app.command("demo")(demo.demo)
 app.command("check")(check.check)
 app.command("replay")(replay.replay)
+app.command("datasets")(datasets.datasets)
+app.command("eval")(evaluate)
+app.command("compare")(compare.compare)
 app.command("calibrate")(calibrate.calibrate)
 app.add_typer(documents, name="documents")
 app.add_typer(verifiers, name="verifiers")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import unicodedata
 from typing import TYPE_CHECKING
+
+from vista_guard.reading.visible import visible as visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,20 +34,6 @@ TITLES = {
     "REPAIR": "delivered after repair",
     "BLOCK": "blocked; delivered instead",
 }
-
-DIRECTIONS = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"})
-"""Unicode's explicit turns of direction, which make text read other than it is stored."""
-
-
-def visible(text: str) -> str:
-    """The text with `�` for what would steer a terminal: escape sequences, control characters, turns of direction."""
-    return "".join("�" if _steers(character) else character for character in text)
-
-
-def _steers(character: str) -> bool:
-    if character in "\n\t":
-        return False
-    return unicodedata.category(character) in ("Cc", "Cs") or unicodedata.bidirectional(character) in DIRECTIONS
 
 
 def report_view(report: TurnReport) -> RenderableType:

@@ -2,104 +2,172 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from vista_guard.cli.errors import FAILED, STOPPED, WRONG_INPUT, exit_codes
 from vista_guard.cli.options import JudgeOption, PersonaOption, VerifierOption  # typer reads them
+from vista_guard.cli.policies.options import AgainstOption, FirstPolicyOption, HtmlOption, LabelsOption
 
 if TYPE_CHECKING:
-    import asyncio
+    from collections.abc import Iterator
 
+    from vista_guard.cli.policies.against import Against
+    from vista_guard.evaluation.datasets import BrokenEntry, Columns, LoggedConversation
     from vista_guard.evaluation.metrics.labels import Summary
     from vista_guard.guard import Guard
 
-Format = Literal["auto", "reference", "openai", "sharegpt"]
+Format = Literal[
+    "auto",
+    "reference",
+    "openai",
+    "sharegpt",
+    "langsmith",
+    "langfuse",
+    "openinference",
+    "openai-evals",
+    "azure",
+    "hf",
+    "csv",
+]
 Claims = Literal["given", "judge"]
+
+LogArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="LOG", help="Logged conversations: JSON, JSON lines, CSV, Parquet, gzipped or not, or a folder of them."
+    ),
+]
+ClaimsOption = Annotated[
+    Claims,
+    typer.Option(
+        help="given: judge the log's own claims, and only turns that have some. judge: drop them, judge every turn."
+    ),
+]
+ColumnsOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WHAT=COLUMN,…",
+        help="Which column of a table holds what: conversation, role, content, question, answer, time, documents, id, label.",
+    ),
+]
+CacheOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FOLDER", help="Where a model judge's answers are kept: none is paid for twice."),
+]
+MaxCostOption = Annotated[
+    float | None,
+    typer.Option(min=0, metavar="USD", help="Stop when a model judge has cost this much.  [default: no limit]"),
+]
 
 
 def replay(
-    log: Annotated[
-        Path, typer.Argument(metavar="LOG", help="Logged conversations: JSON or JSON lines, plain or gzipped.")
-    ],
+    log: LogArgument,
     out: Annotated[
         Path, typer.Option(metavar="FILE", help="Where the reports go, one a line. Goes on with what is there.")
     ],
     judge: JudgeOption = None,
     verifier: VerifierOption = None,
-    policy: Annotated[str, typer.Option(metavar="NAME", help="monitor, balanced or strict.")] = "monitor",
+    policy: FirstPolicyOption = "monitor",
+    against: AgainstOption = None,
+    labels: LabelsOption = None,
+    html: HtmlOption = None,
     persona: PersonaOption = None,
-    claims: Annotated[
-        Claims,
-        typer.Option(
-            help="given: judge the log's own claims, and only turns that have some. judge: drop them, judge every turn."
-        ),
-    ] = "judge",
+    claims: ClaimsOption = "judge",
     concurrency: Annotated[
         int, typer.Option(min=1, metavar="N", help="How many conversations are replayed at once.")
     ] = 4,
     log_format: Annotated[Format, typer.Option("--format", help="The log's format; auto looks at it.")] = "auto",
+    columns: ColumnsOption = None,
     limit: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Only the first N conversations.  [default: all]")
     ] = None,
-    cache: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Where a model judge's answers are kept: none is paid for twice."),
-    ] = None,
-    max_cost: Annotated[
-        float | None,
-        typer.Option(min=0, metavar="USD", help="Stop when a model judge has cost this much.  [default: no limit]"),
-    ] = None,
+    cache: CacheOption = None,
+    max_cost: MaxCostOption = None,
 ) -> None:
     """Judge every assistant turn of a log.
 
     Writes one report a line, as soon as it is there. Stopped by Ctrl-C, a full disk or a kill, the same command goes
     on where it stopped. Turns without documents are held against those of `vista-guard documents add`. Knowledge lives
-    in memory: nothing is written to a store. Exits with 0 when all was judged, 2 for wrong usage or input (also when
+    in memory: nothing is written to a store.
+
+    With --against the reports are those of the policy monitor, whatever policies are compared: other policies over the same
+    reports need no judge. Exits with 0 when all was judged, 2 for wrong usage or input (also when
     single entries of the log could not be read), 1 for other failures and when the judge's budget is spent, 130 after
     Ctrl-C.
     """
     with exit_codes():
+        from vista_guard.cli.policies.against import Against
+        from vista_guard.evaluation.datasets import Columns
         from vista_guard.telemetry.sdk import configured
 
-        guard = _guard(judge, verifier, policy, persona, cache, max_cost)
+        two = Against.named(policy, against, log, labels, html)
+        mapped = None if columns is None else Columns.parse(columns)
+        guard = _guard(judge, verifier, policy if two is None else None, persona, cache, max_cost)
         with configured("vista-guard-replay"):
-            code = run(guard, log, out, claims=claims, concurrency=concurrency, log_format=log_format, limit=limit)
+            code = run(
+                guard,
+                log,
+                out,
+                claims=claims,
+                concurrency=concurrency,
+                log_format=log_format,
+                limit=limit,
+                columns=mapped,
+                against=two,
+            )
     raise typer.Exit(code)
 
 
 def _guard(
     judge: str | None,
     verifier: str | None,
-    policy: str,
+    policy: str | None,
     persona: Path | None,
     cache: Path | None,
     max_cost: float | None,
 ) -> Guard:
-    """The guard that replays: its knowledge lives in memory, and it writes to no store."""
+    """The guard that replays: its knowledge lives in memory, and it writes to no store.
+
+    Args:
+        policy: the one that decides while turns are judged; None for the plain monitor, which leaves all decisions to later.
+    """
     from vista_guard.assembly import kept_documents
     from vista_guard.guard import Guard
+    from vista_guard.policy.presets import PRESETS
     from vista_guard.settings.sources import Settings
 
     given: dict[str, Any] = {} if cache is None else {"judge_cache": cache}
     if max_cost is not None:
         given["model"] = {"budget": {"run": {"cost": max_cost}}}
+    given |= {"policy": PRESETS["monitor"]} if policy is None else _policy(policy)
     return Guard.from_settings(
         judge=judge,
         verifier=verifier,
-        policy=policy,
         persona=persona,
         store="memory",
         documents=kept_documents(Settings.load()),
         reports=None,
         **given,
     )
+
+
+def _policy(told: str) -> dict[str, Any]:
+    """What the guard is told: a preset's name, with the settings' overrides; nothing, for their own policy; or a file's."""
+    from vista_guard.evaluation.whatif.named import SETTINGS, named_policy
+    from vista_guard.policy.presets import PRESETS
+    from vista_guard.settings.sources import Settings
+
+    if told in PRESETS:
+        return {"policy": told}
+    found = named_policy(told, Settings.load())
+    if told == SETTINGS:
+        return {}
+    table = {} if found.risk_table is None else {"risk_table": found.risk_table}
+    return {"policy": found.recipe.policy(), **table}
 
 
 def run(
@@ -111,8 +179,13 @@ def run(
     concurrency: int = 4,
     log_format: Format = "auto",
     limit: int | None = None,
+    columns: Columns | None = None,
+    against: Against | None = None,
 ) -> int:
     """Replays with a guard of the caller's choice, and closes it. Progress goes to stderr, the summary to stdout.
+
+    Args:
+        against: two policies to hold against the reports, once all are there; the guard's own should withhold nothing then.
 
     Returns:
         The exit code.
@@ -122,18 +195,23 @@ def run(
     from rich.console import Console
 
     from vista_guard.cli.progress import ReplayProgress
+    from vista_guard.cli.runs.stopping import stopping
     from vista_guard.evaluation.datasets import LogFormat, count, read_log
     from vista_guard.evaluation.figures.tables import summary_table
     from vista_guard.evaluation.runners.replay import ClaimsMode, replay
 
-    entries = islice(read_log(log, None if log_format == "auto" else LogFormat(log_format)), limit)
-    total = count(log) if limit is None else min(count(log), limit)
+    named = None if log_format == "auto" else LogFormat(log_format)
+    entries: Iterator[LoggedConversation | BrokenEntry] = islice(read_log(log, named, columns), limit)
+    if against is not None:
+        against.check(guard.parts.judge.info)
+        entries = against.heard.listening(entries)
+    total = count(log, named, columns) if limit is None else min(count(log, named, columns), limit)
     stopped: list[int] = []
 
     async def judged() -> Summary:
         stop = asyncio.Event()
         try:
-            with ReplayProgress(total) as progress, _stopping(stop, stopped, progress.say):
+            with ReplayProgress(total) as progress, stopping(stop, stopped, progress.say):
                 return await replay(
                     guard,
                     entries,
@@ -158,44 +236,6 @@ def run(
             err=True,
         )
         return FAILED
+    if against is not None:
+        against.show(out)
     return WRONG_INPUT if summary.broken else 0
-
-
-@contextmanager
-def _stopping(stop: asyncio.Event, stopped: list[int], say: Callable[[str], None]) -> Iterator[None]:
-    """The first Ctrl-C or SIGTERM sets `stop`; a second one ends the process at once.
-
-    At once means without unwinding: that would wait for whatever still runs, and every report is on disk already.
-    """
-    import asyncio
-    import os
-    import signal
-    import sys
-
-    loop = asyncio.get_running_loop()
-    handled = (signal.SIGINT, signal.SIGTERM)
-
-    def stop_at_once(number: int, _frame: FrameType | None) -> None:
-        show_cursor = b"\x1b[?25h" if sys.stderr.isatty() else b""
-        os.write(2, show_cursor + b"interrupted\n")
-        os._exit(STOPPED + number)
-
-    def begin_to_stop(number: int) -> None:
-        for each in handled:
-            signal.signal(each, stop_at_once)
-        stopped.append(number)
-        stop.set()
-        say("stopping after the turns that are being judged; once more to stop at once")
-
-    def on_signal(number: int, _frame: FrameType | None) -> None:
-        loop.call_soon_threadsafe(begin_to_stop, number)
-
-    def restore() -> None:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-    before = {number: signal.signal(number, on_signal) for number in handled}
-    try:
-        yield
-    finally:
-        restore()

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vista_guard.errors import ConfigError
 from vista_guard.protocols import Embedder, Judge, Verifier
 from vista_guard.settings.model import ModelOptions
 from vista_guard.settings.sources import Settings
+
+if TYPE_CHECKING:
+    from vista_guard.judges.model import ChatModel
+
+Asking = Callable[["ChatModel", ModelOptions], Judge]
+"""Makes a judge of a chat model."""
 
 FORMS = """\
   embedded                          the judge inside this package: no key, no network
@@ -22,19 +29,22 @@ FORMS = """\
   ensemble:A,B,C                    all judge; agreement is confidence"""
 
 
-def build_judge(settings: Settings, embedder: Embedder, *, verifier: Verifier | None = None) -> Judge:
+def build_judge(
+    settings: Settings, embedder: Embedder, *, verifier: Verifier | None = None, asking: Asking | None = None
+) -> Judge:
     """The judge that `settings.judge` names, recorded and cached as the settings say.
 
     Args:
         settings: name the judge, and the verifier inside an embedded one.
         embedder: finds the evidence for an embedded judge.
         verifier: for the embedded judge, in place of the one that the settings name.
+        asking: makes a judge of each chat model that the settings name, in place of `ModelJudge`.
 
     Raises:
         ConfigError: no such judge, or one that cannot be set up; says what judges there are.
     """
     _check_verifier(settings, verifier)
-    judge = _named(settings.judge, settings, _Embedded(settings, embedder, verifier))
+    judge = _named(settings.judge, settings, _Parts(_Embedded(settings, embedder, verifier), asking))
     if settings.judge_recording is None:
         return judge
     from vista_guard.judges.composed.recorded import RecordedJudge
@@ -76,28 +86,42 @@ class _Embedded:
         )
 
 
-def _named(name: str, settings: Settings, embedded: _Embedded) -> Judge:
+@dataclass(frozen=True)
+class _Parts:
+    """What judges are made of, alone or as parts of others."""
+
+    embedded: _Embedded
+    asking: Asking | None
+
+
+def names_model(judge: str) -> bool:
+    """Whether a judge's name is that of one chat model, and nothing around it."""
+    kind, _, rest = judge.strip().partition(":")
+    return kind in ("openai", "langchain") and bool(rest)
+
+
+def _named(name: str, settings: Settings, parts: _Parts) -> Judge:
     kind, _, rest = name.strip().partition(":")
     if kind == "embedded" and not rest:
-        return embedded.load()
+        return parts.embedded.load()
     if kind == "recorded" and rest:
         from vista_guard.judges.composed.recorded import RecordedJudge
 
         if not Path(rest).is_file():
             raise ConfigError(f"judge is {name!r}, and {rest} is no file; record one with judge_recording = {rest!r}")
         return RecordedJudge.replay(Path(rest))
-    if kind in ("openai", "langchain") and rest:
-        return _cached(_model(kind, rest, settings), settings.judge_cache)
+    if names_model(name):
+        return _cached(_model(kind, rest, settings, parts.asking), settings.judge_cache)
     if kind == "cascade" and rest:
-        return _cascade([_named(part, settings, embedded) for part in _parts(name, rest, 2, 2)], settings)
+        return _cascade([_named(part, settings, parts) for part in _split(name, rest, 2, 2)], settings)
     if kind == "ensemble" and rest:
         from vista_guard.judges.composed.ensemble import EnsembleJudge
 
-        return EnsembleJudge([_named(part, settings, embedded) for part in _parts(name, rest, 2, 9)])
+        return EnsembleJudge([_named(part, settings, parts) for part in _split(name, rest, 2, 9)])
     raise ConfigError(f"judge is {name!r}, which names none. The judges are:\n{FORMS}")
 
 
-def _parts(name: str, rest: str, least: int, most: int) -> Sequence[str]:
+def _split(name: str, rest: str, least: int, most: int) -> Sequence[str]:
     parts = [part.strip() for part in rest.split(",")]
     nested = [part for part in parts if part.startswith(("cascade:", "ensemble:"))]
     if nested or not least <= len(parts) <= most or not all(parts):
@@ -109,14 +133,14 @@ def _parts(name: str, rest: str, least: int, most: int) -> Sequence[str]:
     return parts
 
 
-def _model(kind: str, rest: str, settings: Settings) -> Judge:
+def _model(kind: str, rest: str, settings: Settings, asking: Asking | None) -> Judge:
     from vista_guard.judges.model import LangChainChat, ModelJudge, OpenAIChat
 
-    options = _options(settings)
+    options, asking = _options(settings), asking or ModelJudge
     if kind == "langchain":
-        return ModelJudge(LangChainChat.from_name(rest, options=options), options)
+        return asking(LangChainChat.from_name(rest, options=options), options)
     model, _, url = rest.partition("@")
-    return ModelJudge(OpenAIChat(model, base_url=url or None, options=options), options)
+    return asking(OpenAIChat(model, base_url=url or None, options=options), options)
 
 
 def _options(settings: Settings) -> ModelOptions:

@@ -67,6 +67,20 @@ class Telemetry:
         self._providers = (tracer_provider, meter_provider, logger_provider)
         self._listeners: dict[Callable[[TurnFigures], None], None] = {}
 
+    @classmethod
+    def silent(cls) -> Telemetry:
+        """Tells nobody anything, whatever SDK the process has: for turns that are only tried out."""
+        from opentelemetry._logs import NoOpLoggerProvider
+        from opentelemetry.metrics import NoOpMeterProvider
+        from opentelemetry.trace import NoOpTracerProvider
+
+        return cls(
+            content="no_content",
+            tracer_provider=NoOpTracerProvider(),
+            meter_provider=NoOpMeterProvider(),
+            logger_provider=NoOpLoggerProvider(),
+        )
+
     @cached_property
     def content(self) -> Content:
         """What may be told of what was said."""

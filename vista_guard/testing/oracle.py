@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import html
 import json
+import random
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from vista_guard.testing.doubles import Verdict
@@ -14,7 +16,9 @@ from vista_guard.testing.script import ReceivedRequest
 from vista_guard.types import Label
 
 Verdicts = Mapping[str, Sequence[Verdict]]
-_STAGES = ("decompose", "verify", "categorize", "judge", "fused")
+_STAGES = ("decompose", "verify", "categorize", "judge", "fused", "turn")
+_CHOICE = re.compile(r'"(\w+)": "(\w+)" or "(\w+)"')
+_SENTENCE = re.compile(r"\S.*?[.!?](?=\s|$)|\S.*?$", re.DOTALL)
 
 
 def judge_script(verdicts: Verdicts) -> Callable[[ReceivedRequest], str]:
@@ -31,6 +35,68 @@ def judge_script(verdicts: Verdicts) -> Callable[[ReceivedRequest], str]:
     for verdict in (verdict for given in verdicts.values() for verdict in given):
         claims.setdefault(_plain(verdict.text), verdict)
     return _Oracle({_plain(text): given for text, given in verdicts.items()}, claims).answer
+
+
+def gold_script(
+    gold: Mapping[str, Label], *, accuracy: float = 1.0, seed: int = 0, positive: Label = Label.LACKING_EVIDENCE
+) -> Callable[[ReceivedRequest], str]:
+    """Answers as a model would that is right about whole turns at this rate: what a run measures must then be `accuracy`.
+
+        gold = {"The tower is 38 metres high.": Label.VERIFIED, "It opened in 1890.": Label.LACKING_EVIDENCE}
+        server = ScriptedChatServer(gold_script(gold, accuracy=0.8))
+
+    It answers the stages as `judge_script` does, a claim for each sentence of the turn, the last of which makes the turn what it
+    is; turns that are split into sentences; and `turn`, one verdict on a whole turn, whose two words it finds in the prompt.
+    Which turns it is wrong about depends on `seed` and their texts alone, so that every system that asks it measures the same.
+
+    Args:
+        gold: by the turns' texts, VERIFIED, or any other label for a turn that is looked for. No sentence stands in two turns.
+        accuracy: share of turns that it is right about, in [0, 1]; each turn is drawn by itself.
+        seed: of the draw.
+        positive: what it says of a turn that it takes for one by mistake.
+
+    Raises:
+        ValueError: an accuracy that is no share, or a sentence that stands in two turns.
+    """
+    told = {text: _answered(label, positive, accuracy, seed, text) for text, label in gold.items()}
+    claims = {text: _sentences(text, label) for text, label in told.items()}
+    ((twice, count),) = Counter(one.text for given in claims.values() for one in given).most_common(1) or [("", 0)]
+    if count > 1:
+        raise ValueError(f"the sentence {twice!r} stands in two turns; the script could not tell which is asked about")
+    alone = {one.text: [one] for given in claims.values() for one in given}
+    judge, whole = judge_script({**alone, **claims}), {_plain(text): label for text, label in told.items()}
+
+    def answer(request: ReceivedRequest) -> str:
+        return _whole_turn(request, whole) if _stage(request) == "turn" else judge(request)
+
+    return answer
+
+
+def _answered(label: Label, positive: Label, accuracy: float, seed: int, text: str) -> Label:
+    """What is said of a turn."""
+    if not 0.0 <= accuracy <= 1.0:
+        raise ValueError(f"accuracy is {accuracy}; it must lie in [0, 1]")
+    is_right = random.Random(f"{seed}\x1f{text}").random() < accuracy
+    return label if is_right else (positive if label is Label.VERIFIED else Label.VERIFIED)
+
+
+def _sentences(text: str, label: Label) -> list[Verdict]:
+    *before, last = [Verdict(found.group()) for found in _SENTENCE.finditer(text)]
+    return [*before, replace(last, label=label)]
+
+
+def _whole_turn(request: ReceivedRequest, told: Mapping[str, Label]) -> str:
+    """One verdict: the first of the two words that the prompt offers where the turn is as it should be, else the second."""
+    choice = _CHOICE.search(request.text)
+    asked = _plain(request.user)
+    ends = {text: asked.rfind(text) + len(text) for text in told if text in asked}
+    if choice is None or not ends:
+        raise LookupError(
+            f"no verdict on a scripted turn is asked for in the user message, which ends {asked[-200:]!r}"
+        )
+    name, negative, positive = choice.groups()
+    label = told[max(ends, key=lambda text: (ends[text], len(text)))]
+    return _told(**{name: negative if label is Label.VERIFIED else positive}, explanation=f"scripted as {label}")
 
 
 @dataclass(frozen=True)
@@ -128,6 +194,8 @@ def _stage(request: ReceivedRequest) -> str:
     if name in _STAGES:
         return name
     text = request.text
+    if '"explanation"' in text:
+        return "turn"
     if '"answers"' in text:
         return "judge"
     if '"claims"' in text:

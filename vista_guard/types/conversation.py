@@ -73,6 +73,12 @@ class Span(Noun):
         """Whether they share a character."""
         return self.start < other.end and other.start < self.end
 
+    def overlap(self, other: Span) -> float:
+        """Characters that both have, over those from the first start to the last end, in [0, 1]; 0 for empty ones."""
+        common = min(self.end, other.end) - max(self.start, other.start)
+        whole = max(self.end, other.end) - min(self.start, other.start)
+        return max(common, 0) / whole if whole else 0.0
+
 
 class Document(Noun):
     """A reference text that a turn may lean on."""

@@ -7,7 +7,8 @@ from typing import Any
 
 from tests.evaluation.whatif.turns import stored
 from vista_guard.evaluation.comparing.runs import Run
-from vista_guard.evaluation.runners.report_file import ReportFile, RunIdentity
+from vista_guard.evaluation.runners.identity import RunIdentity
+from vista_guard.evaluation.runners.report_file import ReportFile
 from vista_guard.types import JudgeInfo, TurnReport
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.evaluation.comparing.runs import run
 from tests.evaluation.whatif.turns import stored
 from vista_guard.evaluation.comparing.figures import (
@@ -11,13 +9,12 @@ from vista_guard.evaluation.comparing.figures import (
     calibration,
     confusion,
     in_order,
-    mcnemar,
     paired_accuracy,
     transitions,
     turn_changes,
 )
 from vista_guard.evaluation.comparing.gold import GoldTurn
-from vista_guard.evaluation.comparing.pairs import overlap, paired
+from vista_guard.evaluation.comparing.pairs import paired
 from vista_guard.types import Action, Claim, Finding, Label, Outcome, Span, Unchecked
 
 VERIFIED, CONTRADICTED, LACKING = Label.VERIFIED, Label.CONTRADICTED, Label.LACKING_EVIDENCE
@@ -60,12 +57,6 @@ def test_given_claims_meet_by_their_ids() -> None:
     turned = stored(judged("b", "The same words.", LACKING), judged("a", "The same words.", VERIFIED))
     pairs = paired(run("a", same, claims="given"), run("b", turned, claims="given"))
     assert [it.labels for it in pairs] == [("VERIFIED", "VERIFIED"), ("LACKING_EVIDENCE", "LACKING_EVIDENCE")]
-
-
-def test_overlap() -> None:
-    assert overlap(Span(start=0, end=10), Span(start=5, end=15)) == pytest.approx(1 / 3)
-    assert overlap(Span(start=0, end=2), Span(start=5, end=6)) == 0
-    assert overlap(Span(start=3, end=3), Span(start=3, end=3)) == 0
 
 
 GOLD = {("visit", 1): GoldTurn(claims={"c1": VERIFIED, "c2": CONTRADICTED, "It is wide.": LACKING, "c4": VERIFIED})}
@@ -115,11 +106,3 @@ def test_without_gold_only_what_is_no_longer_judged_is_a_regression() -> None:
     ]
     assert paired_accuracy(pairs) is None
     assert calibration(pairs, second=True) is None
-
-
-@pytest.mark.parametrize(
-    ("better", "worse", "p"),
-    [(0, 0, 1.0), (1, 9, 0.021484375), (9, 1, 0.021484375), (5, 5, 1.0), (700, 800, 0.0106), (0, 3000, 0.0)],
-)
-def test_mcnemars_exact_test(better: int, worse: int, p: float) -> None:
-    assert mcnemar(better, worse) == pytest.approx(p, abs=5e-5)

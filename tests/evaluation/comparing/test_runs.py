@@ -7,9 +7,20 @@ from pathlib import Path
 import pytest
 
 from tests.evaluation.comparing.runs import identity, run, written
+from tests.evaluation.runners.ruled import Ruled, source
 from tests.evaluation.whatif.turns import stored
 from vista_guard.errors import InputError
-from vista_guard.evaluation.comparing.runs import differences, find_runs, read_run, why_not_comparable
+from vista_guard.evaluation.comparing.runs import (
+    differences,
+    find_runs,
+    judge_of,
+    read_run,
+    told,
+    why_not_comparable,
+)
+from vista_guard.evaluation.runners.evaluate import Made, evaluate
+from vista_guard.evaluation.runners.loop import ClaimsMode
+from vista_guard.evaluation.runners.plan import planned
 from vista_guard.types import Action
 
 
@@ -19,12 +30,30 @@ def test_runs_are_found_in_folders_and_given_as_files(tmp_path: Path) -> None:
     alone = written(tmp_path / "alone.jsonl", judge="model")
     (tmp_path / "runs" / "notes.jsonl").write_text("{}\n")
     found, wrong = find_runs([tmp_path / "runs", alone])
-    assert [(one.name, one.identity.judge.version) for one in found] == [
+    assert [(one.name, judge_of(one.identity).version) for one in found] == [
         ("alone.jsonl", "1"),
         ("deep/new.jsonl", "2"),
         ("old.jsonl", "1"),
     ]
     assert wrong == []
+
+
+async def test_folders_of_evaluations_are_found_among_them(tmp_path: Path) -> None:
+    written(tmp_path / "replays" / "old.jsonl")
+    for name, options in (("first", {"context": "none"}), ("second", {"context": "full"})):
+        rows = planned(source(2), ClaimsMode.JUDGE)
+        await evaluate(Ruled(options=options), rows, tmp_path / "runs" / name, Made())
+    found, wrong = find_runs([tmp_path])
+    assert ([one.name for one in found], wrong) == (["replays/old.jsonl", "runs/first", "runs/second"], [])
+    assert [one.name for one in find_runs([tmp_path / "runs" / "first"])[0]] == ["first"]
+    first, second = map(read_run, found[1:])
+    assert len(first.reports) == 6
+    assert why_not_comparable(first, second) is None
+    assert differences(first.identity, second.identity) == {"context": ("none", "full")}
+    assert told(first.identity) == ["vista", "rules 1", "piers dev", "claims judge"]
+    (tmp_path / "runs" / "first" / "manifest.json").write_text('{"version": "9.0"}')
+    found, (wrong_one,) = find_runs([tmp_path])
+    assert ("has version 9.0" in wrong_one, len(found)) == (True, 2)
 
 
 def test_what_cannot_be_read_is_named_and_hides_no_other(tmp_path: Path) -> None:

@@ -133,10 +133,12 @@ def test_detect_looks_at_content(tmp_path: Path, content: object, log_format: Lo
 @pytest.mark.parametrize(
     ("content", "error"),
     [
-        ('{"prompt": "?", "answer": "!"}', "line 1 has the keys prompt, answer: no known format."),
+        ('{"asked": "?", "told": "!"}', "line 1 has the keys asked, told: no known format."),
         ('[{"role": "user", "content": "?"}]', "conversation 1 has the keys role, content: no known format."),
         ("7", "line 1 has the value '7': no known format."),
-        ("id;text\n1;Hello", "line 1 is not JSON: Expecting value: line 1 column 1 (char 0)."),
+        ("id;text\n1;Hello", "line 2 has the keys id, text: no known format."),
+        ("Hello, all", "holds no conversation."),
+        ("Hello", "line 1 is not JSON: Expecting value: line 1 column 1 (char 0)."),
         ("[]", "holds no conversation."),
     ],
 )
@@ -146,11 +148,9 @@ def test_detect_says_what_the_formats_are(tmp_path: Path, content: str, error: s
     with pytest.raises(InputError) as raised:
         detect(log)
     assert str(raised.value) == (
-        f"{log} {error} The formats are "
-        'reference: a JSON list of conversations, each a list of {"role", "utterance", "retrieved_document"}; '
-        'openai: one {"messages": [{"role", "content"}, …]} a line; '
-        'sharegpt: {"conversations": [{"from", "value"}, …]}, one a line or in a list. '
-        "Name one with --format reference, openai or sharegpt"
+        f"{log} {error} The formats are reference, openai, sharegpt, langsmith, langfuse, openinference, openai-evals, azure, "
+        "hf, csv: name one with --format, or say which column of a table holds what with --columns (docs/replay.md has an "
+        "example of each)"
     )
 
 

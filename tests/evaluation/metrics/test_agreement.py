@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vista_guard.evaluation.metrics.agreement import agreement, krippendorff_alpha
-from vista_guard.evaluation.metrics.alignment import groups, matched, maximum_matching, overlap
+from vista_guard.evaluation.metrics.alignment import groups, matched, maximum_matching
 from vista_guard.evaluation.metrics.consensus import answers, compare, method_of
 from vista_guard.stores.reviews.records import AnnotatedClaim, Method, Op
 from vista_guard.types import Label, Span
@@ -94,12 +94,6 @@ def test_the_matching_is_maximum(edges: list[list[int]]) -> None:
         (sum(o in edges[n] for n, o in enumerate(order[: len(edges)])) for order in permutations(range(5))), default=0
     )
     assert len(found) == best
-
-
-def test_overlap() -> None:
-    assert overlap(Span(start=0, end=10), Span(start=5, end=15)) == pytest.approx(1 / 3)
-    assert overlap(Span(start=0, end=3), Span(start=3, end=6)) == 0
-    assert overlap(Span(start=3, end=3), Span(start=3, end=3)) == 0
 
 
 def test_groups_hold_everybodys_version_in_the_order_of_the_text() -> None:

@@ -222,7 +222,7 @@ async def test_two_replays_never_write_into_one_file(tmp_path: Path) -> None:
     await asyncio.sleep(0)  # The first one opens the file before it waits for anything.
     with pytest.raises(ConfigError) as raised:
         await replay(guard(), map(logged, NAMES), out)
-    assert str(raised.value) == f"{out} is being written by another replay. Choose another --out, or wait for it"
+    assert str(raised.value) == f"{out} is being written by another run. Choose another --out, or wait for it"
     await slow
     assert sorted(turns(out)) == all_turns(NAMES[:2])
 

@@ -4,14 +4,18 @@ import gzip
 import json
 from pathlib import Path
 
+import pytest
+
+from vista_guard.errors import InputError
+from vista_guard.evaluation.datasets.published.sets.coconot import Reply
+from vista_guard.evaluation.datasets.published.sets.rgm import Pair
+from vista_guard.evaluation.suites import evalsets
 from vista_guard.evaluation.suites.loaders import (
     CONTRADICTED,
     NOT_ENOUGH,
     PARTLY,
     SUPPORTED,
     Given,
-    Pair,
-    Reply,
     begin,
     bingcheck,
     coconot,
@@ -58,6 +62,39 @@ def test_begin(tmp_path: Path) -> None:
         Given("It has ten bridges.", (city,), NOT_ENOUGH),
         Given("How nice!", (city,), NOT_ENOUGH, (user("Hi"),)),
     ]
+    assert evalsets.begin(file) == evalsets.Claims(
+        evidence=['The "Halm" is a river.', "Oslo is a city.", "Oslo is a city."],
+        texts=['It is a "river', "It has ten bridges.", "How nice!"],
+        gold=["supported", "unsupported", "unsupported"],
+        turns=[0, 1, 2],
+    )
+
+
+def test_a_suite_judges_no_part_of_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "begin.tsv"
+    file.write_text("knowledge\tmessage\tresponse\tbegin_label\nA.\tHi\tYes.\tPartly\n", encoding="utf-8")
+    with pytest.raises(
+        InputError, match=r"begin.tsv row 1: begin_label is 'Partly'; the labels are Fully attributable,"
+    ):
+        begin(file)
+
+
+def test_vista(tmp_path: Path) -> None:
+    file = tmp_path / "human.json"
+    claims = [
+        {"claim_text": "The Halm is a river.", "human_judgement": "verifiable"},
+        {"claim_text": "It is lovely.", "human_judgement": "out of scope"},
+    ]
+    told = {"role": "assistant", "utterance": "A lovely river.", "retrieved_document": "The Halm, a river.\nIt flows."}
+    known = {"human_claims": claims, "original_dataset_label": "hallucinated", "conversation_id": 3, "dataset": "AIS"}
+    file.write_text(json.dumps([[{"role": "user", "utterance": "The Halm?"}, {**told, **known}]]), encoding="utf-8")
+    document = "The Halm, a river.\nIt flows."
+    assert evalsets.vista(file) == evalsets.Claims(
+        evidence=[document, document],
+        texts=["The Halm is a river.", "It is lovely."],
+        gold=["VERIFIED", "OUT_OF_SCOPE"],
+        turns=[0, 0],
+    )
 
 
 def test_fever(tmp_path: Path) -> None:

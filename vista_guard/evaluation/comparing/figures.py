@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from vista_guard.evaluation.comparing.pairs import Pair
 from vista_guard.evaluation.comparing.runs import Run, TurnName
 from vista_guard.evaluation.metrics.intervals import Share, wilson
 from vista_guard.evaluation.metrics.labels import Reliability, reliability
+from vista_guard.evaluation.metrics.significance import mcnemar
 from vista_guard.types import Action, Finding, Label
 
 
@@ -41,24 +41,6 @@ def paired_accuracy(pairs: Sequence[Pair]) -> Paired | None:
         return None
     better, worse = known.count((False, True)), known.count((True, False))
     return Paired(first, second, better, worse, mcnemar(better, worse))
-
-
-def mcnemar(better: int, worse: int) -> float:
-    """The exact two-sided test on discordant pairs: the binomial probability, in [0, 1], of a split at least as uneven.
-
-    Example:
-        >>> mcnemar(1, 9)
-        0.021484375
-    """
-    n, least = better + worse, min(better, worse)
-    # Sums of integers: a float of 2 ** n overflows beyond a thousand pairs.
-    tail = sum(math.comb(n, k) for k in range(least + 1))
-    return min(1.0, 2 * tail / 2**n) if n < 1000 else min(1.0, 2 * _ratio(tail, n))
-
-
-def _ratio(part: int, n: int) -> float:
-    shift = max(part.bit_length() - 64, 0)
-    return math.ldexp(part >> shift, shift - n)
 
 
 def transitions(pairs: Sequence[Pair]) -> Counter[tuple[str, str]]:

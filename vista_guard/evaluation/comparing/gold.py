@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from vista_guard.errors import InputError
 from vista_guard.evaluation.comparing.runs import TurnName
-from vista_guard.evaluation.datasets import BrokenEntry, LoggedConversation, read_log
+from vista_guard.evaluation.datasets import BrokenEntry, LoggedConversation, TurnGold, read_log
 from vista_guard.evaluation.metrics.calibration import FineLabel
 from vista_guard.policy.scoring import SAFE
 from vista_guard.types import Finding, Label, Outcome
@@ -123,14 +123,25 @@ def _from_log(path: Path) -> dict[TurnName, GoldTurn]:
     for entry in read_log(path, None):
         if isinstance(entry, BrokenEntry):
             raise InputError(f"{entry.source}: {entry.error}")
-        found |= _of_conversation(entry)
+        found |= of_entry(entry)
     return found
 
 
-def _of_conversation(entry: LoggedConversation) -> dict[TurnName, GoldTurn]:
+def of_entry(entry: LoggedConversation) -> dict[TurnName, GoldTurn]:
+    """What a log says itself of its turns: its word on the whole turn, or labels of the claims that it brings."""
     found = {}
     for index, turn in enumerate(entry.conversation.turns):
         words: dict[str, Word] = {one.id: entry.labels[one.id] for one in turn.claims or () if one.id in entry.labels}
-        if words:
-            found[str(entry.conversation.id), index] = GoldTurn(claims=words)
+        fine = _of_turn(entry.gold.get(index), words, len(turn.claims or ()))
+        if words or fine is not None:
+            found[str(entry.conversation.id), index] = GoldTurn(fine, words)
     return found
+
+
+def _of_turn(gold: TurnGold | None, words: Mapping[str, Word], claims: int) -> bool | None:
+    """A label of the turn counts before those of its claims, which have to be all there for a turn to be fine."""
+    if gold is not None and gold.positive is not None:
+        return not gold.positive
+    if not all(map(is_fine, words.values())):
+        return False
+    return True if words and len(words) == claims else None

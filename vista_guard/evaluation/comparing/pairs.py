@@ -8,7 +8,7 @@ from typing import Final
 
 from vista_guard.evaluation.comparing.gold import Gold, GoldTurn, Word, is_right
 from vista_guard.evaluation.comparing.runs import Run, TurnName
-from vista_guard.types import Claim, Finding, Outcome, Span
+from vista_guard.types import Claim, Finding, Outcome
 
 LEAST_OVERLAP: Final = 0.5
 """Two claims of one turn are the same when they share at least this part of the text that either stands in."""
@@ -112,14 +112,7 @@ def _same_text(one: Claim, other: Claim) -> float:
 
 
 def _same_place(one: Claim, other: Claim) -> float:
-    return 0.0 if one.span is None or other.span is None else overlap(one.span, other.span)
-
-
-def overlap(one: Span, other: Span) -> float:
-    """Characters that both have, over those that either has, in [0, 1]."""
-    shared = min(one.end, other.end) - max(one.start, other.start)
-    whole = max(one.end, other.end) - min(one.start, other.start)
-    return max(shared, 0) / whole if whole else 0.0
+    return 0.0 if one.span is None or other.span is None else one.span.overlap(other.span)
 
 
 def _right(outcome: Outcome | None, word: Word | None) -> bool | None:

@@ -1,4 +1,4 @@
-"""The files that `vista-guard replay` leaves, found and read."""
+"""What `vista-guard replay` and `vista-guard eval` leave, files and folders, found and read."""
 
 from __future__ import annotations
 
@@ -8,32 +8,48 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from vista_guard.errors import InputError
-from vista_guard.evaluation.runners.report_file import RunIdentity
+from vista_guard.errors import ConfigError, InputError
+from vista_guard.evaluation.runners import folder, identity
+from vista_guard.evaluation.runners.folder import TurnName
+from vista_guard.evaluation.runners.identity import RunIdentity
+from vista_guard.evaluation.runners.manifest import MANIFEST, REPORTS, Manifest
 from vista_guard.types import JudgeInfo, TurnReport
+
+__all__ = [
+    "Identity",
+    "Run",
+    "RunFile",
+    "TurnName",
+    "differences",
+    "find_runs",
+    "judge_of",
+    "read_run",
+    "told",
+    "why_not_comparable",
+]
 
 IDENTITY = ".run.json"
 """What stands behind the name of a file of reports, in the name of the file that says how they were made."""
 
-TurnName = tuple[str, int]
-"""Conversation and place in it."""
+Identity = RunIdentity | Manifest
+"""How a run was made: a replay's file says less than a run's folder."""
 
 
 @dataclass(frozen=True)
 class RunFile:
-    """A file of reports that can be read. `name` tells it from the others."""
+    """A file of reports that can be read, by itself or in a run's folder. `name` tells it from the others."""
 
     name: str
     path: Path
-    identity: RunIdentity
+    identity: Identity
 
 
 @dataclass(frozen=True)
 class Run:
-    """One replay: how it was made, and its reports by turn."""
+    """One run: how it was made, and its reports by turn."""
 
     name: str
-    identity: RunIdentity
+    identity: Identity
     reports: Mapping[TurnName, TurnReport]
 
 
@@ -41,14 +57,15 @@ def find_runs(places: Iterable[Path]) -> tuple[list[RunFile], list[str]]:
     """The runs among files, and in folders and their folders; and what is wrong with those that cannot be read.
 
     Args:
-        places: files of reports, or folders with some. A file in a folder is one when a `FILE.run.json` lies beside it.
+        places: files of reports, runs' folders, or folders with some of both. A file in a folder is one when a `FILE.run.json`
+            lies beside it.
     """
     found, wrong = [], []
     for place in places:
         for path in _candidates(place):
             try:
                 found.append(RunFile(_name(path, place), path, _identity(path)))
-            except InputError as exc:
+            except (ConfigError, InputError) as exc:
                 wrong.append(str(exc))
     return sorted(found, key=lambda run: run.name), wrong
 
@@ -59,24 +76,27 @@ def read_run(file: RunFile) -> Run:
     Raises:
         InputError: the file cannot be read, or a line of it is no report; names the line.
     """
-    reports: dict[TurnName, TurnReport] = {}
-    for number, line in _lines(file.path):
-        try:
-            report = TurnReport.model_validate_json(line)
-        except ValidationError as exc:
-            if not line.endswith(b"\n"):
-                break
-            raise InputError(
-                f"{file.path}, line {number} is no report of this version: {exc.errors()[0]['msg']}"
-            ) from exc
-        reports[report.conversation_id or "", report.turn_index] = report
+    reports = {(one.conversation_id or "", one.turn_index): one for one in folder.read_reports(file.path)}
     return Run(file.name, file.identity, reports)
 
 
-def differences(first: RunIdentity, second: RunIdentity) -> dict[str, tuple[str, str]]:
-    """In what two runs were made differently: both values, by field."""
-    names = (name for name in RunIdentity.model_fields if getattr(first, name) != getattr(second, name))
-    return {name: (_shown(getattr(first, name)), _shown(getattr(second, name))) for name in names}
+def judge_of(made: Identity) -> JudgeInfo:
+    """Who judged."""
+    return made.judge if isinstance(made, RunIdentity) else made.system.judge
+
+
+def told(made: Identity) -> list[str]:
+    """How a run was made, in a few words each: what tells it from others at a glance."""
+    judge = judge_of(made)
+    if isinstance(made, RunIdentity):
+        return [f"{judge.name} {judge.version}", f"policy {made.policy}", f"claims {made.claims}"]
+    rows = f"{made.rows.name} {made.rows.split}"
+    return [made.system.name, f"{judge.name} {judge.version}", rows, f"claims {made.claims}"]
+
+
+def differences(first: Identity, second: Identity) -> dict[str, tuple[str, str]]:
+    """In what two runs were made differently: both values, by field; `-` where only one says anything."""
+    return identity.differences(_fields(first), _fields(second))
 
 
 def why_not_comparable(first: Run, second: Run) -> str | None:
@@ -105,17 +125,37 @@ def _candidates(place: Path) -> Iterator[Path]:
         return
     for beside in sorted(place.rglob(f"*{IDENTITY}")):
         yield beside.with_name(beside.name.removesuffix(IDENTITY))
+    for beside in sorted(place.rglob(MANIFEST)):
+        if (beside.parent / REPORTS).exists():
+            yield beside.parent / REPORTS
 
 
 def _name(path: Path, place: Path) -> str:
-    return str(path.relative_to(place)) if place.is_dir() else path.name
+    """Where it lies; the folder's place, for a run's folder."""
+    shown = path.parent if _in_folder(path) else path
+    if place.is_dir() and shown != place:
+        return str(shown.relative_to(place))
+    return shown.resolve().name
 
 
-def _identity(path: Path) -> RunIdentity:
-    beside = path.with_name(path.name + IDENTITY)
+def _in_folder(path: Path) -> bool:
+    """Whether the reports are those of a run's folder."""
+    return path.name == REPORTS and (path.parent / MANIFEST).exists() and not _beside(path).exists()
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(path.name + IDENTITY)
+
+
+def _identity(path: Path) -> Identity:
+    if _in_folder(path):
+        return folder.read_manifest(path.parent)
+    beside = _beside(path)
     try:
         if not path.is_file():
-            raise InputError(f"{path} is no file; give files or folders that vista-guard replay wrote")
+            raise InputError(
+                f"{path} is no file; give what vista-guard replay or vista-guard eval wrote, or folders of it"
+            )
         return RunIdentity.model_validate_json(beside.read_bytes())
     except OSError as exc:
         raise InputError(
@@ -125,19 +165,15 @@ def _identity(path: Path) -> RunIdentity:
         raise InputError(f"{beside} does not say how {path.name} was made: {exc.errors()[0]['msg']}") from exc
 
 
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    try:
-        with path.open("rb") as file:
-            yield from enumerate(file, 1)
-    except OSError as exc:
-        raise InputError(f"{path} cannot be read: {exc.strerror}") from exc
+def _fields(made: Identity) -> dict[str, str]:
+    """What both kinds say is told by one name."""
+    if isinstance(made, RunIdentity):
+        return identity.fields(made)
+    known = {name: value for name, value in folder.fields(made).items() if name not in {"limit", "seed"}}
+    return {name.removeprefix("option "): value for name, value in known.items()}
 
 
 def _reads_differently(one: TurnReport, other: TurnReport) -> bool:
     """What was delivered unchanged by both is the log's own text."""
     whole = one.decision.action in ("ALLOW", "FLAG") and other.decision.action in ("ALLOW", "FLAG")
     return whole and not one.attempts and not other.attempts and one.response != other.response
-
-
-def _shown(value: object) -> str:
-    return f"{value.name} {value.version}" if isinstance(value, JudgeInfo) else str(value)

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from vista_guard.errors import InputError
+from vista_guard.evaluation.datasets.logs import (
+    azure,
+    columns,
+    huggingface,
+    langfuse,
+    langsmith,
+    openai_evals,
+    openinference,
+)
 from vista_guard.evaluation.datasets.source import BrokenEntry, Value, values
 
 PATIENCE = 20
@@ -19,13 +29,29 @@ class LogFormat(StrEnum):
     REFERENCE = "reference"
     OPENAI = "openai"
     SHAREGPT = "sharegpt"
+    LANGSMITH = "langsmith"
+    LANGFUSE = "langfuse"
+    OPENINFERENCE = "openinference"
+    OPENAI_EVALS = "openai-evals"
+    AZURE = "azure"
+    HF = "hf"
+    CSV = "csv"
 
 
-SHAPES = {
-    LogFormat.REFERENCE: 'a JSON list of conversations, each a list of {"role", "utterance", "retrieved_document"}',
-    LogFormat.OPENAI: 'one {"messages": [{"role", "content"}, …]} a line',
-    LogFormat.SHAREGPT: '{"conversations": [{"from", "value"}, …]}, one a line or in a list',
-}
+LOOKS: Sequence[tuple[LogFormat, Callable[[Mapping[str, Any]], bool]]] = (
+    (LogFormat.LANGSMITH, langsmith.looks_like_it),
+    (LogFormat.OPENINFERENCE, openinference.looks_like_it),
+    (LogFormat.LANGFUSE, langfuse.looks_like_it),
+    (LogFormat.OPENAI_EVALS, openai_evals.looks_like_it),
+    (LogFormat.AZURE, azure.looks_like_it),
+    (LogFormat.OPENAI, lambda content: isinstance(content.get("messages"), list)),
+    (LogFormat.SHAREGPT, lambda content: _has_speakers(content.get("conversations"))),
+    (LogFormat.HF, huggingface.looks_like_it),
+    (LogFormat.SHAREGPT, lambda content: "conversations" in content),
+    (LogFormat.OPENAI, lambda content: "messages" in content),
+    (LogFormat.CSV, columns.looks_like_it),
+)
+"""Formats by what their values look like, the most telling first."""
 
 
 def detect(path: Path) -> LogFormat:
@@ -56,14 +82,19 @@ def _format(path: Path, value: Value) -> LogFormat:
         return LogFormat.REFERENCE
     shown = f"the value {str(content)[:80]!r}"
     if isinstance(content, Mapping):
-        if "messages" in content:
-            return LogFormat.OPENAI
-        if "conversations" in content:
-            return LogFormat.SHAREGPT
+        found = next((name for name, looks_like_it in LOOKS if looks_like_it(content)), None)
+        if found is not None:
+            return found
         shown = f"the keys {', '.join(map(str, content))[:80]}"
     raise InputError(f"{path} {value.place} has {shown}: no known format. {_help()}")
 
 
+def _has_speakers(given: object) -> bool:
+    return isinstance(given, list) and bool(given) and isinstance(given[0], Mapping) and "from" in given[0]
+
+
 def _help() -> str:
-    shapes = "; ".join(f"{name}: {shape}" for name, shape in SHAPES.items())
-    return f"The formats are {shapes}. Name one with --format reference, openai or sharegpt"
+    return (
+        f"The formats are {', '.join(LogFormat)}: name one with --format, or say which column of a table holds what with "
+        "--columns (docs/replay.md has an example of each)"
+    )

@@ -1,4 +1,4 @@
-"""Log files on disk: JSON lists and JSON lines, plain or gzipped, as a stream of JSON values. Knows no format."""
+"""Log files on disk, JSON, CSV and Parquet, plain or gzipped, one or a folder of them, as a stream of values. Knows no format."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ import json
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import Enum, auto
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from vista_guard.errors import InputError
+from vista_guard.evaluation.datasets import rows
 from vista_guard.types import Conversation, Label
 
 GZIP_MAGIC = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
 UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+SUFFIXES = frozenset({".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet"})
+"""Of the files that a folder is searched for, gzipped ones included."""
 
 
 @dataclass(frozen=True)
@@ -67,32 +71,137 @@ class Value:
         return next((str(one) for one in given if one is not None and one != ""), self.place.replace(" ", "-"))
 
 
-def values(path: Path) -> Iterator[Value | BrokenEntry]:
-    """The items of a JSON list, or the lines of a JSON-lines file, which is never held whole.
+def broken(source: str, value: Value, error: Exception) -> BrokenEntry:
+    """A value that its format cannot read."""
+    why = "is nested too deeply to be read" if isinstance(error, RecursionError) else str(error)
+    return BrokenEntry(f"{source} {value.place}", why)
 
-    A broken line is answered with a `BrokenEntry` and the rest goes on; a broken list has no rest.
+
+class Shape(Enum):
+    """What a file is made of."""
+
+    LIST = auto()
+    DOCUMENT = auto()
+    """One JSON value over several lines."""
+    LINES = auto()
+    TABLE = auto()
+    PARQUET = auto()
+
+
+def values(path: Path) -> Iterator[Value | BrokenEntry]:
+    """The items of a JSON list, the lines of a JSON-lines file, which is never held whole, or the rows of a table.
+
+    A broken line or row is answered with a `BrokenEntry` and the rest goes on; a broken list has no rest. A folder is read file
+    by file, by name.
 
     Raises:
-        InputError: the file is missing, a folder, empty, a damaged archive, or a list that is not JSON or not UTF-8.
+        InputError: the file is missing, empty, a damaged archive, or a list that is not JSON or not UTF-8; a folder without logs.
     """
-    if _is_list(path):
-        for number, content in enumerate(_json_list(path), 1):
-            yield Value(content, place=f"conversation {number}")
-    else:
-        yield from _json_lines(path)
+    if path.is_dir():
+        for file in _files(path):
+            yield from _of_folder(path, file)
+        return
+    match shape(path):
+        case Shape.LIST:
+            for number, content in enumerate(_json_list(path), 1):
+                yield Value(content, place=f"conversation {number}")
+        case Shape.DOCUMENT:
+            yield from _json_document(path)
+        case Shape.TABLE:
+            yield from _table(path)
+        case Shape.PARQUET:
+            yield from (Value(row, place=f"row {number}", line=number) for number, row in rows.parquet_rows(path))
+        case Shape.LINES:
+            yield from _json_lines(path)
 
 
 def count(path: Path) -> int:
-    """How many values the file holds, broken ones included; reads it once, parsing only lists."""
-    if _is_list(path):
-        return len(_json_list(path))
-    with _opened(path) as file:
-        return sum(1 for line in file if line.strip())
+    """How many values the file holds, broken ones included; reads it once, parsing only lists and tables."""
+    if path.is_dir():
+        return sum(map(count, _files(path)))
+    match shape(path):
+        case Shape.LIST:
+            return len(_json_list(path))
+        case Shape.PARQUET:
+            return rows.parquet_count(path)
+        case Shape.TABLE | Shape.DOCUMENT:
+            return sum(1 for _ in values(path))
+        case Shape.LINES:
+            with opened(path) as file:
+                return sum(1 for line in file if line.strip())
+
+
+def shape(path: Path) -> Shape:
+    """What the file is made of, by its first line.
+
+    Raises:
+        InputError: there is no first line, or the file is UTF-16.
+    """
+    with opened(path) as file:
+        head = file.read(4096)
+        if head.startswith(UTF16_BOMS):
+            raise InputError(f"log {path}: byte 0 (0x{head[0]:02x}) starts UTF-16 text; save the file as UTF-8")
+        if head.startswith(rows.PARQUET_MAGIC):
+            return Shape.PARQUET
+        head = head.removeprefix(BOM)
+        while not head.strip():
+            head = file.read(4096)
+            if not head:
+                raise InputError(f"log {path} is empty; expected a JSON list or one JSON object a line")
+    head = head.lstrip()
+    if head.startswith(b"["):
+        return Shape.LIST
+    if head.splitlines()[0].strip() == b"{":
+        return Shape.DOCUMENT
+    return Shape.TABLE if _is_table(head) else Shape.LINES
+
+
+def _is_table(head: bytes) -> bool:
+    """Whether the first line is a header: names with something between them, and no JSON."""
+    return not head.startswith((b"{", b'{"')) and rows.delimiter_of(head.decode("utf-8", "replace")) is not None
+
+
+def _files(folder: Path) -> list[Path]:
+    found = sorted(file for file in folder.rglob("*") if file.is_file() and SUFFIXES & set(file.suffixes))
+    if not found:
+        raise InputError(
+            f"log {folder} is a folder without logs; expected files that end in {', '.join(sorted(SUFFIXES))}"
+        )
+    return found
+
+
+def _of_folder(folder: Path, file: Path) -> Iterator[Value | BrokenEntry]:
+    for value in values(file):
+        place = f"{file.relative_to(folder)}"
+        yield replace(value, place=f"{place} {value.place}") if isinstance(value, Value) else value
+
+
+def _table(path: Path) -> Iterator[Value | BrokenEntry]:
+    with opened(path) as file:
+        head = file.read(65_536).decode("utf-8-sig", "replace")
+    with opened(path) as file:
+        for line, row in rows.csv_rows(file, rows.delimiter_of(head.lstrip()) or ","):
+            place = f"line {line}"
+            yield BrokenEntry(f"{path} {place}", row) if isinstance(row, str) else Value(row, place=place, line=line)
+
+
+def _json_document(path: Path) -> Iterator[Value | BrokenEntry]:
+    """One value over several lines."""
+    with opened(path) as file:
+        raw = file.read()
+    try:
+        yield Value(json.loads(raw.decode("utf-8-sig")), place="conversation 1")
+    except UnicodeDecodeError as exc:
+        raise InputError(
+            f"log {path}: byte {exc.start} (0x{raw[exc.start]:02x}) is not UTF-8; save the file as UTF-8"
+        ) from exc
+    except (ValueError, RecursionError) as exc:
+        raise InputError(f"log {path} starts like one JSON object over several lines but is not JSON: {exc}") from exc
 
 
 def _json_lines(path: Path) -> Iterator[Value | BrokenEntry]:
     offset = 0
-    with _opened(path) as file:
+    with opened(path) as file:
         for number, line in enumerate(file, 1):
             start, offset = offset, offset + len(line)
             if number == 1:
@@ -113,7 +222,7 @@ def _json_line(path: Path, number: int, line: bytes, start: int) -> Value | Brok
 
 
 def _json_list(path: Path) -> list[object]:
-    with _opened(path) as file:
+    with opened(path) as file:
         raw = file.read()
     try:
         content = json.loads(raw.decode("utf-8-sig"))
@@ -125,26 +234,8 @@ def _json_list(path: Path) -> list[object]:
     return cast("list[object]", content)
 
 
-def _is_list(path: Path) -> bool:
-    """Whether the first character is `[`.
-
-    Raises:
-        InputError: there is no first character, or the file is UTF-16.
-    """
-    with _opened(path) as file:
-        head = file.read(4096)
-        if head.startswith(UTF16_BOMS):
-            raise InputError(f"log {path}: byte 0 (0x{head[0]:02x}) starts UTF-16 text; save the file as UTF-8")
-        head = head.removeprefix(BOM)
-        while not head.strip():
-            head = file.read(4096)
-            if not head:
-                raise InputError(f"log {path} is empty; expected a JSON list or one JSON object a line")
-    return head.lstrip().startswith(b"[")
-
-
 @contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
+def opened(path: Path) -> Iterator[BinaryIO]:
     """The file's bytes, unzipped when it is a gzip archive by its first bytes, whatever its name."""
     try:
         with path.open("rb") as raw:

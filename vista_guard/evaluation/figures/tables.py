@@ -13,9 +13,9 @@ RATES = (0.01, 0.02, 0.05, 0.1)
 """False alarm rates that `risk_table` shows."""
 
 
-def summary_table(summary: Summary) -> RenderableType:
+def summary_table(summary: Summary, title: str = "replay") -> RenderableType:
     """Everything a replay comes to; the agreement with human labels when the log carries any."""
-    parts: list[RenderableType] = [_totals(summary), _claims(summary)]
+    parts: list[RenderableType] = [_totals(summary, title), _claims(summary)]
     if summary.usage.calls:
         parts.append(_usage(summary))
     if summary.agreement is not None:
@@ -60,9 +60,9 @@ def reliability_table(found: Reliability) -> RenderableType:
     return shown
 
 
-def _totals(summary: Summary) -> Table:
+def _totals(summary: Summary, title: str) -> Table:
     rate = summary.turns_per_second
-    table = _table("replay", "", "value")
+    table = _table(title, "", "value")
     table.add_row("conversations", f"{summary.conversations:,}")
     earlier = f" ({summary.resumed:,} of an earlier run)" if summary.resumed else ""
     table.add_row("turns", f"{summary.turns:,}{earlier}")

@@ -8,7 +8,7 @@ consensus.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -16,6 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vista_guard._extras import require
+from vista_guard.errors import InputError
+from vista_guard.evaluation.metrics import claim_sets
 from vista_guard.evaluation.metrics.alignment import ClaimGroup, groups
 from vista_guard.stores.reviews.records import AnnotatedClaim
 from vista_guard.types import Label
@@ -109,6 +112,54 @@ def krippendorff_alpha(units: Sequence[Sequence[Any]]) -> float | None:
     return alpha_of(coincidences(units, values))
 
 
+def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float | None:
+    """Cohen's kappa of two raters over the same cases, as scikit-learn has it.
+
+    Returns:
+        1 for perfect agreement, 0 for as much as chance gives; None without cases, and where both gave one and the same value.
+
+    Raises:
+        ConfigError: the extra `evaluation` is not installed.
+        InputError: the raters did not rate equally many cases.
+    """
+    require("Cohen's kappa", "sklearn", extra="evaluation")
+    from sklearn.metrics import cohen_kappa_score  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+    if len(first) != len(second):
+        raise InputError(
+            f"Cohen's kappa is of two raters over the same cases; they rated {len(first)} and {len(second)}"
+        )
+    values = {value: number for number, value in enumerate(dict.fromkeys([*first, *second]))}
+    if len(values) < 2:
+        return None
+    return float(cohen_kappa_score([values[one] for one in first], [values[one] for one in second]))
+
+
+def fleiss_kappa(cases: Sequence[Sequence[Hashable]]) -> float | None:
+    """Fleiss' kappa (1971): each case has the same number of ratings, by whomever.
+
+    Returns:
+        1 for perfect agreement, 0 for as much as chance gives; None without cases, and where all ratings are one value.
+
+    Raises:
+        InputError: cases have different numbers of ratings, or fewer than two.
+    """
+    if not cases:
+        return None
+    raters = len(cases[0])
+    odd = next((len(case) for case in cases if len(case) != raters or len(case) < 2), None)
+    if odd is not None:
+        raise InputError(
+            f"Fleiss' kappa needs as many ratings of each case, two at least; one has {odd}, the first {raters}"
+        )
+    counted = [Counter(case) for case in cases]
+    agreed = sum(count * (count - 1) for case in counted for count in case.values()) / (
+        len(cases) * raters * (raters - 1)
+    )
+    chance = sum((count / (len(cases) * raters)) ** 2 for count in sum(counted, Counter[Hashable]()).values())
+    return (agreed - chance) / (1 - chance) if chance < 1 else None
+
+
 def coincidences(units: Sequence[Sequence[Any]], values: Sequence[Any]) -> Counts:
     """How often each value stands beside each other one in a unit, each unit weighing as many as it has values."""
     place = {value: number for number, value in enumerate(values)}
@@ -164,17 +215,11 @@ def _shared(one: str, other: str, each: Sequence[ClaimGroup]) -> tuple[int, int,
 
 
 def _jaccard(counts: Counts) -> Counts:
-    first, second, shared = counts[..., 0], counts[..., 1], counts[..., 2]
-    return _ratio(shared, first + second - shared)
+    return claim_sets.jaccard(counts[..., 0], counts[..., 1], counts[..., 2])
 
 
 def _f1(counts: Counts) -> Counts:
-    return _ratio(2 * counts[..., 2], counts[..., 0] + counts[..., 1])
-
-
-def _ratio(part: Counts, whole: Counts) -> Counts:
-    shares: Counts = np.divide(part, whole, out=np.full(np.shape(whole), np.nan), where=np.asarray(whole) > 0)
-    return shares
+    return claim_sets.f1(counts[..., 0], counts[..., 1], counts[..., 2])
 
 
 def _figure(counts: Counts, weights: Counts, of: Any) -> Figure:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from vista_guard.stores.reviews.records import AnnotatedClaim
-from vista_guard.types import Label, Span
+from vista_guard.types import Label
 
 OVERLAP = 0.5
 """Share of the characters of both places together that two claims must have in common."""
@@ -93,13 +93,6 @@ def maximum_matching(edges: Mapping[int, Sequence[int]]) -> dict[int, int]:
     return {one: other for other, one in taken.items()}
 
 
-def overlap(one: Span, other: Span) -> float:
-    """Intersection over union of two places, in characters; 0 for empty ones."""
-    common = min(one.end, other.end) - max(one.start, other.start)
-    whole = max(one.end, other.end) - min(one.start, other.start)
-    return max(common, 0) / whole if whole else 0.0
-
-
 def _nearest(
     left: Sequence[Sequence[AnnotatedClaim]], versions: Sequence[AnnotatedClaim], free: Sequence[int], same: Same
 ) -> list[int]:
@@ -115,19 +108,20 @@ def _overlap(one: AnnotatedClaim, other: AnnotatedClaim) -> float:
     # Two claims of the judge are two, even in one place: "the pier opened in 1911" and "the pier is long" of one sentence.
     if one.span is None or other.span is None or _two_of_the_judge(one, other):
         return 0.0
-    share = overlap(one.span, other.span)
+    share = one.span.overlap(other.span)
     return share if share >= OVERLAP else 0.0
 
 
 def _same_text(one: AnnotatedClaim, other: AnnotatedClaim) -> float:
-    return float(_plain(one.text) == _plain(other.text))
+    return float(plain(one.text) == plain(other.text))
 
 
 def _two_of_the_judge(one: AnnotatedClaim, other: AnnotatedClaim) -> bool:
     return None not in (one.source_claim_id, other.source_claim_id)
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
+    """A claim's words, without what tells no two claims apart: case, blanks, the last point."""
     return " ".join(text.casefold().split()).rstrip(".!")
 
 

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from vista_guard.evaluation.metrics.detection import UNVERIFIABLE, counts, labels_of
 from vista_guard.policy.scoring import SAFE
 from vista_guard.types import Action, Finding, Label, Outcome, TurnReport, Usage
 
@@ -47,10 +48,7 @@ def macro_f1(confusion: Confusion) -> float | None:
 
 def turn_unverifiable(outcomes: tuple[Outcome, ...]) -> bool | None:
     """Whether any claim is not VERIFIED (VISTA §6, Table 2). None when that hangs on claims that were not judged."""
-    findings = [outcome for outcome in outcomes if isinstance(outcome, Finding)]
-    if any(finding.label is not Label.VERIFIED for finding in findings):
-        return True
-    return False if len(findings) == len(outcomes) else None
+    return counts(labels_of(outcomes), UNVERIFIABLE)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """Reports on disk, one `TurnReport` a line, that survive a kill at any moment and can be gone on with.
 
-Beside `reports.jsonl` lies `reports.jsonl.run.json`, which says how the reports were made: only a run that judges in
-the same way may add to them. It is a file of its own so that every line of the reports is a report.
+How they were made lies in a file of its own (`identity`, or a run folder's manifest), so that every line is a report.
 """
 
 from __future__ import annotations
@@ -13,33 +12,16 @@ from io import FileIO
 from pathlib import Path
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
 from vista_guard.errors import ConfigError, StoreError
-from vista_guard.types import JudgeInfo, TurnReport
+from vista_guard.evaluation.runners.identity import HowMade
+from vista_guard.types import TurnReport
 
 SYNC_SECONDS = 1.0
 """At most so much work is lost when the machine loses power. A killed process loses nothing that was written."""
 
 
-class RunIdentity(BaseModel):
-    """What must be the same for reports to be comparable."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    judge: JudgeInfo
-    policy: str
-    rules: str | None = None
-    """Fingerprint of the policy's rules."""
-    persona: str | None = None
-    """Key of the persona."""
-    context: str
-    ungrounded: str
-    claims: str
-
-
 class ReportFile:
-    """Reports of one run, open for adding. Holds an exclusive lock: two replays never write into one file."""
+    """Reports of one run, open for adding. Holds an exclusive lock: two runs never write into one file."""
 
     def __init__(self, path: Path, file: FileIO, index: dict[str, list[int]], end: int) -> None:
         self.path = path
@@ -50,7 +32,7 @@ class ReportFile:
         self._synced = time.monotonic()
 
     @classmethod
-    def open(cls, path: Path, identity: RunIdentity) -> Self:
+    def open(cls, path: Path, identity: HowMade) -> Self:
         """Opens or creates the file; a last line that was cut off in the middle of writing is dropped.
 
         Raises:
@@ -64,7 +46,7 @@ class ReportFile:
             raise ConfigError(f"{path} cannot be written: {exc.strerror}. Choose another --out") from exc
         try:
             _lock(path, file)
-            _claim(path, identity, empty=os.fstat(file.fileno()).st_size == 0)
+            identity.claim(path, empty=os.fstat(file.fileno()).st_size == 0)
             index, end = _scan(path, file)
             file.truncate(end)
             file.seek(end)
@@ -162,36 +144,6 @@ def _report(path: Path, line: bytes) -> TurnReport:
         raise ConfigError(f"{path} holds a line that is no report: {line[:80]!r}. Choose another --out") from exc
 
 
-def _claim(path: Path, identity: RunIdentity, *, empty: bool) -> None:
-    """Writes the identity beside a new file; holds it against that of one that is gone on with."""
-    beside = path.with_name(path.name + ".run.json")
-    if empty:
-        partial = beside.with_name(beside.name + ".partial")
-        try:
-            partial.write_text(identity.model_dump_json(indent=2) + "\n", encoding="utf-8")
-            partial.replace(beside)
-        except OSError as exc:
-            raise ConfigError(f"{beside} cannot be written: {exc.strerror}. Choose another --out") from exc
-        return
-    try:
-        made = RunIdentity.model_validate_json(beside.read_bytes())
-    except (OSError, ValidationError) as exc:
-        unknown = f"{path} is not empty, and no {beside.name} says how it was made"
-        raise ConfigError(f"{unknown}. Choose another --out") from exc
-    differences = [
-        f"{name} {_shown(getattr(made, name))} instead of {_shown(getattr(identity, name))}"
-        for name in RunIdentity.model_fields
-        if getattr(made, name) != getattr(identity, name)
-    ]
-    if differences:
-        found = f"{path} was made with {', '.join(differences)}"
-        raise ConfigError(f"{found}. Choose another --out, or run with what it was made with")
-
-
-def _shown(value: object) -> str:
-    return f"{value.name} {value.version}" if isinstance(value, JudgeInfo) else str(value)
-
-
 def _lock(path: Path, file: FileIO) -> None:
     """Let go by the system when the process ends, however it ends. Not taken on Windows and on disks that have no locks."""
     try:
@@ -201,6 +153,6 @@ def _lock(path: Path, file: FileIO) -> None:
     try:
         fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as exc:
-        raise ConfigError(f"{path} is being written by another replay. Choose another --out, or wait for it") from exc
+        raise ConfigError(f"{path} is being written by another run. Choose another --out, or wait for it") from exc
     except OSError:  # Some network file systems.
         return

@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from vista_guard.evaluation.datasets.published.sets.coconot import INCOMPLETE, Reply
 from vista_guard.evaluation.suites.abstaining import abstaining
 from vista_guard.evaluation.suites.answers import Answers, Target
 from vista_guard.evaluation.suites.bench import Bench
 from vista_guard.evaluation.suites.judged import Judged, judge_last
-from vista_guard.evaluation.suites.loaders import INCOMPLETE, Reply, coconot, held_out
+from vista_guard.evaluation.suites.loaders import coconot, held_out
 from vista_guard.evaluation.suites.product import Product
 from vista_guard.guard import Guard
 from vista_guard.types import Label, Role, Turn

@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from vista_guard.evaluation.datasets.published.sets.rgm import Pair
 from vista_guard.evaluation.suites.answers import Answers, Target
 from vista_guard.evaluation.suites.bench import Bench
 from vista_guard.evaluation.suites.judged import Judged, judge_past
-from vista_guard.evaluation.suites.loaders import Pair, decode, rgm
+from vista_guard.evaluation.suites.loaders import decode, rgm
 from vista_guard.evaluation.suites.product import Product, progress
 from vista_guard.guard import Guard
 from vista_guard.judges.embedded.english.speakers import name_speakers, names

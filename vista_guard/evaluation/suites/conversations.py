@@ -11,7 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vista_guard.evaluation.datasets import LogFormat, LoggedConversation, read_log
+from vista_guard.evaluation.datasets import LoggedConversation
+from vista_guard.evaluation.datasets.published.files import whole
+from vista_guard.evaluation.datasets.published.sets import vista
 from vista_guard.evaluation.suites.answers import Answers, Target
 from vista_guard.evaluation.suites.bench import Bench
 from vista_guard.evaluation.suites.judged import Judged, all_supported, judged, weakest
@@ -87,7 +89,7 @@ def _turn_answers(turns: Sequence[HumanTurn], task: str, target: Target | bool) 
 
 def read_conversations(bench: Bench, path: Path) -> list[LoggedConversation]:
     """The file's conversations, as many as the bench takes."""
-    return bench.some([entry for entry in read_log(path, LogFormat.REFERENCE) if isinstance(entry, LoggedConversation)])
+    return bench.some(list(whole(vista.read((path,)))))
 
 
 async def replay(bench: Bench, log: Sequence[LoggedConversation], *, own: bool, knowledge: bool) -> list[HumanTurn]:

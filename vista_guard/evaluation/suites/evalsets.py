@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from vista_guard.evaluation.datasets.published.files import whole
+from vista_guard.evaluation.datasets.published.sets import begin as begin_set
+from vista_guard.evaluation.datasets.published.sets import vista as vista_set
 from vista_guard.evaluation.suites.reading import clean as cleaned
-from vista_guard.evaluation.suites.reading import faithdial_allowed, faithdial_rows, read_csv, read_jsonl, read_tsv
+from vista_guard.evaluation.suites.reading import faithdial_allowed, faithdial_rows, read_jsonl, read_tsv
 
-_VISTA = {
-    "verifiable": "VERIFIED",
-    "out of scope": "OUT_OF_SCOPE",
-    "lacking evidence": "LACKING_EVIDENCE",
-    "abstention": "ABSTENTION",
-    "contradicted": "CONTRADICTED",
-}
 _FEVER = {"SUPPORTS": "supported", "REFUTES": "contradicted", "NOT ENOUGH INFO": "not_enough"}
 _NLI = {"entailment": "supported", "contradiction": "contradicted", "neutral": "not_enough"}
 
@@ -50,9 +44,9 @@ def _claims(rows: list[tuple[str, str, str]]) -> Claims:
 
 def begin(path: Path) -> Claims:
     """BEGIN: the whole response against its knowledge; only "Fully attributable" is supported (Dziri et al. 2022)."""
-    rows = read_csv(path, "\t", csv.QUOTE_NONE)
     supported = {True: "supported", False: "unsupported"}
-    return _claims([(r["knowledge"], r["response"], supported[r["begin_label"].startswith("Fully")]) for r in rows])
+    rows = whole(begin_set.responses(path))
+    return _claims([(row.knowledge, row.text, supported[row.label == begin_set.FULLY]) for row in rows])
 
 
 def faithdial_wow(folder: Path) -> Claims:
@@ -89,11 +83,12 @@ def nli(path: Path) -> Claims:
 def vista(path: Path) -> Claims:
     """The VISTA human evaluation: claims of annotated turns against the turn's document, five labels."""
     evidence, texts, gold, turns = [], [], [], []
-    annotated = [t for conversation in json.loads(path.read_text()) for t in conversation if t.get("human_claims")]
-    for number, turn in enumerate(annotated):
-        for claim in turn["human_claims"]:
-            evidence.append(turn["retrieved_document"])
-            texts.append(claim["claim_text"])
-            gold.append(_VISTA[claim["human_judgement"]])
+    entries = list(whole(vista_set.read((path,))))
+    annotated = [(turn, entry.labels) for entry in entries for turn in entry.conversation.turns if turn.claims]
+    for number, (turn, labels) in enumerate(annotated):
+        for claim in turn.claims or ():
+            evidence.append("\n".join(document.text for document in turn.documents))
+            texts.append(claim.text)
+            gold.append(str(labels[claim.id]))
             turns.append(number)
     return Claims(evidence, texts, gold, turns)

@@ -11,27 +11,28 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gzip
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from vista_guard.errors import InputError
+from vista_guard.evaluation.datasets.published.files import whole
+from vista_guard.evaluation.datasets.published.sets.mtrag import GenerationTask, tasks
+from vista_guard.evaluation.datasets.published.talk import answer
 from vista_guard.evaluation.suites.turns.presets import HEADER, claims_held, lines, policies
 from vista_guard.guard import Guard
 from vista_guard.policy.label_policy import LabelPolicy
 from vista_guard.policy.presets import PRESETS
-from vista_guard.types import Conversation, Document, Role, Turn, TurnReport
+from vista_guard.types import Conversation, Role, TurnReport
 
 REFERENCE = Path("train") / "mtragun" / "reference.jsonl.gz"
-_SPEAKERS = {"user": Role.USER, "agent": Role.ASSISTANT}
 
 
 def answerable(path: Path, part: str = "dev") -> Iterator[Conversation]:
     """Conversations that end with an answer which its passages carry."""
-    return (conversation_of(row) for row in _answerable_rows(path, part))
+    return map(conversation_of, _answerable(path, part))
 
 
 def falsified(path: Path, twins: Path, part: str = "dev") -> Iterator[Conversation]:
@@ -41,17 +42,13 @@ def falsified(path: Path, twins: Path, part: str = "dev") -> Iterator[Conversati
         InputError: a line of the file is something else.
     """
     told = dict(_read_twins(twins))
-    for row in _answerable_rows(path, part):
-        if row["task_id"] in told:
-            yield conversation_of({**row, "targets": [{"text": told[row["task_id"]]}]})
+    for task in _answerable(path, part):
+        if task.task in told:
+            yield conversation_of(replace(task, answer=told[task.task]))
 
 
-def _answerable_rows(path: Path, part: str) -> Iterator[dict[str, Any]]:
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            row = json.loads(line)
-            if row["answerability"] == ["ANSWERABLE"] and row["contexts"] and is_development(row) == (part == "dev"):
-                yield row
+def _answerable(path: Path, part: str) -> Iterator[GenerationTask]:
+    return (task for task in whole(tasks(path)) if task.carried and task.development == (part == "dev"))
 
 
 def _read_twins(path: Path) -> Iterator[tuple[str, str]]:
@@ -70,22 +67,11 @@ def risk_auc(faithful: Sequence[TurnReport], twins: Sequence[TurnReport]) -> flo
     return auc([False] * len(faithful) + [True] * len(twins), [report.risk or 0.0 for report in (*faithful, *twins)])
 
 
-def is_development(row: Mapping[str, Any]) -> bool:
-    """Whether the row's conversation is one to look at, and not one to learn from."""
-    return str(row["conversation_id"])[-1] in "01234"
-
-
-def conversation_of(row: Mapping[str, Any]) -> Conversation:
-    """The row's last question, and its answer with the passages that it was written from."""
-    documents = tuple(
-        Document(id=passage["document_id"], text=passage["text"], title=passage.get("title") or None)
-        for passage in {passage["document_id"]: passage for passage in row["contexts"]}.values()
-    )
+def conversation_of(task: GenerationTask) -> Conversation:
+    """The task's question, and its answer with the passages that it was written from."""
     # What was said before is the topic and no evidence: earlier answers come without the passages that they were written from.
-    asked = [message for message in row["input"] if message["speaker"] == "user"][-1:]
-    past = tuple(Turn(role=_SPEAKERS[message["speaker"]], text=message["text"]) for message in asked)
-    answer = Turn(role=Role.ASSISTANT, text=row["targets"][0]["text"], documents=documents)
-    return Conversation(turns=(*past, answer))
+    asked = [turn for turn in task.said if turn.role is Role.USER][-1:]
+    return Conversation(turns=(*asked, answer(task.answer, task.documents)))
 
 
 async def judge(guard: Guard, conversations: Sequence[Conversation]) -> list[TurnReport]:

@@ -1,16 +1,23 @@
-"""Benchmark files in their publishers' formats, as the judge's own nouns. One function a format; none looks at a judge."""
+"""What the suites are asked, as the judge's own nouns. Data sets that users evaluate too are read by `evaluation.datasets`."""
 
 from __future__ import annotations
 
 import csv
 import gzip
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from vista_guard.evaluation.datasets.published.files import whole
+from vista_guard.evaluation.datasets.published.sets import begin as begin_set
+from vista_guard.evaluation.datasets.published.sets import coconot as coconot_set
+from vista_guard.evaluation.datasets.published.sets import dialfact as dialfact_set
+from vista_guard.evaluation.datasets.published.sets import rgm as rgm_set
+from vista_guard.evaluation.datasets.published.talk import documents, said
+from vista_guard.evaluation.datasets.source import LoggedConversation
 from vista_guard.evaluation.suites.reading import clean, read_csv
 from vista_guard.types import Document, Role, Turn
 
@@ -23,8 +30,6 @@ _BINGCHECK = {
     "not supported": NOT_ENOUGH,
     "refuted": CONTRADICTED,
 }
-INCOMPLETE = frozenset(("Incomplete requests", "Indeterminate requests"))
-_CONTRAST_KINDS = {"presupposition": "Incomplete requests", "underspecified": "Incomplete requests"}
 
 
 @dataclass(frozen=True)
@@ -37,75 +42,36 @@ class Given:
     history: tuple[Turn, ...] = ()
 
 
-@dataclass(frozen=True)
-class Reply:
-    """An answer to a request, and whether it is the one that does not comply."""
-
-    request: str
-    answer: str
-    refuses: bool
-    category: str
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two turns of one speaker, who is the assistant; what was said before the second is its history."""
-
-    turns: tuple[Turn, ...]
-    first: int
-    contradictory: bool
-
-    @property
-    def earlier(self) -> Turn:
-        return self.turns[self.first]
-
-    @property
-    def later(self) -> Turn:
-        """The last turn."""
-        return self.turns[-1]
-
-
 def begin(path: Path) -> list[Given]:
     """BEGIN (Dziri et al. 2022): "Fully attributable" is supported; "Not fully" and "Generic" are not."""
     return [
         Given(
-            row["response"],
-            _documents([row["knowledge"]]),
-            SUPPORTED if row["begin_label"].startswith("Fully") else NOT_ENOUGH,
-            _said([row["message"]]),
+            found.text,
+            documents([found.knowledge]),
+            SUPPORTED if found.label == begin_set.FULLY else NOT_ENOUGH,
+            said([found.message]),
         )
-        for row in read_csv(path, "\t", csv.QUOTE_NONE)
+        for found in whole(begin_set.responses(path))
     ]
 
 
 def fever(path: Path) -> list[Given]:
     """FEVER: the gold sentences of a claim, joined, are its document."""
     return [
-        Given(clean(row["claim"]), _documents([" ".join(clean(one) for one in row["evidence"])]), _FEVER[row["label"]])
+        Given(clean(row["claim"]), documents([" ".join(clean(one) for one in row["evidence"])]), _FEVER[row["label"]])
         for row in _lines(path)
     ]
 
 
 def dialfact(path: Path) -> list[Given]:
-    """DialFact (Gupta et al. 2022): `evidence_list` holds [page title, link, snippet, index, remark?]."""
-    return [
-        Given(
-            clean(row["response"]),
-            tuple(
-                Document(id=f"e{number}", title=clean(title.replace("_", " ")), text=clean(text))
-                for number, (title, _, text, *_) in enumerate(row["evidence_list"], 1)
-            ),
-            _FEVER[row["response_label"]],
-            _said([clean(text) for text in row["context"]]),
-        )
-        for row in _lines(path)
-    ]
+    """DialFact (Gupta et al. 2022): a response with its evidence."""
+    return [_given(entry, _FEVER) for entry in whole(dialfact_set.read((path,)))]
 
 
 def kqa(path: Path) -> list[Given]:
     """K-QA (Manes et al. 2024): a physicians' claim against a model's answer; the majority of three labels."""
     return [
-        Given(row["claim"], _documents([row["answer"]]), _KQA[row["majority_label"]], _said([row["Question"]]))
+        Given(row["claim"], documents([row["answer"]]), _KQA[row["majority_label"]], said([row["Question"]]))
         for row in read_csv(path)
     ]
 
@@ -113,32 +79,30 @@ def kqa(path: Path) -> list[Given]:
 def bingcheck(path: Path) -> list[Given]:
     """BingCheck (Li et al. 2024), one response a line: each sub-claim with what was retrieved for it."""
     return [
-        Given(claim, _documents(row["evidence"].get(claim) or ()), _BINGCHECK[conclusion], _said([row["query"]]))
+        Given(claim, documents(row["evidence"].get(claim) or ()), _BINGCHECK[conclusion], said([row["query"]]))
         for row in _lines(path)
         for claim, conclusion in row["subconclusions"].items()
     ]
 
 
-def rgm(folder: Path) -> list[Pair]:
-    """RGM-Contradictions (Sato et al. 2024), all files of the folder: two of three annotators see a contradiction."""
-    return [_rgm_pair(row) for path in sorted(folder.glob("*.jsonl")) for row in _lines(path)]
+def rgm(folder: Path) -> list[rgm_set.Pair]:
+    """RGM-Contradictions (Sato et al. 2024), all files of the folder."""
+    return [pair for path in sorted(folder.glob("*.jsonl")) for pair in whole(rgm_set.pairs(path))]
 
 
-def decode(path: Path) -> list[Pair]:
+def decode(path: Path) -> list[rgm_set.Pair]:
     """The DECODE sample: pairs without a history; label 0 is a contradiction."""
     return [
-        Pair(tuple(Turn(role=Role.ASSISTANT, text=row[side]) for side in ("seg1", "seg2")), 0, row["label"] == "0")
+        rgm_set.Pair(
+            tuple(Turn(role=Role.ASSISTANT, text=row[side]) for side in ("seg1", "seg2")), 0, row["label"] == "0"
+        )
         for row in read_csv(path, "\t", csv.QUOTE_NONE)
     ]
 
 
-def coconot(path: Path) -> list[Reply]:
-    """CoCoNot contrast requests (Brahman et al. 2024), which deserve an answer: `chosen` complies, `rejected` does not."""
-    return [
-        Reply(row["prompt"], _content(row[side]), side == "rejected", _category(row))
-        for row in _lines(path)
-        for side in ("chosen", "rejected")
-    ]
+def coconot(path: Path) -> list[coconot_set.Reply]:
+    """CoCoNot contrast requests (Brahman et al. 2024), which deserve an answer, those to incomplete requests among them."""
+    return list(whole(coconot_set.replies(path)))
 
 
 def held_out(request: str) -> bool:
@@ -149,39 +113,10 @@ def held_out(request: str) -> bool:
     return bool(sha256(" ".join(request.lower().split()).encode()).digest()[0] % 2)
 
 
-def _rgm_pair(row: Mapping[str, Any]) -> Pair:
-    first, second = row["annotation_target_pair"]
-    speaker = row["speakers"][second]
-    turns = [
-        Turn(role=Role.ASSISTANT if who == speaker else Role.USER, text=text)
-        for who, text in zip(row["speakers"], row["utterances"], strict=True)
-    ]
-    return Pair(tuple(turns[: second + 1]), first, row["contradictory_label_count"] >= 2)
-
-
-def _category(row: Mapping[str, Any]) -> str:
-    """The training file names the kind of request in its `prompt_id`, in other words."""
-    if "category" in row:
-        return str(row["category"])
-    kind = str(row["prompt_id"])
-    if kind.startswith("Contrastive"):
-        return "Unsupported requests"
-    return _CONTRAST_KINDS.get(kind.split("_")[0], "Requests with safety concerns")
-
-
-def _content(message: str | Sequence[Mapping[str, str]]) -> str:
-    return message if isinstance(message, str) else message[-1]["content"]
-
-
-def _documents(texts: Sequence[str]) -> tuple[Document, ...]:
-    return tuple(Document(id=f"e{number}", text=text) for number, text in enumerate(texts, 1) if text.strip())
-
-
-def _said(texts: Sequence[str]) -> tuple[Turn, ...]:
-    """Turns of a dialogue that the assistant goes on with: the last is the user's, and so on backwards."""
-    roles = (Role.USER, Role.ASSISTANT)
-    spoken = [Turn(role=roles[place % 2], text=text) for place, text in enumerate(reversed(texts)) if text.strip()]
-    return tuple(reversed(spoken))
+def _given(entry: LoggedConversation, gold: Mapping[str, str]) -> Given:
+    """A conversation's last turn; `gold` says what the publisher's word on it is called here."""
+    *history, last = entry.conversation.turns
+    return Given(last.text, last.documents, gold[entry.gold[len(history)].label], tuple(history))
 
 
 def _lines(path: Path) -> Iterator[Any]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from vista_guard.errors import JudgeError
+from vista_guard.evaluation.systems.ablations import NoKnowledge
 from vista_guard.guard import Guard
 from vista_guard.inference.onnx import WEIGHTS, Encoder
 from vista_guard.judges.embedded import EmbeddedJudge
@@ -77,14 +78,6 @@ class MeasuredJudge:
         support = check.confidence if check.supported else 1.0 - check.confidence
         self.measured[check.claim.id] = Measured(support, worst)
         return check.model_copy(update={"counter_evidence": against})
-
-
-class NoKnowledge(MemoryKnowledge):
-    """A conversation that never establishes anything: the ablation of accumulated claims (VISTA, Table 4)."""
-
-    async def remember(self, conversation_id: str, turn_key: str, claims: Sequence[Claim]) -> None:
-        """The turn was delivered, and nothing else."""
-        await super().remember(conversation_id, turn_key, claims[:0])
 
 
 class Product:

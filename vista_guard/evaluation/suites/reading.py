@@ -11,22 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from vista_guard.evaluation.datasets.published.treebank import clean as clean  # handed on: training reads with it
+
 SUPPORTED, CONTRADICTED, NOT_ENOUGH = 0, 1, 2
 UNSUPPORTED = (CONTRADICTED, NOT_ENOUGH)
 NOT_CONTRADICTED = (SUPPORTED, NOT_ENOUGH)
 FEVER_LABELS = {"SUPPORTS": SUPPORTED, "REFUTES": CONTRADICTED, "NOT ENOUGH INFO": NOT_ENOUGH}
 NLI_LABELS = {"entailment": SUPPORTED, "contradiction": CONTRADICTED, "neutral": NOT_ENOUGH}
-_BRACKETS = {
-    "-LRB-": "(",
-    "-RRB-": ")",
-    "-LSB-": "[",
-    "-RSB-": "]",
-    "-LCB-": "{",
-    "-RCB-": "}",
-    "``": '"',
-    "''": '"',
-    "--": "–",
-}
 
 
 @dataclass(frozen=True)
@@ -47,15 +38,6 @@ class FeverClaim:
     evidence: tuple[str, ...]
     label: int
     title: str
-
-
-def clean(text: str) -> str:
-    """Undo Penn Treebank brackets, quotes and spacing."""
-    for old, new in _BRACKETS.items():
-        text = text.replace(old, new)
-    text = re.sub(r"\s+([,.;:!?%)\]'])", r"\1", text)
-    text = re.sub(r"([(\[$])\s+", r"\1", text)
-    return re.sub(r"\s+", " ", text).strip()
 
 
 def read_jsonl(path: Path) -> list[dict[str, Any]]:

@@ -10,8 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from vista_guard._extras import require
@@ -19,8 +18,10 @@ from vista_guard.errors import JudgeError, UnreadableError
 from vista_guard.judges.metering import meter
 from vista_guard.judges.model.answers import parsing
 from vista_guard.judges.model.answers.quotes import place, quoted
+from vista_guard.judges.model.asking import RAW_CHARS, asked
 from vista_guard.judges.model.chat.protocol import ChatModel, ChatRequest
-from vista_guard.judges.model.prompting.prompts import Prompts, Roles
+from vista_guard.judges.model.prompting.files import Stage
+from vista_guard.judges.model.prompting.prompts import PromptInfo, Prompts, Roles
 from vista_guard.judges.model.prompting.trimming import trimmed
 from vista_guard.settings.model import ModelOptions
 from vista_guard.types import (
@@ -37,12 +38,14 @@ from vista_guard.types import (
 
 T = TypeVar("T")
 
+_STAGES: Mapping[str, tuple[Stage, ...]] = {
+    "per_claim": ("decompose", "verify", "categorize"),
+    "batched": ("decompose", "judge"),
+    "fused": ("fused", "decompose", "judge"),  # the last two where the answer to the first cannot be used
+}
+
 CLAIMS_PER_CALL = 30
 """Most claims of one batched call; more are asked about in several calls at once."""
-RAW_CHARS = 2000
-REMINDER = (
-    "\n\nThe last answer to this could not be read. Answer in exactly the form that is asked for, and nothing else."
-)
 
 
 class ModelJudge:
@@ -71,6 +74,25 @@ class ModelJudge:
         return JudgeInfo(
             name=self._model.name, version="-".join([*parts, hashlib.sha256(shaping.encode()).hexdigest()[:12]])
         )
+
+    @property
+    def model(self) -> ChatModel:
+        """The model that is asked."""
+        return self._model
+
+    @property
+    def options(self) -> ModelOptions:
+        """How it is asked."""
+        return self._options
+
+    def with_model(self, model: ChatModel) -> ModelJudge:
+        """A judge that asks another model the same."""
+        return ModelJudge(model, self._options, prompts=self._prompts)
+
+    @property
+    def prompts(self) -> Mapping[Stage, PromptInfo]:
+        """The prompts that this judge asks with, by stage; those that its strategy has no use for are left out."""
+        return {stage: self._prompts.told[stage] for stage in _STAGES[self._options.strategy]}
 
     @property
     def claims_per_call(self) -> int | None:
@@ -231,7 +253,7 @@ class ModelJudge:
     ) -> T:
         """Asks about claims, with less evidence where the model cannot read all of it."""
         return await trimmed(
-            lambda seen, _: self._answer(ask(seen), read, partial=partial), self._model.name, query, evidence, ()
+            lambda seen, _: asked(self._model, ask(seen), read, partial=partial), self._model.name, query, evidence, ()
         )
 
     async def _whole(
@@ -246,37 +268,12 @@ class ModelJudge:
     ) -> T:
         """Asks about a whole turn, with less evidence and history where the model cannot read all of it."""
         return await trimmed(
-            lambda seen, kept: self._answer(ask(kept, seen), read, reminders=reminders),
+            lambda seen, kept: asked(self._model, ask(kept, seen), read, reminders=reminders),
             self._model.name,
             turn.text,
             evidence or EvidenceSet(),
             tuple(history),
         )
-
-    async def _answer(
-        self, request: ChatRequest, read: Callable[[str], T], *, partial: bool = False, reminders: int = 1
-    ) -> T:
-        """The answer, read. What cannot be read is asked for once more."""
-        for left in range(reminders, -1, -1):
-            try:
-                return await self._once(request, read, partial=partial)
-            except UnreadableError:
-                if not left:
-                    raise
-                *earlier, last = request.messages
-                # In the last message, since some chat templates take no two user messages in a row.
-                request = replace(request, messages=(*earlier, replace(last, content=last.content + REMINDER)))
-        raise AssertionError("unreachable")
-
-    async def _once(self, request: ChatRequest, read: Callable[[str], T], *, partial: bool) -> T:
-        reply = await self._model.complete(request)
-        if reply.finish == "refusal":
-            raise UnreadableError(f"{self._model.name} refused to judge: {reply.text[:200]!r}", reply.text[:RAW_CHARS])
-        if reply.finish == "length" and not partial:
-            # Half an answer may lack the claim, or the word, that mattered.
-            error = f"the answer of {self._model.name} was cut off at its token limit; raise model.max_output_tokens"
-            raise UnreadableError(error, reply.text[:RAW_CHARS])
-        return read(reply.text)
 
 
 def _labelled_check(claim: Claim, said: parsing.Category, evidence: EvidenceSet) -> Check | Unchecked:

@@ -60,7 +60,7 @@ def _jsonl(turns: Iterable[KeptTurn], path: Path, texts: bool) -> int:
 
 
 def _parquet(turns: Iterable[KeptTurn], path: Path, texts: bool) -> int:
-    require("exporting Parquet", "pyarrow", extra="dashboard")
+    require("exporting Parquet", "pyarrow", extra="parquet")
     import pyarrow as arrow
     from pyarrow.parquet import ParquetWriter
 

@@ -12,35 +12,12 @@ from vista_guard.dashboard.parts.labels import chip, look, sign
 from vista_guard.dashboard.parts.links import to
 from vista_guard.dashboard.parts.tree import Act, Node, el
 from vista_guard.evaluation.metrics.intervals import Share
+from vista_guard.evaluation.whatif import words
 from vista_guard.evaluation.whatif.comparison import Agreement, Changed, Comparison
 from vista_guard.types import Action, Decision
 
 CELL: Final = "cell"
 """The act of a cell of the matrix; its value is `FLAG-BLOCK`."""
-
-AGREEMENTS: Final = {
-    "alarms": ("alarms that are right", "of the turns that are flagged, repaired or blocked"),
-    "withheld": ("withheld rightly", "of the turns that are repaired or blocked"),
-    "false_alarms": ("fine turns withheld", "of the turns that people call fine"),
-    "missed": ("bad turns let through unmarked", "of the turns that people call not fine"),
-}
-
-
-CENSORED: Final = (
-    "of the turns that the {name} policy delivers were streamed, and ended at their first withheld sentence: what would have "
-    "come behind it was never judged. These turns are censored, and the policy may look better than it is."
-)
-UNKNOWN_GATE: Final = (
-    "withheld turns are from older versions, which don't say whether they were streamed: they may be censored too."
-)
-MEMORY: Final = (
-    "turns rest on knowledge from a turn that one policy delivers and the other withholds. Without it they would have been "
-    "judged differently: memory cannot be replayed."
-)
-REWRITTEN: Final = (
-    "turns were written anew then. Policies decide on the first draft here; what a new draft would have brought cannot be "
-    "simulated."
-)
 
 
 def totals(found: Comparison, names: Sequence[str]) -> Node:
@@ -117,9 +94,10 @@ def agreement(of: Sequence[Agreement], names: Sequence[str]) -> Node:
     labelled = of[0].labelled
     heading = el("h2", "Where people said who is right")
     if not labelled:
-        text = "No turn of this sample has a person's word. Without that nobody knows which policy is right more often."
+        text = f"No turn of this sample has a person's word. {words.NOBODY}"
         return el("section", heading, el("p", text, cls="note"))
-    rows = [[title, *(_share(getattr(one, name)) for one in of), what] for name, (title, what) in AGREEMENTS.items()]
+    shares = words.AGREEMENTS.items()
+    rows = [[title, *(words.share(getattr(one, name)) for one in of), what] for name, (title, what) in shares]
     text = f"{labelled:,} turns of the sample have a person's word. Intervals are Wilson's, 95 %."
     return el(
         "section",
@@ -129,34 +107,21 @@ def agreement(of: Sequence[Agreement], names: Sequence[str]) -> Node:
     )
 
 
-def _share(share: Share | None) -> str:
-    if share is None:
-        return "–"
-    return (
-        f"{100 * share.value:.0f} %  ({100 * share.low:.0f} to {100 * share.high:.0f} %; {share.hits:,} of {share.n:,})"
-    )
-
-
 def honesty(found: Comparison, sample: Sample, names: Sequence[str], same: Share | None) -> Node:
     """What these figures can't know, with how many turns it is about."""
-    cuts = [_if(it.cut_short, CENSORED.format(name=name)) for it, name in zip(found.totals, names, strict=True)]
-    unfitted = ", ".join(f"{judge.name} {judge.version}" for judge, fit in sample.fits.items() if fit is None)
-    told = [
-        *cuts,
-        _if(found.gate_unknown, UNKNOWN_GATE),
-        _if(found.leaning, MEMORY),
-        _if(found.rewritten, REWRITTEN),
-        _if(sample.unreadable, "reports cannot be read by this version, and are left out."),
-        f"No risk was fitted for {unfitted}: risks that are taken as fitted decide nothing for their turns."
-        if unfitted
-        else None,
-        _checked(same),
-        "A repair is counted as asked for. Whether it would have succeeded is not known.",
-    ]
+    told = words.joined(
+        [
+            *words.limits(found, names),
+            words.counted(sample.unreadable, "reports cannot be read by this version, and are left out."),
+            words.unfitted(sample.fits),
+            _checked(same),
+            words.REPAIRS,
+        ]
+    )
     return el(
         "section",
         el("h2", "What this can't tell"),
-        el("ul", *(el("li", one, key=one[:40]) for one in told if one), cls="honest small"),
+        el("ul", *(el("li", one, key=one[:40]) for one in told), cls="honest small"),
     )
 
 
@@ -166,13 +131,9 @@ def _checked(same: Share | None) -> str | None:
     return f"Check: of {same.n:,} turns that this very first policy decided, {same.hits:,} come out as they did then."
 
 
-def _if(count: int, text: str) -> str | None:
-    return f"{count:,} {text}" if count else None
-
-
-def example(it: Changed, words: tuple[str, Decision | None, Decision | None] | None, fine: bool | None) -> Node:
+def example(it: Changed, said: tuple[str, Decision | None, Decision | None] | None, fine: bool | None) -> Node:
     """One turn on which the policies differ: what was said, and both decisions with their reasons."""
-    text, first, second = words or ("(this report cannot be read)", None, None)
+    text, first, second = said or ("(this report cannot be read)", None, None)
     person = None if fine is None else el("span", "people: fine" if fine else "people: not fine", cls="small faint")
     cut = (
         el(

@@ -11,7 +11,7 @@ import streamlit as st
 from vista_guard.dashboard.desk import Desk
 from vista_guard.dashboard.pages.lab import controls, figures
 from vista_guard.dashboard.pages.lab.choice import Choice
-from vista_guard.dashboard.pages.lab.sample import Sample, policies, read, samples
+from vista_guard.dashboard.pages.lab.sample import Sample, read, samples
 from vista_guard.dashboard.parts import address, states, times
 from vista_guard.dashboard.parts.filters import Filters, filter_bar, from_address
 from vista_guard.dashboard.parts.states import show_problem
@@ -21,6 +21,7 @@ from vista_guard.errors import ConfigError
 from vista_guard.evaluation.whatif.cases import case_of
 from vista_guard.evaluation.whatif.comparison import Changed, Comparison, compare, reproduced
 from vista_guard.evaluation.whatif.deciding import PolicyFor, by_policy, decision, recorded
+from vista_guard.evaluation.whatif.standing import standing
 from vista_guard.policy.rules import rules_key
 from vista_guard.types import Action, Decision
 
@@ -72,7 +73,7 @@ def _side(desk: Desk, side: str, sample: Sample) -> tuple[Choice, PolicyFor | No
     try:
         choice = controls.side(side, configured)
         recipe = choice.recipe(configured)
-        found = None if recipe is None else policies(recipe.policy(), sample, desk.material.risk_table)
+        found = None if recipe is None else standing(recipe.policy(), sample.judges, desk.material.risk_table)
     except ConfigError as exc:
         show_problem(f"{controls.TITLES[side]} makes no sense", exc, "Choose another preset or threshold.")
         return None

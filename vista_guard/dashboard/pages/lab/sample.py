@@ -10,12 +10,10 @@ from pathlib import Path
 from threading import Lock
 from typing import Final
 
-from vista_guard.assembly import calibrated
 from vista_guard.dashboard.parts.filters import Filters
 from vista_guard.dashboard.reports.scoped import ScopedReports
 from vista_guard.evaluation.whatif.cases import Case, case_of, without_texts
-from vista_guard.policy.label_policy import LabelPolicy
-from vista_guard.policy.presets import PRESETS
+from vista_guard.evaluation.whatif.standing import fit_of
 from vista_guard.policy.turn_risk import TurnRisk
 from vista_guard.types import JudgeInfo
 
@@ -106,23 +104,9 @@ def read(reports: ScopedReports, filters: Filters, size: int, table: Path | None
                 continue
             judge = found.report.judge
             if judge not in fits:
-                fits[judge] = calibrated(PRESETS["monitor"], judge, table)[1]
+                fits[judge] = fit_of(judge, table)
             cases.append(without_texts(case_of(found.report, fits[judge])))
         progress(len(cases) + unreadable)
         after = page.next
         if after is None or len(cases) + unreadable >= size:
             return Sample(tuple(cases), fits, unreadable, datetime.now(UTC), after is not None)
-
-
-def policies(policy: LabelPolicy, sample: Sample, table: Path | None) -> dict[JudgeInfo, LabelPolicy]:
-    """The policy as it stands for each judge of the sample.
-
-    Raises:
-        ConfigError: it promises a rate, and there is no table for a judge, or none that holds the rate.
-    """
-    found = {}
-    for judge in sample.judges:
-        fitted, _ = calibrated(policy, judge, table)
-        assert isinstance(fitted, LabelPolicy)  # what was given is one
-        found[judge] = fitted
-    return found

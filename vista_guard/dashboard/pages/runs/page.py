@@ -27,7 +27,15 @@ from vista_guard.evaluation.comparing.figures import (
 )
 from vista_guard.evaluation.comparing.gold import Gold
 from vista_guard.evaluation.comparing.pairs import Pair, paired
-from vista_guard.evaluation.comparing.runs import Run, RunFile, differences, find_runs, read_run, why_not_comparable
+from vista_guard.evaluation.comparing.runs import (
+    Run,
+    RunFile,
+    differences,
+    find_runs,
+    read_run,
+    told,
+    why_not_comparable,
+)
 
 SHOWN: Final = 40
 SIDES: Final = {"first": "First run", "second": "Second run"}
@@ -88,9 +96,7 @@ def _choose(side: str) -> None:
 
 
 def _identity(file: RunFile) -> Node:
-    made = file.identity
-    told = [f"{made.judge.name} {made.judge.version}", f"policy {made.policy}", f"claims {made.claims}"]
-    return el("p", " · ".join(told), cls="small faint text")
+    return el("p", " · ".join(told(file.identity)), cls="small faint text")
 
 
 def _compared(first: Run, second: Run, gold: Gold) -> None:
@@ -132,9 +138,9 @@ def _changes(pairs: Sequence[Pair]) -> None:
     start = min(int(asked), len(ordered)) if asked.isdecimal() else 0
     part = ordered[start : start + SHOWN]
     worse, better = sum(pair.regressed for pair in ordered), sum(pair.improved for pair in ordered)
-    told = f"{len(ordered):,} of {len(pairs):,} claims differ: {worse:,} worse, {better:,} better."
+    summed = f"{len(ordered):,} of {len(pairs):,} claims differ: {worse:,} worse, {better:,} better."
     if len(ordered) > SHOWN:
-        told += f" {start + 1:,} to {start + len(part):,} are shown."
+        summed += f" {start + 1:,} to {start + len(part):,} are shown."
     rows = (
         el("ol", *map(figures.change, part), cls="examples")
         if part
@@ -147,7 +153,7 @@ def _changes(pairs: Sequence[Pair]) -> None:
         cls="row",
     )
     event = draw(
-        el("section", el("h2", "Claims that differ, regressions first"), el("p", told, cls="small"), rows, steps),
+        el("section", el("h2", "Claims that differ, regressions first"), el("p", summed, cls="small"), rows, steps),
         key="runs-claims",
     )
     if isinstance(event, Act) and event.name == "show":

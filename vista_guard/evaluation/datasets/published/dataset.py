@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
@@ -44,3 +44,5 @@ class DataSet:
     test: bool = False
     sample: str = ""
     """How its rows relate to those of the paper's tables: none is printed beside the paper's figures without it."""
+    origins: Mapping[str, str] = field(default_factory=dict)
+    """Where each file is got: `https://…` or `hf:OWNER/NAME/PATH` where it can be downloaded as it is, else words for people."""

@@ -13,15 +13,16 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import csv
 import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from vista_guard.evaluation.datasets.published.files import whole
+from vista_guard.evaluation.datasets.published.sets import begin as begin_set
 from vista_guard.evaluation.suites.faithful import judge
-from vista_guard.evaluation.suites.reading import clean, faithdial_rows, read_csv
+from vista_guard.evaluation.suites.reading import clean, faithdial_rows
 from vista_guard.evaluation.suites.turns.presets import HEADER, claims_held, lines, policies
 from vista_guard.guard import Guard
 from vista_guard.types import Conversation, Document, Role, Turn
@@ -62,9 +63,9 @@ def _audit(folder: Path) -> Iterator[Response]:
 
 
 def _begin(path: Path) -> Iterator[Response]:
-    for row in read_csv(path, "\t", csv.QUOTE_NONE):
-        kinds = {GENERIC_BEGIN} if row["begin_label"] == "Generic" else set()
-        yield Response(clean(row["response"]), clean(row["knowledge"]), frozenset(kinds))
+    for found in whole(begin_set.responses(path)):
+        kinds = {GENERIC_BEGIN} if found.label == begin_set.GENERIC else set()
+        yield Response(clean(found.text), clean(found.knowledge), frozenset(kinds))
 
 
 def _kinds(begin: str, vrm: str) -> Iterator[str]:

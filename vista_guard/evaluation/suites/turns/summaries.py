@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gzip
-import json
 import re
 import sys
 import time
@@ -25,6 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vista_guard.errors import InputError
+from vista_guard.evaluation.datasets.published.files import whole
+from vista_guard.evaluation.datasets.published.sets import summedits
 from vista_guard.evaluation.suites.product import progress
 from vista_guard.evaluation.suites.turns.presets import held_against, policies, reaches
 from vista_guard.guard import Guard
@@ -73,15 +73,9 @@ def read(data: Path) -> Iterator[Summary]:
         InputError: a file is missing, or is something else.
     """
     for domain in DOMAINS:
-        path = data / "train" / "summedits" / f"summedits_{domain}.json.gz"
-        try:
-            with gzip.open(path, "rt", encoding="utf-8") as file:
-                for row in json.load(file):
-                    yield Summary(domain, row["doc"], row["summary"], bool(row["label"]))
-        except (OSError, ValueError, KeyError, TypeError) as exc:
-            raise InputError(
-                f"{path}: {exc}. It is to be SummEdits' {domain}: a list of objects with doc, summary and label"
-            ) from exc
+        path = data / "train" / "summedits" / f"{summedits.file_name(domain)}.gz"
+        for found in whole(summedits.summaries(path)):
+            yield Summary(domain, found.document, found.text, found.consistent)
 
 
 async def judge(guard: Guard, summaries: Sequence[Summary]) -> list[JudgedSummary]:

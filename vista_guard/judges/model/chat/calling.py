@@ -64,7 +64,7 @@ class Line:
                 f'give prices, for example {{"{model}": {{"input": 0.15, "output": 0.6}}}} in US dollars for a million tokens'
             )
         self.budget = Budget(limits)
-        self._prices = prices
+        self.prices = prices
         self._model, self._provider, self._instrumented = model, provider, instrumented
         self._gate = OnLoop(lambda: Gate(name, options))
 
@@ -101,7 +101,7 @@ class Line:
 
     def _used(self, answer: Answer) -> Usage:
         counted = answer.input_tokens + answer.output_tokens > 0
-        cost = self._prices.cost(answer.input_tokens, answer.output_tokens, answer.cached_tokens) if counted else None
+        cost = self.prices.cost(answer.input_tokens, answer.output_tokens, answer.cached_tokens) if counted else None
         return Usage(
             input_tokens=answer.input_tokens,
             output_tokens=answer.output_tokens,

@@ -111,6 +111,11 @@ class OpenAIChat:
         }
 
     @property
+    def prices(self) -> PriceTable:
+        """What its calls cost."""
+        return self._line.prices
+
+    @property
     def why_exhausted(self) -> str | None:
         """Why no further call will be made in this run; None while calls are made."""
         return self._line.budget.why_exhausted

@@ -42,6 +42,7 @@ _BRACKETS = {
 _IN_BRACKETS = re.compile(r"\[[ \t]*(" + "|".join(name.replace(" ", r"\s+") for name in _BRACKETS) + r")[ \t]*\]", re.I)
 _DOLLAR = re.compile(r"\$(\$|[A-Za-z_]\w*|\{\w*\})?")
 _MARKER = re.compile(r"^===[ \t]*(\w+)[ \t]*===[ \t]*$", re.MULTILINE)
+_EXAMPLE = re.compile(r"^\W*example\W{1,3}\d+", re.IGNORECASE | re.MULTILINE)
 _FRONT = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 
 
@@ -58,12 +59,17 @@ Template = tuple[str | Slot, ...]
 
 @dataclass(frozen=True)
 class PromptFile:
-    """One prompt. `headings` are those of a file taken whole; None for one in the package's own form, which is in tags."""
+    """One prompt. `headings` are those of a file taken whole; None for one in the package's own form, which is in tags.
+
+    `shots` is how many examples it shows: lines that begin with `Example 1`, `Example 2` and so on are counted, and a part of
+    examples that numbers none is one.
+    """
 
     system: Template
     input: Template
     answer: Literal["json", "text"]
     headings: frozenset[str] | None
+    shots: int = 0
 
     @property
     def slots(self) -> frozenset[str]:
@@ -84,11 +90,12 @@ def read(path: Path, stage: Stage, *, examples: bool) -> PromptFile:
         raise ConfigError(f"prompt file {path} cannot be read: {exc}. Give a text file in UTF-8") from exc
     answer, text = _front_matter(path, text)
     if _MARKER.search(text) is None:
-        file = PromptFile((), _bracketed(text.strip()), answer, headings_of(text))
+        file = PromptFile((), _bracketed(text.strip()), answer, headings_of(text), len(_EXAMPLE.findall(text)))
     else:
         instructions, shown, asked = _sections(path, text)
         system = "\n\n".join(part for part in (instructions, shown if examples else "") if part)
-        file = PromptFile(_template(path, system), _template(path, asked), answer, None)
+        shots = max(len(_EXAMPLE.findall(shown)), 1) if shown and examples else 0
+        file = PromptFile(_template(path, system), _template(path, asked), answer, None, shots)
     _check_slots(path, stage, file)
     return file
 

@@ -20,7 +20,7 @@ from vista_guard.judges.model.prompting.files import PromptFile, Stage, fill, re
 from vista_guard.judges.model.prompting.rendering import Roles, Style
 from vista_guard.types import Claim, EvidenceSet, Label, Turn
 
-__all__ = ["ANSWERS", "FOLDER", "STAGES", "Prompts", "Roles"]
+__all__ = ["ANSWERS", "FOLDER", "STAGES", "PromptInfo", "Prompts", "Roles"]
 
 STAGES: tuple[Stage, ...] = get_args(Stage)
 FOLDER = Path(__file__).parent / "texts"
@@ -65,6 +65,14 @@ ANSWERS: Mapping[Stage, Mapping[str, Any]] = {
 
 
 @dataclass(frozen=True)
+class PromptInfo:
+    """What of a prompt a run's manifest holds: `fingerprint` (12 hex digits) changes with its text, `shots` are its examples."""
+
+    fingerprint: str
+    shots: int
+
+
+@dataclass(frozen=True)
 class Prompts:
     """One prompt for each stage; a request for each thing asked.
 
@@ -73,6 +81,8 @@ class Prompts:
 
     roles: Roles
     fingerprint: str
+    told: Mapping[Stage, PromptInfo]
+    """Of each prompt by itself."""
     _files: Mapping[Stage, PromptFile] = field(repr=False)
     _system: Mapping[Stage, str] = field(repr=False)
 
@@ -95,9 +105,9 @@ class Prompts:
         }
         names = {"assistant": roles.assistant, "user": roles.user}
         system = {stage: fill(file.system, names) for stage, file in files.items()}
-        texts = [[stage, system[stage], repr(file.input), file.answer] for stage, file in files.items()]
-        shaping = json.dumps([_FORM, shots, names, texts], sort_keys=True)
-        return cls(roles, hashlib.sha256(shaping.encode()).hexdigest()[:12], files, system)
+        texts = {stage: [stage, system[stage], repr(file.input), file.answer] for stage, file in files.items()}
+        told = {stage: PromptInfo(_hashed(_FORM, names, texts[stage]), file.shots) for stage, file in files.items()}
+        return cls(roles, _hashed(_FORM, shots, names, [*texts.values()]), told, files, system)
 
     def decompose(self, turn: Turn, history: Sequence[Turn]) -> ChatRequest:
         """Asks for the claims of `turn`; `history` is what was said before it."""
@@ -148,6 +158,10 @@ class Prompts:
         asked = fill(file.input, {**values, "assistant": self.roles.assistant, "user": self.roles.user})
         messages = (Message("system", system), Message("user", asked)) if system else (Message("user", asked),)
         return ChatRequest(messages, stage, ANSWERS[stage] if file.answer == "json" else None)
+
+
+def _hashed(*parts: object) -> str:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def _own_files(folder: Path) -> dict[Stage, Path]:

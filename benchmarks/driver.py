@@ -1,0 +1,169 @@
+"""`python -m benchmarks.driver`: how many workers one driver can write for, measured with workers that only send.
+
+A thousand workers are tasks in this process, each of which sends reports of real size at the rate of a real worker; what they
+send is taken apart, written and counted by the loop of `vista-guard eval`, as bytes that came over a wire are. With `--rate 0`
+they send as fast as the driver takes: that is the most it can write. With `--ray N` the reports come from N real workers of a
+Ray cluster here, as fast as they can: what a driver takes over Ray's own wire.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import resource
+import time
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import psutil  # type: ignore[import-untyped,import-not-found,unused-ignore]  # the bench extra brings it, dev does not
+
+from benchmarks.measure import machine
+from benchmarks.turns import turn
+from vista_guard import Guard
+from vista_guard.evaluation.datasets import LoggedConversation
+from vista_guard.evaluation.runners.evaluate import Made, evaluate
+from vista_guard.evaluation.runners.loop import ClaimsMode, Steering
+from vista_guard.evaluation.runners.plan import Source, planned
+from vista_guard.evaluation.systems.protocol import System, SystemInfo
+from vista_guard.types import Conversation, JudgeInfo, Role, Turn, TurnReport
+
+TURNS = 5
+MEASURED_RATE = 20.0
+"""Turns a second of the embedded judge on one core (`python -m benchmarks.evaluation`); a model behind an API has fewer."""
+
+
+@dataclass
+class Sending:
+    """Implements `System`: sends one real report again and again, under the names that are asked for."""
+
+    line: bytes
+    text: str
+    rate: float
+    """Turns a second of one worker; 0 for as many as are taken."""
+    late: list[float] = field(default_factory=list)
+    """By how many seconds the driver took a report after it could have been sent."""
+    why_exhausted: None = None
+
+    @property
+    def info(self) -> SystemInfo:
+        """See `System`."""
+        return SystemInfo(name="sending", judge=JudgeInfo(name="sending", version="1"))
+
+    async def judge(
+        self, entry: LoggedConversation, turns: Collection[int], _done: Sequence[TurnReport]
+    ) -> AsyncIterator[TurnReport]:
+        """See `System`. What comes over a wire is bytes: they are read here as they would be."""
+        for index in sorted(turns):
+            if self.rate:
+                due = time.monotonic() + random.expovariate(self.rate)
+                await asyncio.sleep(due - time.monotonic())
+                self.late.append(time.monotonic() - due)
+            report = TurnReport.model_validate_json(self.line)
+            told = {"conversation_id": entry.conversation.id, "turn_index": index, "response": self.text}
+            yield report.model_copy(update=told)
+
+    async def forget(self, conversation_id: str) -> None:
+        """See `System`."""
+
+    async def aclose(self) -> None:
+        """See `System`."""
+
+
+def sending(line: bytes, text: str, _max_cost: float | None) -> System:
+    """For a worker of Ray."""
+    return Sending(line, text, 0.0)
+
+
+def talks(count: int, text: str) -> Iterator[LoggedConversation]:
+    """Conversations of five turns each."""
+    said = (Turn(role=Role.USER, text="?"), Turn(role=Role.ASSISTANT, text=text))
+    return (LoggedConversation(Conversation(turns=said * TURNS, id=f"talk-{number}"), {}) for number in range(count))
+
+
+def real_report() -> TurnReport:
+    """Of a turn of four claims, by the embedded judge."""
+    with Guard.from_settings(policy="monitor", store="memory") as guard:
+        return guard.check(turn(1, given=False))
+
+
+async def measured(system: System, count: int, text: str, at_once: int, out: Path) -> dict[str, float]:
+    """One run: what the driver wrote a second, its share of a core, and its memory at the end of each fifth, in MB."""
+    plan = planned(Source("sent", lambda: talks(count, text), {}), ClaimsMode.JUDGE)
+    memory: list[float] = []
+
+    def look(event: object) -> None:
+        if isinstance(event, TurnReport):
+            memory.append(0.0)
+            if len(memory) % (count * TURNS // 5) == 0:
+                memory[-1] = psutil.Process().memory_info().rss / 1e6
+
+    began, used = time.monotonic(), _cpu()
+    done = await evaluate(system, plan, out, Made(), Steering(at_once, look))
+    wall = done.session.seconds
+    at = [round(one, 1) for one in memory if one]
+    busy = (_cpu() - used) / (time.monotonic() - began)
+    fifths = {f"MB at {20 * number} %": one for number, one in enumerate(at, 1)}
+    return {
+        "reports": done.figures.reported,
+        "reports/s": done.figures.reported / wall,
+        "share of a core": busy,
+        **fifths,
+    }
+
+
+def _cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+async def over_ray(workers: int, line: bytes, count: int, text: str, out: Path) -> dict[str, float]:
+    """As `measured`, with reports from workers of Ray."""
+    from vista_guard.evaluation.runners.cluster.ray_engine import RaySystem
+
+    system = await RaySystem.start(partial(sending, line, text), workers=workers, each=8)
+    try:
+        return await measured(system, count, text, system.places, out)
+    finally:
+        await system.aclose()
+
+
+def main() -> None:
+    """Measures, and prints a line for each figure."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.driver", description=__doc__.partition("\n")[0])
+    parser.add_argument("--workers", type=int, default=1000, help="workers that send (default: %(default)s)")
+    parser.add_argument(
+        "--rate", type=float, default=MEASURED_RATE, help="turns a second of each (default: %(default)s)"
+    )
+    parser.add_argument("--reports", type=int, default=50_000, help="reports in all (default: %(default)s)")
+    parser.add_argument("--ray", type=int, metavar="N", help="reports come from N workers of Ray instead")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    chosen = parser.parse_args()
+    report = real_report()
+    line, text, count = report.model_dump_json().encode(), report.response, max(chosen.reports // TURNS, 1)
+    with TemporaryDirectory() as folder:
+        out = Path(folder) / "run"
+        if chosen.ray:
+            found = asyncio.run(over_ray(chosen.ray, line, count, text, out))
+        else:
+            system = Sending(line, text, chosen.rate)
+            found = asyncio.run(measured(system, count, text, chosen.workers, out))
+            if system.late:
+                late = sorted(system.late)
+                found["asked for, reports/s"] = chosen.workers * chosen.rate
+                found["waited for the driver, median s"] = late[len(late) // 2]
+                found["95 %"] = late[len(late) * 95 // 100]
+    found = {"bytes of a report": len(line), **found}
+    if chosen.json:
+        print(json.dumps({"machine": machine(), **found}))
+        return
+    for name, value in found.items():
+        print(f"{name:32} {value:12,.3f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,197 @@
+"""`vista-guard eval`: data sets and logs into runs' folders, what it says, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from tests.evaluation.runners.ruled import lasting
+from vista_guard.cli import app
+from vista_guard.cli.runs.commands import Claims, Gold
+from vista_guard.evaluation.metrics.detection import Reading
+from vista_guard.evaluation.runners.loop import ClaimsMode
+from vista_guard.evaluation.runners.summary import RunSummary
+from vista_guard.testing import ScriptedChatServer, Verdict, judge_script
+
+ROOT = Path(__file__).parents[2]
+LABELS = ("Fully attributable", "Not fully attributable", "Generic")
+
+
+@pytest.fixture
+def begin(tmp_path: Path) -> Path:
+    """A folder with BEGIN's file in its publisher's format: twelve rows of three kinds, and one that cannot be read."""
+    lines = ["model_name\tdata_source\tknowledge\tmessage\tresponse\tbegin_label"]
+    for number in range(12):
+        known, asked = f"Mill {number} grinds oats by the river.", f"What of mill {number}?"
+        said = (f"Mill {number} grinds oats.", "Castles float upon clouds.", "I see, that sounds nice.")[number % 3]
+        lines.append("\t".join(("t5", "wow", known, asked, said, LABELS[number % 3])))
+    lines.append("t5\twow\tMill 12\tWhat?\tIt is.\tMaybe")
+    folder = tmp_path / "BEGIN-dataset-main" / "wow"
+    folder.mkdir(parents=True)
+    (folder / "begin_dev_wow.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return tmp_path
+
+
+def mills(path: Path, talks: int, turns: int = 2) -> Path:
+    """A log of chat messages."""
+
+    def said(talk: int, turn: int) -> list[dict[str, object]]:
+        text = f"Mill {talk}-{turn} grinds oats."
+        document = {"id": f"d{turn}", "text": f"{text} It stands by the river."}
+        return [{"role": "user", "content": "?"}, {"role": "assistant", "content": text, "documents": [document]}]
+
+    chats = [
+        {"id": f"m{talk}", "messages": [one for n in range(turns) for one in said(talk, n)]} for talk in range(talks)
+    ]
+    path.write_text("".join(json.dumps(chat) + "\n" for chat in chats), encoding="utf-8")
+    return path
+
+
+def evaluate(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["eval", *map(str, arguments)])
+
+
+def cells(output: str) -> set[tuple[str, ...]]:
+    return {tuple(cell.strip() for cell in line.split("│")[1:-1]) for line in output.splitlines() if "│" in line}
+
+
+def summary(folder: Path) -> RunSummary:
+    return RunSummary.model_validate_json((folder / "summary.json").read_bytes())
+
+
+def test_choices_are_those_of_the_evaluation() -> None:
+    assert set(get_args(Claims)) == set(ClaimsMode)
+    assert set(get_args(Gold)) == set(Reading)
+
+
+def test_a_data_set_is_found_by_name_and_its_rows_are_counted(begin: Path, tmp_path: Path) -> None:
+    arguments = ("begin-dev-wow", "--system", "overlap", "--data", begin, "--out", tmp_path / "run")
+    done = evaluate(*arguments)
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert {
+        ("turns to judge", "12"),
+        ("rows that could not be read", "1"),
+        ("turns with gold", "8"),
+        ("found, missed", "4, 0"),
+        ("wrongly found, rightly not", "0, 4"),
+    } <= cells(done.stdout)
+    made = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert (made["rows"]["name"], made["rows"]["split"], made["system"]["name"]) == ("begin-dev-wow", "dev", "overlap")
+    assert list(made["rows"]["files"]) == ["begin_dev_wow.tsv"]
+    assert sum(made["rows"]["skipped"].values()) == 1
+    before = lasting(tmp_path / "run")
+    again = evaluate(*arguments, "--gold", "strict")
+    assert again.exit_code == 0
+    assert "The data has no gold for --gold strict; it has original." in again.stdout
+    assert ("turns", "12 (12 of an earlier run)") in cells(again.stdout)
+    assert lasting(tmp_path / "run") == before
+
+
+def test_a_run_is_not_mixed_with_another(begin: Path, tmp_path: Path) -> None:
+    arguments = ("begin-dev-wow", "--data", begin, "--out", tmp_path / "run", "--limit", 5)
+    assert evaluate(*arguments, "--system", "overlap").exit_code == 0
+    for more, field in (
+        (("--system", "majority", "--option", "label=VERIFIED"), "system overlap instead of majority"),
+        (("--system", "overlap", "--option", "threshold=0.9"), "option threshold - instead of 0.9"),
+        (("--system", "overlap", "--policy", "strict"), "option policy monitor instead of strict"),
+        (("--system", "overlap", "--seed", "4"), "seed 0 instead of 4"),
+    ):
+        done = evaluate(*arguments, *more)
+        assert done.exit_code == 2
+        assert field in done.stderr
+    file = next(begin.rglob("begin_dev_wow.tsv"))
+    file.write_text(file.read_text() + "\t".join(("t5", "wow", "A", "B", "C", LABELS[0])) + "\n")
+    changed = evaluate(*arguments, "--system", "overlap")
+    assert (changed.exit_code, "sha256 of begin_dev_wow.tsv" in changed.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["begin-dev-wo"], "there is no data set 'begin-dev-wo'; did you mean begin-dev-wow"),
+        (["begin-dev-wow"], "give their folder with --data or VISTA_GUARD_DATA"),
+        (["begin-dev-wow", "--data", "."], "begin_dev_wow.tsv is missing, to be had from"),
+        (["./talk.jsonl"], "there is no log ./talk.jsonl"),
+        (["log.jsonl", "--format", "xml"], "--format is 'xml'; the formats are auto, reference"),
+        (["log.jsonl", "--claims", "given"], "no turn carries claims; evaluate it with --claims judge"),
+        (["log.jsonl", "--option", "threshold"], "--option is 'threshold'; give NAME=VALUE"),
+        (["log.jsonl", "--address", "auto"], "--address is for --engine ray"),
+        (["log.jsonl", "--each", "2"], "--each is for --engine ray"),
+        (["log.jsonl", "--system", "best"], "there is no system 'best'; the systems are vista"),
+        (["log.jsonl", "--system", "zero-shot"], "zero-shot asks a chat model, and the judge is"),
+        (["log.jsonl", "--columns", "role"], "--columns has 'role'"),
+    ],
+)
+def test_what_cannot_be_evaluated(
+    arguments: Sequence[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("VISTA_GUARD_DATA", raising=False)
+    mills(tmp_path / "log.jsonl", 1)
+    system = [] if "--system" in arguments else ["--system", "overlap"]
+    done = evaluate(*arguments, *system, "--out", "run")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: ")
+    assert message in done.stderr
+    assert not (tmp_path / "run" / "manifest.json").exists()
+
+
+def test_a_model_is_estimated_first_stops_at_its_budget_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VISTA_GUARD_MODEL__PRICES", '{"gpt-4o-mini": {"input": 0.15, "output": 0.6}}')
+    log = mills(tmp_path / "log.jsonl", 3)
+    texts = [f"Mill {talk}-{turn} grinds oats." for talk in range(3) for turn in range(2)]
+    with ScriptedChatServer(judge_script({text: [Verdict(text)] for text in texts})) as server:
+        judge = ("--judge", f"openai:gpt-4o-mini@{server.base_url}", "--workers", 1)
+        arguments = (log, *judge, "--out", tmp_path / "run")
+        first = evaluate(*arguments, "--max-cost", "0.001")
+        told = first.stderr.splitlines()
+        assert first.exit_code == 1, first.stderr
+        assert told[0].startswith("estimate for 6 turns: 12 calls, ")
+        assert told[0].endswith(" (6 turns rehearsed)")
+        assert "about $" in told[0]
+        assert told[1].startswith("that is more than --max-cost 0.001: the run will stop there")
+        reported = summary(tmp_path / "run").reported
+        assert 0 < reported < 6
+        assert told[2].startswith("stopped: the run's budget of $0.001 is spent")
+        assert f"; {reported} of 6 turns are in {tmp_path / 'run'}; run the same command again" in told[2]
+        second = evaluate(*arguments)
+        assert second.exit_code == 0
+        assert second.stderr.startswith(f"estimate for {6 - reported} turns: {2 * (6 - reported)} calls")
+    figures = summary(tmp_path / "run")
+    assert (figures.complete, figures.micro) == (True, 1.0)
+    made = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert set(made["system"]["prompts"]) == set(made["system"]["shots"])
+    assert made["system"]["prompts"]
+
+
+def test_killed_in_the_middle_it_goes_on_to_the_same_reports(tmp_path: Path) -> None:
+    log = mills(tmp_path / "log.jsonl", 30, turns=5)
+    arguments = [str(log), "--system", "overlap", "--out"]
+    assert evaluate(*arguments, tmp_path / "whole").exit_code == 0
+    command = [sys.executable, "-m", "vista_guard.cli", "eval", *arguments, str(tmp_path / "run")]
+    running = subprocess.Popen(command, cwd=ROOT, env=dict(os.environ), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    reports = tmp_path / "run" / "reports.jsonl"
+    until = time.monotonic() + 60
+    while not (reports.exists() and reports.read_bytes().count(b"\n") >= 10) and time.monotonic() < until:
+        time.sleep(0.002)
+    running.send_signal(signal.SIGKILL)
+    running.communicate(timeout=60)
+    assert running.returncode == -signal.SIGKILL
+    assert 10 <= reports.read_bytes().count(b"\n") < 150
+    assert not (tmp_path / "run" / "summary.json").exists()
+    assert evaluate(*arguments, tmp_path / "run").exit_code == 0
+    assert lasting(tmp_path / "run") == lasting(tmp_path / "whole")
+    whole, gone_on = summary(tmp_path / "whole"), summary(tmp_path / "run")
+    assert gone_on.model_copy(update={"judging_seconds": whole.judging_seconds}) == whole

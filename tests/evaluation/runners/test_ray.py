@@ -1,0 +1,99 @@
+"""Ray, the real one, with two workers: the same reports as here, and nothing lost or doubled when a worker is."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.evaluation.runners.light import Light, deadly, different, impossible, light, limited
+from tests.evaluation.runners.ruled import lasting, source
+from vista_guard.errors import ConfigError, JudgeError
+from vista_guard.evaluation.runners.cluster import ray_engine
+from vista_guard.evaluation.runners.cluster.ray_engine import RaySystem
+from vista_guard.evaluation.runners.cluster.worker import Build
+from vista_guard.evaluation.runners.evaluate import Evaluated, Made, evaluate
+from vista_guard.evaluation.runners.loop import ClaimsMode, Steering
+from vista_guard.evaluation.runners.plan import planned
+
+IS_MISSING = find_spec("ray") is None
+PROMISED = os.environ.get("VISTA_GUARD_REQUIRE_ALL") == "1"
+pytestmark = pytest.mark.skipif(IS_MISSING and not PROMISED, reason="needs Ray: pip install 'vista-guard[ray]'")
+
+TALKS = 8
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[None]:
+    """Room for two workers, for all tests: a cluster of its own for each would take seconds."""
+    ray_engine.connect(None, workers=2)
+    yield
+    import ray
+
+    ray.shutdown()
+
+
+async def run(out: Path, build: Build, *, workers: int = 2, max_cost: float | None = None) -> Evaluated:
+    system = await RaySystem.start(build, workers=workers, max_cost=max_cost, each=2)
+    try:
+        rows = planned(source(TALKS), ClaimsMode.JUDGE)
+        return await evaluate(system, rows, out, Made(engine="ray"), Steering(system.places))
+    finally:
+        await system.aclose()
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same run without Ray."""
+    out = tmp_path_factory.mktemp("local")
+    asyncio.run(evaluate(Light(), planned(source(TALKS), ClaimsMode.JUDGE), out, Made()))
+    return out
+
+
+async def test_an_address_of_a_client_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"--address is ray://head:10001; .*--address auto"):
+        await RaySystem.start(light, address="ray://head:10001")
+
+
+@pytest.mark.usefixtures("cluster")
+async def test_a_worker_that_is_killed_loses_and_doubles_nothing(tmp_path: Path, here: Path) -> None:
+    done = await run(tmp_path / "run", partial(deadly, tmp_path / "died"))
+    assert (tmp_path / "died").exists()
+    assert (done.figures.complete, done.figures.turns, done.session.broken) == (True, 3 * TALKS, 0)
+    # The one that took its place was told what had been judged before.
+    assert lasting(tmp_path / "run") == lasting(here)
+
+
+@pytest.mark.usefixtures("cluster")
+async def test_a_budget_holds_for_all_workers_together_and_the_run_goes_on(tmp_path: Path, here: Path) -> None:
+    first = await run(tmp_path, limited, max_cost=10)
+    assert first.session.exhausted == "5 turns are spent"
+    assert (first.figures.complete, first.figures.reported, first.session.broken) == (False, 10, 1)
+    second = await run(tmp_path, light, workers=1)
+    assert (second.figures.complete, second.session.resumed) == (True, 10)
+    assert lasting(tmp_path) == lasting(here)
+
+
+@pytest.mark.usefixtures("cluster")
+async def test_a_conversation_that_kills_its_workers_ends_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray_engine, "LOSSES", 1)
+    with pytest.raises(JudgeError, match=r"conversation talk-\d lost 1 workers of the Ray cluster: "):
+        await run(tmp_path / "run", partial(deadly, tmp_path / "died"), workers=1)
+    assert ("talk-3", 3) not in lasting(tmp_path / "run")
+
+
+@pytest.mark.usefixtures("cluster")
+async def test_what_is_wrong_with_workers_is_said_as_it_is() -> None:
+    with pytest.raises(ConfigError, match=r"^judge is 'nobody', which names none$"):
+        await RaySystem.start(impossible, workers=1)
+    with pytest.raises(ConfigError, match="--workers is 9, and the Ray cluster has 2 cores; each worker takes one"):
+        await RaySystem.start(light, workers=9)
+    with pytest.raises(ConfigError, match=r"judge in different ways: .* Give all nodes the same version"):
+        await RaySystem.start(different, workers=2)

@@ -1,0 +1,43 @@
+"""The table of the data sets that can be evaluated, from the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from vista_guard.evaluation.datasets.published import DataSet, all_datasets
+
+START, END = "<!-- datasets: written by `make docs` -->", "<!-- /datasets -->"
+
+
+def with_datasets(page: str) -> str:
+    """The page with the table between its two markers.
+
+    Raises:
+        ValueError: the page does not have the two markers, once each and in this order.
+    """
+    before, start, rest = page.partition(START)
+    _, end, after = rest.partition(END)
+    if not start or not end or START in rest or END in before + after:
+        raise ValueError(f"the page on data sets needs {START} and then {END}, once each")
+    return f"{before}{START}\n{table()}\n{END}{after}"
+
+
+def table() -> str:
+    """A row for each data set."""
+    return "\n".join(_lines())
+
+
+def _lines() -> Iterator[str]:
+    yield "| name | data set | split | looked for | licence | files | its rows, and the paper's |"
+    yield "|---|---|---|---|---|---|---|"
+    for one in all_datasets().values():
+        cells = (f"`{one.name}`", one.title, _split(one), str(one.task), one.licence, _files(one), one.sample)
+        yield f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
+
+
+def _split(one: DataSet) -> str:
+    return f"{one.split}, *test*" if one.test else one.split
+
+
+def _files(one: DataSet) -> str:
+    return ", ".join(f"`{name}`" for name in one.files)

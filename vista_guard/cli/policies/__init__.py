@@ -1,0 +1,1 @@
+"""`vista-guard replay --against`: two policies over one log."""

@@ -1,0 +1,1 @@
+"""`vista-guard eval`, and what every long run needs: to be stopped."""

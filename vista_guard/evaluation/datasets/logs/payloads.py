@@ -1,0 +1,183 @@
+"""What tracers wrote down of a call: chat messages and documents in any of the shapes that libraries give them. Pure.
+
+Messages come out as OpenAI's chat has them, documents as `to_document` takes them (`vista_guard.reading.chat_json`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Message = dict[str, Any]
+"""A chat message: role, content, and what else a chat API's message has."""
+
+ROLES = {
+    "human": "user",
+    "user": "user",
+    "ai": "assistant",
+    "assistant": "assistant",
+    "model": "assistant",
+    "bot": "assistant",
+    "agent": "assistant",
+    "system": "system",
+    "developer": "system",
+    "tool": "tool",
+    "function": "tool",
+}
+"""The names that libraries give roles, and the role of a chat API that each is."""
+
+HISTORIES = ("chat_history", "history", "conversation_history")
+QUESTIONS = ("input", "question", "query", "user_input", "human_input", "prompt", "user", "request", "text", "content")
+ANSWERS = (
+    "output",
+    "answer",
+    "response",
+    "result",
+    "output_text",
+    "completion",
+    "generation",
+    "reply",
+    "text",
+    "content",
+)
+TEXTS = ("page_content", "content", "text", "document", "pageContent")
+WRAPPERS = ("document", "node", "chunk")
+"""Keys below which libraries put a document beside its score."""
+
+
+def decoded(value: object) -> object:
+    """JSON that was stored as a text, as Parquet, CSV and attributes of spans do it; anything else as it is."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value
+
+
+def asked(given: object) -> list[Message]:
+    """The messages that went into a call, oldest first: a list of messages, or a question with or without its history."""
+    return _messages(given, "user", QUESTIONS)
+
+
+def answered(given: object) -> list[Message]:
+    """The messages that came out of a call. Empty where no text can be told from the rest."""
+    return _messages(given, "assistant", ANSWERS)
+
+
+def documents_in(given: object) -> list[object]:
+    """The documents that a retriever gave back; empty where nothing looks like one."""
+    content = decoded(given)
+    if isinstance(content, Mapping):
+        if (text := _document_text(content)) is not None:
+            return [_document(content, text)]
+        inner = next(
+            (content[key] for key in ("documents", "output", "results", "docs", "nodes") if key in content), None
+        )
+        return documents_in(inner) if inner is not None else []
+    if isinstance(content, list):
+        return [
+            one
+            for item in content
+            for one in ([item] if isinstance(item, str) and item.strip() else documents_in(item))
+        ]
+    return []
+
+
+def said(message: Message) -> str:
+    """The text of a message."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    return "\n".join(part if isinstance(part, str) else str(part.get("text") or "") for part in parts if part)
+
+
+def _messages(given: object, role: str, keys: Sequence[str]) -> list[Message]:
+    content = decoded(given)
+    if isinstance(content, str):
+        return [{"role": role, "content": content}] if content.strip() else []
+    if isinstance(content, list):
+        return _listed(content, role, keys)
+    if not isinstance(content, Mapping):
+        return []
+    if (message := _message(content, role)) is not None:
+        return [message]
+    return _in_mapping(content, role, keys)
+
+
+def _listed(items: list[Any], role: str, keys: Sequence[str]) -> list[Message]:
+    if len(items) == 2 and isinstance(items[0], str) and items[0].lower() in ROLES:  # ("human", "Hello")
+        return [{"role": ROLES[items[0].lower()], "content": items[1]}]
+    if items and isinstance(items[0], list) and not (items[0] and isinstance(items[0][0], str)):
+        return _listed(items[0], role, keys)  # a batch of one call, as LangChain's models have it
+    return [message for item in items for message in _messages(item, role, keys)]
+
+
+def _in_mapping(content: Mapping[str, Any], role: str, keys: Sequence[str]) -> list[Message]:
+    for whole in ("messages", "message", "generations", "choices", "outputs"):
+        if content.get(whole):
+            found = _messages(content[whole], role, keys)
+            if found:
+                return found
+    if "args" in content and "kwargs" in content:  # a decorated function's call, as Langfuse writes it down
+        return _messages(content["kwargs"], role, keys) or _messages(content["args"], role, keys)
+    past = next((_messages(content[key], "user", QUESTIONS) for key in HISTORIES if content.get(key)), [])
+    for key in keys:
+        found = _messages(content.get(key), role, keys)
+        if found:
+            return [*past, *found]
+    values = [value for value in content.values() if isinstance(value, str) and value.strip()]
+    return [*past, {"role": role, "content": values[0]}] if len(content) == 1 and values else []
+
+
+def _message(content: Mapping[str, Any], role: str) -> Message | None:
+    """One message, by a role or by LangChain's type of it; None for another mapping."""
+    if content.get("lc") == 1 and isinstance(content.get("kwargs"), Mapping):
+        kind = str((content.get("id") or [""])[-1])
+        return _message({"type": kind, **content["kwargs"]}, role) if "Message" in kind else None
+    if isinstance(content.get("data"), Mapping) and isinstance(content.get("type"), str):
+        return _message({"type": content["type"], **content["data"]}, role)
+    if isinstance(content.get("role"), str):
+        return _plain(content, _role(content["role"]))
+    kind = str(content.get("type") or "").lower().removesuffix("chunk").removesuffix("message")
+    if kind in ROLES and "content" in content:
+        return _plain(content, ROLES[kind])
+    if isinstance(content.get("message"), Mapping):  # a generation of LangChain, a choice of OpenAI
+        return _message(content["message"], role)
+    return None
+
+
+def _role(name: str) -> str:
+    """As a chat API names it; an unknown one stays, to be named by whoever reads the messages."""
+    return ROLES.get(name.lower(), name)
+
+
+def _plain(content: Mapping[str, Any], role: str) -> Message:
+    kept = {key: content[key] for key in ("tool_calls", "tool_call_id", "name", "refusal") if content.get(key)}
+    extra = content.get("additional_kwargs")
+    if "tool_calls" not in kept and isinstance(extra, Mapping) and extra.get("tool_calls"):
+        kept["tool_calls"] = extra["tool_calls"]
+    text = content.get("content")
+    if role == "tool" and not isinstance(text, str | list | None):
+        text = json.dumps(text, ensure_ascii=False)
+    return {"role": role, "content": text, **kept}
+
+
+def _document_text(content: Mapping[str, Any]) -> str | None:
+    if content.get("lc") == 1 and isinstance(content.get("kwargs"), Mapping):
+        return _document_text(content["kwargs"])
+    return next((content[key] for key in TEXTS if isinstance(content.get(key), str) and content[key].strip()), None)
+
+
+def _document(content: Mapping[str, Any], text: str) -> object:
+    inner = content["kwargs"] if content.get("lc") == 1 else content
+    metadata = decoded(inner.get("metadata"))
+    known = dict(metadata) if isinstance(metadata, Mapping) else {}
+    identity = inner.get("id") or known.get("id") or known.get("document_id")
+    title = next(
+        (one for one in (inner.get("title"), inner.get("name"), known.get("title"), known.get("source")) if one), None
+    )
+    url = next((one for one in (inner.get("url"), known.get("url")) if isinstance(one, str)), None)
+    return {"text": text, "id": identity, "title": None if title is None else str(title), "url": url}

@@ -1,0 +1,1 @@
+"""The data sets, a module each: what is in a row, and what conversation it is."""

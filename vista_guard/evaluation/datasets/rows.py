@@ -1,0 +1,99 @@
+"""Tables on disk, CSV and Parquet, as a stream of rows. Knows no format of logs."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from vista_guard._extras import require
+from vista_guard.errors import InputError
+
+DELIMITERS = ",;\t|"
+PARQUET_MAGIC = b"PAR1"
+LONGEST_FIELD = 2**31 - 1
+"""Characters of one cell; the csv module's own limit is below what a document has."""
+
+Row = tuple[int, dict[str, Any] | str]
+"""A row's number, as its file counts, and its cells by column, or what is wrong with it."""
+
+
+def delimiter_of(head: str) -> str | None:
+    """What parts the cells of a table by its first line; None when it has one column only."""
+    line = head.splitlines()[0] if head else ""
+    best = max(DELIMITERS, key=line.count)
+    return best if line.count(best) else None
+
+
+def csv_rows(file: BinaryIO, delimiter: str) -> Iterator[Row]:
+    """Rows of a CSV file with a header, by the line that each begins on, counted from 1."""
+    csv.field_size_limit(LONGEST_FIELD)
+    text = TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
+    try:
+        yield from _read(csv.reader(text, delimiter=delimiter, strict=True))
+    finally:
+        text.detach()  # The file is its opener's to close.
+
+
+def _read(reader: Any) -> Iterator[Row]:
+    header: list[str] | None = None
+    while True:
+        line = reader.line_num + 1
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as exc:
+            yield line, f"is no row of a table: {exc}"
+            continue
+        if header is None:
+            header = cells
+        elif cells:
+            yield line, _row(header, cells)
+
+
+def _row(header: list[str], cells: list[str]) -> dict[str, Any] | str:
+    if len(cells) != len(header):
+        return f"has {len(cells)} cells, and the header has {len(header)}"
+    for name, cell in zip(header, cells, strict=True):
+        place = next((place for place, letter in enumerate(cell) if "\udc80" <= letter <= "\udcff"), None)
+        if place is not None:
+            return f"column {name!r}: byte 0x{ord(cell[place]) - 0xDC00:02x} at position {place} is not UTF-8"
+    return dict(zip(header, cells, strict=True))
+
+
+def parquet_rows(path: Path) -> Iterator[Row]:
+    """Rows of a Parquet file, counted from 1, a batch at a time.
+
+    Raises:
+        ConfigError: pyarrow is missing.
+        InputError: the file is damaged or cut off.
+    """
+    require(f"reading the Parquet log {path}", "pyarrow", extra="parquet")
+    from pyarrow import ArrowException
+    from pyarrow.parquet import ParquetFile
+
+    number = 0
+    try:
+        with ParquetFile(path) as table:
+            for batch in table.iter_batches(batch_size=1000):
+                for row in batch.to_pylist():
+                    number += 1
+                    yield number, row
+    except (ArrowException, OSError) as exc:
+        raise InputError(f"log {path} is a damaged or cut-off Parquet file: {str(exc).splitlines()[0]}") from exc
+
+
+def parquet_count(path: Path) -> int:
+    """How many rows the file has, by its own word."""
+    require(f"reading the Parquet log {path}", "pyarrow", extra="parquet")
+    from pyarrow import ArrowException
+    from pyarrow.parquet import ParquetFile
+
+    try:
+        with ParquetFile(path) as table:
+            return int(table.metadata.num_rows)
+    except (ArrowException, OSError) as exc:
+        raise InputError(f"log {path} is a damaged or cut-off Parquet file: {str(exc).splitlines()[0]}") from exc

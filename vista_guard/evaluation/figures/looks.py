@@ -1,0 +1,44 @@
+"""How labels and actions look: a colour, a sign and a word each, so that none has to be told by its colour alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from vista_guard.types import Action, Finding, Label, Outcome
+
+UNCHECKED: Final = "UNCHECKED"
+"""Stands where a label would: the claim could not be judged."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """`tone` is a class of the style sheets; `word` is what people read."""
+
+    tone: str
+    sign: str
+    word: str
+
+
+LOOKS: Final[dict[str, Look]] = {
+    Label.VERIFIED: Look("verified", "✓", "verified"),
+    Label.OUT_OF_SCOPE: Look("scope", "○", "out of scope"),
+    Label.CONTRADICTED: Look("contradicted", "✗", "contradicted"),
+    Label.LACKING_EVIDENCE: Look("lacking", "?", "lacking evidence"),
+    Label.ABSTENTION: Look("abstention", "–", "abstention"),
+    UNCHECKED: Look("unchecked", "!", "unchecked"),
+    Action.ALLOW: Look("verified", "→", "allowed"),
+    Action.FLAG: Look("lacking", "⚑", "flagged"),
+    Action.REPAIR: Look("scope", "↻", "repaired"),
+    Action.BLOCK: Look("contradicted", "■", "blocked"),
+}
+
+
+def name_of(outcome: Outcome) -> str:
+    """The outcome's label, or `UNCHECKED`."""
+    return str(outcome.label) if isinstance(outcome, Finding) else UNCHECKED
+
+
+def look(name: str) -> Look:
+    """How a label or an action looks; one that this version does not know is shown by its own name."""
+    return LOOKS.get(name) or Look("abstention", "·", name.lower())

@@ -1,0 +1,1 @@
+"""Figures as SVG and PNG. Readable without colour: hatches, markers and line styles tell things apart."""

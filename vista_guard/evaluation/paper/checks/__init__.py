@@ -1,0 +1,1 @@
+"""The paper's figures, recomputed by this package's metrics from other printed figures."""

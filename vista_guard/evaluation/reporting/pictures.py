@@ -1,0 +1,197 @@
+"""Figures of runs: what is drawn of them, and what each shows in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from vista_guard.evaluation.figures.plots.bars import Bar, bars
+from vista_guard.evaluation.figures.plots.curves import Point, over_turns, reliability
+from vista_guard.evaluation.figures.plots.matrix import matrix
+from vista_guard.evaluation.figures.plots.trade import Spot, trade
+from vista_guard.evaluation.figures.sheets import file_name
+from vista_guard.evaluation.metrics.detection import Reading
+from vista_guard.evaluation.metrics.intervals import resampled
+from vista_guard.evaluation.metrics.labels import reliability as binned
+from vista_guard.evaluation.paper.printed import table
+from vista_guard.evaluation.reporting.comparable import names_of
+from vista_guard.evaluation.reporting.layouts.claims import crossed
+from vista_guard.evaluation.reporting.layouts.papers import data_sets_of, systems_of, title_of
+from vista_guard.evaluation.reporting.measured import Measured
+from vista_guard.evaluation.reporting.output import Picture
+
+FEWEST = 5
+"""Turns that a place in conversations needs to be drawn: a mean of fewer says nothing."""
+
+ACCURACY = "turn accuracy, %"
+
+STRATEGIES = {"per_claim": "one claim a call", "batched": "a turn's claims a call", "fused": "one call a turn"}
+"""How a model judge is asked; its version begins with it."""
+
+
+def draw(runs: Sequence[Measured], folder: Path) -> list[Picture]:
+    """All figures that the runs have something for, as SVG and PNG.
+
+    Raises:
+        ConfigError: matplotlib is not installed, or the folder cannot be written.
+    """
+    names = names_of(runs)
+    found: list[Picture] = []
+    for data_set in data_sets_of(runs):
+        here = _Drawing([run for run in runs if run.data_set == data_set], names, folder)
+        for make in (
+            here.accuracies,
+            here.readings,
+            here.scores,
+            here.reliabilities,
+            here.spent,
+            here.batching,
+            here.confusions,
+        ):
+            found += make()
+    return found
+
+
+@dataclass(frozen=True)
+class _Drawing:
+    """Runs on one data set, how they are named, and where their figures go."""
+
+    runs: Sequence[Measured]
+    names: Mapping[str, str]
+    folder: Path
+
+    @property
+    def of(self) -> str:
+        """The data set."""
+        return self.runs[0].data_set
+
+    def whole_name(self, run: Measured) -> str:
+        """System and judge; a system that asks no judge is its own."""
+        return f"{title_of(run.system)}, {self.names[run.name]}" if run.judge != run.system else self.names[run.name]
+
+    def accuracies(self) -> Iterator[Picture]:
+        """Bars with intervals, by judge and system."""
+        labels = list(dict.fromkeys(self.names[run.name] for run in self.runs))
+        systems = systems_of(self.runs)
+        ordered = sorted(self.runs, key=lambda run: (labels.index(self.names[run.name]), systems.index(run.system)))
+        shown = [bar for run in ordered for bar in _bar(run, run.reading, self.names[run.name], title_of(run.system))]
+        if shown:
+            caption = f"{self.of}: turn accuracy with 95 % intervals"
+            kinds = [title_of(system) for system in systems if any(bar.kind == title_of(system) for bar in shown)]
+            yield Picture(caption, *bars(self.folder, self._file("accuracy"), caption, ACCURACY, shown, kinds))
+
+    def readings(self) -> Iterator[Picture]:
+        """Figure 2 of the paper: the same turns by the data set's labels and by people's."""
+        kinds = {Reading.ORIGINAL: "the data set's own labels", Reading.STRICT: "people's labels, strict"}
+        both = [run for run in self.runs if all(run.answers(reading) for reading in kinds)]
+        shown = [
+            bar
+            for run in both
+            for reading, kind in kinds.items()
+            for bar in _bar(run, reading, self.whole_name(run), kind)
+        ]
+        if shown:
+            caption = f"{self.of}: turn accuracy by both kinds of gold (the paper's Figure 2)"
+            yield Picture(
+                caption, *bars(self.folder, self._file("figure-2"), caption, ACCURACY, shown, list(kinds.values()))
+            )
+
+    def scores(self) -> Iterator[Picture]:
+        """The score over turns, for runs with conversations of several."""
+        lines = [(self.whole_name(run), _over_turns(run)) for run in self.runs]
+        known = [(name, points) for name, points in lines if len(points) > 1]
+        if known:
+            caption = f"{self.of}: VISTA score over the turns of a conversation, with 95 % intervals"
+            yield Picture(caption, *over_turns(self.folder, self._file("score-over-turns"), caption, known))
+
+    def reliabilities(self) -> Iterator[Picture]:
+        """Confidences of claims that people labelled."""
+        lines = []
+        for run in self.runs:
+            found = binned([one for one, _ in run.confidences], [right for _, right in run.confidences])
+            if found is not None:
+                points = [Point(one.confidence, one.accuracy, one.n) for one in found.bins]
+                lines.append((f"{self.whole_name(run)} (calibration error {found.ece:.3f})", points))
+        if lines:
+            caption = f"{self.of}: reliability of confidences; numbers count claims"
+            yield Picture(caption, *reliability(self.folder, self._file("reliability"), caption, lines))
+
+    def spent(self) -> Iterator[Picture]:
+        """Accuracy against money and against time, where two runs or more say what they took."""
+        took = [(run, run.spending) for run in self.runs if run.spending is not None]
+        costs = [(run, 1000 * spent.cost) for run, spent in took if spent.cost is not None]
+        yield from self._trade("cost", "US dollars a thousand turns", costs)
+        yield from self._trade("latency", "seconds a turn, median", [(run, spent.median) for run, spent in took])
+
+    def batching(self) -> Iterator[Picture]:
+        """For each system and judge that was asked in more than one way."""
+        groups: dict[tuple[str, str], dict[str, Measured]] = {}
+        for run in self.runs:
+            groups.setdefault((run.system, run.judge), {}).setdefault(_strategy(run), run)
+        spots = [
+            spot
+            for (system, judge), found in groups.items()
+            if len(found.keys() & STRATEGIES.keys()) > 1
+            for way, told in STRATEGIES.items()
+            if way in found
+            for spot in _spot(found[way], f"{title_of(system)}, {judge}, {told}", told)
+        ]
+        if spots:
+            caption = f"{self.of}: turn accuracy against batching"
+            yield Picture(
+                caption, *trade(self.folder, self._file("batching"), caption, "how the model is asked", spots)
+            )
+
+    def confusions(self) -> Iterator[Picture]:
+        """A matrix for each run whose claims people labelled."""
+        labels = [str(label) for label in table("table12_19")["labels"]]
+        human = [place for place, label in enumerate(labels) if label != "NONE"]
+        for run in self.runs:
+            if run.confusion:
+                name = self.whole_name(run)
+                counts = [crossed(run.confusion)[place][:-1] for place in human]
+                caption = f"{self.of}: claims by human and by model label. {name}"
+                file = file_name("confusion", self.of, run.system, self.names[run.name])
+                rows = [labels[place] for place in human]
+                yield Picture(caption, *matrix(self.folder, file, f"{self.of}\n{name}", rows, labels, counts))
+
+    def _trade(self, what: str, axis: str, taken: Sequence[tuple[Measured, float]]) -> Iterator[Picture]:
+        spots = [spot for run, x in taken for spot in _spot(run, self.whole_name(run), x)]
+        if len(spots) > 1 and any(spot.x for spot in spots):
+            caption = f"{self.of}: turn accuracy against {what}"
+            yield Picture(caption, *trade(self.folder, self._file(what), caption, axis, spots))
+
+    def _file(self, what: str) -> str:
+        return file_name(what, self.of)
+
+
+def _bar(run: Measured, reading: Reading, label: str, kind: str) -> Iterator[Bar]:
+    met = run.detection(reading)
+    if met is not None and met.judged:
+        yield Bar(label, kind, met.accuracy.value, *(run.accuracy_interval(reading) or (None, None)))
+
+
+def _spot(run: Measured, label: str, x: float | str) -> Iterator[Spot]:
+    met = run.detection(run.reading)
+    if met is not None and met.judged:
+        yield Spot(label, x, met.accuracy.value, *(run.accuracy_interval(run.reading) or (None, None)))
+
+
+def _over_turns(run: Measured) -> list[Point]:
+    places = {place: np.array(scores) for place, scores in run.scores_by_place().items() if len(scores) >= FEWEST}
+    return [_scored(place, scores) for place, scores in places.items()]
+
+
+def _scored(place: int, scores: np.ndarray) -> Point:
+    # Each conversation has one turn at a place: turns are drawn again.
+    names = [str(number) for number in range(len(scores))]
+    low, high = resampled(names, lambda rows: float(scores[rows].mean()), draws=400)
+    return Point(place, float(scores.mean()), len(scores), low, high)
+
+
+def _strategy(run: Measured) -> str:
+    parts = [part.split("-")[0] for part in run.manifest.system.judge.version.split("; ")]
+    return next((part for part in parts if part in STRATEGIES), "")

@@ -1,0 +1,63 @@
+"""Who judges next: the places of a cluster's workers, taken and given back. Knows nothing of Ray."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(eq=False)
+class Slot:
+    """A worker's seat. When its worker is lost, another one takes it.
+
+    `share` is what its workers may spend in all, in US dollars, `spent` what their reports say they did.
+    """
+
+    number: int
+    actor: Any = None
+    share: float | None = None
+    spent: float = 0.0
+    why_retired: str | None = None
+    """Why nobody sits here any more."""
+    replacing: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def left(self) -> float | None:
+        """What a worker that takes the seat now may spend."""
+        return None if self.share is None else max(self.share - self.spent, 0.0)
+
+
+class Places:
+    """Each slot has as many places as a worker judges conversations at once. All are handed out in turn."""
+
+    def __init__(self, slots: list[Slot], each: int) -> None:
+        self.slots = slots
+        self._free = deque(slot for _ in range(each) for slot in slots)
+        self._changed = asyncio.Condition()
+
+    @property
+    def why_none(self) -> str | None:
+        """Why no slot is left; None while one is."""
+        reasons = [slot.why_retired for slot in self.slots]
+        return None if None in reasons else next(filter(None, reasons), None)
+
+    async def take(self) -> Slot | None:
+        """The next free place, waited for; None when no slot is left."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._next() is not None or self.why_none is not None)
+            if self._next() is None:
+                return None
+            return self._free.popleft()
+
+    async def give_back(self, slot: Slot) -> None:
+        """Frees the place, and wakes those who wait."""
+        async with self._changed:
+            self._free.append(slot)
+            self._changed.notify_all()
+
+    def _next(self) -> Slot | None:
+        while self._free and self._free[0].why_retired is not None:
+            self._free.popleft()
+        return self._free[0] if self._free else None

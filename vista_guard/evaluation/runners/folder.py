@@ -1,0 +1,175 @@
+"""A run's folder on disk: opened to be added to, or read. `manifest` says what lies in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from vista_guard.errors import ConfigError, InputError
+from vista_guard.evaluation.runners.identity import ANOTHER_OUT, refuse_differences, shown, write_whole
+from vista_guard.evaluation.runners.manifest import (
+    GOLD,
+    MANIFEST,
+    MANIFEST_VERSION,
+    REPORTS,
+    SUMMARY,
+    GoldLine,
+    Manifest,
+)
+from vista_guard.evaluation.runners.report_file import ReportFile
+from vista_guard.types import TurnReport
+
+TurnName = tuple[str, int]
+"""Conversation and place in it."""
+
+
+def open_run(folder: Path, manifest: Manifest, gold: Iterable[GoldLine]) -> ReportFile:
+    """The reports of a run, open for adding: of a new one, or of one that was made in the same way and is gone on with.
+
+    Raises:
+        ConfigError: the run was made in another way, which names the fields, or by another version of the manifest; the folder
+            holds something else, is in use, or cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        others = sorted(path.name for path in folder.iterdir())
+    except (FileExistsError, NotADirectoryError) as exc:
+        raise ConfigError(f"{folder} is no folder; a run is one. {ANOTHER_OUT}") from exc
+    except OSError as exc:
+        raise ConfigError(f"{folder} cannot be written: {exc.strerror}. {ANOTHER_OUT}") from exc
+    if others and not {MANIFEST, REPORTS} & set(others):
+        raise ConfigError(f"{folder} holds {others[0]} and no {MANIFEST}: it is no run's folder. {ANOTHER_OUT}")
+    return ReportFile.open(folder / REPORTS, _Made(folder, manifest, gold))
+
+
+@dataclass(frozen=True)
+class _Made:
+    """How a run's reports are made, and against what they will be held."""
+
+    folder: Path
+    manifest: Manifest
+    gold: Iterable[GoldLine]
+
+    def claim(self, path: Path, *, empty: bool) -> None:
+        """See `HowMade`. The manifest of a run that is gone on with stays as it was: when and where it was begun."""
+        if not empty or (self.folder / MANIFEST).exists():
+            refuse_differences(path.parent, fields(read_manifest(self.folder)), fields(self.manifest))
+            return
+        write_whole(self.folder / GOLD, "".join(line.model_dump_json() + "\n" for line in self.gold))
+        # Last of all: a folder with a manifest has all that reports need.
+        write_whole(self.folder / MANIFEST, self.manifest.model_dump_json(indent=2) + "\n")
+
+
+def fields(manifest: Manifest) -> dict[str, str]:
+    """What must be the same for a run to be gone on with, as texts by name. Long lists are told by their length."""
+    system, rows = manifest.system, manifest.rows
+    nested: Mapping[str, Mapping[str, object]] = {
+        "option": system.options,
+        "prompt": system.prompts,
+        "shots": system.shots,
+        "sha256 of": rows.files,
+    }
+    return {
+        "system": system.name,
+        "judge": shown(system.judge),
+        "claims": manifest.claims,
+        "data set": f"{rows.name} {rows.split}",
+        **{f"{what} {name}": str(value) for what, found in nested.items() for name, value in found.items()},
+        "limit": shown(manifest.limit),
+        "seed": str(manifest.seed),
+        "conversations": f"{len(rows.conversations)} ({_fingerprint(rows.conversations)})",
+        "turns": str(rows.turns),
+    }
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """How a run was made.
+
+    Raises:
+        ConfigError: there is no manifest, it is none, or one of a version that this one would misread.
+    """
+    path = folder / MANIFEST
+    try:
+        content = json.loads(path.read_bytes())
+        version = str(content.get("version")) if isinstance(content, dict) else "none"
+        if version.partition(".")[0] != MANIFEST_VERSION.partition(".")[0]:
+            raise ConfigError(
+                f"{path} has version {version}, and this is written for version {MANIFEST_VERSION}. {ANOTHER_OUT}, or read "
+                "it with the vista-guard that made it"
+            )
+        return Manifest.model_validate(content)
+    except OSError as exc:
+        raise ConfigError(f"{folder} is no run: {MANIFEST} cannot be read: {exc.strerror}") from exc
+    except ValidationError as exc:
+        first = exc.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise ConfigError(f"{path} does not say how the run was made: {where}: {first['msg']}") from exc
+    except ValueError as exc:
+        raise ConfigError(f"{path} is not JSON: {exc}") from exc
+
+
+def read_gold(folder: Path) -> dict[TurnName, GoldLine]:
+    """What the data set says of each turn that the run was to judge.
+
+    Raises:
+        InputError: the file is missing, or a line of it is none; names the line.
+    """
+    found: dict[TurnName, GoldLine] = {}
+    for number, line in _lines(folder / GOLD):
+        try:
+            gold = GoldLine.model_validate_json(line)
+        except ValidationError as exc:
+            raise InputError(f"{folder / GOLD}, line {number} is no gold: {exc.errors()[0]['msg']}") from exc
+        found[gold.conversation_id, gold.turn_index] = gold
+    return found
+
+
+def read_reports(path: Path) -> Iterator[TurnReport]:
+    """Reports in the order in which they were made. A last line that is still being written is left out.
+
+    Raises:
+        InputError: the file cannot be read, or a line of it is no report; names the line.
+    """
+    for number, line in _lines(path):
+        try:
+            yield TurnReport.model_validate_json(line)
+        except ValidationError as exc:
+            if not line.endswith(b"\n"):
+                return
+            raise InputError(f"{path}, line {number} is no report of this version: {exc.errors()[0]['msg']}") from exc
+
+
+def count_reports(folder: Path) -> int:
+    """How many turns a run has reports on, of a folder that may not be there yet. Lines are counted, not read."""
+    try:
+        with (folder / REPORTS).open("rb") as file:
+            return sum(1 for line in file if line.endswith(b"\n"))
+    except OSError:
+        return 0
+
+
+def write_summary(folder: Path, summary: str) -> None:
+    """Replaces the run's figures.
+
+    Raises:
+        ConfigError: the disk refuses.
+    """
+    write_whole(folder / SUMMARY, summary + "\n")
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    try:
+        with path.open("rb") as file:
+            yield from enumerate(file, 1)
+    except OSError as exc:
+        raise InputError(f"{path} cannot be read: {exc.strerror}") from exc
+
+
+def _fingerprint(names: Iterable[str]) -> str:
+    from hashlib import sha256
+
+    return sha256("\0".join(names).encode()).hexdigest()[:16]

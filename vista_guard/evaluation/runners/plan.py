@@ -1,0 +1,130 @@
+"""What a run is to judge, found before anything is judged: rows that can be read, a sample of them, and what is known of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+
+from vista_guard.errors import InputError
+from vista_guard.evaluation.datasets.published.dataset import Task
+from vista_guard.evaluation.datasets.published.opening import reason
+from vista_guard.evaluation.datasets.source import BrokenEntry, LoggedConversation
+from vista_guard.evaluation.runners.loop import ClaimsMode, Entry, prepared, wanted_turns
+from vista_guard.evaluation.runners.manifest import GoldLine, Rows
+
+REASONS = 50
+"""Reasons for skipped rows that a manifest tells apart; the rest are told as one."""
+MORE = "other reasons"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data set or a log, ready to be read more than once.
+
+    `files` are names and sha256 of the unzipped bytes. `read` gives the rows from the beginning, the same at every call.
+    """
+
+    name: str
+    read: Callable[[], Iterator[Entry]]
+    files: Mapping[str, str]
+    split: str = "log"
+    task: Task = Task.UNVERIFIABLE
+    test: bool = False
+    sample: str = ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run will judge. `gold` has a line for each turn that will be reported."""
+
+    source: Source
+    rows: Rows
+    gold: tuple[GoldLine, ...]
+
+    def entries(self) -> Iterator[LoggedConversation]:
+        """The chosen conversations, in their order."""
+        chosen = frozenset(self.rows.conversations)
+        for entry in self.source.read():
+            if isinstance(entry, LoggedConversation) and str(entry.conversation.id) in chosen:
+                yield entry
+
+
+def planned(source: Source, claims: ClaimsMode, *, limit: int | None = None, seed: int = 0) -> Plan:
+    """Reads all rows once, keeps the ids of conversations with turns to judge, and samples them.
+
+    Args:
+        source: read from its beginning.
+        claims: whose claims are judged; with GIVEN, conversations without any are left out, as nothing in them is reported.
+        limit: how many conversations are judged; all when None.
+        seed: of the sample. A larger limit holds the sample of a smaller one with the same seed.
+
+    Raises:
+        InputError: two conversations have one id, or nothing is left to judge.
+    """
+    skipped: Counter[str] = Counter()
+    turns: dict[str, tuple[GoldLine, ...]] = {}
+    for entry in source.read():
+        if isinstance(entry, BrokenEntry):
+            why = reason(entry.error)
+            skipped[why if why in skipped or len(skipped) < REASONS else MORE] += 1
+            continue
+        name = str(entry.conversation.id)
+        if name in turns:
+            raise InputError(
+                f"{source.name} has two conversations with the id {name!r}; reports could not be told apart"
+            )
+        lines = gold_lines(entry, claims)
+        if lines:
+            turns[name] = lines
+    if not turns:
+        raise InputError(_nothing(source, claims, skipped))
+    chosen = sampled(tuple(turns), limit, seed)
+    gold = tuple(line for name in chosen for line in turns[name])
+    rows = Rows(
+        name=source.name,
+        split=source.split,
+        task=source.task,
+        test=source.test,
+        files=source.files,
+        conversations=chosen,
+        turns=len(gold),
+        skipped=dict(skipped),
+        sample=source.sample,
+    )
+    return Plan(source, rows, gold)
+
+
+def sampled(names: tuple[str, ...], limit: int | None, seed: int) -> tuple[str, ...]:
+    """So many of the names, in their order: by a hash with the seed, so that samples of one seed are nested."""
+    if limit is None or limit >= len(names):
+        return names
+    kept = set(sorted(names, key=lambda name: sha256(f"{seed}\0{name}".encode()).digest())[:limit])
+    return tuple(name for name in names if name in kept)
+
+
+def gold_lines(entry: LoggedConversation, claims: ClaimsMode) -> tuple[GoldLine, ...]:
+    """What is known of each turn that will be reported, in their order. People's labels stay, whoever's claims are judged."""
+    found = []
+    for index in sorted(wanted_turns(prepared(entry, claims), claims)):
+        said, turn = entry.gold.get(index), entry.conversation.turns[index]
+        found.append(
+            GoldLine(
+                conversation_id=str(entry.conversation.id),
+                turn_index=index,
+                label=None if said is None else said.label,
+                positive=None if said is None else said.positive,
+                claims={claim.id: entry.labels[claim.id] for claim in turn.claims or () if claim.id in entry.labels},
+            )
+        )
+    return tuple(found)
+
+
+def _nothing(source: Source, claims: ClaimsMode, skipped: Counter[str]) -> str:
+    if skipped:
+        reason, count = skipped.most_common(1)[0]
+        return f"{source.name}: none of {skipped.total():,} rows can be read; {count:,} of them: {reason}"
+    if claims is ClaimsMode.GIVEN:
+        return f"{source.name}: no turn carries claims; evaluate it with --claims judge"
+    return f"{source.name} is empty: it has no assistant turn"

@@ -1,0 +1,166 @@
+"""A run's figures, made from its folder alone: at any time, without judging again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from vista_guard.evaluation.datasets.published.dataset import Task
+from vista_guard.evaluation.metrics.detection import Detection, Reading, counts, labels_of, looked_for
+from vista_guard.evaluation.metrics.intervals import Share
+from vista_guard.evaluation.metrics.labels import Agreement, Summary, Tally
+from vista_guard.evaluation.runners.folder import TurnName, read_gold, read_manifest, read_reports
+from vista_guard.evaluation.runners.manifest import REPORTS, GoldLine
+from vista_guard.types import Action, Label, TurnReport, Usage
+
+
+class _Figures(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Found(_Figures):
+    """How well turns that are looked for were found, under one reading. Shares lie in [0, 1]; None where nothing is counted.
+
+    `turns` have gold. `unchecked` of them have no prediction, as a claim or the whole turn was not judged: they are in
+    `coverage` and in no other share.
+    """
+
+    turns: int
+    tp: int
+    fp: int
+    fn: int
+    tn: int
+    unchecked: int
+    coverage: float | None
+    accuracy: float | None
+    interval: tuple[float, float] | None
+    """Wilson's, 95 %, of the accuracy."""
+    precision: float | None
+    recall: float | None
+    f1: float | None
+
+
+class RunSummary(_Figures):
+    """What a run comes to.
+
+    `turns` were to be judged, `reported` have a report, `judged` one without unchecked claims; `coverage` is their share.
+    """
+
+    complete: bool
+    conversations: int
+    turns: int
+    reported: int
+    judged: int
+    coverage: float | None
+    skipped: int
+    claims: int
+    unchecked: int
+    labels: Mapping[Label, int]
+    actions: Mapping[Action, int]
+    micro: float | None
+    macro: float | None
+    evidence_missing: int
+    readings: Mapping[Reading, Found]
+    agreement: Agreement | None
+    usage: Usage
+    judging_seconds: float
+    """Summed over turns, as if one had been judged after the other."""
+
+
+def summarise(folder: Path) -> RunSummary:
+    """The figures of a run, complete or not.
+
+    Raises:
+        ConfigError: the folder is no run.
+        InputError: a file of it cannot be read.
+    """
+    manifest = read_manifest(folder)
+    rows = manifest.rows
+    # A judge's own claims may have the ids of the log's, and people spoke of those.
+    counting = _Counting(read_gold(folder), rows.task, labelled=manifest.claims == "given")
+    for report in read_reports(folder / REPORTS):
+        counting.add(report)
+    told = counting.tally.summary(seconds=counting.seconds)
+    return RunSummary(
+        complete=told.turns == rows.turns,
+        conversations=len(rows.conversations),
+        turns=rows.turns,
+        reported=told.turns,
+        judged=counting.whole,
+        coverage=counting.whole / rows.turns if rows.turns else None,
+        skipped=sum(rows.skipped.values()),
+        **_of_tally(told),
+        readings=counting.readings(),
+    )
+
+
+def _of_tally(told: Summary) -> dict[str, object]:
+    shared = ("claims", "unchecked", "labels", "actions", "micro", "macro", "evidence_missing", "agreement", "usage")
+    return {**{name: getattr(told, name) for name in shared}, "judging_seconds": round(told.seconds, 3)}
+
+
+class _Counting:
+    """One pass over the reports."""
+
+    def __init__(self, gold: Mapping[TurnName, GoldLine], task: Task, *, labelled: bool) -> None:
+        self.gold = gold
+        self.labelled = labelled
+        self.wanted = {reading: looked_for(reading, task) for reading in Reading}
+        self.predicted: dict[Reading, dict[TurnName, bool | None]] = {reading: {} for reading in Reading}
+        self.tally = Tally()
+        self.whole = 0
+        self.seconds = 0.0
+
+    def add(self, report: TurnReport) -> None:
+        name = (report.conversation_id or "", report.turn_index)
+        line = self.gold.get(name)
+        self.tally.add(report, line.claims if line is not None and self.labelled else {})
+        self.whole += not report.unchecked
+        self.seconds += report.timings.total / 1000
+        for reading, wanted in self.wanted.items():
+            self.predicted[reading][name] = counts(labels_of(report.outcomes), wanted)
+
+    def readings(self) -> dict[Reading, Found]:
+        """Those that the gold allows."""
+        found = {}
+        for reading, wanted in self.wanted.items():
+            known = {name: gold_of(line, reading, wanted) for name, line in self.gold.items()}
+            pairs = [(is_it, self.predicted[reading].get(name)) for name, is_it in known.items() if is_it is not None]
+            if pairs:
+                found[reading] = _found(pairs)
+        return found
+
+
+def gold_of(line: GoldLine, reading: Reading, wanted: frozenset[Label]) -> bool | None:
+    """Whether the turn is one that is looked for: by the data set's own word, or by people's labels on its claims."""
+    if reading is Reading.ORIGINAL:
+        return line.positive
+    return counts(line.claims.values(), wanted) if line.claims else None
+
+
+def _found(pairs: Iterable[tuple[bool, bool | None]]) -> Found:
+    met = Detection.of(pairs)
+    return Found(
+        turns=met.turns,
+        tp=met.tp,
+        fp=met.fp,
+        fn=met.fn,
+        tn=met.tn,
+        unchecked=met.unchecked,
+        coverage=_value(met.coverage),
+        accuracy=_value(met.accuracy),
+        interval=_interval(met.accuracy),
+        precision=_value(met.precision),
+        recall=_value(met.recall),
+        f1=met.f1,
+    )
+
+
+def _value(share: Share) -> float | None:
+    return share.value if share.n else None
+
+
+def _interval(share: Share) -> tuple[float, float] | None:
+    return share.interval if share.n else None

@@ -1,0 +1,100 @@
+"""What the baselines need from labelled data: the majority label, and the share of words that counts as supported.
+
+Fitted on a set of its own, never on what is measured: the set is named in the run's manifest.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Literal
+
+from vista_guard.errors import ConfigError
+from vista_guard.evaluation.datasets.published.dataset import DataSet, Entry
+from vista_guard.evaluation.datasets.source import LoggedConversation
+from vista_guard.evaluation.systems.plain import share, words
+from vista_guard.evaluation.systems.verdicts import POSITIVE
+from vista_guard.types import Label
+
+FITTED = ("majority", "overlap")
+"""Systems that can be fitted."""
+
+
+def fit(
+    name: str,
+    on: DataSet,
+    entries: Iterable[Entry],
+    *,
+    measured: DataSet,
+    claims: Literal["given", "judge"] = "judge",
+) -> Mapping[str, str]:
+    """Options of a system, as labelled data has them; `make_system` takes them.
+
+    Args:
+        name: `majority` or `overlap`.
+        on: the set that is fitted on.
+        entries: its rows.
+        measured: the set that is going to be measured.
+        claims: whether the labels of given claims count, or those of whole turns.
+
+    Raises:
+        ConfigError: the system has nothing to fit; the set is a test set, is the measured one, or looks for something else;
+            it has no labels.
+    """
+    _check(name, on, measured)
+    rows = [entry for entry in entries if isinstance(entry, LoggedConversation)]
+    fitted = {"fitted on": f"{on.name} {on.split}"}
+    if name == "majority":
+        return {**fitted, "label": str(_most_frequent(_labels(rows, on, claims), on))}
+    return {**fitted, "threshold": f"{_best_threshold(list(_shares(rows)), on)}"}
+
+
+def _check(name: str, on: DataSet, measured: DataSet) -> None:
+    if name not in FITTED:
+        raise ConfigError(f"the system {name!r} has nothing to fit; {' and '.join(FITTED)} have")
+    if on.test:
+        raise ConfigError(f"{on.name} is a test set: nothing is fitted on it. Choose its dev or train split")
+    if (on.name, on.split) == (measured.name, measured.split):
+        raise ConfigError(
+            f"{name} would be fitted on {on.name}, which is what is measured. Choose another split or set"
+        )
+    if on.task is not measured.task:
+        raise ConfigError(
+            f"{on.name} is labelled for the task {str(on.task)!r}, and {measured.name} for {str(measured.task)!r}; "
+            "choose a set of the same task"
+        )
+
+
+def _labels(rows: Sequence[LoggedConversation], on: DataSet, claims: Literal["given", "judge"]) -> Iterator[Label]:
+    for row in rows:
+        if claims == "given":
+            yield from row.labels.values()
+        else:
+            positives = (gold.positive for gold in row.gold.values() if gold.positive is not None)
+            yield from (POSITIVE[on.task] if positive else Label.VERIFIED for positive in positives)
+
+
+def _most_frequent(labels: Iterator[Label], on: DataSet) -> Label:
+    counts = Counter(labels)
+    if not counts:
+        raise ConfigError(f"{on.name} {on.split} has no labels of this kind; there is no majority")
+    # Of equals the first in the enum's order: the result must not depend on the order of rows.
+    return max(Label, key=lambda label: counts[label])
+
+
+def _shares(rows: Sequence[LoggedConversation]) -> Iterator[tuple[float, bool]]:
+    """Of each turn with gold, how many of its words its documents have, and whether it is unverifiable."""
+    for row in rows:
+        for index, gold in row.gold.items():
+            turn = row.conversation.turns[index]
+            known = {word for one in turn.documents for word in words(f"{one.title or ''} {one.text}")}
+            if gold.positive is not None:
+                yield share(turn.text, known), gold.positive
+
+
+def _best_threshold(turns: Sequence[tuple[float, bool]], on: DataSet) -> float:
+    """The observed share at which most turns are told right; the lowest of equals."""
+    if not turns:
+        raise ConfigError(f"{on.name} {on.split} has no labelled turns; there is nothing to fit a threshold on")
+    candidates = sorted({found for found, _ in turns})
+    return max(candidates, key=lambda least: (sum((found < least) == positive for found, positive in turns), -least))
