@@ -59,6 +59,18 @@ def test_latex() -> None:
     ]
 
 
+def test_a_wide_table_in_latex_is_scaled_to_the_page() -> None:
+    columns = tuple(Column(f"c{number}") for number in range(10))
+    lines = latex([Sheet("wide", "Wide", columns, (row(*"0123456789"),))]).splitlines()
+    assert lines[:4] == [
+        r"\begin{table*}[t]",
+        r"\centering\small",
+        r"\resizebox{\linewidth}{!}{%",
+        r"\begin{tabular}{rrrrrrrrrr}",
+    ]
+    assert lines[-5:] == [r"\end{tabular}", "}", r"\caption{Wide.}", r"\label{tab:wide}", r"\end{table*}"]
+
+
 def test_comma_separated() -> None:
     assert comma_separated(SHEET) == ("model,AIS: VISTA,AIS: FActScore,n\nGPT-5,60.20 †,59.20,500\na_b,–,–1.5,3\n")
 

@@ -84,6 +84,7 @@ def written(
     options: Mapping[str, str] | None = None,
     files: Mapping[str, str] | None = None,
     reported: int | None = None,
+    limit: int | None = None,
     usage: Usage = Usage(calls=2, input_tokens=900, output_tokens=100, cost=0.002),  # noqa: B008  # frozen
     seconds: float = 0.5,
     **rows: Any,
@@ -103,7 +104,7 @@ def written(
             **{"test": False, "sample": "written by hand", **rows},
         ),
         claims=claims,
-        limit=None,
+        limit=limit,
         seed=13,
         engine="local",
         machine={},

@@ -111,6 +111,22 @@ def test_what_was_not_judged_is_said_and_in_no_accuracy(tmp_path: Path) -> None:
     assert worst in sheet.notes
 
 
+def test_a_sample_is_told_as_one(tmp_path: Path) -> None:
+    run = read_measured(written(tmp_path / "run", turns(5, 5, 5, 5), limit=20), "run")
+    notes = filled([run], "overview").notes
+    assert "begin-dev-wow (dev; 20 conversations drawn by seed 13): written by hand" in notes
+
+
+def test_where_nothing_can_vary_there_is_no_interval(tmp_path: Path) -> None:
+    run = read_measured(written(tmp_path / "run", turns(0, 0, 5, 15)), "run")
+    assert (run.f1_interval(run.reading), run.macro_f1_interval()) == (None, None)
+    assert run.accuracy_interval(run.reading) == Share(15, 20).interval
+    several = [Told([VERIFIED], False, conversation="talk")] * 3
+    alone = read_measured(written(tmp_path / "alone", several), "alone")
+    assert alone.accuracy_interval(alone.reading) == Share(3, 3).interval
+    assert alone.accuracy_interval(Reading.STRICT) is None
+
+
 def test_an_unfinished_run_says_so(tmp_path: Path) -> None:
     run = read_measured(
         written(tmp_path / "run", turns(5, 5, 5, 5), reported=15, test=True, skipped={"is cut": 2}), "run"

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+_STEERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
 NOTHING = "–"
 """Where there is no figure: none was measured, or there is nothing to take it of."""
 
@@ -73,6 +75,11 @@ def row(*values: Cell | str | float | None) -> Row:
 def percent(value: float | None, digits: int = 2) -> str:
     """A share in [0, 1] as a percentage without its sign; a dash for None and for what is no number."""
     return NOTHING if value is None or value != value else f"{100 * value:.{digits}f}"
+
+
+def one_line(text: str) -> str:
+    """A text without line breaks, and with `�` for what would steer a terminal, or is no character in XML."""
+    return _STEERS.sub("�", " ".join(text.split()))
 
 
 def file_name(*parts: str) -> str:

@@ -11,11 +11,13 @@ import io
 import re
 from collections.abc import Iterable, Sequence
 
-from vista_guard.evaluation.figures.sheets import Cell, Column, Row, Sheet
+from vista_guard.evaluation.figures.sheets import Cell, Column, Row, Sheet, one_line
+
+WIDE = 9
+"""A table of more columns is scaled to the page in LaTeX."""
 
 FORMATS = ("md", "tex", "csv", "html")
 
-_STEERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~$&])")
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -31,7 +33,10 @@ def markdown(sheets: Iterable[Sheet]) -> str:
 
 
 def latex(sheets: Iterable[Sheet]) -> str:
-    """Floats for a document that loads `booktabs` and, with pdfLaTeX, `fontenc` with T1."""
+    """Floats for a document that loads `booktabs`, `graphicx` and, with pdfLaTeX, `fontenc` with T1.
+
+    A table of many columns spans both columns of the page and is scaled to its width.
+    """
     return "\n".join(_latex(sheet) for sheet in sheets)
 
 
@@ -86,7 +91,7 @@ def _md_cell(cell: Cell) -> str:
 
 
 def _md(text: str) -> str:
-    return _MARKDOWN.sub(r"\\\1", _one_line(text))
+    return _MARKDOWN.sub(r"\\\1", one_line(text))
 
 
 def _latex(sheet: Sheet) -> str:
@@ -96,15 +101,14 @@ def _latex(sheet: Sheet) -> str:
     for number, cells in enumerate(sheet.rows):
         lines += [r"\midrule"] if number in sheet.rule_before else []
         lines.append(" & ".join(map(_tex_cell, cells)) + r" \\")
-    caption = " ".join(_sentence(_tex(text)) for text in (sheet.title, *sheet.notes))
     shape = "".join("r" if column.figures else "l" for column in sheet.columns)
-    return "\n".join(
-        [
-            r"\begin{table}[t]", r"\centering\small", rf"\begin{{tabular}}{{{shape}}}", r"\toprule",
-            *lines,
-            r"\bottomrule", r"\end{tabular}", rf"\caption{{{caption}}}", rf"\label{{tab:{sheet.name}}}", r"\end{table}", "",
-        ]
-    )  # fmt: skip
+    body = [rf"\begin{{tabular}}{{{shape}}}", r"\toprule", *lines, r"\bottomrule", r"\end{tabular}"]
+    kind = "table"
+    if len(sheet.columns) > WIDE:
+        kind, body = "table*", [r"\resizebox{\linewidth}{!}{%", *body, "}"]
+    caption = " ".join(_sentence(_tex(text)) for text in (sheet.title, *sheet.notes))
+    ends = [rf"\caption{{{caption}}}", rf"\label{{tab:{sheet.name}}}", rf"\end{{{kind}}}", ""]
+    return "\n".join([rf"\begin{{{kind}}}[t]", r"\centering\small", *body, *ends])
 
 
 def _tex_groups(sheet: Sheet) -> str:
@@ -122,7 +126,7 @@ def _tex_cell(cell: Cell) -> str:
 
 
 def _tex(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in _one_line(text))
+    return "".join(_LATEX.get(character, character) for character in one_line(text))
 
 
 def _sentence(text: str) -> str:
@@ -131,7 +135,7 @@ def _sentence(text: str) -> str:
 
 def _csv(text: str) -> str:
     # A spreadsheet runs a cell that begins like a formula; a figure may begin with its sign.
-    known = _one_line(text)
+    known = one_line(text)
     formula = known[:1] in tuple("=+-@\t") and not re.fullmatch(r"[+-]?[\d.,]+( \S+)?", known)
     return f"'{known}" if formula else known
 
@@ -171,11 +175,7 @@ def _html_cell(cell: Cell) -> str:
 
 
 def _plain_html(text: str) -> str:
-    return html.escape(_one_line(text))
-
-
-def _one_line(text: str) -> str:
-    return _STEERS.sub("�", " ".join(text.split()))
+    return html.escape(one_line(text))
 
 
 _STYLE = (

@@ -9,6 +9,7 @@ from itertools import combinations
 from vista_guard.errors import InputError
 from vista_guard.evaluation.comparing.runs import Run, why_not_comparable
 from vista_guard.evaluation.reporting.measured import Measured
+from vista_guard.evaluation.runners.manifest import Manifest
 
 
 def check_comparable(runs: Sequence[Measured]) -> None:
@@ -47,6 +48,10 @@ def notes_of(runs: Sequence[Measured]) -> list[str]:
         rows = next(run.manifest.rows for run in runs if run.data_set == name)
         split = f"{rows.split}, a test set: choose nothing by it" if rows.test else rows.split
         skipped = sum(rows.skipped.values())
+        drawn = ", ".join(
+            dict.fromkeys(_drawn(run.manifest) for run in runs if run.data_set == name and run.manifest.limit)
+        )
+        split = f"{split}; {drawn}" if drawn else split
         told = [f"{name} ({split})", rows.sample, f"{skipped:,} rows could not be read" if skipped else ""]
         found.append(
             ": ".join([told[0], "; ".join(part for part in told[1:] if part) or "no word on the paper's rows"])
@@ -90,10 +95,14 @@ def _as_run(run: Measured) -> Run:
     return Run(run.name, run.manifest, run.reports)
 
 
+def _drawn(made: Manifest) -> str:
+    return f"{len(made.rows.conversations):,} conversations drawn by seed {made.seed}"
+
+
 def _made(run: Measured) -> dict[str, str]:
     """What may differ between two runs of one system and judge: settings, and which conversations were chosen."""
     made = run.manifest
-    limit = "" if made.limit is None else f"{made.limit} conversations, seed {made.seed}"
+    limit = "" if made.limit is None else _drawn(made)
     known = {"judge": made.system.judge.name, "version": made.system.judge.version, "limit": limit}
     options = {f"option {name}": f"{name} {value}" for name, value in made.system.options.items()}
     return {key: value for key, value in {**known, **options}.items() if value}

@@ -211,4 +211,5 @@ def discordant(first: Measured, second: Measured, reading: Reading) -> Discordan
 
 
 def _known(interval: Interval) -> Interval | None:
-    return None if np.isnan(interval).any() else interval
+    """None where draws have no figure, or all the same: that is no range of it."""
+    return interval if interval[0] < interval[1] else None

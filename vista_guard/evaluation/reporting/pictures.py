@@ -12,7 +12,7 @@ from vista_guard.evaluation.figures.plots.bars import Bar, bars
 from vista_guard.evaluation.figures.plots.curves import Point, over_turns, reliability
 from vista_guard.evaluation.figures.plots.matrix import matrix
 from vista_guard.evaluation.figures.plots.trade import Spot, trade
-from vista_guard.evaluation.figures.sheets import file_name
+from vista_guard.evaluation.figures.sheets import file_name, one_line
 from vista_guard.evaluation.metrics.detection import Reading
 from vista_guard.evaluation.metrics.intervals import resampled
 from vista_guard.evaluation.metrics.labels import reliability as binned
@@ -38,7 +38,7 @@ def draw(runs: Sequence[Measured], folder: Path) -> list[Picture]:
     Raises:
         ConfigError: matplotlib is not installed, or the folder cannot be written.
     """
-    names = names_of(runs)
+    names = {run: one_line(name) for run, name in names_of(runs).items()}
     found: list[Picture] = []
     for data_set in data_sets_of(runs):
         here = _Drawing([run for run in runs if run.data_set == data_set], names, folder)
@@ -66,21 +66,21 @@ class _Drawing:
     @property
     def of(self) -> str:
         """The data set."""
-        return self.runs[0].data_set
+        return one_line(self.runs[0].data_set)
 
     def whole_name(self, run: Measured) -> str:
         """System and judge; a system that asks no judge is its own."""
-        return f"{title_of(run.system)}, {self.names[run.name]}" if run.judge != run.system else self.names[run.name]
+        return f"{_title(run)}, {self.names[run.name]}" if run.judge != run.system else self.names[run.name]
 
     def accuracies(self) -> Iterator[Picture]:
         """Bars with intervals, by judge and system."""
         labels = list(dict.fromkeys(self.names[run.name] for run in self.runs))
         systems = systems_of(self.runs)
         ordered = sorted(self.runs, key=lambda run: (labels.index(self.names[run.name]), systems.index(run.system)))
-        shown = [bar for run in ordered for bar in _bar(run, run.reading, self.names[run.name], title_of(run.system))]
+        shown = [bar for run in ordered for bar in _bar(run, run.reading, self.names[run.name], _title(run))]
         if shown:
             caption = f"{self.of}: turn accuracy with 95 % intervals"
-            kinds = [title_of(system) for system in systems if any(bar.kind == title_of(system) for bar in shown)]
+            kinds = [kind for kind in map(one_line, map(title_of, systems)) if any(bar.kind == kind for bar in shown)]
             yield Picture(caption, *bars(self.folder, self._file("accuracy"), caption, ACCURACY, shown, kinds))
 
     def readings(self) -> Iterator[Picture]:
@@ -137,7 +137,7 @@ class _Drawing:
             if len(found.keys() & STRATEGIES.keys()) > 1
             for way, told in STRATEGIES.items()
             if way in found
-            for spot in _spot(found[way], f"{title_of(system)}, {judge}, {told}", told)
+            for spot in _spot(found[way], one_line(f"{title_of(system)}, {judge}, {told}"), told)
         ]
         if spots:
             caption = f"{self.of}: turn accuracy against batching"
@@ -190,6 +190,10 @@ def _scored(place: int, scores: np.ndarray) -> Point:
     names = [str(number) for number in range(len(scores))]
     low, high = resampled(names, lambda rows: float(scores[rows].mean()), draws=400)
     return Point(place, float(scores.mean()), len(scores), low, high)
+
+
+def _title(run: Measured) -> str:
+    return one_line(title_of(run.system))
 
 
 def _strategy(run: Measured) -> str:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
+from warnings import catch_warnings, filterwarnings
 
 from vista_guard._extras import require
 from vista_guard.errors import ConfigError
@@ -59,8 +60,11 @@ def save(figure: Figure, folder: Path, name: str) -> tuple[Path, Path]:
     svg, png = folder / f"{name}.svg", folder / f"{name}.png"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        figure.savefig(svg, format="svg", metadata={"Date": None})
-        figure.savefig(png, format="png", dpi=160, metadata={"Software": None})
+        with catch_warnings():
+            # A name in letters that the font lacks is boxes in the PNG; in the SVG it is text, and the reader's fonts have it.
+            filterwarnings("ignore", "Glyph")
+            figure.savefig(svg, format="svg", metadata={"Date": None})
+            figure.savefig(png, format="png", dpi=160, metadata={"Software": None})
     except OSError as exc:
         raise ConfigError(f"{folder} cannot be written: {exc.strerror}. Choose another --out") from exc
     return svg, png

@@ -15,9 +15,10 @@ from vista_guard.evaluation.reporting.measured import Measured, discordant
 NOTES = (
     "Δ: accuracy of the first less that of the second, in percent, over the n turns that both judged; b: turns that the first "
     "alone has right, c: that the second alone has. p: McNemar's exact test, two-sided, not corrected for the number of rows.",
-    "Of the paper's rows n is its sample; p is as printed, and Δ and the pairs are of different items there.",
     "* p < .05, ** p < .01, *** p < .001, ns: else.",
 )
+OF_PAPER = "Of the paper's rows n is its sample; p is as printed, and Δ and the pairs are of different items there."
+
 COLUMNS = (
     Column("model", figures=False), Column("comparison", figures=False), Column("n"), Column("Δ"), Column("p"), Column("sig."),
     Column("b"), Column("c"),
@@ -37,7 +38,13 @@ def tables_8_to_11(runs: Sequence[Measured]) -> list[Sheet]:
             known = paper_set(name)
             number = f"Table {table('table08_11')[known]['number']}. " if known else ""
             title = f"{number}{name}: {table('table08_11')['title']}"
-            sheet = Sheet(file_name("significance", name), title, COLUMNS, tuple(rows), (*NOTES, *notes_of(here)))
+            sheet = Sheet(
+                file_name("significance", name),
+                title,
+                COLUMNS,
+                tuple(rows),
+                (*NOTES, *([OF_PAPER] if known else []), *notes_of(here)),
+            )
             found.append(sheet.below(_printed(known) if known else []))
     return found
 
