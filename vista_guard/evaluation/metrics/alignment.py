@@ -31,12 +31,13 @@ class ClaimGroup:
         return {who: claim.label for who, claim in self.by.items() if claim.label is not None}
 
 
-def groups(sets: Mapping[str, Sequence[AnnotatedClaim]]) -> list[ClaimGroup]:
+def groups(sets: Mapping[str, Sequence[AnnotatedClaim]], steps: Sequence[Same] | None = None) -> list[ClaimGroup]:
     """The claims of one turn, each with everybody's version of it, in the order of the text.
 
     Args:
         sets: each annotator's claims; deleted ones are not in their set. Taken in the order of names, so that the answer does
             not hang on who was first.
+        steps: what makes two claims one, above 0 where it does, tried one after the other; see `STEPS`, which None stands for.
 
     Example:
         >>> pier = AnnotatedClaim(text="The pier is long.", source_claim_id="t1.c1")
@@ -46,7 +47,8 @@ def groups(sets: Mapping[str, Sequence[AnnotatedClaim]]) -> list[ClaimGroup]:
     found: list[ClaimGroup] = []
     for who in sorted(sets):
         claims = [claim for claim in sets[who] if claim.kept]
-        met = matched([list(group.by.values()) for group in found], [[claim] for claim in claims])
+        there = [list(group.by.values()) for group in found]
+        met = matched(there, [[claim] for claim in claims], STEPS if steps is None else steps)
         for place, claim in enumerate(claims):
             at = met.get(place)
             if at is None:
@@ -56,13 +58,17 @@ def groups(sets: Mapping[str, Sequence[AnnotatedClaim]]) -> list[ClaimGroup]:
     return sorted(found, key=_place)
 
 
-def matched(left: Sequence[Sequence[AnnotatedClaim]], right: Sequence[Sequence[AnnotatedClaim]]) -> dict[int, int]:
+def matched(
+    left: Sequence[Sequence[AnnotatedClaim]],
+    right: Sequence[Sequence[AnnotatedClaim]],
+    steps: Sequence[Same] | None = None,
+) -> dict[int, int]:
     """For places of `right`, the place of `left` that it is one with; each place at most once.
 
     A place holds several versions of one claim: two places are one where any of their versions are.
     """
     found: dict[int, int] = {}
-    for same in (_same_source, _overlap, _same_text):
+    for same in STEPS if steps is None else steps:
         free_left = [place for place in range(len(left)) if place not in found.values()]
         edges = {one: _nearest(left, right[one], free_left, same) for one in range(len(right)) if one not in found}
         found |= maximum_matching(edges)
@@ -112,7 +118,8 @@ def _overlap(one: AnnotatedClaim, other: AnnotatedClaim) -> float:
     return share if share >= OVERLAP else 0.0
 
 
-def _same_text(one: AnnotatedClaim, other: AnnotatedClaim) -> float:
+def same_text(one: AnnotatedClaim, other: AnnotatedClaim) -> float:
+    """1 where two claims read the same, else 0."""
     return float(plain(one.text) == plain(other.text))
 
 
@@ -123,6 +130,10 @@ def _two_of_the_judge(one: AnnotatedClaim, other: AnnotatedClaim) -> bool:
 def plain(text: str) -> str:
     """A claim's words, without what tells no two claims apart: case, blanks, the last point."""
     return " ".join(text.casefold().split()).rstrip(".!")
+
+
+STEPS: Sequence[Same] = (_same_source, _overlap, same_text)
+"""Origin, place, words."""
 
 
 def _place(group: ClaimGroup) -> tuple[int, int, str]:

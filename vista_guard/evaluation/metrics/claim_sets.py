@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vista_guard.evaluation.metrics.alignment import maximum_matching, plain
+from vista_guard.evaluation.metrics.alignment import Same, maximum_matching, plain
 from vista_guard.protocols import Embedder
+from vista_guard.stores.reviews.records import AnnotatedClaim
 
 Counts = NDArray[np.float64]
 
@@ -89,6 +90,21 @@ def partners(one: Sequence[str], other: Sequence[str], embedder: Embedder | None
         for at, text in enumerate(one)
     }
     return maximum_matching(edges)
+
+
+def alike(claims: Iterable[AnnotatedClaim], embedder: Embedder) -> Same:
+    """A step for `groups`: two of these claims are one where the cosine of their embeddings is above 0.9, the nearer the more.
+
+    All claims are embedded at once, here.
+    """
+    texts = list(dict.fromkeys(claim.text for claim in claims))
+    vectors = dict(zip(texts, embedder.embed(texts), strict=True)) if texts else {}
+
+    def same(one: AnnotatedClaim, other: AnnotatedClaim) -> float:
+        near = float(vectors[one.text] @ vectors[other.text])
+        return near if near > COSINE else 0.0
+
+    return same
 
 
 def _cosines(one: Sequence[str], other: Sequence[str], embedder: Embedder | None) -> np.ndarray:

@@ -55,6 +55,17 @@ def draw(runs: Sequence[Measured], folder: Path) -> list[Picture]:
     return found
 
 
+def draw_readings(runs: Sequence[Measured], folder: Path) -> list[Picture]:
+    """The paper's Figure 2 alone: each data set's runs by its own labels and by people's, where turns have both.
+
+    Raises:
+        ConfigError: matplotlib is not installed, or the folder cannot be written.
+    """
+    names = {run: one_line(name) for run, name in names_of(runs).items()}
+    drawn = (_Drawing([run for run in runs if run.data_set == name], names, folder) for name in data_sets_of(runs))
+    return [picture for one in drawn for picture in one.readings()]
+
+
 @dataclass(frozen=True)
 class _Drawing:
     """Runs on one data set, how they are named, and where their figures go."""
