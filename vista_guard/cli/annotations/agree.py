@@ -66,7 +66,7 @@ def agree(
     """Say how far annotators agree, settle what most of them say, and list what is left to discuss.
 
     Jaccard and F1 of claim sets, Krippendorff's alpha, Cohen's and Fleiss' kappa are of the work as it came in. With --out, the
-    consensus goes to consensus.jsonl, a log for eval and replay with --claims given, and to labels.jsonl for calibrate. Claims
+    consensus goes to consensus.json, a log for eval and replay with --claims given, and to labels.jsonl for calibrate. Claims
     without a majority go to discuss.tsv: fill it in and give it back with --settled. Tables 1, 6 and 7 of the paper, and with
     --run Figure 2. Exits with 0, or 2 for wrong usage or input.
     """
@@ -178,7 +178,8 @@ def _tell(
 
     from vista_guard.evaluation.reporting.output import text
 
-    tables, pictures = found.sheets(), []
+    tables = found.sheets()
+    pictures: list[Picture] = []
     if runs:
         more, pictures = _figure_2(found, runs, out if figures else None)
         tables.append(more)

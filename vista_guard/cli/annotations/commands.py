@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from vista_guard.evaluation.study.records import Material
     from vista_guard.types import Label
 
-annotations = typer.Typer(
+sheets_app = typer.Typer(
     name="annotations",
     no_args_is_help=True,
     add_completion=False,
@@ -31,7 +31,7 @@ StudyOption = Annotated[
 ]
 
 
-@annotations.command()
+@sheets_app.command()
 def export(
     data: Annotated[
         list[str], typer.Argument(metavar="DATASET|LOG...", help="Names of vista-guard datasets, or logs' files.")
@@ -89,7 +89,7 @@ def export(
         _write(material, out)
 
 
-@annotations.command("import")
+@sheets_app.command("import")
 def import_(
     sheets: Annotated[list[Path], typer.Argument(metavar="SHEET...", help="Filled sheets, named after annotators.")],
     batch: Annotated[str, typer.Option(metavar="NAME", help="The new batch that they become.")],

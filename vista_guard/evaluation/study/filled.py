@@ -144,7 +144,7 @@ def _check_row(row: Row, given: Mapping[str, Claim], faults: Faults) -> None:
             if row[column]:
                 faults.append(row.fault(column, "this is the turn's own row; claims have rows of their own below"))
     elif claim not in given and not claim.startswith(NEW):
-        faults.append(row.fault(CLAIM, f"turn {row[ID]} has no such claim; one that you add is {NEW}1, {NEW}2, …"))
+        faults.append(row.fault(CLAIM, f"turn {row[ID]} has no such claim; one that you add is {NEW} 1, {NEW} 2, …"))
 
 
 def _given(row: Row, claim: Claim, faults: Faults) -> AnnotatedClaim:

@@ -24,7 +24,7 @@ SUGGESTED = "suggested"
 NEEDED = (ID, CLAIM, TEXT, HANDLING, NEW_TEXT, LABEL, NOTES)
 """Columns that a filled sheet must have."""
 
-NEW = "+"
+NEW = "new"
 """Before the number of a claim that the annotator adds."""
 
 ROOM = 3
@@ -58,7 +58,7 @@ Below it are the claims that were found in the turn, one a row. Work alone, and 
    lacking evidence: a statement of fact that they neither say nor deny.
    out of scope: opinion, feeling, experience: nothing that a document could prove.
    abstention: the assistant says that it does not know, or cannot answer.
-3. A claim is missing: write it into new_text of a row whose claim is +1, +2, +3, and label it. Put in more such rows if needed.
+3. A claim is missing: write it into new_text of a row whose claim is new 1, new 2, new 3, and label it. Put in more such rows if needed.
 4. The turn makes no claim at all, and none is listed: write "no claims" into handling of the turn's own row.
 5. notes: anything you want to say, on a turn or on a claim.
 
@@ -92,7 +92,7 @@ def _rows(material: Material) -> Iterator[Sequence[str]]:
             suggested = [WORDS[turn.found[claim.id]] if claim.id in turn.found else ""] if study.shown else []
             yield [turn.id, claim.id, "", "", "", "", claim.text, "", "", "", "", "", *suggested]
         for number in range(1, ROOM + 1):
-            yield [turn.id, f"{NEW}{number}", *[""] * (len(COLUMNS) - 2 + study.shown)]
+            yield [turn.id, f"{NEW} {number}", *[""] * (len(COLUMNS) - 2 + study.shown)]
 
 
 def _head(turn: StudyTurn, study: Study, talk: Conversation) -> Sequence[str]:

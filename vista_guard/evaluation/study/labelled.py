@@ -12,14 +12,14 @@ from vista_guard.evaluation.study.settling import SettledTurn
 from vista_guard.policy.scoring import SAFE
 from vista_guard.types import Conversation, Turn
 
-LOG, LABELS = "consensus.jsonl", "labels.jsonl"
+LOG, LABELS = "consensus.json", "labels.jsonl"
 
 ORIGINAL = {True: "hallucinated", False: "faithful"}
 """What the reference format calls a turn that its documents do not carry, and one that they do."""
 
 
 def log(settled: Sequence[SettledTurn], material: Material) -> str:
-    """A log in the reference format, one conversation a line: whole, with the consensus at the turns that have one.
+    """A log in the reference format, a list with one conversation a line: whole, with the consensus at the turns that have one.
 
     Conversations without any such turn are left out. Claims are named by their place, as the format's reader names them.
     """
@@ -29,7 +29,7 @@ def log(settled: Sequence[SettledTurn], material: Material) -> str:
             turn = material.turns[one.turn.id]
             by_talk.setdefault(turn.talk, {})[turn.turn_index] = one
     lines = (_line(talk, material.conversations[talk], turns, material) for talk, turns in by_talk.items())
-    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    return "[\n" + ",\n".join(json.dumps(line, ensure_ascii=False) for line in lines) + "\n]\n"
 
 
 def labels(settled: Sequence[SettledTurn], material: Material) -> str:

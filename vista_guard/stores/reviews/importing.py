@@ -59,7 +59,7 @@ def take_in(
             new += fresh
             row = {"report": number, "tenant": turn.report.tenant or "", "batch": name, "wanted": len(turn.by)}
             made = sql.insert(TASKS).values(**row, created_at=datetime.now(UTC), created_by=maker)
-            task = connection.execute(made).inserted_primary_key[0]
+            task = _number(connection.execute(made))
             for annotator, (claims, notes) in turn.by.items():
                 _annotation(connection, work.fresh(task, number, person(annotator), condition), claims, notes)
         return new
@@ -79,7 +79,13 @@ def _annotation(
 ) -> None:
     done = {"state": "submitted", "version": 1, "submitted_at": datetime.now(UTC)}
     row = {**fresh, **done, "notes": written(notes, "the notes", needed=False)}
-    number = connection.execute(sql.insert(ANNOTATIONS).values(**row)).inserted_primary_key[0]
+    number = _number(connection.execute(sql.insert(ANNOTATIONS).values(**row)))
     rows = work.claim_rows(claims, number, int(fresh["report"]))
     if rows:
         connection.execute(sql.insert(ANNOTATION_CLAIMS), rows)
+
+
+def _number(inserted: sql.CursorResult[Any]) -> int:
+    key = inserted.inserted_primary_key
+    assert key is not None  # each of these tables has one
+    return int(key[0])
