@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from vista_guard.evaluation.study.results import Results
     from vista_guard.evaluation.study.settling import SettledTurn
 
+TITLE = "What annotators say"
+"""Of the HTML page."""
+
 How = Literal["cosine", "text"]
 
 WORDS = {"cosine": "they read the same, or the cosine of their embeddings is above 0.9", "text": "they read the same"}
@@ -187,7 +190,7 @@ def _tell(
     if as_json:
         typer.echo(json.dumps({**found.told(), "files": list(map(str, written))}, indent=2, ensure_ascii=False))
     elif out is None:
-        typer.echo(text(tables, wanted[0]), nl=False)
+        typer.echo(text(tables, wanted[0], TITLE), nl=False)
     else:
         for path in written:
             typer.echo(f"wrote {path}")
@@ -205,7 +208,9 @@ def _figure_2(found: Results, runs: Sequence[Path], out: Path | None) -> tuple[S
             "--run needs the study that the batch is of: give the folder of annotations export with --study"
         )
     held = measured(runs, found.settled, found.material)
-    return figure_2(held, found.notes), [] if out is None else draw_readings(held, out / "figures")
+    remark = "enriched sample" if found.material.study.enriched else ""
+    pictures = [] if out is None else draw_readings(held, out / "figures", remark)
+    return figure_2(held, found.notes), pictures
 
 
 def _write(
@@ -225,7 +230,7 @@ def _write(
     if queue is None and not given:
         (out / QUEUE).unlink(missing_ok=True)  # of an earlier call, and without answers
     drawn = [path for one in pictures for path in one.files]
-    return [*write_tables(tables, wanted, out, pictures), *write(out, files), *drawn]
+    return [*write_tables(tables, wanted, out, pictures, TITLE), *write(out, files), *drawn]
 
 
 def _remind(found: Results, out: Path | None, settled: Path | None) -> None:

@@ -58,7 +58,8 @@ Below it are the claims that were found in the turn, one a row. Work alone, and 
    lacking evidence: a statement of fact that they neither say nor deny.
    out of scope: opinion, feeling, experience: nothing that a document could prove.
    abstention: the assistant says that it does not know, or cannot answer.
-3. A claim is missing: write it into new_text of a row whose claim is new 1, new 2, new 3, and label it. Put in more such rows if needed.
+3. A claim is missing: write it into new_text of a row whose claim is new 1, new 2 or new 3, and label it. Put in more rows
+   (new 4, …) if needed.
 4. The turn makes no claim at all, and none is listed: write "no claims" into handling of the turn's own row.
 5. notes: anything you want to say, on a turn or on a claim.
 

@@ -99,11 +99,23 @@ def figure_2(runs: Sequence[Measured], about: Sequence[str]) -> Sheet:
         met = run.detection(Reading.STRICT)
         cells = [Cell(_accuracy(run, reading)) for reading in (Reading.ORIGINAL, Reading.STRICT)]
         covered = NOTHING if met is None else percent(met.coverage.value, 1)
-        rows.append(row(title_of(run.system), names[run.name], f"{len(run.gold):,}", covered, *cells))
-    heads = (Column("system", figures=False), Column("judge", figures=False), Column("turns"), Column("coverage"),
+        rows.append(
+            row(
+                run.name,
+                title_of(run.system),
+                names[run.name],
+                run.manifest.claims,
+                f"{len(run.gold):,}",
+                covered,
+                *cells,
+            )
+        )
+    names_of_rows = (Column(head, figures=False) for head in ("run", "system", "judge", "claims"))
+    heads = (*names_of_rows, Column("turns"), Column("coverage"),
              Column("original labels", "turn accuracy by"), Column("consensus", "turn accuracy by"))  # fmt: skip
     notes = (
-        "Over turns with a label of their data set and a consensus. Found: some claim is not VERIFIED. Brackets: 95 %.",
+        "Over turns with a label of their data set and a consensus. Claims: those that people settled on (given), or the "
+        "run's own (judge). Found: some claim is not VERIFIED. Brackets: 95 %.",
         *about,
     )
     return Sheet(
