@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -95,13 +96,16 @@ def partners(one: Sequence[str], other: Sequence[str], embedder: Embedder | None
 def alike(claims: Iterable[AnnotatedClaim], embedder: Embedder) -> Same:
     """A step for `groups`: two of these claims are one where the cosine of their embeddings is above 0.9, the nearer the more.
 
-    All claims are embedded at once, here.
+    All claims are embedded at once, when first two are compared: where all else pairs them all, no model is loaded.
     """
     texts = list(dict.fromkeys(claim.text for claim in claims))
-    vectors = dict(zip(texts, embedder.embed(texts), strict=True)) if texts else {}
+
+    @cache
+    def vectors() -> dict[str, NDArray[np.float32]]:
+        return dict(zip(texts, embedder.embed(texts), strict=True))
 
     def same(one: AnnotatedClaim, other: AnnotatedClaim) -> float:
-        near = float(vectors[one.text] @ vectors[other.text])
+        near = float(vectors()[one.text] @ vectors()[other.text])
         return near if near > COSINE else 0.0
 
     return same
