@@ -297,6 +297,11 @@ def test_a_run_of_other_data_is_refused() -> None:
         draw([source()], [], Wish(("ada",), enrich={V: 1}))
 
 
+def test_two_logs_of_one_name_are_refused() -> None:
+    with pytest.raises(ConfigError, match="two data sets or logs are named harbour"):
+        draw([source(), source()], [], Wish(("ada",)))
+
+
 def test_no_study_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"has no study: .*study.json cannot be read: No such file"):
         load(tmp_path)

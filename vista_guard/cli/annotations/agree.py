@@ -82,6 +82,8 @@ def agree(
             raise ConfigError(
                 "agree takes filled sheets, or --batch with a batch of the dashboard; give one of the two"
             )
+        if sheets and len(sheets) == 1:
+            raise ConfigError(f"{sheets[0]} is one person's; agreement is of two or more: give all sheets")
         if figures and not runs:
             raise ConfigError("--figures draws Figure 2, which is of runs: give their folders with --run")
         _check_queue(out, settled)
@@ -179,6 +181,7 @@ def _tell(
 ) -> None:
     import json
 
+    from vista_guard.cli.render import visible
     from vista_guard.evaluation.reporting.output import text
 
     tables = found.sheets()
@@ -193,7 +196,7 @@ def _tell(
         typer.echo(text(tables, wanted[0], TITLE), nl=False)
     else:
         for path in written:
-            typer.echo(f"wrote {path}")
+            typer.echo(f"wrote {visible(str(path))}")
     _remind(found, out, settled)
 
 
@@ -234,11 +237,12 @@ def _write(
 
 
 def _remind(found: Results, out: Path | None, settled: Path | None) -> None:
+    from vista_guard.cli.render import visible
     from vista_guard.evaluation.study.settling import QUEUE
 
     left = sum(len(one.open) for one in found.settled)
     for note in found.notes if out is not None else ():
-        typer.echo(note, err=True)
+        typer.echo(visible(note), err=True)
     if left:
         where = (
             "with --out they go to discuss.tsv"

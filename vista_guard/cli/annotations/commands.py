@@ -86,6 +86,9 @@ def export(
         wish = Wish(names, _counts(sample), _labels(enrich), seed, suggestions)
         sources = [source_of(one, folder, log_format, columns) for one in data]
         material = draw(sources, [read_judged(one) for one in run or ()], wish)
+        for source in sources:
+            if source.test:
+                typer.echo(f"{source.name} is a test set: its figures are final, nothing is chosen on it", err=True)
         _write(material, out)
 
 
@@ -156,7 +159,7 @@ def _write(material: Material, out: Path) -> None:
         name = FOLDER if there is None else f"{there}.tsv"
         raise ConfigError(f"{out / name} is there already, and may hold somebody's work. Choose another --out")
     save(material, out)
-    told = HOW_TO.format(name="your sheet", about=study.about)
+    told = HOW_TO.format(about=study.about)
     if texts := too_long(material):
         write(out / "texts", texts)
     for path in write(out, {"HOW-TO.txt": told, **{f"{name}.tsv": sheet for name in study.annotators}}):

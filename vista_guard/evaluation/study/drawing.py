@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,6 +74,11 @@ def draw(sources: Sequence[Source], runs: Sequence[Judged], wish: Wish) -> Mater
         InputError: a run is of other data, a source has fewer conversations than asked for, or none with claims.
     """
     names = _annotators(wish.annotators)
+    twice = next((name for name, n in Counter(source.name for source in sources).items() if n > 1), None)
+    if twice is not None:
+        raise ConfigError(
+            f"two data sets or logs are named {twice}: runs and turns could not be told apart; rename one"
+        )
     each = list(wish.each) * len(sources) if len(wish.each) == 1 else list(wish.each)
     if len(each) != len(sources):
         raise ConfigError(
@@ -241,7 +247,9 @@ def _numbered(
     talks: dict[str, Conversation] = {}
     reports: dict[str, TurnReport] = {}
     for number, (name, one) in enumerate(((each.told.name, one) for each in drawn for one in each.chosen), 1):
-        talk = one.name if one.name not in talks else f"{name}-{one.name}"
+        talk = one.name
+        while talk in talks:
+            talk = f"{name}-{talk}"
         talks[talk] = one.entry.conversation.model_copy(update={"id": talk})
         for turn in one.turns:
             turns.append(turn.model_copy(update={"id": f"c{number:03}.t{turn.turn_index}", "talk": talk}))

@@ -45,7 +45,7 @@ WORDS: Mapping[Label, str] = {
 }
 """The paper's words for the five labels, as annotators read and write them."""
 
-HOW_TO = """How to fill in {name}.tsv
+HOW_TO = """How to fill in your sheet
 
 Each turn of a conversation has one row with what to read: the context, the user's question, the documents, and the turn itself.
 Below it are the claims that were found in the turn, one a row. Work alone, and from the documents and the conversation only.

@@ -127,7 +127,10 @@ def _answers(
         none = row[ANSWER].lower() == NO_CLAIM
         if name not in open_items:
             faults.append(
-                row.fault(ITEM, "the sheets have no such open claim; they were changed since, or it is settled")
+                row.fault(
+                    ITEM,
+                    "the sheets have no such open claim; they were changed since, it is settled, or --match was another",
+                )
             )
         elif none and row[LABEL]:
             faults.append(row.fault(LABEL, f"the answer is {NO_CLAIM!r}; it gets no label"))
