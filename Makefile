@@ -4,6 +4,7 @@
 # make picture draw the README's picture from the demo              make bench-load    the proxy under load, about a quarter of an hour
 # make dashboard   the dashboard, filled with the demo's conversations as they are held       make docs-pictures   the dashboard's pictures
 # make challenge   minimal pairs written by hand, by phenomenon (development half)       make paper-tables   the paper's tables, recomputed
+# make test-plugins   DeepEval, Inspect and Ragas
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -11,7 +12,7 @@ BIN := $(VENV)/bin
 BASE := $(VENV)/.base
 DEV := $(VENV)/.dev
 
-.PHONY: demo dashboard docs-pictures test check format bench bench-load bench-peers challenge paper-tables docs picture clean
+.PHONY: demo dashboard docs-pictures test check format bench bench-load bench-peers challenge paper-tables docs picture test-plugins clean
 
 demo: $(BASE)
 	$(BIN)/vista-guard demo
@@ -22,6 +23,19 @@ dashboard: $(BASE)
 
 test: $(DEV)
 	$(BIN)/pytest -n 6 --dist loadfile --no-loadscope-reorder
+
+# Tools whose dependencies do not go together with the others', nor with each other's: an environment each.
+PLUGINS := deepeval inspect ragas
+
+test-plugins: $(PLUGINS:%=.venv-plugins/%/.made)
+	set -e; for tool in $(PLUGINS); do \
+		.venv-plugins/$$tool/bin/python -m pytest -q tests/plugins/$$tool -o filterwarnings=default; \
+	done
+
+.venv-plugins/%/.made: tests/plugins/%/requirements.txt pyproject.toml
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install -q --disable-pip-version-check -e '.[$*]' -r $< pytest pytest-asyncio pytest-socket
+	touch $@
 
 check: $(DEV)
 	$(BIN)/ruff format --check .
@@ -82,4 +96,4 @@ $(DEV): $(VENV)/.made pyproject.toml
 	touch $(BASE) $@
 
 clean:
-	rm -rf $(VENV) .venv-peers .mypy_cache .ruff_cache .pytest_cache .import_linter_cache dist build
+	rm -rf $(VENV) .venv-peers .venv-plugins .mypy_cache .ruff_cache .pytest_cache .import_linter_cache dist build

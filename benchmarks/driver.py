@@ -92,28 +92,24 @@ def real_report() -> TurnReport:
 
 
 async def measured(system: System, count: int, text: str, at_once: int, out: Path) -> dict[str, float]:
-    """One run: what the driver wrote a second, its share of a core, and its memory at the end of each fifth, in MB."""
+    """One run: what the driver wrote a second, what that takes of a core, and its memory after each fifth, in MB."""
     plan = planned(Source("sent", lambda: talks(count, text), {}), ClaimsMode.JUDGE)
-    memory: list[float] = []
+    seen, fifth, marks = 0, count * TURNS // 5, [(time.monotonic(), 0.0)]
 
     def look(event: object) -> None:
-        if isinstance(event, TurnReport):
-            memory.append(0.0)
-            if len(memory) % (count * TURNS // 5) == 0:
-                memory[-1] = psutil.Process().memory_info().rss / 1e6
+        nonlocal seen
+        seen += isinstance(event, TurnReport)
+        if seen // fifth >= len(marks):
+            marks.append((time.monotonic(), psutil.Process().memory_info().rss / 1e6))
 
-    began, used = time.monotonic(), _cpu()
+    used = _cpu()
     done = await evaluate(system, plan, out, Made(), Steering(at_once, look))
-    wall = done.session.seconds
-    at = [round(one, 1) for one in memory if one]
-    busy = (_cpu() - used) / (time.monotonic() - began)
-    fifths = {f"MB at {20 * number} %": one for number, one in enumerate(at, 1)}
-    return {
-        "reports": done.figures.reported,
-        "reports/s": done.figures.reported / wall,
-        "share of a core": busy,
-        **fifths,
-    }
+    reports = done.figures.reported
+    # The first fifth begins with nobody sending, the last ends with a few: between them all workers send.
+    steady = 3 * fifth / (marks[4][0] - marks[1][0])
+    memory = {f"MB at {20 * number} %": mark[1] for number, mark in enumerate(marks[1:], 1)}
+    busy = 1000 * (_cpu() - used) / reports
+    return {"reports": reports, "reports/s, all workers sending": steady, "ms of a core a report": busy, **memory}
 
 
 def _cpu() -> float:

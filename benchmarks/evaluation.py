@@ -24,11 +24,11 @@ from tempfile import TemporaryDirectory
 import psutil  # type: ignore[import-untyped,import-not-found,unused-ignore]  # the bench extra brings it, dev does not
 
 from benchmarks.measure import machine
-from benchmarks.replaying import TURNS, _conversation
+from benchmarks.replaying import TURNS, conversation
 from vista_guard.types import TurnReport
 
 EVERY = 1000
-"""Turns after which memory is looked at."""
+"""Turns after which memory is looked at; a tenth of a shorter log."""
 VOLATILE = {"id", "created_at", "timings", "trace_id", "span_id"}
 RAY = ("--engine", "ray", "--workers", "2")
 ONE_CORE = {"VISTA_GUARD_THREADS": "1"}
@@ -53,13 +53,17 @@ CASES = (
 
 @dataclass
 class Watched:
-    """One run: seconds, and memory of all of its processes at each thousandth turn, in MB: driver, and workers by process."""
+    """One run: seconds, and memory of its processes while it ran, in MB by turns done: the one that writes, then its workers."""
 
     name: str
     turns: int
     wall: float
     judging: float
     memory: dict[int, list[float]]
+    start_cpu: float
+    """Seconds of a core, of all processes of the run, until the first report."""
+    turn_cpu: float
+    """As above, for a turn after it. Unlike rates, it hardly changes with what else the machine does."""
 
     @property
     def rate(self) -> float:
@@ -80,7 +84,7 @@ def write_log(path: Path, turns: int) -> None:
 
 
 def _chat(number: int) -> dict[str, object]:
-    talk = _conversation(number)
+    talk = conversation(number)
     messages = []
     for turn in talk.turns:
         documents = [document.model_dump(include={"id", "text", "title"}) for document in turn.documents]
@@ -97,23 +101,30 @@ def begin(case: Case, log: Path, out: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 
-def watched(case: Case, log: Path, out: Path) -> Watched:
-    """A run to its end, with memory at each thousandth turn."""
+def watched(case: Case, log: Path, out: Path, every: int) -> Watched:
+    """A run to its end, with memory each time so many turns are done."""
     started = time.monotonic()
     running = begin(case, log, out)
     memory: dict[int, list[float]] = {}
+    used: dict[int, float] = {}
+    first = (0, 0.0)
     process, seen, offset = psutil.Process(running.pid), 0, 0
     while running.poll() is None:
-        time.sleep(0.1)
+        time.sleep(0.2)
+        used |= _cpu(process)
         lines, offset = _new_lines(out, offset)
         seen += lines
-        if seen // EVERY > len(memory):
+        if seen and not first[0]:
+            first = (seen, sum(used.values()))
+        if seen // every > len(memory):
             memory[seen] = _memory(process)
     wall = time.monotonic() - started
     if running.returncode != 0:
         raise SystemExit(f"{case.name} failed: {running.stderr.read() if running.stderr else ''}")
     times = sorted(report.created_at for report in _reports(out))
-    return Watched(case.name, len(times), wall, _seconds(times), memory)
+    before, start_cpu = first
+    turn_cpu = (sum(used.values()) - start_cpu) / max(len(times) - before, 1)
+    return Watched(case.name, len(times), wall, _seconds(times), memory, start_cpu, turn_cpu)
 
 
 def killed(case: Case, log: Path, out: Path, turns: int, kill: Callable[[subprocess.Popen[str]], bool]) -> str:
@@ -184,6 +195,18 @@ def _memory(driver: psutil.Process) -> list[float]:
     return [round(one.memory_info().rss / 1e6, 1) for one in (driver, *workers)]
 
 
+def _cpu(driver: psutil.Process) -> dict[int, float]:
+    """Seconds so far of each process of a run."""
+    found = {}
+    try:
+        for process in (driver, *driver.children(recursive=True)):
+            times = process.cpu_times()
+            found[process.pid] = times.user + times.system
+    except psutil.Error:  # it has just ended
+        pass
+    return found
+
+
 def _is_worker(process: psutil.Process) -> bool:
     try:
         return "".join(process.cmdline()[:1]).startswith("ray::Worker")
@@ -212,19 +235,18 @@ def _rates(folder: Path, turns: int) -> Iterator[Watched]:
     log, alone = folder / "log.jsonl", None
     write_log(log, turns)
     for number, case in enumerate(CASES):
-        run = watched(case, log, folder / f"rate-{number}")
+        run = watched(case, log, folder / f"rate-{number}", max(min(EVERY, turns // 10), 1))
         alone = alone or run
         included, excluded = (rate / case.cores for rate in (run.rate / alone.rate, run.steady / alone.steady))
-        print(
-            f"{case.name:32} {run.turns:,} turns, {run.wall:.1f} s: {run.rate:.1f} turns/s with start-up, {run.steady:.1f} "
-            f"without; efficiency {included:.2f} and {excluded:.2f}"
-        )
+        print(f"{case.name}: {run.turns:,} turns in {run.wall:.1f} s")
+        print(f"  turns a second: {run.rate:.1f} with start-up, {run.steady:.1f} without")
+        print(f"  efficiency: {included:.2f} with start-up, {excluded:.2f} without")
+        print(f"  of a core: {run.start_cpu:.1f} s to start, {1000 * run.turn_cpu:.0f} ms a turn")
         for at, found in run.memory.items():
             print(f"  at {at:6,} turns: {', '.join(f'{one:,.0f}' for one in found)} MB")
         if number:
-            print(
-                f"  reports that differ from the first run's: {differing(folder / 'rate-0', folder / f'rate-{number}')}"
-            )
+            other = differing(folder / "rate-0", folder / f"rate-{number}")
+            print(f"  reports that differ from the first run's: {other}")
         yield run
 
 

@@ -22,7 +22,7 @@ TURNS_PER_SECOND = 40.0
 
 def rows(runs: int) -> Iterator[Row]:
     """Turns a second, four conversations at once."""
-    log = [LoggedConversation(_conversation(number), labels={}) for number in range(max(runs // TURNS, 4))]
+    log = [LoggedConversation(conversation(number), labels={}) for number in range(max(runs // TURNS, 4))]
     guard = Guard(EmbeddedJudge.load(OnnxEmbedder()))
     guard.check(turn(len(log) * TURNS, given=False))  # the models are loaded with the first turn
     with TemporaryDirectory() as folder:
@@ -37,6 +37,7 @@ def rows(runs: int) -> Iterator[Row]:
     )
 
 
-def _conversation(number: int) -> Conversation:
+def conversation(number: int) -> Conversation:
+    """Conversation `number` of the log: five assistant turns, each of four claims of its own."""
     turns = [said for place in range(TURNS) for said in turn(number * TURNS + place, given=False).turns]
     return Conversation(turns=tuple(turns), id=f"log-{number}")

@@ -30,7 +30,7 @@ class Numbers:
 
     def _check(self, claim: Claim, unknown: set[str]) -> Check:
         label = Label.LACKING_EVIDENCE if unknown else Label.VERIFIED
-        return labelled(claim, label, f"no document has {', '.join(sorted(unknown))}")
+        return labelled(claim, label, f"numbers that no document has: {', '.join(sorted(unknown)) or 'none'}")
 
 
 LEAFLET = "The lighthouse was built in 1888. Its tower is 38 metres high. It is open from May to September."

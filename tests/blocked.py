@@ -12,9 +12,11 @@ ROOT = Path(__file__).parents[1]
 
 EXTRAS = {
     "dashboard": ("streamlit",),
+    "deepeval": ("deepeval",),
     "documents": ("pypdf",),
     "evaluation": ("jinja2", "matplotlib", "scipy", "sklearn"),
     "hub": ("huggingface_hub",),
+    "inspect": ("inspect_ai",),
     "langchain": ("langchain",),
     "model": ("aiolimiter", "diskcache", "genai_prices", "json_repair", "openai", "purgatory"),
     "openai": ("openai",),
@@ -22,6 +24,8 @@ EXTRAS = {
     "parquet": ("pyarrow",),
     "postgres": ("psycopg",),
     "proxy": ("fastapi", "httpx2", "prometheus_client", "sqlalchemy"),
+    "pydantic-evals": ("pydantic_evals",),
+    "ragas": ("ragas",),
     "ray": ("ray",),
     "reports": ("sqlalchemy",),
     "testing": ("openai", "starlette"),

@@ -67,6 +67,26 @@ NEEDS = {
         "from vista_guard import Guard; Guard.from_settings(store='memory', reports='postgresql+psycopg://user@host/db')",
         "reports need the database driver psycopg",
     ),
+    "metric of DeepEval": (
+        "deepeval",
+        "from vista_guard.integrations.evals.deepeval import VistaMetric",
+        "the DeepEval metric needs deepeval 4.x (No module named 'deepeval')",
+    ),
+    "scorer of Inspect": (
+        "inspect",
+        "from vista_guard.integrations.evals.inspect_ai import vista",
+        "the Inspect scorer needs inspect_ai 0.3.x (No module named 'inspect_ai')",
+    ),
+    "evaluator of Pydantic Evals": (
+        "pydantic-evals",
+        "from vista_guard.integrations.evals.pydantic_evals import VistaEvaluator",
+        "the Pydantic Evals evaluator needs pydantic_evals 2.x (No module named 'pydantic_evals')",
+    ),
+    "metric of Ragas": (
+        "ragas",
+        "from vista_guard.integrations.evals.ragas import VistaMetric",
+        "the Ragas metric needs ragas 0.4.x with langchain-community below 0.4.2 (No module named 'ragas')",
+    ),
     "benchmark table": (
         "evaluation",
         "from vista_guard.evaluation.metrics import arrays",
@@ -226,6 +246,7 @@ def test_the_commands_need_no_extra(tmp_path: Path) -> None:
         ["check", "The hall opened in 1925."],
         ["replay", "log.jsonl", "--out", "reports.jsonl"],
         ["eval", "log.jsonl", "--out", "run"],
+        ["compare", "run"],
         ["demo"],
     ):
         done = run_without(ALL, ["-m", "vista_guard.cli", *command], tmp_path)

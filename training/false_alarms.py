@@ -13,12 +13,13 @@ import asyncio
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 
 from vista_guard.evaluation.datasets.published.files import whole
 from vista_guard.evaluation.datasets.published.sets import begin, vista
 from vista_guard.evaluation.metrics.calibration import LabelledTurn, fine_group
-from vista_guard.evaluation.suites.reading import clean, read_jsonl
+from vista_guard.evaluation.suites.reading import clean, fever_rows
 from vista_guard.guard import Guard
 from vista_guard.judges.embedded import EmbeddedJudge
 from vista_guard.policy.risk import Level, RiskTable
@@ -40,12 +41,12 @@ def _turn(text: str, document: str, claims: tuple[Claim, ...] | None = None) -> 
 
 def statements(data: Path) -> Iterator[Case]:
     """FEVER dev claims with their evidence, one turn each."""
-    for row in read_jsonl(data / "train/fever/dev.jsonl.gz")[FIRST_ROW : FIRST_ROW + ROWS]:
-        evidence = " ".join(clean(str(sentence)) for sentence in row["evidence"])  # type: ignore[attr-defined]
-        text = clean(str(row["claim"]))
+    rows = fever_rows(data / "train/fever/dev.jsonl.gz")
+    for row in islice(rows, FIRST_ROW, FIRST_ROW + ROWS):
+        evidence = " ".join(row.sentences)
         if evidence:
-            turn = _turn(text, evidence, (Claim(id="t0.c1", text=text),))
-            yield Conversation(turns=(turn,)), {0: row["label"] == "SUPPORTS"}
+            turn = _turn(row.claim, evidence, (Claim(id="t0.c1", text=row.claim),))
+            yield Conversation(turns=(turn,)), {0: row.label == "SUPPORTS"}
 
 
 def responses(data: Path) -> Iterator[Case]:

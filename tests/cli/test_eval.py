@@ -77,7 +77,9 @@ def test_choices_are_those_of_the_evaluation() -> None:
 def test_a_data_set_is_found_by_name_and_its_rows_are_counted(begin: Path, tmp_path: Path) -> None:
     arguments = ("begin-dev-wow", "--system", "overlap", "--data", begin, "--out", tmp_path / "run")
     done = evaluate(*arguments)
-    assert (done.exit_code, done.stderr) == (0, "")
+    file = next(begin.rglob("begin_dev_wow.tsv"))
+    assert done.exit_code == 0
+    assert done.stderr.startswith(f"{file} row 13: begin_label is 'Maybe'; the labels are")
     assert {
         ("turns to judge", "12"),
         ("rows that could not be read", "1"),
@@ -102,7 +104,10 @@ def test_a_run_is_not_mixed_with_another(begin: Path, tmp_path: Path) -> None:
     assert evaluate(*arguments, "--system", "overlap").exit_code == 0
     for more, field in (
         (("--system", "majority", "--option", "label=VERIFIED"), "system overlap instead of majority"),
-        (("--system", "overlap", "--option", "threshold=0.9"), "option threshold - instead of 0.9"),
+        (
+            ("--system", "overlap", "--option", "threshold=0.9"),
+            "judge overlap threshold 0.5 instead of overlap threshold 0.9",
+        ),
         (("--system", "overlap", "--policy", "strict"), "option policy monitor instead of strict"),
         (("--system", "overlap", "--seed", "4"), "seed 0 instead of 4"),
     ):
@@ -144,6 +149,18 @@ def test_what_cannot_be_evaluated(
     assert done.stderr.startswith("error: ")
     assert message in done.stderr
     assert not (tmp_path / "run" / "manifest.json").exists()
+
+
+def test_lines_of_a_log_that_cannot_be_read_are_named_and_lead_to_exit_code_2(tmp_path: Path) -> None:
+    log = mills(tmp_path / "log.jsonl", 2)
+    log.write_text(log.read_text() + '{"messages": [}\n' + '{"messages": 7}\n' * 25)
+    done = evaluate(log, "--system", "overlap", "--out", tmp_path / "run")
+    told = done.stderr.splitlines()
+    assert done.exit_code == 2
+    assert told[0].startswith(f"{log} line 3: is not JSON: ")
+    assert told[1].startswith(f"{log} line 4: is no chat")
+    assert (len(told), told[20]) == (21, "… more rows cannot be read; they are counted below")
+    assert {("rows that could not be read", "26"), ("with a report", "4")} <= cells(done.stdout)
 
 
 def test_a_model_is_estimated_first_stops_at_its_budget_and_goes_on(

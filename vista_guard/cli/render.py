@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vista_guard.reading.visible import visible as visible
+from vista_guard.reading.visible import visible as visible  # the commands take it from here
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -226,16 +226,18 @@ def run(
 
     summary = asyncio.run(judged())
     Console(highlight=False).print(summary_table(summary))
-    if stopped:
-        typer.echo(f"stopped: {summary.turns} reports are in {out}; run the same command again to go on", err=True)
-        return STOPPED + stopped[0]
-    if summary.exhausted:
-        typer.echo(
-            f"stopped: {summary.exhausted}; {summary.turns} reports are in {out}; run the same command again, "
-            "with a new budget, to go on",
-            err=True,
-        )
-        return FAILED
+    if stopped or summary.exhausted:
+        return _unfinished(summary, out, stopped)
     if against is not None:
         against.show(out)
     return WRONG_INPUT if summary.broken else 0
+
+
+def _unfinished(summary: Summary, out: Path, stopped: list[int]) -> int:
+    """Says how to go on, and returns the exit code."""
+    safe = f"{summary.turns} reports are in {out}; run the same command again"
+    if stopped:
+        typer.echo(f"stopped: {safe} to go on", err=True)
+        return STOPPED + stopped[0]
+    typer.echo(f"stopped: {summary.exhausted}; {safe}, with a new budget, to go on", err=True)
+    return FAILED

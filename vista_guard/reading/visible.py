@@ -1,4 +1,4 @@
-"""Text from outside as it may be shown: what would steer a terminal, or turn a line around, is replaced."""
+"""Foreign text made safe to show on a terminal and in a report: shown, never obeyed."""
 
 from __future__ import annotations
 

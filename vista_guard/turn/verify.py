@@ -39,6 +39,8 @@ def _done(answers: Sequence[Check | Unchecked]) -> tuple[Finding | Unchecked, ..
 def _outcome(answer: Check | Unchecked) -> Finding | Unchecked:
     if isinstance(answer, Unchecked):
         return answer
+    if answer.finding is not None and answer.finding.label is Label.VERIFIED:
+        return answer.finding  # The judge said why by itself.
     reason = f"supported by {named(answer.evidence[0])}" if answer.evidence else "supported by the evidence"
     return Finding(
         claim=answer.claim,

@@ -13,9 +13,9 @@ def build(base_url: str, model: str, timeout: float) -> Callable[[Turn], Awaitab
     """The metric reads its timeout from the environment, before it is imported."""
     if timeout:
         os.environ["DEEPEVAL_PER_ATTEMPT_TIMEOUT_SECONDS_OVERRIDE"] = str(timeout)
-    from deepeval.metrics import FaithfulnessMetric  # type: ignore[import-not-found]
-    from deepeval.models import OpenAIModel  # type: ignore[import-not-found]
-    from deepeval.test_case import LLMTestCase  # type: ignore[import-not-found]
+    from deepeval.metrics import FaithfulnessMetric
+    from deepeval.models import OpenAIModel
+    from deepeval.test_case import LLMTestCase
 
     client = OpenAIModel(model=model, base_url=base_url, api_key="nobody-asks")
 

@@ -12,8 +12,8 @@ from benchmarks.peers.adapters.loop import Turn, Verdict, serve
 def build(base_url: str, model: str, timeout: float) -> Callable[[Turn], Awaitable[Verdict]]:
     """The metric over an `AsyncOpenAI` client, as its documentation shows."""
     from openai import AsyncOpenAI
-    from ragas.llms import llm_factory  # type: ignore[import-not-found]
-    from ragas.metrics.collections import Faithfulness  # type: ignore[import-not-found]
+    from ragas.llms import llm_factory
+    from ragas.metrics.collections import Faithfulness
 
     waiting: dict[str, Any] = {"timeout": timeout} if timeout else {}
     client = AsyncOpenAI(base_url=base_url, api_key="nobody-asks", **waiting)

@@ -71,6 +71,11 @@ def test_a_wide_table_in_latex_is_scaled_to_the_page() -> None:
     assert lines[-5:] == [r"\end{tabular}", "}", r"\caption{Wide.}", r"\label{tab:wide}", r"\end{table*}"]
 
 
+def test_a_row_in_latex_does_not_begin_like_an_option() -> None:
+    lines = latex([Sheet("x", "x", (Column("a"),), (row("[1]"), row("*"), row("a*[")))]).splitlines()
+    assert lines[6:9] == [r"{}[1] \\", r"{}* \\", r"a*[ \\"]
+
+
 def test_comma_separated() -> None:
     assert comma_separated(SHEET) == ("model,AIS: VISTA,AIS: FActScore,n\nGPT-5,60.20 †,59.20,500\na_b,–,–1.5,3\n")
 

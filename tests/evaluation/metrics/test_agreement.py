@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vista_guard.evaluation.metrics.agreement import agreement, krippendorff_alpha
-from vista_guard.evaluation.metrics.alignment import groups, matched, maximum_matching
+from vista_guard.evaluation.metrics.alignment import groups, matched
+from vista_guard.evaluation.metrics.claim_sets import maximum_matching
 from vista_guard.evaluation.metrics.consensus import answers, compare, method_of
 from vista_guard.stores.reviews.records import AnnotatedClaim, Method, Op
 from vista_guard.types import Label, Span
@@ -47,6 +48,7 @@ def test_the_textbook_matrix() -> None:
         ([], None),
         ([["a"]], None),
         ([["a", "a"]], None),
+        ([["a", "b"]], 0.0),
         ([["a", "a"], ["b", "b"]], 1.0),
         ([["a", "b"], ["a", "b"]], -0.5),
     ],

@@ -128,8 +128,12 @@ def test_claims_pair_by_their_words_or_their_sense_as_many_as_can() -> None:
     said = "the old hall by the harbour opened its doors in 1911"
     assert partners([said], [said.replace(" old", "")], near) == {0: 0}
     assert partners([said], [said.replace("old hall by the harbour", "new gate")], near) == {}
-    # The first could take either, the second only the one that the first likes best.
-    assert partners([said, said.replace(" old", "")], [said.replace(" old", ""), said], near) == {0: 1, 1: 0}
+    # The first could have either and comes first; the second can have one alone: the first moves on.
+    without = [said.replace(" old", ""), said.replace(" 1911", "")]
+    assert partners([said, without[0].replace(" doors", "")], without, near) == {0: 1, 1: 0}
+    # Of several the same words come first, then the nearest.
+    assert partners([said], [without[0], said], near) == {0: 1}
+    assert partners([said], [without[0].replace(" 1911", ""), without[0]], near) == {0: 1}
     assert partners([], ["a"], near) == {}
 
 

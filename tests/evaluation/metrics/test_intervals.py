@@ -19,6 +19,15 @@ def test_a_share_is_told_with_wilsons_interval() -> None:
     assert str(Share.of([])) == "–"
 
 
+def test_an_interval_stays_between_0_and_1() -> None:
+    assert all(Share(n, n).high <= 1 and Share(0, n).low >= 0 for n in range(1, 300))
+
+
+def test_an_interval_leaves_a_fortieth_at_either_end() -> None:
+    figures = iter(range(1000))
+    assert resampled(["a", "b"], lambda some: float(next(figures))) == pytest.approx((24.975, 974.025))
+
+
 def test_documents_are_drawn_and_not_rows() -> None:
     held = np.array([True] * 50 + [False] * 50)
     rows = resampled([str(n) for n in range(100)], lambda some: float(held[some].mean()))

@@ -15,6 +15,7 @@ from vista_guard.evaluation.metrics.labels import (
     accuracy,
     f1,
     macro_f1,
+    reliability,
     supported_accuracy,
     turn_unverifiable,
 )
@@ -145,3 +146,21 @@ def test_shares_lie_between_0_and_1(pairs: list[tuple[Label, Label | None]]) -> 
     shares = [accuracy(confusion), supported_accuracy(confusion), macro_f1(confusion)]
     assert all(share is not None and 0 <= share <= 1 for share in shares)
     assert (shares[0] == 1) == all(human is judged for human, judged in pairs)
+
+
+def test_reliability_by_hand() -> None:
+    found = reliability([0.05, 0.3, 0.39, 0.85, 0.95, 1.0], [False, True, False, True, True, True])
+    assert found is not None
+    assert [(one.n, one.accuracy) for one in found.bins] == [(1, 0), (2, 0.5), (1, 1), (2, 1)]
+    assert [one.confidence for one in found.bins] == pytest.approx([0.05, 0.345, 0.85, 0.975])
+    # The mean gap over judgements: 0.05, twice 0.155, 0.15, twice 0.025.
+    assert found.ece == pytest.approx((0.05 + 2 * 0.155 + 0.15 + 2 * 0.025) / 6)
+    assert reliability([], []) is None
+    with pytest.raises(ValueError, match="shorter"):
+        reliability([0.5, 0.5], [True])
+
+
+def test_a_label_that_nobody_gave_counts_as_zero() -> None:
+    met: Counter[tuple[Label, Label | None]] = Counter({(VER, VER): 3, (OUT, None): 1})
+    assert [f1(met, label) for label in Label] == [1, 0, 0, 0, 0]
+    assert macro_f1(met) == 0.2

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.evaluation.judges import RuleJudge
 from tests.evaluation.reporting.folders import (
     ABSTENTION,
     CONTRADICTED,
@@ -17,6 +18,7 @@ from tests.evaluation.reporting.folders import (
     turns,
     written,
 )
+from tests.evaluation.runners.ruled import Ruled, source
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.evaluation.datasets.published.dataset import Task
 from vista_guard.evaluation.figures.sheets import Sheet
@@ -25,7 +27,10 @@ from vista_guard.evaluation.metrics.intervals import Share
 from vista_guard.evaluation.metrics.significance import Discordant, mcnemar
 from vista_guard.evaluation.reporting.measured import Measured, discordant, read_measured
 from vista_guard.evaluation.reporting.tables import numbers, sheets
-from vista_guard.types import Label
+from vista_guard.evaluation.runners.evaluate import Made, evaluate
+from vista_guard.evaluation.runners.loop import Steering
+from vista_guard.evaluation.runners.plan import planned
+from vista_guard.types import JudgeInfo, Label
 
 
 def texts(sheet: Sheet) -> list[list[str]]:
@@ -348,6 +353,20 @@ def test_a_log_without_gold_has_scores_and_no_accuracies(tmp_path: Path) -> None
     assert row[column(found[0], "n")] == "6"
     assert row[column(found[0], "coverage")] == "83.3"
     assert row[column(found[0], "VISTA score: micro")] == f"{100 * 9 / 17:.2f}"
+
+
+async def test_what_the_runner_writes_is_read(tmp_path: Path) -> None:
+    """Two systems through the real runner: the folders are the seam."""
+    judges = (RuleJudge(), RuleJudge(info=JudgeInfo(name="other", version="1")))
+    for judge in judges:
+        plan = planned(source(4), Made().claims, limit=None, seed=0)
+        await evaluate(Ruled(judge), plan, tmp_path / judge.info.name, Made(), Steering())
+    runs = [read_measured(tmp_path / judge.info.name, judge.info.name) for judge in judges]
+    assert [run.complete for run in runs] == [True, True]
+    # In each talk the first of three turns is fine, and found to be.
+    assert runs[0].detection(Reading.ORIGINAL) == Detection(tp=8, fp=0, fn=0, tn=4)
+    assert [sheet.name for sheet in sheets(runs)[0]] == ["overview", "table-2", "significance-piers"]
+    assert discordant(runs[0], runs[1], Reading.ORIGINAL) == Discordant(0, 0, 12)
 
 
 def test_a_damaged_run_names_the_file_and_the_line(tmp_path: Path) -> None:

@@ -99,8 +99,3 @@ def deadly(mark: Path, _cost: float | None) -> System:
 def impossible(_cost: float | None) -> System:
     """Cannot be built."""
     raise ConfigError("judge is 'nobody', which names none")
-
-
-def different(_cost: float | None) -> System:
-    """Of another version in each process."""
-    return Light(version=str(os.getpid()))

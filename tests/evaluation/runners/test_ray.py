@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.evaluation.runners.light import Light, deadly, different, impossible, light, limited
+from tests.evaluation.runners.light import Light, deadly, impossible, light, limited
 from tests.evaluation.runners.ruled import lasting, source
 from vista_guard.errors import ConfigError, JudgeError
 from vista_guard.evaluation.runners.cluster import ray_engine
@@ -55,9 +55,17 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-async def test_an_address_of_a_client_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"--address is ray://head:10001; .*--address auto"):
-        await RaySystem.start(light, address="ray://head:10001")
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("ray://head:10001", r"--address is ray://head:10001; .*--address auto"),
+        ("127.0.0.1:9", "no Ray cluster at 127.0.0.1:9: Connection refused"),
+        ("head", "--address is 'head'; give HOST:PORT of the cluster's head node, or auto"),
+    ],
+)
+async def test_an_address_where_no_cluster_is_reached_is_refused(address: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        await RaySystem.start(light, address=address)
 
 
 @pytest.mark.usefixtures("cluster")
@@ -74,7 +82,8 @@ async def test_a_budget_holds_for_all_workers_together_and_the_run_goes_on(tmp_p
     first = await run(tmp_path, limited, max_cost=10)
     assert first.session.exhausted == "5 turns are spent"
     assert (first.figures.complete, first.figures.reported, first.session.broken) == (False, 10, 1)
-    second = await run(tmp_path, light, workers=1)
+    # What was begun on a cluster is gone on with anywhere.
+    second = await evaluate(Light(), planned(source(TALKS), ClaimsMode.JUDGE), tmp_path, Made())
     assert (second.figures.complete, second.session.resumed) == (True, 10)
     assert lasting(tmp_path) == lasting(here)
 
@@ -95,5 +104,9 @@ async def test_what_is_wrong_with_workers_is_said_as_it_is() -> None:
         await RaySystem.start(impossible, workers=1)
     with pytest.raises(ConfigError, match="--workers is 9, and the Ray cluster has 2 cores; each worker takes one"):
         await RaySystem.start(light, workers=9)
-    with pytest.raises(ConfigError, match=r"judge in different ways: .* Give all nodes the same version"):
-        await RaySystem.start(different, workers=2)
+
+
+def test_workers_that_judge_differently_are_refused() -> None:
+    assert ray_engine.same_info([Light().info, Light().info]) == Light().info
+    with pytest.raises(ConfigError, match=r"judge in different ways: .*'2'.* Give all nodes the same version"):
+        ray_engine.same_info([Light().info, Light(version="2").info])

@@ -100,9 +100,8 @@ def test_llm_as_judge_sees_the_conversation_and_judges_the_turn_as_it_is(model: 
     (found,) = report.findings
     assert (found.claim.text, found.claim.span) == (ANSWER, Span(start=0, end=len(ANSWER)))
     assert (found.label, found.reason) == (Label.LACKING_EVIDENCE, "Nobody says that it is lovely.")
-    assert (
-        model.report("llm-judge", verdict(faithfulness="Faithful", explanation="")).findings[0].label is Label.VERIFIED
-    )
+    (found,) = model.report("llm-judge", verdict(faithfulness="Faithful", explanation="It says so.")).findings
+    assert (found.label, found.reason) == (Label.VERIFIED, "It says so.")
 
 
 @pytest.mark.parametrize(

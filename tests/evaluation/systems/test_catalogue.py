@@ -90,7 +90,7 @@ def test_a_model_judge_that_is_an_object_lends_its_model(name: str) -> None:
         ("overlap", {"options": {"label": "1"}}, "has no option 'label'; it takes threshold, source, fitted on"),
         ("overlap", {"options": {"threshold": "half"}}, "overlap is 'half'; it must be a share of words in [0, 1]"),
         ("overlap", {"options": {"threshold": "nan"}}, "overlap is 'nan'"),
-        ("majority", {}, "needs the label that most have, and label is 'not given': set it to one of VERIFIED, OUT_OF"),
+        ("majority", {}, "needs the label that most have, and no label is given: set label to one of VERIFIED, OUT_OF"),
         ("majority", {"options": {"label": "yes"}}, "label is 'YES'"),
         (
             "factscore",

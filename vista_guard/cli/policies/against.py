@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -49,7 +49,7 @@ class Against:
             check_place(html)
         settings = Settings.load()
         policies = named_policy(policy, settings), named_policy(against, settings)
-        return cls(policies, log, None if labels is None else read_gold(labels), html)
+        return cls(_shortly_named(*policies), log, None if labels is None else read_gold(labels), html)
 
     def check(self, judge: JudgeInfo) -> None:
         """Asked before anything is judged.
@@ -82,3 +82,9 @@ class Against:
         wanted = [it.case.report_id for it in replayed.found.changed[:SHOWN]]
         found = {turn.report.id: turn for turn in turns(out, self.heard, replayed, frozenset(wanted))}
         return [found[name] for name in wanted]
+
+
+def _shortly_named(first: NamedPolicy, second: NamedPolicy) -> tuple[NamedPolicy, NamedPolicy]:
+    """Files without their folders, where that still tells them apart."""
+    one, other = Path(first.name).name, Path(second.name).name
+    return (first, second) if one == other else (replace(first, name=one), replace(second, name=other))

@@ -26,6 +26,67 @@ ESTIMATED = 1000
 """Conversations that an estimate draws from: enough for any, and no log is held in memory for it."""
 
 
+DataArgument = Annotated[
+    str, typer.Argument(metavar="DATASET|LOG", help="A name of vista-guard datasets, or a log's file.")
+]
+OutOption = Annotated[Path, typer.Option(metavar="FOLDER", help="The run's folder. Goes on with what is there.")]
+SystemOption = Annotated[
+    str,
+    typer.Option(metavar="NAME", help="What is evaluated: vista, vista+ctx, overlap, … An unknown name lists all."),
+]
+PolicyName = Annotated[str, typer.Option(metavar="NAME", help="monitor, balanced or strict.")]
+OwnOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=VALUE", help="An option of the system's own, such as threshold=0.5; may be repeated."),
+]
+ClaimsOption = Annotated[
+    Claims,
+    typer.Option(help="given: judge the data's own claims, and only turns that have some. judge: every turn's own."),
+]
+GoldOption = Annotated[
+    Gold,
+    typer.Option(
+        help="Reading that the summary is printed under; the run holds all. original: the data set's word on turns. "
+        "strict: some claim is not VERIFIED. safe: some claim is LACKING_EVIDENCE or CONTRADICTED."
+    ),
+]
+LimitOption = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Judge a sample of N conversations.  [default: all]")
+]
+SeedOption = Annotated[int, typer.Option(metavar="S", help="Of the sample.")]
+CostOption = Annotated[
+    float | None,
+    typer.Option(min=0, metavar="USD", help="Stop when a model has cost this much.  [default: no limit]"),
+]
+CacheOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FOLDER", help="Where a model judge's answers are kept: none is paid for twice."),
+]
+EngineOption = Annotated[Engine, typer.Option(help="local: in this process. ray: on a Ray cluster.")]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="local: conversations judged at once.  [default: 4]  ray: workers.  [default: one a core of the cluster]",
+    ),
+]
+EachOption = Annotated[int, typer.Option(min=1, metavar="N", help="ray: conversations that a worker judges at once.")]
+AddressOption = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="ray: of a running cluster, or auto.  [default: start one on this machine]"),
+]
+FolderOption = Annotated[
+    Path | None,
+    typer.Option("--data", metavar="FOLDER", envvar="VISTA_GUARD_DATA", help="Where the data sets' files are."),
+]
+FormatOption = Annotated[str, typer.Option("--format", metavar="NAME", help="A log's format; auto looks at it.")]
+ColumnsOption = Annotated[
+    str | None,
+    typer.Option(metavar="WHAT=COLUMN,…", help="Columns of a log that is a table: conversation=thread,role=speaker."),
+]
+
+
 @dataclass(frozen=True)
 class Workers:
     """Where it is judged: `count` conversations at once here, or workers of a Ray cluster with `each` conversations at once."""
@@ -37,85 +98,34 @@ class Workers:
 
 
 def evaluate(
-    data: Annotated[
-        str, typer.Argument(metavar="DATASET|LOG", help="A name of vista-guard datasets, or a log's file.")
-    ],
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="The run's folder. Goes on with what is there.")],
-    system: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="What is evaluated: vista, vista+ctx, overlap, … An unknown name lists all."),
-    ] = "vista",
+    data: DataArgument,
+    out: OutOption,
+    system: SystemOption = "vista",
     judge: JudgeOption = None,
     verifier: VerifierOption = None,
-    policy: Annotated[str, typer.Option(metavar="NAME", help="monitor, balanced or strict.")] = "monitor",
+    policy: PolicyName = "monitor",
     persona: PersonaOption = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE", help="An option of the system's own, such as threshold=0.5; may be repeated."
-        ),
-    ] = None,
-    claims: Annotated[
-        Claims,
-        typer.Option(
-            help="given: judge the data's own claims, and only turns that have some. judge: every turn's own."
-        ),
-    ] = "judge",
-    gold: Annotated[
-        Gold,
-        typer.Option(
-            help="Reading that the summary is printed under; the run holds all. original: the data set's word on turns. "
-            "strict: some claim is not VERIFIED. safe: some claim is LACKING_EVIDENCE or CONTRADICTED."
-        ),
-    ] = "original",
-    limit: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Judge a sample of N conversations.  [default: all]")
-    ] = None,
-    seed: Annotated[int, typer.Option(metavar="S", help="Of the sample.")] = 0,
-    max_cost: Annotated[
-        float | None,
-        typer.Option(min=0, metavar="USD", help="Stop when a model has cost this much.  [default: no limit]"),
-    ] = None,
-    cache: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Where a model judge's answers are kept: none is paid for twice."),
-    ] = None,
-    engine: Annotated[Engine, typer.Option(help="local: in this process. ray: on a Ray cluster.")] = "local",
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="local: conversations judged at once.  [default: 4]  ray: workers.  [default: one a core of the cluster]",
-        ),
-    ] = None,
-    each: Annotated[int, typer.Option(min=1, metavar="N", help="ray: conversations that a worker judges at once.")] = 1,
-    address: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS", help="ray: of a running cluster, or auto.  [default: start one on this machine]"
-        ),
-    ] = None,
-    folder: Annotated[
-        Path | None,
-        typer.Option("--data", metavar="FOLDER", envvar="VISTA_GUARD_DATA", help="Where the data sets' files are."),
-    ] = None,
-    log_format: Annotated[
-        str, typer.Option("--format", metavar="NAME", help="A log's format; auto looks at it.")
-    ] = "auto",
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WHAT=COLUMN,…", help="Columns of a log that is a table: conversation=thread,role=speaker."
-        ),
-    ] = None,
+    option: OwnOption = None,
+    claims: ClaimsOption = "judge",
+    gold: GoldOption = "original",
+    limit: LimitOption = None,
+    seed: SeedOption = 0,
+    max_cost: CostOption = None,
+    cache: CacheOption = None,
+    engine: EngineOption = "local",
+    workers: WorkersOption = None,
+    each: EachOption = 1,
+    address: AddressOption = None,
+    folder: FolderOption = None,
+    log_format: FormatOption = "auto",
+    columns: ColumnsOption = None,
 ) -> None:
     """Evaluate a system on a data set or a log.
 
     Writes a folder: manifest.json (how the run was made), gold.jsonl, reports.jsonl and summary.json. Stopped by Ctrl-C, a full
     disk or a kill, the same command goes on where it stopped; a command that would judge in another way is refused. What was not
-    judged is in no average: the summary says how much was. Exits with 0 when all was judged, 2 for wrong usage or input, 1 for
-    other failures and when the budget is spent, 130 after Ctrl-C.
+    judged is in no average: the summary says how much was. Exits with 0 when all was judged, 2 for wrong usage or input (also
+    when lines of a log could not be read), 1 for other failures and when the budget is spent, 130 after Ctrl-C.
     """
     with exit_codes():
         from vista_guard.evaluation.runners.cluster.worker import SERVICE
@@ -129,7 +139,7 @@ def evaluate(
         source = source_of(data, folder, log_format, columns)
         plan = planned(source, ClaimsMode(claims), limit=limit, seed=seed)
         settings = _settings(judge, verifier, policy, persona, cache)
-        order = Ordered(system, source.task, _options(option or ()), settings, kept_documents=source.split == "log")
+        order = Ordered(system, source.task, _options(option or ()), settings, kept_documents=source.is_log)
         made = Made(ClaimsMode(claims), limit, seed, engine)
         with configured(SERVICE):
             code = run(order, plan, out, made, place, max_cost=max_cost, gold=gold)
@@ -168,16 +178,27 @@ def run(
         finally:
             await system.aclose()
 
+    _tell_broken(plan)
     if plan.rows.test:
         typer.echo(f"{plan.rows.name} is a test set: its figures are final, nothing is chosen on it", err=True)
     done = asyncio.run(judged())
     console = Console(highlight=False)
     console.print(summary_table(done.session, "evaluation"))
     console.print(run_table(done.figures, gold))
-    return _code(done, out, stopped)
+    return _code(done, plan, out, stopped)
 
 
-def _code(done: Evaluated, out: Path, stopped: Sequence[int]) -> int:
+def _tell_broken(plan: Plan) -> None:
+    """Names the first rows that cannot be read."""
+    from vista_guard.cli.render import visible
+
+    for row in plan.broken:
+        typer.echo(visible(f"{row.source}: {row.error}"), err=True)
+    if sum(plan.rows.skipped.values()) > len(plan.broken):
+        typer.echo("… more rows cannot be read; they are counted below", err=True)
+
+
+def _code(done: Evaluated, plan: Plan, out: Path, stopped: Sequence[int]) -> int:
     reported = f"{done.figures.reported:,} of {done.figures.turns:,} turns are in {out}"
     if stopped:
         typer.echo(f"stopped: {reported}; run the same command again to go on", err=True)
@@ -186,7 +207,9 @@ def _code(done: Evaluated, out: Path, stopped: Sequence[int]) -> int:
         why = done.session.exhausted
         typer.echo(f"stopped: {why}; {reported}; run the same command again, with a new budget, to go on", err=True)
         return FAILED
-    return 0 if done.figures.complete else WRONG_INPUT
+    # A publisher's rows that nobody can read are known and counted; those of one's own log are to be mended.
+    mendable = plan.source.is_log and done.figures.skipped > 0
+    return WRONG_INPUT if mendable or not done.figures.complete else 0
 
 
 async def _start(order: Ordered, place: Workers, max_cost: float | None) -> tuple[System, int]:
@@ -219,6 +242,8 @@ async def _tell_cost(order: Ordered, plan: Plan, out: Path, made: Made, max_cost
     finally:
         await system.aclose()
     left = plan.rows.turns - count_reports(out)
+    if found is None and left > 0:
+        typer.echo("no estimate: how often this system asks a model is not known", err=True)
     if found is None or not found.calls or left <= 0:
         return
     share = left / found.turns

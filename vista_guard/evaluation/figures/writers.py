@@ -100,7 +100,9 @@ def _latex(sheet: Sheet) -> str:
     lines += [heads, r"\midrule"]
     for number, cells in enumerate(sheet.rows):
         lines += [r"\midrule"] if number in sheet.rule_before else []
-        lines.append(" & ".join(map(_tex_cell, cells)) + r" \\")
+        shown = " & ".join(map(_tex_cell, cells)) + r" \\"
+        # Behind a line's end a bracket or a star would be taken for its option.
+        lines.append("{}" + shown if shown.startswith(("[", "*")) else shown)
     shape = "".join("r" if column.figures else "l" for column in sheet.columns)
     body = [rf"\begin{{tabular}}{{{shape}}}", r"\toprule", *lines, r"\bottomrule", r"\end{tabular}"]
     kind = "table"

@@ -1,15 +1,22 @@
-"""Which claims of several annotators are one and the same: the turn's claims, grouped. Pure.
+"""Which claims of several annotators are one and the same: the turn's claims, grouped. Pure but for the embedder.
 
 Two claims are one where they come from the same claim of the judge; else where their places in the turn overlap by half or more
-(intersection over union); else where they read the same. Each claim has one partner at most, and as many find one as can: a
-maximum matching, step after step in this order. The paper (VISTA, App. D.1) says when two texts match, and not how they pair.
+(intersection over union); else where they read the same; else, with an embedder, where their texts are alike. Each claim has one
+partner at most, and as many find one as can: a maximum matching, step after step in this order. The paper (VISTA, App. D.1) says
+when two texts match, and not how they pair.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
+import numpy as np
+from numpy.typing import NDArray
+
+from vista_guard.evaluation.metrics.claim_sets import COSINE, maximum_matching, plain
+from vista_guard.protocols import Embedder
 from vista_guard.stores.reviews.records import AnnotatedClaim
 from vista_guard.types import Label
 
@@ -75,30 +82,6 @@ def matched(
     return found
 
 
-def maximum_matching(edges: Mapping[int, Sequence[int]]) -> dict[int, int]:
-    """As many pairs as there can be, one for each number at most (Kuhn's algorithm); nearer partners are tried first.
-
-    Example:
-        >>> maximum_matching({0: [0, 1], 1: [0]})
-        {1: 0, 0: 1}
-    """
-    taken: dict[int, int] = {}
-
-    def find(one: int, seen: set[int]) -> bool:
-        for other in edges[one]:
-            if other in seen:
-                continue
-            seen.add(other)
-            if other not in taken or find(taken[other], seen):
-                taken[other] = one
-                return True
-        return False
-
-    for one in edges:
-        find(one, set())
-    return {one: other for other, one in taken.items()}
-
-
 def _nearest(
     left: Sequence[Sequence[AnnotatedClaim]], versions: Sequence[AnnotatedClaim], free: Sequence[int], same: Same
 ) -> list[int]:
@@ -127,13 +110,26 @@ def _two_of_the_judge(one: AnnotatedClaim, other: AnnotatedClaim) -> bool:
     return None not in (one.source_claim_id, other.source_claim_id)
 
 
-def plain(text: str) -> str:
-    """A claim's words, without what tells no two claims apart: case, blanks, the last point."""
-    return " ".join(text.casefold().split()).rstrip(".!")
-
-
 STEPS: Sequence[Same] = (_same_source, _overlap, same_text)
 """Origin, place, words."""
+
+
+def alike(claims: Iterable[AnnotatedClaim], embedder: Embedder) -> Same:
+    """A step for `groups`: two of these claims are one where the cosine of their embeddings is above 0.9, the nearer the more.
+
+    All claims are embedded at once, when first two are compared: where all else pairs them all, no model is loaded.
+    """
+    texts = list(dict.fromkeys(claim.text for claim in claims))
+
+    @cache
+    def vectors() -> dict[str, NDArray[np.float32]]:
+        return dict(zip(texts, embedder.embed(texts), strict=True))
+
+    def same(one: AnnotatedClaim, other: AnnotatedClaim) -> float:
+        near = float(vectors()[one.text] @ vectors()[other.text])
+        return near if near > COSINE else 0.0
+
+    return same
 
 
 def _place(group: ClaimGroup) -> tuple[int, int, str]:

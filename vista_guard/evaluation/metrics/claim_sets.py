@@ -6,16 +6,13 @@ pair: here each has one partner at most, and as many find one as can.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vista_guard.evaluation.metrics.alignment import Same, maximum_matching, plain
 from vista_guard.protocols import Embedder
-from vista_guard.stores.reviews.records import AnnotatedClaim
 
 Counts = NDArray[np.float64]
 
@@ -40,6 +37,35 @@ class SetAgreement:
     def f1(self) -> float | None:
         """Twice the shared claims over both sides' sizes, in [0, 1]; it is 2J / (1 + J). None without claims."""
         return _known(f1(self.first, self.second, self.shared))
+
+
+def maximum_matching(edges: Mapping[int, Sequence[int]]) -> dict[int, int]:
+    """As many pairs as there can be, one for each number at most (Kuhn's algorithm); nearer partners are tried first.
+
+    Example:
+        >>> maximum_matching({0: [0, 1], 1: [0]})
+        {1: 0, 0: 1}
+    """
+    taken: dict[int, int] = {}
+
+    def find(one: int, seen: set[int]) -> bool:
+        for other in edges[one]:
+            if other in seen:
+                continue
+            seen.add(other)
+            if other not in taken or find(taken[other], seen):
+                taken[other] = one
+                return True
+        return False
+
+    for one in edges:
+        find(one, set())
+    return {one: other for other, one in taken.items()}
+
+
+def plain(text: str) -> str:
+    """A claim's words, without what tells no two claims apart: case, blanks, the last point."""
+    return " ".join(text.casefold().split()).rstrip(".!")
 
 
 def jaccard(first: ArrayLike, second: ArrayLike, shared: ArrayLike) -> Counts:
@@ -91,24 +117,6 @@ def partners(one: Sequence[str], other: Sequence[str], embedder: Embedder | None
         for at, text in enumerate(one)
     }
     return maximum_matching(edges)
-
-
-def alike(claims: Iterable[AnnotatedClaim], embedder: Embedder) -> Same:
-    """A step for `groups`: two of these claims are one where the cosine of their embeddings is above 0.9, the nearer the more.
-
-    All claims are embedded at once, when first two are compared: where all else pairs them all, no model is loaded.
-    """
-    texts = list(dict.fromkeys(claim.text for claim in claims))
-
-    @cache
-    def vectors() -> dict[str, NDArray[np.float32]]:
-        return dict(zip(texts, embedder.embed(texts), strict=True))
-
-    def same(one: AnnotatedClaim, other: AnnotatedClaim) -> float:
-        near = float(vectors()[one.text] @ vectors()[other.text])
-        return near if near > COSINE else 0.0
-
-    return same
 
 
 def _cosines(one: Sequence[str], other: Sequence[str], embedder: Embedder | None) -> np.ndarray:

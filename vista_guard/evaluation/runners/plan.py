@@ -17,6 +17,10 @@ from vista_guard.evaluation.runners.manifest import GoldLine, Rows
 REASONS = 50
 """Reasons for skipped rows that a manifest tells apart; the rest are told as one."""
 MORE = "other reasons"
+NAMED = 20
+"""Rows that cannot be read which are named one by one."""
+LOG = "log"
+"""Stands for the split of what has none."""
 
 
 @dataclass(frozen=True)
@@ -29,19 +33,25 @@ class Source:
     name: str
     read: Callable[[], Iterator[Entry]]
     files: Mapping[str, str]
-    split: str = "log"
+    split: str = LOG
     task: Task = Task.UNVERIFIABLE
     test: bool = False
     sample: str = ""
 
+    @property
+    def is_log(self) -> bool:
+        """Whether it is somebody's own log, rather than a data set with a split."""
+        return self.split == LOG
+
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run will judge. `gold` has a line for each turn that will be reported."""
+    """What a run will judge. `gold` has a line for each turn that will be reported, `broken` the first unreadable rows."""
 
     source: Source
     rows: Rows
     gold: tuple[GoldLine, ...]
+    broken: tuple[BrokenEntry, ...] = ()
 
     def entries(self) -> Iterator[LoggedConversation]:
         """The chosen conversations, in their order."""
@@ -64,9 +74,11 @@ def planned(source: Source, claims: ClaimsMode, *, limit: int | None = None, see
         InputError: two conversations have one id, or nothing is left to judge.
     """
     skipped: Counter[str] = Counter()
+    broken: list[BrokenEntry] = []
     turns: dict[str, tuple[GoldLine, ...]] = {}
     for entry in source.read():
         if isinstance(entry, BrokenEntry):
+            broken += [entry] if len(broken) < NAMED else []
             why = reason(entry.error)
             skipped[why if why in skipped or len(skipped) < REASONS else MORE] += 1
             continue
@@ -93,7 +105,7 @@ def planned(source: Source, claims: ClaimsMode, *, limit: int | None = None, see
         skipped=dict(skipped),
         sample=source.sample,
     )
-    return Plan(source, rows, gold)
+    return Plan(source, rows, gold, tuple(broken))
 
 
 def sampled(names: tuple[str, ...], limit: int | None, seed: int) -> tuple[str, ...]:

@@ -9,8 +9,7 @@ from importlib.util import find_spec
 from itertools import combinations
 
 from vista_guard.evaluation.metrics.agreement import Agreement, agreement, cohen_kappa, fleiss_kappa
-from vista_guard.evaluation.metrics.alignment import STEPS, ClaimGroup, Same, groups, same_text
-from vista_guard.evaluation.metrics.claim_sets import alike
+from vista_guard.evaluation.metrics.alignment import STEPS, ClaimGroup, Same, alike, groups, same_text
 from vista_guard.evaluation.study.filled import Filled
 from vista_guard.evaluation.study.records import Material
 from vista_guard.protocols import Embedder

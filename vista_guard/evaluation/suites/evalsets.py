@@ -9,7 +9,7 @@ from vista_guard.evaluation.datasets.published.files import whole
 from vista_guard.evaluation.datasets.published.sets import begin as begin_set
 from vista_guard.evaluation.datasets.published.sets import vista as vista_set
 from vista_guard.evaluation.suites.reading import clean as cleaned
-from vista_guard.evaluation.suites.reading import faithdial_allowed, faithdial_rows, read_jsonl, read_tsv
+from vista_guard.evaluation.suites.reading import faithdial_allowed, faithdial_rows, fever_rows, read_tsv
 
 _FEVER = {"SUPPORTS": "supported", "REFUTES": "contradicted", "NOT ENOUGH INFO": "not_enough"}
 _NLI = {"entailment": "supported", "contradiction": "contradicted", "neutral": "not_enough"}
@@ -62,11 +62,7 @@ def faithdial_wow(folder: Path) -> Claims:
 
 def fever(path: Path) -> Claims:
     """FEVER three-way with its evidence sentences joined."""
-    rows = [
-        (" ".join(cleaned(s) for s in r["evidence"]), cleaned(str(r["claim"])), _FEVER[str(r["label"])])
-        for r in read_jsonl(path)
-    ]
-    return _claims(rows)
+    return _claims([(" ".join(row.sentences), row.claim, _FEVER[row.label]) for row in fever_rows(path)])
 
 
 def nli(path: Path) -> Claims:

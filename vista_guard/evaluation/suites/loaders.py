@@ -18,7 +18,7 @@ from vista_guard.evaluation.datasets.published.sets import dialfact as dialfact_
 from vista_guard.evaluation.datasets.published.sets import rgm as rgm_set
 from vista_guard.evaluation.datasets.published.talk import documents, said
 from vista_guard.evaluation.datasets.source import LoggedConversation
-from vista_guard.evaluation.suites.reading import clean, read_csv
+from vista_guard.evaluation.suites.reading import fever_rows, read_csv
 from vista_guard.types import Document, Role, Turn
 
 SUPPORTED, CONTRADICTED, NOT_ENOUGH, PARTLY = "supported", "contradicted", "not_enough", "partly_supported"
@@ -57,10 +57,7 @@ def begin(path: Path) -> list[Given]:
 
 def fever(path: Path) -> list[Given]:
     """FEVER: the gold sentences of a claim, joined, are its document."""
-    return [
-        Given(clean(row["claim"]), documents([" ".join(clean(one) for one in row["evidence"])]), _FEVER[row["label"]])
-        for row in _lines(path)
-    ]
+    return [Given(row.claim, documents([" ".join(row.sentences)]), _FEVER[row.label]) for row in fever_rows(path)]
 
 
 def dialfact(path: Path) -> list[Given]:

@@ -31,6 +31,15 @@ class Pair:
 
 
 @dataclass(frozen=True)
+class FeverRow:
+    """A row of FEVER, its texts cleaned; the label is the publisher's word."""
+
+    claim: str
+    sentences: tuple[str, ...]
+    label: str
+
+
+@dataclass(frozen=True)
 class FeverClaim:
     """A FEVER claim with cleaned evidence sentences."""
 
@@ -70,15 +79,20 @@ def title_of(claim: str) -> str:
     return " ".join(words) if words not in (["The"], ["There"], ["A"]) else ""
 
 
+def fever_rows(path: Path) -> Iterator[FeverRow]:
+    """FEVER's rows, in the file's order."""
+    for row in read_jsonl(path):
+        yield FeverRow(clean(str(row["claim"])), tuple(clean(str(one)) for one in row["evidence"]), str(row["label"]))
+
+
 def read_fever(path: Path) -> list[FeverClaim]:
     """FEVER rows, evidence de-duplicated and cleaned."""
     claims = []
-    for row in read_jsonl(path):
-        sentences = tuple(dict.fromkeys(clean(s) for s in row["evidence"] if s))
-        text = clean(str(row["claim"]))
-        label = FEVER_LABELS[str(row["label"])]
+    for row in fever_rows(path):
+        sentences = tuple(dict.fromkeys(s for s in row.sentences if s))
+        label = FEVER_LABELS[row.label]
         if sentences or label == NOT_ENOUGH:  # a few judged claims carry no evidence text
-            claims.append(FeverClaim(text, sentences[:4], label, title_of(text)))
+            claims.append(FeverClaim(row.claim, sentences[:4], label, title_of(row.claim)))
     return claims
 
 

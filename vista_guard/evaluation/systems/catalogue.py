@@ -72,8 +72,8 @@ def _majority(order: Order) -> Judge:
     label = order.options.get("label", "").upper()
     if label not in list(Label):
         raise ConfigError(
-            f"the system majority needs the label that most have, and label is {label or 'not given'!r}: set it to one of "
-            f"{', '.join(Label)}, or fit it on labelled data that is not what you measure"
+            f"the system majority needs the label that most have, and {f'label is {label!r}' if label else 'no label is given'}: "
+            f"set label to one of {', '.join(Label)}, or fit it on labelled data that is not what you measure"
         )
     return Majority(Label(label))
 

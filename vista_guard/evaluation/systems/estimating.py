@@ -136,9 +136,14 @@ class Rehearsal:
         """An answer that nobody thought about."""
         self._asked += 1
         answer = json.dumps(_ANSWERS[request.stage](request, self._asked))
-        asked = sum(len(message.content) for message in request.messages)
+        asked = sum(len(message.content) for message in request.messages) + self._schema(request)
         self.books.add(self.model, _tokens(asked), _tokens(len(answer)))
         return Reply(answer)
+
+    def _schema(self, request: ChatRequest) -> int:
+        """Characters of the schema, which endpoints count as part of the prompt."""
+        is_sent = request.schema is not None and self.parameters.get("structured_output") != "off"
+        return len(json.dumps(request.schema)) if is_sent else 0
 
     async def aclose(self) -> None:
         """Nothing to close: the model was never asked, and may be somebody's who goes on using it."""

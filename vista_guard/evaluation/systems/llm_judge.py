@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from vista_guard._extras import require
 from vista_guard.errors import JudgeError, UnreadableError
 from vista_guard.evaluation.datasets.published.dataset import Task
 from vista_guard.evaluation.systems.verdicts import POSITIVE, labelled, whole_turn
@@ -66,6 +67,7 @@ class LLMJudge:
     """
 
     def __init__(self, model: ChatModel, options: ModelOptions, task: Task) -> None:
+        require("a judge that asks a model", "json_repair", extra="model")
         self._model = model
         self._task = task
         self._question = QUESTIONS[task]
@@ -127,7 +129,8 @@ class LLMJudge:
         except JudgeError as exc:
             return Unchecked(claim=claim, error=str(exc), raw=_raw(exc))
         label = POSITIVE[self._task] if positive else Label.VERIFIED
-        return labelled(claim, label, why or f"the judge called the turn {self._question.positive}")
+        word = self._question.positive if positive else self._question.negative
+        return labelled(claim, label, why or f"the judge called the turn {word}")
 
     @property
     def _names(self) -> dict[str, str]:

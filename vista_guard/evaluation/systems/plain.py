@@ -64,7 +64,8 @@ class Overlap:
 
     def _check(self, claim: Claim, found: float) -> Check:
         label = Label.VERIFIED if found >= self._threshold else Label.LACKING_EVIDENCE
-        return labelled(claim, label, f"{found:.0%} of its words are in the documents, less than {self._threshold:.0%}")
+        reason = f"{found:.0%} of its words are in the documents, and {self._threshold:.0%} must be"
+        return labelled(claim, label, reason)
 
 
 def words(text: str) -> set[str]:

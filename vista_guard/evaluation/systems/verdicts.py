@@ -25,8 +25,6 @@ def whole_turn(turn: Turn, history: Sequence[Turn]) -> list[Claim]:
 
 
 def labelled(claim: Claim, label: Label, reason: str) -> Check:
-    """A verdict that came with its label, so that no stage is asked for one. `reason` is kept where it is not VERIFIED."""
-    if label is Label.VERIFIED:
-        return Check(claim=claim, supported=True, confidence=1.0)
+    """A verdict that came with its label, and with the reason for it, so that no other stage is asked for one."""
     finding = Finding(claim=claim, label=label, confidence=1.0, reason=reason)
-    return Check(claim=claim, supported=False, confidence=1.0, finding=finding)
+    return Check(claim=claim, supported=label is Label.VERIFIED, confidence=1.0, finding=finding)

@@ -8,8 +8,14 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from langchain_core.documents import Document
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.load import dumpd
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import RunnableConfig, RunnableLambda
+from langchain_core.tools import tool
+from langchain_core.tracers.run_collector import RunCollectorCallbackHandler
 from langsmith.schemas import Run
 
 from tests.evaluation.datasets.logs.rows import broken, read, run, written
@@ -168,3 +174,51 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
         "line 7: is not JSON: Unterminated string starting at: line 1 column 34 (char 33)",
         "line 3: trace c holds no answer that can be read",
     ]
+
+
+class Guidebook(BaseRetriever):
+    """Knows one thing."""
+
+    def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+        return [Document(page_content="The pier is 310 m long.", metadata={"source": "guide.md"})]
+
+
+@tool
+def weather(city: str) -> str:
+    """The weather."""
+    return f"It rains in {city}."
+
+
+def test_runs_of_a_real_chain_as_langchains_tracer_records_them(tmp_path: Path) -> None:
+    model = GenericFakeChatModel(messages=iter([AIMessage("It is 310 m long."), AIMessage("It rains, yes.")]))
+
+    def agent(asked: dict[str, str], config: RunnableConfig) -> dict[str, Any]:
+        found = Guidebook().invoke(asked["question"], config)
+        sky = weather.invoke({"city": "Hull"}, config)
+        prompt = [SystemMessage(f"Use: {found[0].page_content} {sky}"), HumanMessage(asked["question"])]
+        return {"answer": model.invoke(prompt, config)}
+
+    collected = RunCollectorCallbackHandler(_schema_format="original+chat")  # as LangSmith's own tracer
+    for question in ("How long?", "Does it rain?"):
+        settings: RunnableConfig = {"callbacks": [collected], "metadata": {"thread_id": "visit"}}
+        RunnableLambda(agent).invoke({"question": question}, settings)
+
+    def whole(one: Any) -> list[Any]:
+        return [one, *(inner for child in one.child_runs for inner in whole(child))]
+
+    runs = [one for root in collected.traced_runs for one in whole(root)]
+    assert {one.run_type for one in runs} == {"chain", "retriever", "tool", "chat_model"}
+    rows = [
+        json.loads(one.model_dump_json(exclude={"client", "ls_client", "parent_run", "child_runs"})) for one in runs
+    ]
+    brought = ("The pier is 310 m long.", "It rains in Hull.")
+    said = [
+        ("user", "How long?", ()),
+        ("assistant", "It is 310 m long.", brought),
+        ("user", "Does it rain?", ()),
+        ("assistant", "It rains, yes.", brought),
+    ]
+    assert read(written(tmp_path / "runs.jsonl", reversed(rows))) == {"visit": said}
+    # Without their roots the calls of the model tell what was said.
+    (talk,) = read(written(tmp_path / "children.jsonl", [one for one in rows if one["parent_run_id"]])).values()
+    assert [one for one in talk if one[0] != "system"] == said

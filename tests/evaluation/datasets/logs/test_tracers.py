@@ -182,7 +182,7 @@ def test_a_table_of_spans_as_phoenix_keeps_it(tmp_path: Path) -> None:
 
 
 def test_otlp(tmp_path: Path) -> None:
-    spans = [
+    spans: list[dict[str, Any]] = [
         {
             "traceId": one["context"]["trace_id"],
             "spanId": one["context"]["span_id"],
@@ -194,6 +194,15 @@ def test_otlp(tmp_path: Path) -> None:
     ]
     exported = {"resourceSpans": [{"resource": {}, "scopeSpans": [{"scope": {}, "spans": spans}]}]}
     assert read(written(tmp_path / "otlp.jsonl", [exported])) == SPOKEN
+    snake = {"traceId": "trace_id", "spanId": "span_id", "parentSpanId": "parent_span_id"}
+    page = [{snake.get(key, key): value for key, value in one.items()} for one in spans]
+    for one in page:
+        one["start_time_unix_nano"] = int(one.pop("startTimeUnixNano"))
+        one["attributes"] = [
+            {"key": each["key"], "value": {"array_value": None, "string_value": each["value"]["stringValue"]}}
+            for each in one["attributes"]
+        ]
+    assert read(written(tmp_path / "page.jsonl", [{"data": page, "next_cursor": None}])) == SPOKEN
 
 
 def test_a_broken_span(tmp_path: Path) -> None:

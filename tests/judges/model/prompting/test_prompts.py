@@ -218,3 +218,18 @@ def test_one_or_two_calls_cost_a_fraction_of_a_call_for_each_claim() -> None:
     # Promised: 35 % and 20 %.
     assert (cost["decompose"] + cost["judge"]) / per_claim <= 0.30
     assert cost["fused"] / per_claim <= 0.15
+
+
+def test_each_prompt_tells_its_own_fingerprint_and_how_many_examples_it_holds(tmp_path: Path) -> None:
+    few, zero = Prompts.load(), Prompts.load(shots="zero")
+    assert {stage: few.told[stage].shots for stage in STAGES} == {
+        "decompose": 6, "verify": 6, "categorize": 9, "judge": 1, "fused": 1
+    }  # fmt: skip
+    assert {prompt.shots for prompt in zero.told.values()} == {0}
+    assert len({prompt.fingerprint for prompt in (*few.told.values(), *zero.told.values())}) == 2 * len(STAGES)
+    (tmp_path / "verify.txt").write_text(
+        "Example 1:\nYes.\nExample 2:\nNo.\n[reference text] [claim]", encoding="utf-8"
+    )
+    own = Prompts.load(tmp_path)
+    assert own.told["verify"].shots == 2
+    assert [stage for stage in STAGES if own.told[stage] != few.told[stage]] == ["verify"]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-from vista_guard.evaluation.metrics.alignment import STEPS, Same
-from vista_guard.evaluation.metrics.claim_sets import alike
+from vista_guard.evaluation.metrics.alignment import STEPS, Same, alike
 from vista_guard.stores.embeddings import OnnxEmbedder
 from vista_guard.stores.reviews.records import CompleteTask
 

@@ -19,7 +19,7 @@ from vista_guard.evaluation.datasets.source import BrokenEntry, LoggedConversati
 THREAD_KEYS = ("thread_id", "session_id", "conversation_id")
 """Keys of a run's metadata that name its thread (LangSmith, "Configure threads")."""
 
-KINDS = {"llm": Kind.MODEL, "retriever": Kind.RETRIEVER, "tool": Kind.TOOL}
+KINDS = {"llm": Kind.MODEL, "chat_model": Kind.MODEL, "retriever": Kind.RETRIEVER, "tool": Kind.TOOL}
 
 
 def looks_like_it(content: Mapping[str, Any]) -> bool:

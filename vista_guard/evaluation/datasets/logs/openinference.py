@@ -130,11 +130,13 @@ def _attributes(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _plain(value: object) -> object:
+    """The one value of OTLP's alternatives; some writers list the others as null."""
     if not isinstance(value, Mapping):
         return value
-    if isinstance(array := value.get("arrayValue"), Mapping):
-        return [_plain(one) for one in array.get("values") or ()]
-    return next(iter(value.values()), None)
+    given = next((one for one in value.values() if one is not None), None)
+    if isinstance(given, Mapping) and isinstance(given.get("values"), list):
+        return [_plain(one) for one in given["values"]]
+    return given
 
 
 def _chat(tree: Mapping[str, Any], side: str) -> list[Message]:

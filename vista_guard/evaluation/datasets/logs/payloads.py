@@ -42,8 +42,13 @@ ANSWERS = (
     "content",
 )
 TEXTS = ("page_content", "content", "text", "document", "pageContent")
+LISTS = ("documents", "output", "results", "docs", "nodes", "matches")
+"""Keys below which retrievers put what they found."""
 WRAPPERS = ("document", "node", "chunk")
 """Keys below which libraries put a document beside its score."""
+CALLS = ("tool_use", "tool_call", "function_call")
+RESULTS = ("tool_result", "function_call_output")
+"""Types of parts and items that are calls of tools, and what tools answered."""
 
 
 def decoded(value: object) -> object:
@@ -72,9 +77,7 @@ def documents_in(given: object) -> list[object]:
     if isinstance(content, Mapping):
         if (text := _document_text(content)) is not None:
             return [_document(content, text)]
-        inner = next(
-            (content[key] for key in ("documents", "output", "results", "docs", "nodes") if key in content), None
-        )
+        inner = next((content[key] for key in (*LISTS, *WRAPPERS) if content.get(key)), None)
         return documents_in(inner) if inner is not None else []
     if isinstance(content, list):
         return [
@@ -104,25 +107,37 @@ def _messages(given: object, role: str, keys: Sequence[str]) -> list[Message]:
         return []
     if (message := _message(content, role)) is not None:
         return [message]
+    if content.get("type") == "reasoning":  # what a model thought is not what it said
+        return []
     return _in_mapping(content, role, keys)
 
 
 def _listed(items: list[Any], role: str, keys: Sequence[str]) -> list[Message]:
     if len(items) == 2 and isinstance(items[0], str) and items[0].lower() in ROLES:  # ("human", "Hello")
         return [{"role": ROLES[items[0].lower()], "content": items[1]}]
+    if items and all(isinstance(item, str) for item in items):  # a stream, piece by piece
+        return _messages("".join(items), role, keys)
     if items and isinstance(items[0], list) and not (items[0] and isinstance(items[0][0], str)):
         return _listed(items[0], role, keys)  # a batch of one call, as LangChain's models have it
     return [message for item in items for message in _messages(item, role, keys)]
 
 
+def _first(items: object) -> object:
+    """Of several answers to one call the first is the one that was given."""
+    return items[0] if isinstance(items, list) and items else items
+
+
 def _in_mapping(content: Mapping[str, Any], role: str, keys: Sequence[str]) -> list[Message]:
-    for whole in ("messages", "message", "generations", "choices", "outputs"):
-        if content.get(whole):
-            found = _messages(content[whole], role, keys)
-            if found:
-                return found
+    for whole in ("messages", "message", "generations", "choices", "outputs", "prompts"):
+        inner = (
+            _first(decoded(content.get(whole)))
+            if whole in ("generations", "choices", "prompts")
+            else content.get(whole)
+        )
+        if inner and (found := _messages(_first(inner) if whole == "generations" else inner, role, keys)):
+            return found
     if "args" in content and "kwargs" in content:  # a decorated function's call, as Langfuse writes it down
-        return _messages(content["kwargs"], role, keys) or _messages(content["args"], role, keys)
+        return _messages(content["kwargs"], role, keys) or _messages(_first(content["args"]), role, keys)
     past = next((_messages(content[key], "user", QUESTIONS) for key in HISTORIES if content.get(key)), [])
     for key in keys:
         found = _messages(content.get(key), role, keys)
@@ -141,6 +156,11 @@ def _message(content: Mapping[str, Any], role: str) -> Message | None:
         return _message({"type": content["type"], **content["data"]}, role)
     if isinstance(content.get("role"), str):
         return _plain(content, _role(content["role"]))
+    if content.get("type") == "function_call":
+        call = {"id": content.get("call_id") or content.get("id"), "name": content.get("name")}
+        return {"role": "assistant", "content": None, "tool_calls": [call]}
+    if content.get("type") in RESULTS:
+        return _answer_of_tools([content])
     kind = str(content.get("type") or "").lower().removesuffix("chunk").removesuffix("message")
     if kind in ROLES and "content" in content:
         return _plain(content, ROLES[kind])
@@ -160,9 +180,28 @@ def _plain(content: Mapping[str, Any], role: str) -> Message:
     if "tool_calls" not in kept and isinstance(extra, Mapping) and extra.get("tool_calls"):
         kept["tool_calls"] = extra["tool_calls"]
     text = content.get("content")
+    parts = [part for part in text if isinstance(part, Mapping)] if isinstance(text, list) else []
+    calls = [part for part in parts if part.get("type") in CALLS]
+    if calls and "tool_calls" not in kept:
+        kept["tool_calls"] = calls
+    results = [part for part in parts if part.get("type") in RESULTS]
+    if role == "user" and results and len(results) == len(parts):  # Anthropic's way to hand back what tools answered
+        return _answer_of_tools(results)
     if role == "tool" and not isinstance(text, str | list | None):
         text = json.dumps(text, ensure_ascii=False)
     return {"role": role, "content": text, **kept}
+
+
+def _answer_of_tools(results: Sequence[Mapping[str, Any]]) -> Message:
+    """What tools answered as one message of a tool."""
+    given = [part.get("content", part.get("output", part.get("tool_result"))) for part in results]
+    texts = [
+        said({"content": one}) if isinstance(one, str | list) else json.dumps(one, ensure_ascii=False) for one in given
+    ]
+    names = (results[0].get(key) for key in ("tool_use_id", "call_id", "tool_call_id"))
+    call = next((one for one in names if one), None)
+    message: Message = {"role": "tool", "content": "\n".join(texts)}
+    return {**message, "tool_call_id": call} if call else message
 
 
 def _document_text(content: Mapping[str, Any]) -> str | None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
 """Okabe and Ito's palette, which people with any colour vision tell apart."""
 HATCHES = ("", "///", "...", "xxx", "\\\\\\", "---", "+++", "ooo")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", "h", ">", "d")
 LINES = ("-", "--", "-.", ":")
 STYLE: Any = {
     "font.size": 9,
@@ -73,11 +73,6 @@ def save(figure: Figure, folder: Path, name: str) -> tuple[Path, Path]:
 def pick(choices: tuple[str, ...], place: int) -> str:
     """One of them, again from the first after the last."""
     return choices[place % len(choices)]
-
-
-def marker(place: int) -> str:
-    """A marker; none comes with the same colour twice among as many as there are of both together."""
-    return pick(MARKERS, place + place // len(MARKERS))
 
 
 def titled(title: str, width: float) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vista_guard.evaluation.figures.plots.canvas import COLOURS, LINES, drawn, marker, pick, save, titled
+from vista_guard.evaluation.figures.plots.canvas import COLOURS, LINES, MARKERS, drawn, pick, save, titled
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ def over_turns(folder: Path, name: str, title: str, lines: Lines) -> tuple[Path,
         for place, (label, points) in enumerate(lines):
             colour, turns = pick(COLOURS, place), [point.x for point in points]
             axes.plot(turns, [100 * point.y for point in points], color=colour, label=label, ls=pick(LINES, place),
-                      marker=marker(place), markersize=5)  # fmt: skip
+                      marker=pick(MARKERS, place), markersize=5)  # fmt: skip
             lows = [100 * point.low for point in points if point.low is not None]
             highs = [100 * point.high for point in points if point.high is not None]
             if len(lows) == len(highs) == len(points):
@@ -55,7 +55,7 @@ def reliability(folder: Path, name: str, title: str, lines: Lines) -> tuple[Path
                 color=pick(COLOURS, place),
                 label=label,
                 ls=pick(LINES, place),
-                marker=marker(place),
+                marker=pick(MARKERS, place),
                 markersize=6,
             )
             for point, x, y in zip(points, xs, ys, strict=True):

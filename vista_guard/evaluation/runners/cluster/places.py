@@ -20,8 +20,15 @@ class Slot:
     share: float | None = None
     spent: float = 0.0
     why_retired: str | None = None
-    """Why nobody sits here any more."""
+    """Why nobody sits here any more: what its workers may spend is spent."""
+    why_lost: str | None = None
+    """Why nobody sits here any more: no worker could take the place of a lost one."""
     replacing: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def closed(self) -> bool:
+        """Whether nobody sits here any more."""
+        return self.why_retired is not None or self.why_lost is not None
 
     @property
     def left(self) -> float | None:
@@ -38,15 +45,26 @@ class Places:
         self._changed = asyncio.Condition()
 
     @property
-    def why_none(self) -> str | None:
-        """Why no slot is left; None while one is."""
-        reasons = [slot.why_retired for slot in self.slots]
-        return None if None in reasons else next(filter(None, reasons), None)
+    def why_exhausted(self) -> str | None:
+        """Why no slot is left, when what there was to spend is; None while one is left."""
+        reasons = (slot.why_retired for slot in self.slots)
+        return next(filter(None, reasons), None) if self._all_closed else None
+
+    @property
+    def why_lost(self) -> str | None:
+        """Why no slot is left, when workers are lost and nothing else ended it; None while one is left."""
+        if not self._all_closed or self.why_exhausted is not None:
+            return None
+        return next(filter(None, (slot.why_lost for slot in self.slots)), None)
+
+    @property
+    def _all_closed(self) -> bool:
+        return all(slot.closed for slot in self.slots)
 
     async def take(self) -> Slot | None:
         """The next free place, waited for; None when no slot is left."""
         async with self._changed:
-            await self._changed.wait_for(lambda: self._next() is not None or self.why_none is not None)
+            await self._changed.wait_for(lambda: self._next() is not None or self._all_closed)
             if self._next() is None:
                 return None
             return self._free.popleft()
@@ -58,6 +76,6 @@ class Places:
             self._changed.notify_all()
 
     def _next(self) -> Slot | None:
-        while self._free and self._free[0].why_retired is not None:
+        while self._free and self._free[0].closed:
             self._free.popleft()
         return self._free[0] if self._free else None

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import warnings
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Sequence
+from contextlib import aclosing, suppress
 from functools import partial
 from typing import Any
 
@@ -25,6 +26,7 @@ from vista_guard.types import TurnReport
 START_SECONDS = 300.0
 """Within which a worker finds a place in the cluster and builds its system."""
 CLOSE_SECONDS = 10.0
+REACH_SECONDS = 5.0
 LOSSES = 3
 """Workers that one conversation may lose: it may be what kills them."""
 STORE_BYTES = 200_000_000
@@ -74,7 +76,7 @@ class RaySystem:
             slots += (Slot(number, share=share) for number in range(count))
             hire = partial(_hire, build, each)
             infos = await asyncio.gather(*(_seat(slot, hire) for slot in slots))
-            return cls(_one(infos), slots, each, hire, ours=ours)
+            return cls(same_info(infos), slots, each, hire, ours=ours)
         except BaseException:
             _end(slots, cluster=ours)
             raise
@@ -82,7 +84,7 @@ class RaySystem:
     @property
     def why_exhausted(self) -> str | None:
         """See `System`: of the last worker that could still judge."""
-        return self._places.why_none
+        return self._places.why_exhausted
 
     async def judge(
         self, entry: LoggedConversation, turns: Collection[int], done: Sequence[TurnReport]
@@ -96,15 +98,16 @@ class RaySystem:
         while (slot := await self._places.take()) is not None:
             worker = slot.actor
             try:
-                async for said in _stream(worker, entry, turns, known):
-                    if isinstance(said, Exhausted):
-                        slot.why_retired = said.reason
-                        break
-                    slot.spent += said.usage.cost
-                    known.append(said)
-                    yield said
-                else:
-                    return
+                async with aclosing(_stream(worker, entry, turns, known)) as answers:
+                    async for said in answers:
+                        if isinstance(said, Exhausted):
+                            slot.why_retired = said.reason
+                            break
+                        slot.spent += said.usage.cost
+                        known.append(said)
+                        yield said
+                    else:
+                        return
             except _Lost as lost:
                 losses += 1
                 if losses >= LOSSES:
@@ -113,6 +116,8 @@ class RaySystem:
                 await self._replace(slot, worker)
             finally:
                 await self._places.give_back(slot)
+        if self._places.why_lost is not None:
+            raise JudgeError(self._places.why_lost)
 
     async def forget(self, conversation_id: str) -> None:
         """See `System`: the worker that judged a conversation has forgotten it."""
@@ -126,12 +131,12 @@ class RaySystem:
     async def _replace(self, slot: Slot, lost: Any) -> None:
         """Another worker takes the slot, once for all conversations that were with the lost one."""
         async with slot.replacing:
-            if slot.actor is not lost or slot.why_retired is not None:
+            if slot.actor is not lost or slot.closed:
                 return
             try:
                 await _seat(slot, self._hire)
-            except (_Lost, VistaGuardError) as exc:
-                slot.why_retired = f"no worker of the Ray cluster is left: {exc}"
+            except VistaGuardError as exc:
+                slot.why_lost = f"no worker of the Ray cluster is left: {exc}"
 
 
 def _ray() -> Any:
@@ -161,16 +166,31 @@ def connect(address: str | None, workers: int | None) -> bool:
             f"--address is {address}; reports stream back to a driver on the cluster itself. Run vista-guard eval on its head "
             "node with --address auto, or by ray job submit"
         )
-    quiet: dict[str, Any] = {"logging_level": "error", "log_to_driver": False}
-    local = {"num_cpus": workers, "include_dashboard": False, "object_store_memory": STORE_BYTES}
+    address = address or os.environ.get("RAY_ADDRESS") or "local"  # A job is told its cluster by the variable.
+    options: dict[str, Any] = {"address": address, "logging_level": "error", "log_to_driver": False}
+    if address == "local":
+        options |= {"num_cpus": workers, "include_dashboard": False, "object_store_memory": STORE_BYTES}
+    elif address != "auto":
+        _check_reachable(address)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            _ray().init(**quiet, **(local if address is None else {"address": address}))
+            _ray().init(**options)
         except (ConnectionError, RuntimeError, ValueError) as exc:
-            where = "here" if address is None else f"at {address}"
-            raise ConfigError(f"no Ray cluster {where}: {exc}") from exc
+            raise ConfigError(f"no Ray cluster at {address}: {exc}") from exc
     return True
+
+
+def _check_reachable(address: str) -> None:
+    """Ray itself tries for minutes, and then ends the process."""
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdecimal():
+        raise ConfigError(f"--address is {address!r}; give HOST:PORT of the cluster's head node, or auto")
+    try:
+        with socket.create_connection((host, int(port)), timeout=REACH_SECONDS):
+            pass
+    except OSError as exc:
+        raise ConfigError(f"no Ray cluster at {address}: {exc.strerror or exc}") from exc
 
 
 def _count(workers: int | None) -> int:
@@ -193,6 +213,8 @@ async def _seat(slot: Slot, hire: Callable[[Slot], Any]) -> SystemInfo:
         async with asyncio.timeout(START_SECONDS):
             found: SystemInfo = await _answer(slot.actor.start.remote())
             return found
+    except _Lost as lost:
+        raise JudgeError(f"worker {slot.number} of the Ray cluster was lost before it was ready: {lost}") from lost
     except TimeoutError as exc:
         _ray().kill(slot.actor)
         raise ConfigError(
@@ -201,8 +223,12 @@ async def _seat(slot: Slot, hire: Callable[[Slot], Any]) -> SystemInfo:
         ) from exc
 
 
-def _one(infos: Sequence[SystemInfo]) -> SystemInfo:
-    """What all workers say of their systems."""
+def same_info(infos: Sequence[SystemInfo]) -> SystemInfo:
+    """What all workers say of their systems.
+
+    Raises:
+        ConfigError: they do not say the same.
+    """
     for info in infos:
         if info != infos[0]:
             raise ConfigError(
@@ -214,7 +240,7 @@ def _one(infos: Sequence[SystemInfo]) -> SystemInfo:
 
 async def _stream(
     worker: Any, entry: LoggedConversation, turns: Collection[int], done: Sequence[TurnReport]
-) -> AsyncIterator[TurnReport | Exhausted]:
+) -> AsyncGenerator[TurnReport | Exhausted, None]:
     """What a worker says of a conversation. Left in the middle, the worker stops too."""
     answers = worker.judge.options(num_returns="streaming").remote(entry, frozenset(turns), tuple(done))
     ended = False

@@ -7,16 +7,11 @@ import sys
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 
+from vista_guard._extras import how_to_install, require
 from vista_guard.errors import ConfigError
 
-INSTALL: Mapping[str, str] = {
-    "deepeval": "pip install deepeval",
-    # Ragas 0.4 imports what later releases no longer have.
-    "ragas": "pip install ragas 'langchain-community<0.4.2'",
-}
 _UNTRACKED: Mapping[str, tuple[str, str]] = {
     "deepeval": ("DEEPEVAL_TELEMETRY_OPT_OUT", "YES"),
     "ragas": ("RAGAS_DO_NOT_TRACK", "true"),
@@ -30,13 +25,12 @@ def load_library(library: str) -> str:
     Raises:
         ConfigError: it is not installed, or cannot be imported; says what installs it.
     """
-    if find_spec(library) is None:
-        raise ConfigError(f"a {library} metric needs {library}, which is not installed: {INSTALL[library]}")
+    require(f"a {library} metric", library, extra=library)
     os.environ.setdefault(*_UNTRACKED[library])
     try:
         import_module(library)
     except ImportError as exc:
-        raise ConfigError(f"{library} cannot be imported: {exc}. Try: {INSTALL[library]}") from exc
+        raise ConfigError(f"{library} cannot be imported: {exc}. Try: {how_to_install(library)}") from exc
     return version(library)
 
 

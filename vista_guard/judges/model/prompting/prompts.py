@@ -52,7 +52,7 @@ _REASONS = [str(label) for label in Label if label is not Label.VERIFIED]
 _LABELS = [str(Label.VERIFIED), *_REASONS]
 
 # A label comes after what it rests on: a model writes in this order.
-ANSWERS: Mapping[Stage, Mapping[str, Any]] = {
+ANSWERS: Mapping[str, Mapping[str, Any]] = {
     "decompose": _object(claims=_list(_object(claim=_TEXT, quote=_TEXT))),
     "verify": _object(quote=_TEXT, label=_one_of("VERIFIED", "UNVERIFIABLE")),
     "categorize": _object(reason=_TEXT, quote=_TEXT, label=_one_of(*_REASONS)),

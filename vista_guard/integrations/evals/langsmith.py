@@ -1,0 +1,123 @@
+"""An evaluator for LangSmith and openevals: a plain function, which needs neither of them.
+
+The guard's own runs are no runs of LangSmith: `evaluate(…, upload_results=False)` sends no word of a conversation, whatever the
+environment says of tracing. What is uploaded where results are is the evaluator's answer: score, reasons and quotes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from vista_guard.errors import InputError
+from vista_guard.integrations.evals.case import Case, Turns, given_documents
+from vista_guard.integrations.evals.grader import Grader, grader_of
+
+if TYPE_CHECKING:
+    from vista_guard.graph.documents import GivenDocuments
+    from vista_guard.integrations.evals.verdict import Verdict
+
+KEY = "vista_score"
+
+Read = Callable[[Any, Any, Any], Case]
+"""What of a run is judged, from its inputs, its outputs and the data set's reference outputs."""
+
+
+class RunEvaluator(Protocol):
+    """As LangSmith and openevals call evaluators."""
+
+    def __call__(self, *, inputs: Any = None, outputs: Any, reference_outputs: Any = None) -> dict[str, Any]: ...
+
+
+class AsyncRunEvaluator(Protocol):
+    """As their async doors call them."""
+
+    def __call__(
+        self, *, inputs: Any = None, outputs: Any, reference_outputs: Any = None
+    ) -> Awaitable[dict[str, Any]]: ...
+
+
+def vista_evaluator(
+    *,
+    judge: str | None = None,
+    policy: str | None = None,
+    turns: Turns = "all",
+    documents: GivenDocuments | None = None,
+    read: Read | None = None,
+    grader: Grader | None = None,
+) -> RunEvaluator:
+    """A function for `langsmith.evaluate(…, evaluators=[…])` and `run_multiturn_simulation(trajectory_evaluators=[…])`.
+
+    It answers with `key`, `score`, `comment` and `metadata`. Where nothing was judged `score` is None, which averages leave out,
+    and `comment` begins with "not judged". So it does for what cannot be read: openevals prints an evaluator's exception and
+    goes on without it.
+
+    Args:
+        judge: who judges, by name; as the settings say when not given.
+        policy: a preset's name; it decides `passed` in the metadata.
+        turns: which assistant turns of a trajectory are judged.
+        documents: what every case leans on, beside what inputs, outputs and reference outputs bring (`documents` or `context`),
+            and what tools answered.
+        read: reads a run in place of `Case.of_run`.
+        grader: a grader of one's own, in place of judge and policy.
+
+    Example:
+        evaluate(agent, data="museum", evaluators=[vista_evaluator(policy="strict")], upload_results=False)
+    """
+    own, reads = partial(grader_of, grader, judge, policy), read or _reader(documents, turns)
+
+    def vista(*, inputs: Any = None, outputs: Any, reference_outputs: Any = None) -> dict[str, Any]:
+        try:
+            case = reads(inputs, outputs, reference_outputs)
+            return _result(own().grade(case))
+        except InputError as exc:
+            return _unread(exc)
+
+    return vista
+
+
+def async_vista_evaluator(
+    *,
+    judge: str | None = None,
+    policy: str | None = None,
+    turns: Turns = "all",
+    documents: GivenDocuments | None = None,
+    read: Read | None = None,
+    grader: Grader | None = None,
+) -> AsyncRunEvaluator:
+    """As `vista_evaluator`, for `langsmith.aevaluate` and `run_multiturn_simulation_async`."""
+    own, reads = partial(grader_of, grader, judge, policy), read or _reader(documents, turns)
+
+    async def vista(*, inputs: Any = None, outputs: Any, reference_outputs: Any = None) -> dict[str, Any]:
+        try:
+            case = reads(inputs, outputs, reference_outputs)
+            return _result(await own().agrade(case))
+        except InputError as exc:
+            return _unread(exc)
+
+    return vista
+
+
+def _reader(documents: GivenDocuments | None, turns: Turns) -> Read:
+    given = given_documents(documents)
+
+    def read(inputs: Any, outputs: Any, reference_outputs: Any) -> Case:
+        from vista_guard.graph.documents import read_documents
+
+        reference = read_documents(reference_outputs) if isinstance(reference_outputs, Mapping) else ()
+        return Case.of_run(inputs, outputs, documents=(*given, *reference), turns=turns)
+
+    return read
+
+
+def _result(verdict: Verdict) -> dict[str, Any]:
+    # No `value` where there is no score: LangSmith puts either into one column, and words in it have no mean.
+    return {"key": KEY, "score": verdict.score, "comment": verdict.details(), "metadata": verdict.metadata()}
+
+
+def _unread(error: InputError) -> dict[str, Any]:
+    return {"key": KEY, "score": None, "comment": f"not judged: {error}", "metadata": None}
+
+
+__all__ = ["AsyncRunEvaluator", "Read", "RunEvaluator", "async_vista_evaluator", "vista_evaluator"]

@@ -1,0 +1,78 @@
+"""An evaluator for Pydantic Evals. Needs the extra `pydantic-evals`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from vista_guard._extras import how_to_install
+from vista_guard.errors import ConfigError
+from vista_guard.integrations.evals.case import Case, Turns
+from vista_guard.integrations.evals.grader import Grader, grader_of
+
+try:
+    from pydantic_evals.evaluators import EvaluationReason, Evaluator, EvaluatorContext
+except ImportError as exc:
+    raise ConfigError(
+        f"the Pydantic Evals evaluator needs pydantic_evals 2.x ({exc}): {how_to_install('pydantic-evals')}"
+    ) from exc
+
+
+@dataclass(repr=False)
+class VistaEvaluator(Evaluator[Any, Any, Any]):
+    """The VISTA score of what a task answered: which share of it is carried by its evidence.
+
+    Gives the score `vista_score` in [0, 1], the assertion `grounded`, and the label `vista`: `grounded`, `not grounded` or `not
+    judged`. Where nothing was judged there is neither score nor assertion, so no average takes the case in, and the label has the
+    reason.
+
+    Inputs and output are read as `Case.of_run` reads them: texts, chat messages, mappings with a question, an answer and maybe
+    documents; `documents` in the case's metadata are evidence too. For your own types override `case`, or give the judge what it
+    needs by `Case.of_answer`.
+
+    Attributes:
+        judge: who judges, by name; as the settings say when not given.
+        policy: a preset's name; it decides the assertion.
+        min_score: a least score in [0, 1], which decides the assertion in place of the policy.
+        turns: which assistant turns of a transcript are judged.
+
+    A subclass may give a grader of its own by `grader`.
+
+    Example:
+        Dataset(name="hours", cases=[Case(inputs="When?", metadata={"documents": HALL})], evaluators=[VistaEvaluator()])
+    """
+
+    judge: str | None = None
+    policy: str | None = None
+    min_score: float | None = None
+    turns: Turns = "all"
+
+    async def evaluate(self, ctx: EvaluatorContext[Any, Any, Any]) -> dict[str, EvaluationReason]:
+        """Judges the output."""
+        verdict = await self.grader().agrade(self.case(ctx))
+        if verdict.score is None:
+            return {"vista": EvaluationReason("not judged", verdict.reason)}
+        grounded, details = bool(verdict.holds(self.min_score)), verdict.details()
+        return {
+            "vista_score": EvaluationReason(verdict.score, verdict.reason),
+            "grounded": EvaluationReason(grounded, details),
+            "vista": EvaluationReason("grounded" if grounded else "not grounded"),
+        }
+
+    def case(self, ctx: EvaluatorContext[Any, Any, Any]) -> Case:
+        """What of the task's run is judged."""
+        found = ctx.metadata.get("documents") if isinstance(ctx.metadata, Mapping) else None
+        return Case.of_run(ctx.inputs, ctx.output, documents=found, turns=self.turns)
+
+    def grader(self) -> Grader:
+        """Who judges: shared by all evaluators that name the same judge and policy."""
+        return grader_of(None, self.judge, self.policy)
+
+    def get_evaluator_version(self) -> str:
+        """The judge's name and version: Pydantic Evals tells results of another one apart by it."""
+        judge = self.grader().guard.parts.judge.info
+        return f"{judge.name} {judge.version}"
+
+
+__all__ = ["VistaEvaluator"]
