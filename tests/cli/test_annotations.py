@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -102,7 +104,19 @@ def test_the_study_in_six_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     told = json.loads(out)
     assert (code, told["enriched"], told["to_discuss"], told["jaccard"]) == (0, True, 0, 1.0)
     assert sum(told["labels"].values()) == told["alpha"]["claims"]
+    _drawn(*run(*measuring, "--figures", "--format", "md,html"))
     _the_dashboards_way(told)
+
+
+def _drawn(code: int, out: str, err: str) -> None:
+    if find_spec("matplotlib") is None and os.environ.get("VISTA_GUARD_REQUIRE_ALL") != "1":
+        assert (code, "drawing figures needs matplotlib" in err) == (2, True)
+        return
+    assert code == 0, err
+    assert "wrote agreed/figures/figure-2-consensus-json.png" in out
+    assert "enriched" in Path("agreed/figures/figure-2-museum-json.svg").read_text("utf-8")
+    page = Path("agreed/tables.html").read_text("utf-8")
+    assert (page.count("data:image/svg+xml;base64,"), "<h1>What annotators say</h1>" in page) == (2, True)
 
 
 def _the_dashboards_way(told: dict[str, object]) -> None:
