@@ -275,7 +275,12 @@ def test_sheets_go_into_the_dashboards_database_and_come_out(
     open_task = next(one for one in annotations.complete("pilot") if one.report_id == material.reports["c003.t1"].id)
     answer = ConsensusClaim(text="It is unknown.", label=Label.ABSTENTION)
     annotations.settle(open_task.id, [answer], method=Method.DISCUSSION, who="ada")
-    (settled,) = take(database, "pilot", material).settled.values()
+    every = take(database, "pilot", material).settled
+    # What leaves nothing to discuss was settled when it came in.
+    assert {name: one.claims for name, one in every.items() if name != "c003.t1"} == {
+        one.turn.id: one.claims for one in results(turns, material).agreed
+    }
+    settled = every["c003.t1"]
     assert (settled.turn.id, settled.claims, settled.method) == ("c003.t1", (answer,), Method.DISCUSSION)
     assert {one.id for one in take(database, "pilot", None).turns} == {
         report.id for report in material.reports.values()

@@ -111,12 +111,13 @@ def import_(
         from vista_guard.evaluation.study.database import put
         from vista_guard.evaluation.study.filled import read_sheets
         from vista_guard.evaluation.study.records import load
+        from vista_guard.stores.embeddings import OnnxEmbedder
         from vista_guard.stores.reports import Database
 
         material = load(study or sheets[0].parent)
         filled = read_sheets(sheets, material)
         with closing(Database(configured(reports, data_dir)[1])) as database:
-            done = put(database, batch, filled, material)
+            done = put(database, batch, filled, material, OnnxEmbedder())
         typer.echo(
             f"took in {done.turns:,} turns as batch {batch}, with {done.reports:,} reports that were new", err=True
         )

@@ -6,15 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from vista_guard.errors import InputError
-from vista_guard.evaluation.study.annotated import AnnotatedTurn
+from vista_guard.evaluation.metrics.consensus import answers, compare, method_of
+from vista_guard.evaluation.study.annotated import AnnotatedTurn, Match, match, of_sheets
 from vista_guard.evaluation.study.filled import Filled
 from vista_guard.evaluation.study.records import Material, StudyTurn
 from vista_guard.evaluation.study.settling import SettledTurn
+from vista_guard.protocols import Embedder
 from vista_guard.stores.reports import Database, ReportReader
 from vista_guard.stores.reviews.annotation import Annotations
 from vista_guard.stores.reviews.importing import FinishedTurn, take_in
 from vista_guard.stores.reviews.records import CompleteTask, Condition
 from vista_guard.types import Role, TurnTexts
+
+WHO = "import"
+"""Who made an imported batch, and settled what nobody had to."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +42,13 @@ class TakenIn:
     reports: int
 
 
-def put(database: Database, batch: str, sheets: Sequence[Filled], material: Material) -> TakenIn:
+def put(
+    database: Database, batch: str, sheets: Sequence[Filled], material: Material, embedder: Embedder | None = None
+) -> TakenIn:
     """Takes sheets in as a batch of finished work: all of it, or nothing.
+
+    Turns that leave nothing to discuss are settled then, as the dashboard does when the last annotator submits. An embedder says
+    which claims are alike, see `match`.
 
     Raises:
         InputError: claims came from no run, so that there are no reports to annotate; nobody annotated anything; there is such a
@@ -56,7 +66,17 @@ def put(database: Database, batch: str, sheets: Sequence[Filled], material: Mate
         raise InputError("no sheet has a turn that was begun; there is nothing to take in")
     finished = [_finished(turn, sheets, material) for turn in turns]
     condition = Condition.SUGGESTIONS if material.study.shown else Condition.BLIND
-    return TakenIn(len(turns), take_in(database, batch, finished, who="import", condition=condition))
+    reports = take_in(database, batch, finished, who=WHO, condition=condition)
+    _settle(Annotations(database), batch, match(of_sheets(sheets, material), embedder))
+    return TakenIn(len(turns), reports)
+
+
+def _settle(annotations: Annotations, batch: str, how: Match) -> None:
+    for task in annotations.complete(batch):
+        items = compare({one.annotator: one.kept for one in task.annotations}, how.versions)
+        method = method_of(items)
+        if method is not None and len(task.annotations) > 1:  # one person alone settles nothing
+            annotations.settle(task.id, answers(items), method=method, who=WHO)
 
 
 def _finished(turn: StudyTurn, sheets: Sequence[Filled], material: Material) -> FinishedTurn:
