@@ -31,6 +31,8 @@ TALKS = 8
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[None]:
     """Room for two workers, for all tests: a cluster of its own for each would take seconds."""
+    if (os.cpu_count() or 1) < 2:
+        pytest.skip("needs two cores: each worker takes one")
     ray_engine.connect(None, workers=2)
     yield
     import ray
@@ -66,6 +68,11 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
 async def test_an_address_where_no_cluster_is_reached_is_refused(address: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         await RaySystem.start(light, address=address)
+
+
+async def test_a_machine_is_not_given_more_workers_than_it_has_cores() -> None:
+    with pytest.raises(ConfigError, match=r"--workers is 9999, and this machine has \d+ cores; .* give --each"):
+        await RaySystem.start(light, workers=9999)
 
 
 @pytest.mark.usefixtures("cluster")

@@ -169,6 +169,7 @@ def connect(address: str | None, workers: int | None) -> bool:
     address = address or os.environ.get("RAY_ADDRESS") or "local"  # A job is told its cluster by the variable.
     options: dict[str, Any] = {"address": address, "logging_level": "error", "log_to_driver": False}
     if address == "local":
+        _check_cores(workers)
         options |= {"num_cpus": workers, "include_dashboard": False, "object_store_memory": STORE_BYTES}
     elif address != "auto":
         _check_reachable(address)
@@ -179,6 +180,16 @@ def connect(address: str | None, workers: int | None) -> bool:
         except (ConnectionError, RuntimeError, ValueError) as exc:
             raise ConfigError(f"no Ray cluster at {address}: {exc}") from exc
     return True
+
+
+def _check_cores(workers: int | None) -> None:
+    """A cluster that is started here has the cores of this machine, whatever Ray would be told."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if workers is not None and workers > cores:
+        raise ConfigError(
+            f"--workers is {workers}, and this machine has {cores} cores; each worker takes one. To judge more conversations at "
+            "once, as for a model behind an API, give --each"
+        )
 
 
 def _check_reachable(address: str) -> None:
