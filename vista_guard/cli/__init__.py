@@ -8,6 +8,8 @@ import typer
 
 from vista_guard import __version__
 from vista_guard.cli import calibrate, check, compare, dashboard, datasets, demo, replay, schema, serve
+from vista_guard.cli.annotations.agree import agree
+from vista_guard.cli.annotations.commands import sheets_app
 from vista_guard.cli.documents.commands import documents
 from vista_guard.cli.reports.commands import reports
 from vista_guard.cli.reports.database import database
@@ -51,6 +53,8 @@ app.add_typer(documents, name="documents")
 app.add_typer(verifiers, name="verifiers")
 app.add_typer(reports, name="reports")
 app.add_typer(reviews, name="reviews")
+app.add_typer(sheets_app, name="annotations")
+app.command("agree")(agree)
 app.add_typer(database, name="db")
 app.command("forget")(forget)
 app.command("serve")(serve.serve)

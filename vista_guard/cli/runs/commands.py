@@ -136,7 +136,7 @@ def evaluate(
         from vista_guard.telemetry.sdk import configured
 
         place = _workers(engine, workers, each, address)
-        source = _source(data, folder, log_format, columns)
+        source = source_of(data, folder, log_format, columns)
         plan = planned(source, ClaimsMode(claims), limit=limit, seed=seed)
         settings = _settings(judge, verifier, policy, persona, cache)
         order = Ordered(system, source.task, _options(option or ()), settings, kept_documents=source.is_log)
@@ -259,7 +259,7 @@ async def _tell_cost(order: Ordered, plan: Plan, out: Path, made: Made, max_cost
         )
 
 
-def _source(data: str, folder: Path | None, log_format: str, columns: str | None) -> Source:
+def source_of(data: str, folder: Path | None, log_format: str, columns: str | None) -> Source:
     """The data set of this name, else the log of this path: `./fade` is a file or folder, `fade` a data set."""
     from vista_guard.errors import InputError
     from vista_guard.evaluation.datasets.published.registry import all_datasets

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from vista_guard._extras import require
 from vista_guard.errors import InputError
 from vista_guard.evaluation.metrics import claim_sets
-from vista_guard.evaluation.metrics.alignment import ClaimGroup, groups
+from vista_guard.evaluation.metrics.alignment import ClaimGroup, Same, groups
 from vista_guard.stores.reviews.records import AnnotatedClaim
 from vista_guard.types import Label
 
@@ -38,7 +38,7 @@ Counts = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Figure:
-    """A number and the range that 95 % of samples of turns give it. None where there is nothing to count."""
+    """A number and the range that 95 % of samples give it. None where there is nothing to count."""
 
     value: float | None
     low: float | None = None
@@ -74,17 +74,26 @@ class Agreement:
     confusion: Mapping[tuple[Label, Label], int]
 
 
-def agreement(turns: Sequence[Turn], *, draws: int = DRAWS, seed: int = SEED) -> Agreement:
+def agreement(
+    turns: Sequence[Turn],
+    *,
+    steps: Sequence[Same] | None = None,
+    conversations: Sequence[str] | None = None,
+    draws: int = DRAWS,
+    seed: int = SEED,
+) -> Agreement:
     """How far the annotators of these turns agree.
 
     Args:
         turns: each annotator's claims, turn by turn; not everybody has to have done every turn.
-        draws: samples of turns for the intervals.
+        steps: which claims are one, as for `groups`.
+        conversations: of each turn, by name: whole conversations are then drawn. Else turns are.
+        draws: samples for the intervals.
         seed: of the samples.
     """
-    aligned = [groups(turn) for turn in turns]
+    aligned = [groups(turn, steps) for turn in turns]
     people = sorted({who for turn in turns for who in turn})
-    weights = samples(len(turns), draws, seed)
+    weights = _weights(conversations or [str(place) for place in range(len(turns))], draws, seed)
     pairs = [_pair(one, other, turns, aligned, weights) for one, other in combinations(people, 2)]
     met = tuple(pair for pair in pairs if pair is not None)
     units = [list(group.labels.values()) for each in aligned for group in each if len(group.labels) > 1]
@@ -190,6 +199,12 @@ def samples(turns: int, draws: int, seed: int) -> Counts:
         return np.zeros((0, turns))
     generator = np.random.default_rng(seed)
     return generator.multinomial(turns, np.full(turns, 1 / turns), size=draws).astype(float)
+
+
+def _weights(conversations: Sequence[str], draws: int, seed: int) -> Counts:
+    """How often each turn is drawn, sample by sample, where its conversation is drawn whole."""
+    places = {name: place for place, name in enumerate(dict.fromkeys(conversations))}
+    return samples(len(places), draws, seed)[:, [places[name] for name in conversations]]
 
 
 def _pair(

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from vista_guard.evaluation.metrics.alignment import ClaimGroup, groups
+from vista_guard.evaluation.metrics.alignment import ClaimGroup, Same, groups
 from vista_guard.stores.reviews.records import AnnotatedClaim, ConsensusClaim, Method, Op
 from vista_guard.types import Label
 
@@ -22,13 +22,13 @@ class Item:
     unanimous: bool
 
 
-def compare(sets: Mapping[str, Sequence[AnnotatedClaim]]) -> tuple[Item, ...]:
+def compare(sets: Mapping[str, Sequence[AnnotatedClaim]], steps: Sequence[Same] | None = None) -> tuple[Item, ...]:
     """The claims of a turn, with the answer of more than half of its annotators where there is one.
 
     An annotator without the claim says that the turn does not make it. Who agree on a label and not on the words are of one mind
-    where more than half have the same words; else the claim is open.
+    where more than half have the same words; else the claim is open. `steps` say which claims are one, as for `groups`.
     """
-    return tuple(_item(group, len(sets)) for group in groups(sets))
+    return tuple(_item(group, len(sets)) for group in groups(sets, steps))
 
 
 def method_of(items: Sequence[Item]) -> Method | None:

@@ -78,18 +78,24 @@ def chosen_formats(asked: str, out: Path | None, *, figures: bool) -> list[str]:
     return found
 
 
-def text(sheets: Sequence[Sheet], form: str) -> str:
-    """All tables in one text. In CSV each begins with a line `# title`."""
+def text(sheets: Sequence[Sheet], form: str, title: str = TITLE) -> str:
+    """All tables in one text. In CSV each begins with a line `# title`. `title` is of the HTML page."""
     if form == "md":
         return markdown(sheets)
     if form == "tex":
         return latex(sheets)
     if form == "html":
-        return page(sheets, TITLE)
+        return page(sheets, title)
     return "\n".join(f"# {' '.join(sheet.title.split())}\n{comma_separated(sheet)}" for sheet in sheets)
 
 
-def write(sheets: Sequence[Sheet], forms: Sequence[str], folder: Path, pictures: Sequence[Picture] = ()) -> list[Path]:
+def write(
+    sheets: Sequence[Sheet],
+    forms: Sequence[str],
+    folder: Path,
+    pictures: Sequence[Picture] = (),
+    title: str = TITLE,
+) -> list[Path]:
     """The tables as files: one for all in each format, and one each in CSV. HTML holds the pictures in itself.
 
     Returns:
@@ -103,7 +109,7 @@ def write(sheets: Sequence[Sheet], forms: Sequence[str], folder: Path, pictures:
         if form == "csv":
             contents |= {f"{sheet.name}.csv": comma_separated(sheet) for sheet in sheets}
         elif form == "html":
-            contents["tables.html"] = page(sheets, TITLE, [(one.caption, _inline(one.svg)) for one in pictures])
+            contents["tables.html"] = page(sheets, title, [(one.caption, _inline(one.svg)) for one in pictures])
         else:
             contents[f"tables.{form}"] = text(sheets, form)
     try:

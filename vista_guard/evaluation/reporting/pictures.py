@@ -55,6 +55,22 @@ def draw(runs: Sequence[Measured], folder: Path) -> list[Picture]:
     return found
 
 
+def draw_readings(runs: Sequence[Measured], folder: Path, remark: str = "") -> list[Picture]:
+    """The paper's Figure 2 alone: each data set's runs by its own labels and by people's, where turns have both.
+
+    Args:
+        runs: of any data sets.
+        folder: where the files go.
+        remark: what the title has to say besides.
+
+    Raises:
+        ConfigError: matplotlib is not installed, or the folder cannot be written.
+    """
+    names = {run: one_line(name) for run, name in names_of(runs).items()}
+    drawn = (_Drawing([run for run in runs if run.data_set == name], names, folder) for name in data_sets_of(runs))
+    return [picture for one in drawn for picture in one.readings(remark)]
+
+
 @dataclass(frozen=True)
 class _Drawing:
     """Runs on one data set, how they are named, and where their figures go."""
@@ -83,7 +99,7 @@ class _Drawing:
             kinds = [kind for kind in map(one_line, map(title_of, systems)) if any(bar.kind == kind for bar in shown)]
             yield Picture(caption, *bars(self.folder, self._file("accuracy"), caption, ACCURACY, shown, kinds))
 
-    def readings(self) -> Iterator[Picture]:
+    def readings(self, remark: str = "") -> Iterator[Picture]:
         """Figure 2 of the paper: the same turns by the data set's labels and by people's."""
         kinds = {Reading.ORIGINAL: "the data set's own labels", Reading.STRICT: "people's labels, strict"}
         both = [run for run in self.runs if all(run.answers(reading) for reading in kinds)]
@@ -94,7 +110,7 @@ class _Drawing:
             for bar in _bar(run, reading, self.whole_name(run), kind)
         ]
         if shown:
-            caption = f"{self.of}: turn accuracy by both kinds of gold (the paper's Figure 2)"
+            caption = f"{self.of}: turn accuracy by both kinds of gold (the paper's Figure 2){remark and '; '}{one_line(remark)}"
             yield Picture(
                 caption, *bars(self.folder, self._file("figure-2"), caption, ACCURACY, shown, list(kinds.values()))
             )

@@ -46,7 +46,7 @@ def numbers(asked: str) -> frozenset[int]:
         if not (ends[0] <= ends[1] and set(ends) <= set(NUMBERS)):
             raise InputError(
                 f"there is no table {part.strip()} to fill from runs; there are 2, 3, 4, 5 and 8-21 (Tables 1, 6 and 7 are of "
-                "annotations)"
+                "annotations: see vista-guard agree)"
             )
         found |= set(range(ends[0], ends[1] + 1)) & set(NUMBERS)
     return frozenset(found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from vista_guard.dashboard.desk import Desk
+from vista_guard.dashboard.pages.annotate.alike import steps
 from vista_guard.dashboard.parts import states
 from vista_guard.dashboard.parts.labels import chip
 from vista_guard.dashboard.parts.tree import Node, draw, el
@@ -20,7 +21,8 @@ def figures(desk: Desk, who: str, batch: str) -> None:  # noqa: ARG001  # every 
     if not blind:
         draw(_nothing(len(tasks)), key="no-figures")
         return
-    found = agreement([{one.annotator: one.claims for one in task.annotations} for task in blind])
+    turns = [{one.annotator: one.claims for one in task.annotations} for task in blind]
+    found = agreement(turns, steps=steps(blind))
     parts = (_summary(found), _left_out(len(tasks) - len(blind)), _pairs(found.pairs), _confusion(found), _time(blind))
     draw(el("div", *parts, cls="stack"), key="figures")
 
@@ -101,7 +103,8 @@ def _time(tasks: Sequence[CompleteTask]) -> Node:
     mean = sum(seconds) / len(seconds) if seconds else 0
     text = (
         f"Time spent: {mean:.0f} s for each turn and annotator. Ranges are 95 % of 2,000 samples of the turns. Claims are one "
-        "where they come from the same claim of the judge, else overlap in the turn, else read the same."
+        "where they come from the same claim of the judge, else overlap in the turn, else read the same, else nearly so (cosine "
+        "above 0.9)."
     )
     return el("p", text, cls="small faint")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vista_guard.dashboard.pages.annotate.alike import steps
 from vista_guard.evaluation.metrics.consensus import Item, answers, compare, method_of
 from vista_guard.stores.reviews.annotation import Annotations
 from vista_guard.stores.reviews.records import CompleteTask
@@ -12,7 +13,7 @@ NOBODY = "agreement"
 
 def items_of(task: CompleteTask) -> tuple[Item, ...]:
     """The claims of a task with everybody's version."""
-    return compare({one.annotator: one.kept for one in task.annotations})
+    return compare({one.annotator: one.kept for one in task.annotations}, steps([task]))
 
 
 def settle_if_agreed(annotations: Annotations, task: int) -> bool:

@@ -1,7 +1,7 @@
 """The reference implementation's logs: a conversation is a list of turns, some annotated with claims and human labels.
 
     {"role": "assistant", "utterance": "…", "retrieved_document": "… or N/A", "dataset": "AIS", "conversation_id": 7,
-     "human_claims": [{"claim_text": "…", "human_judgement": "verifiable"}]}
+     "original_dataset_label": "faithful", "human_claims": [{"claim_text": "…", "human_judgement": "verifiable"}]}
 
 The released human evaluation of VISTA (§5) is such a file. Its `turn_index` counts within another file: it is not used.
 """
@@ -12,10 +12,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from vista_guard.errors import InputError
-from vista_guard.evaluation.datasets.source import LoggedConversation, Value
+from vista_guard.evaluation.datasets.source import LoggedConversation, TurnGold, Value
 from vista_guard.types import Claim, Conversation, Document, Label, Role, Turn
 
 NO_DOCUMENT = frozenset({"", "n/a", "na", "none"})
+
+ORIGINAL = {"faithful": False, "hallucinated": True}
+"""What `original_dataset_label` calls a turn that its documents carry, and one that they do not."""
 
 JUDGEMENTS = {
     "verifiable": Label.VERIFIED,
@@ -38,7 +41,13 @@ def parse(value: Value) -> LoggedConversation:
     labels: dict[str, Label] = {}
     turns = [_turn(index, turn, labels) for index, turn in enumerate(value.content)]
     conversation = Conversation(turns=tuple(turns), id=_identity(value, value.content))
-    return LoggedConversation(conversation, labels, value.line)
+    return LoggedConversation(conversation, labels, value.line, _gold(value.content))
+
+
+def _gold(turns: list[Any]) -> dict[int, TurnGold]:
+    """What the original data set says of turns. Another word than its two leaves open what it means."""
+    words = {place: turn.get("original_dataset_label") for place, turn in enumerate(turns)}
+    return {place: TurnGold(str(word), ORIGINAL.get(str(word))) for place, word in words.items() if word is not None}
 
 
 def _turn(index: int, turn: object, labels: dict[str, Label]) -> Turn:
