@@ -36,7 +36,7 @@ class GuardSystem:
         prompts: of the models that are asked, by stage.
         whole_turns: whether turns are judged as they are: claims that they bring are not looked at.
         establishes: whether earlier turns that nobody asks about are judged too, for what they establish, as they would be live.
-            Not where the conversation brings its claims: then those that bring none establish nothing, as in the human evaluation.
+            Not where the conversation brings claims: then turns without any establish nothing, as in the human evaluation.
         rehearse: makes the same system again with something before its models, for an estimate of what it will cost; None
             where not all calls can be seen.
     """
