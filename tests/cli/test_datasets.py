@@ -93,10 +93,9 @@ def test_one_that_is_not_whole_says_what_is_missing(data: Path) -> None:
 
 def test_a_file_that_cannot_be_read_costs_only_its_own_line(data: Path) -> None:
     (data / "begin" / "begin_dev_tc.tsv").write_text("no\theader\n", encoding="utf-8")
-    code, shown, _ = run("--data", str(data))
-    text = " ".join(shown.split())
+    code, shown, _ = run("--data", str(data), "--json")  # no path is broken into lines there
     assert code == 0
-    assert "begin_dev_tc.tsv has no column knowledge, message" in text.replace(str(data), "")
+    assert "begin_dev_tc.tsv has no column knowledge, message" in shown
     assert run("begin-dev-tc", "--data", str(data))[0] == 2
 
 
