@@ -28,7 +28,7 @@ def risk_table(table: RiskTable, missed: RiskGroup | None) -> RenderableType:
     (group, *_) = table.groups
     counted = "fine turns" if table.level == "turn" else "turns with fine claims"
     caught = "caught" if missed is None else f"caught of {missed.n:,}"
-    shown = _table(
+    shown = plain_table(
         f"thresholds from {group.n:,} {counted}", "at most", *(x for label in ALARMS for x in (label, caught))
     )
     for rate in RATES:
@@ -36,7 +36,7 @@ def risk_table(table: RiskTable, missed: RiskGroup | None) -> RenderableType:
         for label in ALARMS:
             limit = group.threshold(label, rate)
             row.append("none" if limit is None else f"{limit:.4f}")
-            row.append(_share(missed.loss(label, limit) if missed and limit is not None else None))
+            row.append(share_text(missed.loss(label, limit) if missed and limit is not None else None))
         shown.add_row(*row)
     return shown
 
@@ -45,31 +45,33 @@ def turn_risk_table(found: Fit) -> RenderableType:
     """For some rates: from which risk on a turn may be flagged or withheld, and which share that catches of what is not fine."""
     (group, *_) = found.groups
     bad = sum(not turn.fine for turn in found.turns)
-    shown = _table(f"risks of {group.n:,} fine turns", "at most", "risk", f"caught of {bad:,}")
+    shown = plain_table(f"risks of {group.n:,} fine turns", "at most", "risk", f"caught of {bad:,}")
     for rate in RATES:
         limit = group.threshold(rate)
-        shown.add_row(f"{rate:.0%}", "none" if limit is None else f"{limit:.4f}", _share(limit and found.caught(limit)))
+        shown.add_row(
+            f"{rate:.0%}", "none" if limit is None else f"{limit:.4f}", share_text(limit and found.caught(limit))
+        )
     return shown
 
 
 def reliability_table(found: Reliability) -> RenderableType:
     """The reliability diagram as a table."""
-    shown = _table(f"reliability, ECE {found.ece:.3f}", "mean confidence", "right", "claims")
+    shown = plain_table(f"reliability, ECE {found.ece:.3f}", "mean confidence", "right", "claims")
     for one in found.bins:
-        shown.add_row(_share(one.confidence), _share(one.accuracy), f"{one.n:,}")
+        shown.add_row(share_text(one.confidence), share_text(one.accuracy), f"{one.n:,}")
     return shown
 
 
 def _totals(summary: Summary, title: str) -> Table:
     rate = summary.turns_per_second
-    table = _table(title, "", "value")
+    table = plain_table(title, "", "value")
     table.add_row("conversations", f"{summary.conversations:,}")
     earlier = f" ({summary.resumed:,} of an earlier run)" if summary.resumed else ""
     table.add_row("turns", f"{summary.turns:,}{earlier}")
     table.add_row("turns a second", "–" if rate is None else f"{rate:,.1f}")
     table.add_row("turns without any evidence", f"{summary.evidence_missing:,}")
-    table.add_row("VISTA score over claims (micro)", _share(summary.micro))
-    table.add_row("VISTA score over turns (macro)", _share(summary.macro))
+    table.add_row("VISTA score over claims (micro)", share_text(summary.micro))
+    table.add_row("VISTA score over turns (macro)", share_text(summary.macro))
     for action, count in summary.actions.items():
         table.add_row(f"decision {action}", f"{count:,}")
     table.add_row("entries of the log not read", f"{summary.broken:,}", style="red" if summary.broken else None)
@@ -77,10 +79,10 @@ def _totals(summary: Summary, title: str) -> Table:
 
 
 def _claims(summary: Summary) -> Table:
-    table = _table("claims", "label", "claims", "share")
+    table = plain_table("claims", "label", "claims", "share")
     for label, count in summary.labels.items():
-        table.add_row(label, f"{count:,}", _share(count / summary.claims if summary.claims else None))
-    share = _share(summary.unchecked / summary.claims if summary.claims else None)
+        table.add_row(label, f"{count:,}", share_text(count / summary.claims if summary.claims else None))
+    share = share_text(summary.unchecked / summary.claims if summary.claims else None)
     table.add_row("unchecked", f"{summary.unchecked:,}", share, style="red" if summary.unchecked else None)
     table.add_row("all", f"{summary.claims:,}", "")
     return table
@@ -88,7 +90,7 @@ def _claims(summary: Summary) -> Table:
 
 def _usage(summary: Summary) -> Table:
     used, turns = summary.usage, max(summary.turns, 1)
-    table = _table("model calls", "", "all", "a turn")
+    table = plain_table("model calls", "", "all", "a turn")
     table.add_row("calls", f"{used.calls:,}", f"{used.calls / turns:,.1f}")
     table.add_row("input tokens", f"{used.input_tokens:,}", f"{used.input_tokens / turns:,.0f}")
     table.add_row("of them from the endpoint's cache", f"{used.cached_tokens:,}", f"{used.cached_tokens / turns:,.0f}")
@@ -101,21 +103,23 @@ def _usage(summary: Summary) -> Table:
 
 
 def _agreement(agreement: Agreement) -> Table:
-    table = _table("agreement with human labels", "", "value", "n")
+    table = plain_table("agreement with human labels", "", "value", "n")
     claims, turns = f"{agreement.claims:,} claims", f"{agreement.turns:,} turns"
-    table.add_row("claim supported or not, accuracy", _share(agreement.supported), claims)
-    table.add_row("five labels, accuracy", _share(agreement.labels), claims)
-    table.add_row("five labels, macro-F1", _share(agreement.macro_f1), claims)
-    table.add_row("turn verifiable or not, accuracy", _share(agreement.turn), turns)
+    table.add_row("claim supported or not, accuracy", share_text(agreement.supported), claims)
+    table.add_row("five labels, accuracy", share_text(agreement.labels), claims)
+    table.add_row("five labels, macro-F1", share_text(agreement.macro_f1), claims)
+    table.add_row("turn verifiable or not, accuracy", share_text(agreement.turn), turns)
     return table
 
 
-def _table(title: str, *columns: str) -> Table:
+def plain_table(title: str, *columns: str) -> Table:
+    """An empty table with these columns, the first one of words, the others of figures."""
     table = Table(title=title, title_justify="left", title_style="bold")
     for number, column in enumerate(columns):
         table.add_column(column, justify="right" if number else "left", no_wrap=True)
     return table
 
 
-def _share(value: float | None) -> str:
+def share_text(value: float | None) -> str:
+    """A share in [0, 1] to three places; a dash where there is none."""
     return "–" if value is None else f"{value:.3f}"

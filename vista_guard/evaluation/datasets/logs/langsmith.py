@@ -34,15 +34,7 @@ def read(found: Iterable[Value | BrokenEntry], source: str) -> Iterator[LoggedCo
         found: rows of the log, in any order.
         source: the file's name, for errors.
     """
-    return conversations(_spans(found, source))
-
-
-def _spans(found: Iterable[Value | BrokenEntry], source: str) -> Iterator[Span | BrokenEntry]:
-    for value in found:
-        if isinstance(value, BrokenEntry):
-            yield value
-            continue
-        yield from spans_of(value, source, _runs, _span)
+    return conversations(spans_of(found, source, _runs, _span))
 
 
 def _runs(content: object) -> Iterator[object]:

@@ -65,27 +65,37 @@ class Exchange:
 
 
 def spans_of(
-    value: Value,
+    found: Iterable[Value | BrokenEntry],
     source: str,
     rows: Callable[[object], Iterable[object]],
     make: Callable[[object, Value, str], Span],
 ) -> Iterator[Span | BrokenEntry]:
-    """Spans of one value of a log, and what of it is none.
+    """Spans of a log's values, and what of them is none.
 
     Args:
-        value: a line or row.
+        found: lines or rows.
         source: the file's name.
-        rows: what of the value is to be a span each.
+        rows: what of a value is to be a span each.
         make: makes one; raises InputError for what is none.
     """
-    try:
-        found = list(rows(value.content))
-    except RecursionError as exc:
-        yield broken(source, value, exc)
-        return
-    for row in found:
+    for value in found:
+        if isinstance(value, BrokenEntry):
+            yield value
+            continue
         try:
-            yield make(row, value, source)
+            parts = list(rows(value.content))
+        except RecursionError as exc:
+            yield broken(source, value, exc)
+            continue
+        yield from _made(parts, value, source, make)
+
+
+def _made(
+    parts: Iterable[object], value: Value, source: str, make: Callable[[object, Value, str], Span]
+) -> Iterator[Span | BrokenEntry]:
+    for part in parts:
+        try:
+            yield make(part, value, source)
         except (InputError, RecursionError) as exc:
             yield broken(source, value, exc)
 
