@@ -22,7 +22,7 @@ dashboard: $(BASE)
 	$(BIN)/vista-guard dashboard --demo
 
 test: $(DEV)
-	$(BIN)/pytest -n 6 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 # Tools whose dependencies do not go together with the others', nor with each other's: an environment each.
 PLUGINS := deepeval inspect ragas

@@ -35,7 +35,11 @@ LONG = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The long files first."""
+    """The long files first. A page that a busy machine did not draw in time is opened once more, and the summary says so."""
+    again = pytest.mark.flaky(reruns=1, only_rerun=["TimeoutError", "Locator expected"])
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker(again)
     items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
 
 

@@ -18,7 +18,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-WAIT_MS = 120_000
+WAIT_MS = 60_000
 """Patience: the machine that runs the tests may have more to do."""
 
 
