@@ -15,6 +15,7 @@ from vista_guard.dashboard.people import THIS_MACHINE, Viewer
 from vista_guard.dashboard.reports.scoped import ScopedReports
 from vista_guard.dashboard.reports.words import Words
 from vista_guard.errors import InputError
+from vista_guard.evaluation.runners.decided import Word
 from vista_guard.stores.reports import Maker, ReportReader, Rollup, TurnCount, UncheckedCount
 from vista_guard.types import Action
 
@@ -151,3 +152,8 @@ def test_reliability_is_of_the_claims_that_people_spoke_of(reader: ReportReader,
         Words(tmp_path / "gone.jsonl").judged(reports, Filters())
     stranger = ScopedReports(reader, Viewer("x", ("nobody",), frozenset()))
     assert Words(labels).judged(stranger, Filters()) == []
+    # What annotators settled on in the database counts too, and outweighs the file.
+    settled = {row.report_id: Word(row.report_id, fine, {row.claim_id: fine})}
+    assert Words(labels, lambda: settled).judged(reports, Filters()) == [(row.confidence, True)]
+    assert Words(None, lambda: settled).judged(reports, Filters()) == [(row.confidence, True)]
+    assert Words(None, lambda: settled).judged(stranger, Filters()) == []

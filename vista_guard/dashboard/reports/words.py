@@ -10,6 +10,7 @@ from vista_guard.dashboard.parts.filters import Filters
 from vista_guard.dashboard.reports.scoped import ScopedReports
 from vista_guard.errors import InputError
 from vista_guard.evaluation.comparing.gold import Gold, GoldTurn, agrees, read_gold
+from vista_guard.evaluation.comparing.gold import Word as ClaimWord
 from vista_guard.evaluation.runners.decided import Word
 from vista_guard.evaluation.whatif.cases import Case
 from vista_guard.stores.reports import FindingRow
@@ -60,13 +61,27 @@ class Words:
         Figures alone: no claim's text leaves.
         """
         gold = self.gold
-        talks = sorted({name for name, turn in gold if gold[name, turn].claims})[:MOST_TALKS]
-        return [pair for talk in talks for row in reports.findings(filters, talk) if (pair := _pair(gold, talk, row))]
+        decided = {name: word for name, word in self._decided().items() if word.claims}
+        talks = {name for name, turn in gold if gold[name, turn].claims} | _talks(reports, list(decided)[:MOST_TALKS])
+        rows = (row for talk in sorted(talks)[:MOST_TALKS] for row in reports.findings(filters, talk))
+        return [pair for row in rows if (pair := _pair(row, _word(row, gold, decided)))]
 
 
-def _pair(gold: Gold, talk: str, row: FindingRow) -> tuple[float, bool] | None:
-    turn = gold.get((talk, row.turn_index))
-    word = None if turn is None else turn.word_on(row.claim_id, row.claim)
+def _talks(reports: ScopedReports, names: Iterable[str]) -> set[str]:
+    """The conversations of these reports, as far as the viewer may see them."""
+    rows = (reports.row(name) for name in names)
+    return {row.conversation_id for row in rows if row is not None and row.conversation_id is not None}
+
+
+def _word(row: FindingRow, gold: Gold, decided: Mapping[str, Word]) -> ClaimWord | None:
+    """What people said of a claim; annotators' consensus outweighs the file."""
+    if row.report_id in decided and row.claim_id in decided[row.report_id].claims:
+        return decided[row.report_id].claims[row.claim_id]
+    turn = gold.get((row.conversation_id or "", row.turn_index))
+    return None if turn is None else turn.word_on(row.claim_id, row.claim)
+
+
+def _pair(row: FindingRow, word: ClaimWord | None) -> tuple[float, bool] | None:
     if word is None or row.confidence is None or row.label not in set(map(str, Label)):
         return None
     return row.confidence, agrees(Label(row.label), word)
