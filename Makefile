@@ -21,7 +21,9 @@ dashboard: $(BASE)
 	$(BIN)/pip install -q --disable-pip-version-check -e '.[dashboard]'
 	$(BIN)/vista-guard dashboard --demo
 
+# The tests start some hundred processes: each would compile the package for itself.
 test: $(DEV)
+	@$(BIN)/python -m compileall -q vista_guard
 	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 # Tools whose dependencies do not go together with the others', nor with each other's: an environment each.

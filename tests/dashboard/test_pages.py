@@ -23,8 +23,7 @@ PAGES = (
 )
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark")])
 @pytest.mark.parametrize("path", PAGES)
 def test_every_page_can_be_read_by_everybody(opened: OpenPage, path: str, width: int, theme: Any) -> None:
     page = opened(path, width=width, theme=theme)

@@ -192,7 +192,7 @@ def test_without_sign_in_people_choose_a_name(person: Any) -> None:
     assert "as=Zo" in page.url
 
 
-@pytest.mark.parametrize(("width", "theme"), [(1280, "dark"), (390, "light"), (390, "dark")])
+@pytest.mark.parametrize(("width", "theme"), [(1280, "dark"), (390, "light")])
 @pytest.mark.parametrize(
     "path",
     [
