@@ -11,12 +11,18 @@ from contextlib import contextmanager
 def untraced() -> Iterator[None]:
     """LangSmith records nothing inside, whatever the environment or a surrounding run says. For a function, not across a `yield`.
 
-    Without LangSmith in the process there is nothing to do: LangChain loads it before anything can be recorded.
+    Where nothing would be recorded anyway there is nothing to do: LangChain loads LangSmith before anything can be recorded, and
+    both ask this one function whether to record.
     """
     if "langsmith" not in sys.modules:
         yield
         return
     from langsmith import tracing_context
+    from langsmith.utils import tracing_is_enabled
+
+    if not tracing_is_enabled():
+        yield
+        return
 
     with tracing_context(enabled=False):
         yield
