@@ -80,6 +80,12 @@ def test_a_port_in_use() -> None:
             run({"port": port})
 
 
+@pytest.mark.parametrize("url", ["nonsense", "sqlite:///r.sqlite?timeout=soon"])
+def test_an_address_of_no_database(url: str) -> None:
+    with pytest.raises(ConfigError, match=r"reports URL .* is not a SQLAlchemy URL"):
+        run({"port": 0}, reports=url)
+
+
 def test_the_script_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "_started", [])
     with pytest.raises(ConfigError, match="start it with: vista-guard dashboard"):

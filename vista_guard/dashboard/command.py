@@ -11,6 +11,7 @@ from vista_guard.dashboard.process import Setup
 from vista_guard.dashboard.provider import check_provider
 from vista_guard.dashboard.server import Tell, listening, serve
 from vista_guard.dashboard.settings import DashboardSettings
+from vista_guard.stores.reports import Database
 
 
 def run(
@@ -33,15 +34,19 @@ def run(
         tell: is told where to look, line by line.
 
     Raises:
-        ConfigError: settings that make no sense, or an address that cannot be listened on.
+        ConfigError: settings or a database's URL that make no sense, or an address that cannot be listened on.
     """
     settings = DashboardSettings.load(**given)
     settings.check_exposure()
+    url = database(reports, data_dir)
+    Database(
+        url, create=False
+    ).close()  # a malformed URL or a missing driver; one that is gone is told by a page
     with listening(settings) as listener:
         if settings.sign_in is not None:
             check_provider(settings.sign_in)
         material = gathered(tuple(runs), labels)
-        return serve(Setup(settings, database(reports, data_dir), material), listener, tell)
+        return serve(Setup(settings, url, material), listener, tell)
 
 
 def database(reports: str | None, data_dir: Path | None) -> str:
