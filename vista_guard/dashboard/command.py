@@ -39,9 +39,7 @@ def run(
     settings = DashboardSettings.load(**given)
     settings.check_exposure()
     url = database(reports, data_dir)
-    Database(
-        url, create=False
-    ).close()  # a malformed URL or a missing driver; one that is gone is told by a page
+    Database(url, create=False).close()  # a malformed URL or a missing driver; one that is gone is told by a page
     with listening(settings) as listener:
         if settings.sign_in is not None:
             check_provider(settings.sign_in)
