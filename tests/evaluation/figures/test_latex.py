@@ -124,7 +124,10 @@ def test_pdflatex_sets_all_of_it_and_nothing_runs_off_the_page(tmp_path: Path, o
         NAMES,
     )
     long = Sheet("long", "Long", (Column("n"),), tuple(row(number) for number in range(3 * ROWS)))
-    (tmp_path / "tables.tex").write_text(latex([SHEET, names, wide(4), replace(wide(40), name="wider"), long]), "utf-8")
+    many = [replace(SHEET, name=f"table-{number}") for number in range(100, 180)]
+    (tmp_path / "tables.tex").write_text(
+        latex([SHEET, names, wide(4), replace(wide(40), name="wider"), long, *many]), "utf-8"
+    )
     (tmp_path / "paper.tex").write_text(
         f"\\documentclass[{options}]{{article}}\n\\usepackage[T1]{{fontenc}}\n\\usepackage{{booktabs,graphicx}}\n"
         "\\begin{document}\n\\input{tables}\n\\listoftables\n\\end{document}\n"

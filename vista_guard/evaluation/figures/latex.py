@@ -23,6 +23,9 @@ WIDEST = 650
 ROWS = 40
 """Longer tables come in parts, too: a float is on one page."""
 
+WAITING = 30
+"""So many floats without text between them may wait for a page; LaTeX stops at 52."""
+
 _GAP = 12.0
 
 _SPECIAL = {
@@ -54,7 +57,9 @@ def latex(sheets: Iterable[Sheet]) -> str:
     Letters that pdfLaTeX cannot set without more, such as Chinese ones, stand there by their number in Unicode; XeLaTeX and
     LuaLaTeX set them in a font that has them. The document numbers its tables itself: a title's own number becomes a remark.
     """
-    return "\n".join(_float(part) for sheet in sheets for part in _parts(sheet))
+    floats = [_float(part) for sheet in sheets for part in _parts(sheet)]
+    together = ("\n".join(floats[first : first + WAITING]) for first in range(0, len(floats), WAITING))
+    return "\n\\clearpage\n\n".join(together)
 
 
 def _parts(sheet: Sheet) -> list[Sheet]:
