@@ -189,7 +189,10 @@ def test_all_wrong_cells_of_all_sheets_are_named_at_once(tmp_path: Path) -> None
     [
         (b"PK\x03\x04rest", "is a spreadsheet's own file; save it as text with tabs"),
         (b"", "is empty"),
-        (b"id\tclaim\n1\t2\n", "has no column 'text'; it has id, claim. Keep the first row"),
+        (
+            b"id\tclaim\n1\t2\n",
+            "has no column 'text'; it has id, claim. Keep the first row, and open the sheet as UTF-8 with tabs",
+        ),
         (b"id\tclaim\ttext\thandling\tnew_text\tlabel\tnotes\n", "has no rows"),
         (
             b"id\tclaim\ttext\thandling\tnew_text\tlabel\tnotes\nc001.t1\tt1.c1\tpi\xe9r\t\t\t\t\n",

@@ -140,7 +140,9 @@ def _check_columns(path: Path, columns: Sequence[str], there: Sequence[str]) -> 
     missing = next((column for column in columns if column not in there), None)
     if missing is not None:
         shown = visible(", ".join(name for name in there if name)[:200])
-        raise InputError(f"{path} has no column {missing!r}; it has {shown}. Keep the first row of the sheet as it was")
+        raise InputError(
+            f"{path} has no column {missing!r}; it has {shown}. Keep the first row, and open the sheet as UTF-8 with tabs"
+        )
     twice = next((column for column in columns if there.count(column) > 1), None)
     if twice is not None:
         raise InputError(f"{path} has {there.count(twice)} columns {twice!r}; rename all but the one that counts")
