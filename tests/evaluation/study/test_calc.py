@@ -153,6 +153,17 @@ def test_a_sheet_in_another_encoding_is_said_once(tmp_path: Path) -> None:
     assert third.endswith("row 17: column 'text': byte 0x96 at position 23 is not UTF-8")
 
 
+def test_letters_that_an_encoding_lost_are_not_taken_for_an_edit(tmp_path: Path) -> None:
+    material = lamps(tmp_path)
+    path = tmp_path / "ada.csv"
+    path.write_bytes((SAVED / "commas.csv").read_text("utf-8").replace("🪔", "??").encode("ascii", "replace"))
+    with pytest.raises(InputError) as caught:
+        read_sheets([path], material)
+    (_, fault) = str(caught.value).splitlines()[:2]
+    assert "row 17, column text is 'One line" in fault
+    assert fault.endswith(f"letters became question marks, here and maybe elsewhere; {SAVE}")
+
+
 LOADED = {"American": 1033, "German": 1031}
 """Languages of numbers and dates. Special numbers are detected: dates, times, percents."""
 

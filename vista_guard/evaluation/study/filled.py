@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -154,7 +155,10 @@ def _check_row(row: Row, given: Mapping[str, Claim], faults: Faults) -> None:
 
 
 def _given(row: Row, claim: Claim, faults: Faults) -> AnnotatedClaim:
-    if _words(row[TEXT]) != _words(cells.plain(cells.escaped(claim.text))):
+    there, known = _words(row[TEXT]), _words(cells.plain(cells.escaped(claim.text)))
+    if there != known and there.isascii() and _marks(there) == _marks(known):
+        faults.append(row.fault(TEXT, f"letters became question marks, here and maybe elsewhere; {cells.SAVE}"))
+    elif there != known:
         faults.append(
             row.fault(TEXT, f"the claim read {claim.text[: cells.SHOWN]!r}; write its new words into {NEW_TEXT}")
         )
@@ -196,3 +200,8 @@ def _label(row: Row, faults: Faults) -> Label | None:
 
 def _words(text: str) -> str:
     return " ".join(text.split())
+
+
+def _marks(text: str) -> str:
+    """The text as it comes back in an encoding that lacks some of its letters: one question mark for all of a stretch."""
+    return re.sub(r"(?:[^\x00-\x7f]|\?)+", "?", text)
