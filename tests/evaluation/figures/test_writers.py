@@ -1,4 +1,4 @@
-"""Tables in four forms, and names in them that would be something else there."""
+"""Tables in three forms, and names in them that would be something else there."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import pytest
 
 from vista_guard.evaluation.figures.sheets import Cell, Column, Sheet, file_name, percent, row
-from vista_guard.evaluation.figures.writers import comma_separated, latex, markdown, page
+from vista_guard.evaluation.figures.writers import comma_separated, markdown, page
 
 SHEET = Sheet(
     name="table-2",
@@ -36,44 +36,6 @@ def test_markdown() -> None:
         "| a\\_b | – | –1.5 | 3 |\n"
         "\n- On 50 % of it.\n"
     )
-
-
-def test_latex() -> None:
-    assert latex([SHEET]).splitlines() == [
-        r"\begin{table}[t]",
-        r"\centering\small",
-        r"\begin{tabular}{lrrr}",
-        r"\toprule",
-        r"\multicolumn{1}{c}{} & \multicolumn{2}{c}{AIS} & \multicolumn{1}{c}{} \\",
-        r"\cmidrule(lr){2-3}",
-        r"model & VISTA & FActScore & n \\",
-        r"\midrule",
-        r"GPT-5 & \textbf{60.20}\textsuperscript{\dag{}} & 59.20 & 500 \\",
-        r"\midrule",
-        r"a\_b & -- & --1.5 & 3 \\",
-        r"\bottomrule",
-        r"\end{tabular}",
-        r"\caption{Accuracy \& more. On 50 \% of it.}",
-        r"\label{tab:table-2}",
-        r"\end{table}",
-    ]
-
-
-def test_a_wide_table_in_latex_is_scaled_to_the_page() -> None:
-    columns = tuple(Column(f"c{number}") for number in range(10))
-    lines = latex([Sheet("wide", "Wide", columns, (row(*"0123456789"),))]).splitlines()
-    assert lines[:4] == [
-        r"\begin{table*}[t]",
-        r"\centering\small",
-        r"\resizebox{\linewidth}{!}{%",
-        r"\begin{tabular}{rrrrrrrrrr}",
-    ]
-    assert lines[-5:] == [r"\end{tabular}", "}", r"\caption{Wide.}", r"\label{tab:wide}", r"\end{table*}"]
-
-
-def test_a_row_in_latex_does_not_begin_like_an_option() -> None:
-    lines = latex([Sheet("x", "x", (Column("a"),), (row("[1]"), row("*"), row("a*[")))]).splitlines()
-    assert lines[6:9] == [r"{}[1] \\", r"{}* \\", r"a*[ \\"]
 
 
 def test_comma_separated() -> None:
@@ -113,13 +75,10 @@ def test_a_page_holds_text_as_text() -> None:
     assert not any("\x1b" in text or "\u202e" in text for text in reader.texts)
 
 
-def test_nothing_hostile_stays_in_latex_and_markdown() -> None:
-    tex = latex([hostile()])
-    assert r"\input" not in tex
-    assert r"\textbackslash{}input\{x\} 100\% \$y\_1\$ \&amp;" in tex
+def test_nothing_hostile_stays_in_markdown() -> None:
     text = markdown([hostile()])
     assert r"\<script\>alert(1)\</script\> \| \`x\` \[a\](b)" in text
-    assert "\x1b" not in tex + text
+    assert "\x1b" not in text
     # A line break in a name would end the row, and the table with it.
     assert len([line for line in text.splitlines() if line.startswith("|")]) == 3
 

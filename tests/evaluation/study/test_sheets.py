@@ -68,11 +68,27 @@ def test_a_sheet_has_what_is_to_be_read_and_no_label(tmp_path: Path) -> None:
     assert "4 of 4 conversations of harbour, by seed 0." in rows[0]["study"]
 
 
-@given(st.text(alphabet="'=+-@\ta \n", max_size=8))
+@given(st.text(alphabet="'=+-@\ta \n1.e/", max_size=8))
 def test_a_cell_comes_back_as_it_was(text: str) -> None:
     cell = escaped(text)
     assert not cell.startswith(("=", "+", "-", "@", "\t"))
     assert plain(cell).strip(" \n") == text.strip(" \n") or text.startswith((" ", "\n"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1925", "3/4", "1e5", "007", "12e45678", "1dec2024", "(5)", "£9", "90 %", "12:30 pm", "5 May 2020", "Mai 5", "2020年5月",
+     "1'000", "True", "WAHR"],
+)  # fmt: skip
+def test_what_reads_like_a_figure_is_written_as_text(text: str) -> None:
+    assert (escaped(text), plain(f"'{text}"), plain(text)) == (f"'{text}", text, text)
+
+
+@pytest.mark.parametrize(
+    "text", ["c001.t1", "t1.c10", "new 1", "It has 210 steps.", "'90s", "'1984'", "640 lamps", "falsehood"]
+)
+def test_words_are_written_as_they_are(text: str) -> None:
+    assert escaped(text) == plain(text) == text
 
 
 WORK: Change = {
@@ -173,15 +189,18 @@ def test_all_wrong_cells_of_all_sheets_are_named_at_once(tmp_path: Path) -> None
     [
         (b"PK\x03\x04rest", "is a spreadsheet's own file; save it as text with tabs"),
         (b"", "is empty"),
-        (b"id\tclaim\n1\t2\n", "has no column 'text'; it has id, claim. Keep the first row"),
+        (
+            b"id\tclaim\n1\t2\n",
+            "has no column 'text'; it has id, claim. Keep the first row, and open the sheet as UTF-8 with tabs",
+        ),
         (b"id\tclaim\ttext\thandling\tnew_text\tlabel\tnotes\n", "has no rows"),
         (
             b"id\tclaim\ttext\thandling\tnew_text\tlabel\tnotes\nc001.t1\tt1.c1\tpi\xe9r\t\t\t\t\n",
             "byte 0xe9 at position 2 is not UTF-8",
         ),
         (
-            b"id\tclaim\ttext\thandling\tnew_text\tlabel\tnotes\nc001.t1\tt1.c1\n",
-            "row 2: has 2 cells, and the header has 7",
+            b"id\tclaim\ttext\thandling\tnew_text\tlabel\tnotes\nc001.t1\tt1.c1\t\t\t\t\t\tx\ty\n",
+            "row 2: has 9 cells, and the header has 7",
         ),
         ("\ufeffid".encode("utf-16-le") + b"x", "begins as UTF-16 and is none"),
         (None, "cannot be read: No such file"),

@@ -27,17 +27,21 @@ def delimiter_of(head: str) -> str | None:
     return best if line.count(best) else None
 
 
-def csv_rows(file: BinaryIO, delimiter: str) -> Iterator[Row]:
-    """Rows of a CSV file with a header, by the line that each begins on, counted from 1."""
+def csv_rows(file: BinaryIO, delimiter: str, *, short: bool = False) -> Iterator[Row]:
+    """Rows of a CSV file with a header, by the line that each begins on, counted from 1.
+
+    With `short` a row may lack cells at its end, which are empty then: Excel leaves delimiters out where a stretch of rows has
+    nothing in the last columns.
+    """
     csv.field_size_limit(LONGEST_FIELD)
     text = TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
     try:
-        yield from _read(csv.reader(text, delimiter=delimiter, strict=True))
+        yield from _read(csv.reader(text, delimiter=delimiter, strict=True), short)
     finally:
         text.detach()  # The file is its opener's to close.
 
 
-def _read(reader: Any) -> Iterator[Row]:
+def _read(reader: Any, short: bool) -> Iterator[Row]:
     header: list[str] | None = None
     while True:
         line = reader.line_num + 1
@@ -51,7 +55,7 @@ def _read(reader: Any) -> Iterator[Row]:
         if header is None:
             header = cells
         elif cells:
-            yield line, _row(header, cells)
+            yield line, _row(header, cells + [""] * (len(header) - len(cells) if short else 0))
 
 
 def _row(header: list[str], cells: list[str]) -> dict[str, Any] | str:

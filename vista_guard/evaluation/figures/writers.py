@@ -1,4 +1,4 @@
-"""Tables as Markdown, LaTeX, CSV and HTML. Pure.
+"""Tables as Markdown, CSV and HTML. Pure.
 
 Names in a table come from files that anybody may have written: each writer escapes what its form would take for something else.
 """
@@ -13,31 +13,14 @@ from collections.abc import Iterable, Sequence
 
 from vista_guard.evaluation.figures.sheets import Cell, Column, Row, Sheet, one_line
 
-WIDE = 9
-"""A table of more columns is scaled to the page in LaTeX."""
-
 FORMATS = ("md", "tex", "csv", "html")
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~$&])")
-_LATEX = {
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}", "–": "--",
-    "|": r"\textbar{}", '"': r"\textquotedbl{}", "†": r"\dag{}", "α": r"$\alpha$", "Δ": r"$\Delta$", "·": r"$\cdot$",
-    "≠": r"$\neq$", "−": "$-$", "≥": r"$\geq$", "×": r"$\times$",
-}  # fmt: skip
 
 
 def markdown(sheets: Iterable[Sheet]) -> str:
     """GitHub's tables. A common head stands in each column's own."""
     return "\n".join(_markdown(sheet) for sheet in sheets)
-
-
-def latex(sheets: Iterable[Sheet]) -> str:
-    """Floats for a document that loads `booktabs`, `graphicx` and, with pdfLaTeX, `fontenc` with T1.
-
-    A table of many columns spans both columns of the page and is scaled to its width.
-    """
-    return "\n".join(_latex(sheet) for sheet in sheets)
 
 
 def comma_separated(sheet: Sheet) -> str:
@@ -92,47 +75,6 @@ def _md_cell(cell: Cell) -> str:
 
 def _md(text: str) -> str:
     return _MARKDOWN.sub(r"\\\1", one_line(text))
-
-
-def _latex(sheet: Sheet) -> str:
-    heads = " & ".join(_tex(column.head) for column in sheet.columns) + r" \\"
-    lines = [_tex_groups(sheet)] if any(group for group, _ in sheet.groups) else []
-    lines += [heads, r"\midrule"]
-    for number, cells in enumerate(sheet.rows):
-        lines += [r"\midrule"] if number in sheet.rule_before else []
-        shown = " & ".join(map(_tex_cell, cells)) + r" \\"
-        # Behind a line's end a bracket or a star would be taken for its option.
-        lines.append("{}" + shown if shown.startswith(("[", "*")) else shown)
-    shape = "".join("r" if column.figures else "l" for column in sheet.columns)
-    body = [rf"\begin{{tabular}}{{{shape}}}", r"\toprule", *lines, r"\bottomrule", r"\end{tabular}"]
-    kind = "table"
-    if len(sheet.columns) > WIDE:
-        kind, body = "table*", [r"\resizebox{\linewidth}{!}{%", *body, "}"]
-    caption = " ".join(_sentence(_tex(text)) for text in (sheet.title, *sheet.notes))
-    ends = [rf"\caption{{{caption}}}", rf"\label{{tab:{sheet.name}}}", rf"\end{{{kind}}}", ""]
-    return "\n".join([rf"\begin{{{kind}}}[t]", r"\centering\small", *body, *ends])
-
-
-def _tex_groups(sheet: Sheet) -> str:
-    cells, rules, at = [], [], 1
-    for group, width in sheet.groups:
-        cells.append(rf"\multicolumn{{{width}}}{{c}}{{{_tex(group)}}}")
-        rules += [rf"\cmidrule(lr){{{at}-{at + width - 1}}}"] if group else []
-        at += width
-    return " & ".join(cells) + r" \\" + "\n" + "".join(rules)
-
-
-def _tex_cell(cell: Cell) -> str:
-    text = rf"\textbf{{{_tex(cell.text)}}}" if cell.bold else _tex(cell.text)
-    return rf"{text}\textsuperscript{{{_tex(cell.mark)}}}" if cell.mark else text
-
-
-def _tex(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in one_line(text))
-
-
-def _sentence(text: str) -> str:
-    return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 def _csv(text: str) -> str:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vista_guard.errors import ConfigError, InputError
+from vista_guard.evaluation.figures.latex import latex
 from vista_guard.evaluation.figures.sheets import Sheet
-from vista_guard.evaluation.figures.writers import FORMATS, comma_separated, latex, markdown, page
+from vista_guard.evaluation.figures.writers import FORMATS, comma_separated, markdown, page
 from vista_guard.evaluation.runners.manifest import MANIFEST
 
 TITLE = "Runs side by side"

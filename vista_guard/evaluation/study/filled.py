@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -73,22 +74,26 @@ def label_in(cell: str) -> Label | None:
 
 def _sheet(path: Path, name: str, material: Material, faults: Faults) -> Filled:
     by_turn: dict[str, list[Row]] = defaultdict(list)
-    for row in cells.read(path, NEEDED, faults):
+    unread = Faults()
+    rows = list(cells.read(path, NEEDED, unread))
+    faults.extend(unread)
+    for row in rows:
         if row[ID] in material.turns:
             by_turn[row[ID]].append(row)
         else:
             faults.append(row.fault(ID, "the study has no such turn; ids are as the sheet had them"))
     found = {}
     for turn in material.study.turns:
-        if turn.id not in by_turn:
+        # Where rows cannot be read, that is said, and not that they are missing.
+        if turn.id not in by_turn and not unread:
             faults.append(cells.Fault(str(path), 1, ID, None, f"the rows of turn {turn.id} are missing"))
-        work = _turn(turn, by_turn.get(turn.id, []), faults)
+        work = _turn(turn, by_turn.get(turn.id, []), faults, whole=not unread)
         if work is not None:
             found[turn.id] = work
     return Filled(name, found, len(material.study.turns) - len(found))
 
 
-def _turn(turn: StudyTurn, rows: Sequence[Row], faults: Faults) -> Work | None:
+def _turn(turn: StudyTurn, rows: Sequence[Row], faults: Faults, *, whole: bool) -> Work | None:
     """The work on one turn; None where nothing was written."""
     begun = [row for row in rows if row[HANDLING] or row[NEW_TEXT] or row[LABEL]]
     _check_twice(rows, faults)
@@ -101,7 +106,7 @@ def _turn(turn: StudyTurn, rows: Sequence[Row], faults: Faults) -> Work | None:
     found: dict[str, AnnotatedClaim] = {}
     there = {row[CLAIM] for row in rows}
     for claim in turn.claims:
-        if claim.id not in there and rows:
+        if whole and claim.id not in there and rows:
             faults.append(rows[0].fault(ID, f"the row of claim {claim.id} is missing"))
     for row in rows:
         claim_id = row[CLAIM]
@@ -114,7 +119,9 @@ def _turn(turn: StudyTurn, rows: Sequence[Row], faults: Faults) -> Work | None:
     ordered = [found[one] for one in [*given, *sorted(found.keys() - given.keys())] if one in found]
     if len(ordered) > MOST_CLAIMS:
         faults.append(rows[0].fault(ID, f"{len(ordered)} claims for one turn; at most {MOST_CLAIMS} are kept"))
-    return Work(tuple(ordered), "\n".join(_notes(rows)))
+    place = {claim_id: number for number, claim_id in enumerate(["", *given])}
+    sheet_order = sorted(rows, key=lambda row: (place.get(row[CLAIM], len(place)), row[CLAIM]))
+    return Work(tuple(ordered), "\n".join(_notes(sheet_order)))
 
 
 def _notes(rows: Sequence[Row]) -> Iterator[str]:
@@ -148,7 +155,10 @@ def _check_row(row: Row, given: Mapping[str, Claim], faults: Faults) -> None:
 
 
 def _given(row: Row, claim: Claim, faults: Faults) -> AnnotatedClaim:
-    if _words(row[TEXT]) != _words(cells.plain(cells.escaped(claim.text))):
+    there, known = _words(row[TEXT]), _words(cells.plain(cells.escaped(claim.text)))
+    if there != known and there.isascii() and _marks(there) == _marks(known):
+        faults.append(row.fault(TEXT, f"letters became question marks, here and maybe elsewhere; {cells.SAVE}"))
+    elif there != known:
         faults.append(
             row.fault(TEXT, f"the claim read {claim.text[: cells.SHOWN]!r}; write its new words into {NEW_TEXT}")
         )
@@ -190,3 +200,8 @@ def _label(row: Row, faults: Faults) -> Label | None:
 
 def _words(text: str) -> str:
     return " ".join(text.split())
+
+
+def _marks(text: str) -> str:
+    """The text as it comes back in an encoding that lacks some of its letters: one question mark for all of a stretch."""
+    return re.sub(r"(?:[^\x00-\x7f]|\?)+", "?", text)

@@ -63,7 +63,9 @@ Below it are the claims that were found in the turn, one a row. Work alone, and 
 4. The turn makes no claim at all, and none is listed: write "no claims" into handling of the turn's own row.
 5. notes: anything you want to say, on a turn or on a claim.
 
-Do not change id, claim and text. Save as text with tabs (or CSV), in UTF-8.
+Open the sheet as UTF-8, with the tab as the only separator and " around texts. Do not change id, claim and text. A cell that
+begins with ' is text, and the ' no part of it; put one before a number or a date that you write into new_text. Save as text with
+tabs (or CSV), in UTF-8, with " around texts (LibreOffice: Save As, Text CSV; Excel: Save As, CSV UTF-8).
 
 This study: {about}
 """
