@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
+import certifi
 import pytest
 
 from vista_guard import Guard, Persona
@@ -41,6 +45,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker(again)
     items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_authority(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Whatever could speak TLS reads one certificate, not all of the world's. Hundreds of clients are made, and none speaks it."""
+    first, end, _ = Path(certifi.where()).read_text("ascii").partition("-----END CERTIFICATE-----\n")
+    file = tmp_path_factory.mktemp("authorities") / "one.pem"
+    file.write_text(first[first.index("-----BEGIN") :] + end, encoding="ascii")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SSL_CERT_FILE", str(file))
+        yield
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.pages import ARCHITECTURE, old_pages, pages
+from tools.pages import ARCHITECTURE, old_pages
 from tools.picture import PICTURE, picture, shown
 from tools.rooms import first_line, layers, tree, with_rooms
 
@@ -25,9 +25,8 @@ LINKS = [
 ]
 
 
-@pytest.mark.parametrize("page", pages(ROOT))
-def test_the_generated_pages_are_current(page: Path) -> None:
-    assert page not in old_pages(ROOT), "run: make docs"
+def test_the_generated_pages_are_current() -> None:
+    assert [str(page) for page in old_pages(ROOT)] == [], "run: make docs"
 
 
 def test_old_pages_are_found_and_rewritten(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 
 WIDTH = 80
 
@@ -25,8 +26,9 @@ Results go to stdout; progress and errors go to stderr. Exit codes:
 """
 
 
+@cache
 def commands_page() -> str:
-    """Help of every command, as Markdown."""
+    """Help of every command, as Markdown. Typer puts all of them together anew for each: it takes a second."""
     from vista_guard.cli import app
 
     paths: list[tuple[str, ...]] = [(command.name or "",) for command in app.registered_commands]

@@ -49,6 +49,15 @@ def chroma_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             server.terminate()
 
 
+@pytest.fixture(scope="session")
+def chroma_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A folder whose engine runs until the end: starting one takes a second."""
+    folder = str(tmp_path_factory.mktemp("chroma-folder"))
+    client = chroma_client(folder)
+    yield folder
+    close_client(client)
+
+
 @pytest.fixture
 def location(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], str]:
     """Where the store of a place lives: empty at the start of each test."""
@@ -56,14 +65,24 @@ def location(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], 
     def locate(place: str) -> str:
         if place != "server":
             return str(tmp_path / "chroma")
-        address = str(request.getfixturevalue("chroma_server"))
-        client = chroma_client(address)
-        for collection in client.list_collections():
-            client.delete_collection(collection.name)
-        close_client(client)
-        return address
+        return emptied(str(request.getfixturevalue("chroma_server")))
 
     return locate
+
+
+@pytest.fixture
+def running_location(request: pytest.FixtureRequest) -> Callable[[str], str]:
+    """As `location`, but a folder's engine is not started anew for each test. For tests that look into no files."""
+    return lambda place: emptied(str(request.getfixturevalue(f"chroma_{place}")))
+
+
+def emptied(address: str) -> str:
+    """The address, when nothing is stored there any more."""
+    client = chroma_client(address)
+    for collection in client.list_collections():
+        client.delete_collection(collection.name)
+    close_client(client)
+    return address
 
 
 def _wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:

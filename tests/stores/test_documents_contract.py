@@ -27,10 +27,10 @@ LONG = Document(id="long", text=" ".join(f"Room {n} of the museum shows object n
 
 
 @pytest_asyncio.fixture(params=PLACES)
-async def store(request: pytest.FixtureRequest, location: Callable[[str], str]) -> AsyncIterator[Store]:
+async def store(request: pytest.FixtureRequest, running_location: Callable[[str], str]) -> AsyncIterator[Store]:
     store: Store = MemoryDocuments(WordEmbedder(4096))
     if request.param != "memory":
-        store = ChromaDocuments(chroma_client(location(request.param)), WordEmbedder(4096))
+        store = ChromaDocuments(chroma_client(running_location(request.param)), WordEmbedder(4096))
     yield store
     await store.aclose()
 

@@ -20,16 +20,18 @@ TOM = Persona(name="Tom", facts=("Tom sells boats.",))
 
 
 @pytest_asyncio.fixture(params=PLACES)
-async def store(request: pytest.FixtureRequest, location: Callable[[str], str]) -> AsyncIterator[KnowledgeStore]:
-    store = open_store(request.param, location)
+async def store(
+    request: pytest.FixtureRequest, running_location: Callable[[str], str]
+) -> AsyncIterator[KnowledgeStore]:
+    store = open_store(request.param, running_location)
     yield store
     await store.aclose()
 
 
-def open_store(place: str, location: Callable[[str], str]) -> KnowledgeStore:
+def open_store(place: str, running_location: Callable[[str], str]) -> KnowledgeStore:
     if place == "memory":
         return MemoryKnowledge(WordEmbedder())
-    return ChromaKnowledge(chroma_client(location(place)), WordEmbedder())
+    return ChromaKnowledge(chroma_client(running_location(place)), WordEmbedder())
 
 
 def claims(*texts: str) -> list[Claim]:
