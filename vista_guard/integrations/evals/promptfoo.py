@@ -4,16 +4,25 @@ promptfoo wants a file of your own. One line is enough, with the interpreter tha
 
     from vista_guard.integrations.evals.promptfoo import get_assert
 
-promptfoo starts Python anew for each case, and so the models are loaded anew. `python -m vista_guard.integrations.evals.promptfoo
-grounded.mjs` writes an assertion in JavaScript that asks one process for all cases.
+promptfoo starts Python anew for each assertion, and so the models are loaded anew. An assertion in JavaScript that asks one
+process for all cases is written by
+
+    python -m vista_guard.integrations.evals.promptfoo grounded.mjs
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, get_args
+import signal
+import sys
+import traceback
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any, TextIO, get_args
 
 from vista_guard.errors import ConfigError, InputError, VistaGuardError
 from vista_guard.integrations.evals.case import Case, Turns, given_documents
@@ -27,6 +36,9 @@ CONFIG = ("judge", "policy", "documents", "min_score", "turns")
 EVIDENCE = ("documents", "context")
 UNREAD = re.compile(r"file://\S+|\{\{.*\}\}")
 """What promptfoo hands over as it stands: it reads files and templates where they are the whole value of a var, nowhere else."""
+
+AT_ONCE = 16
+"""How many cases are judged at once: promptfoo asks for four tests at once, with three assertions each."""
 
 
 def get_assert(output: Any, context: Mapping[str, Any]) -> dict[str, Any]:
@@ -170,4 +182,45 @@ def _component(claim: JudgedClaim) -> dict[str, Any]:
     }
 
 
+def serve(requests: Iterable[bytes], replies: TextIO) -> None:
+    """Answers `promptfoo.mjs`: a line `{"id", "output", "context"}` by a line `{"id", "result"}` or `{"id", "error"}`."""
+    writing = Lock()
+
+    def answer(request: Mapping[str, Any]) -> None:
+        reply = json.dumps(_answered(request))
+        with writing:
+            print(reply, file=replies, flush=True)
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for line in requests:
+            pool.submit(answer, json.loads(line))
+
+
+def _answered(request: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return {"id": request["id"], "result": get_assert(request.get("output"), request["context"])}
+    except VistaGuardError as exc:
+        return {"id": request["id"], "error": f"{type(exc).__name__}: {exc}"}
+    except Exception as exc:  # one case must not end the process that judges the others
+        traceback.print_exc()
+        return {"id": request["id"], "error": f"{type(exc).__name__}: {exc}"}
+
+
+def main(arguments: list[str]) -> None:
+    """Writes the assertion in JavaScript to the file that is named, or serves it."""
+    if len(arguments) != 1:
+        sys.exit("name the file to write: python -m vista_guard.integrations.evals.promptfoo grounded.mjs")
+    if arguments != ["--serve"]:
+        script = Path(__file__).with_suffix(".mjs").read_text(encoding="utf-8")
+        Path(arguments[0]).write_text(script, encoding="utf-8")
+        return
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # promptfoo is told, too, and closes stdin when it ends
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as replies:
+        os.dup2(2, 1)  # whatever else prints must not stand between replies
+        serve(sys.stdin.buffer, replies)
+
+
 __all__ = ["get_assert"]
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
