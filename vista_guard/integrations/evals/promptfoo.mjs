@@ -32,7 +32,7 @@ function started() {
   const ended = (how) => {
     if (worker === child) worker = undefined
     for (const { reject } of waiting.values()) {
-      reject(new Error(`${python} ${how}; PROMPTFOO_PYTHON must name the interpreter that has vista-guard`))
+      reject(failure(`${python} ${how}; PROMPTFOO_PYTHON must name the interpreter that has vista-guard`))
     }
     waiting.clear()
   }
@@ -45,7 +45,7 @@ function started() {
     waiting.delete(id)
     if (waiting.size === 0) keepAlive(child, false)
     if (error === undefined) resolve(result)
-    else reject(new Error(error))
+    else reject(failure(error))
   })
   child.stdin.unref()
   return child
@@ -54,4 +54,9 @@ function started() {
 // Node ends when nothing is waited for, and a process that still runs would be waited for.
 function keepAlive(child, whether) {
   for (const one of [child, child.stdout]) whether ? one.ref() : one.unref()
+}
+
+// promptfoo shows the stack, too, and lines of this file say nothing to its reader.
+function failure(message) {
+  return Object.assign(new Error(message), { stack: "" })
 }
