@@ -4,7 +4,7 @@
 # make picture draw the README's picture from the demo              make bench-load    the proxy under load, about a quarter of an hour
 # make dashboard   the dashboard, filled with the demo's conversations as they are held       make docs-pictures   the dashboard's pictures
 # make challenge   minimal pairs written by hand, by phenomenon (development half)       make paper-tables   the paper's tables, recomputed
-# make test-plugins   DeepEval, Inspect and Ragas
+# make test-plugins   DeepEval, Inspect and Ragas, and promptfoo where Node is installed
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 BASE := $(VENV)/.base
 DEV := $(VENV)/.dev
 
-.PHONY: demo dashboard docs-pictures test check format bench bench-load bench-peers challenge paper-tables docs picture test-plugins clean
+.PHONY: demo dashboard docs-pictures test check format bench bench-load bench-peers challenge paper-tables docs picture test-plugins test-promptfoo clean
 
 demo: $(BASE)
 	$(BIN)/vista-guard demo
@@ -33,10 +33,23 @@ test-plugins: $(PLUGINS:%=.venv-plugins/%/.made)
 	set -e; for tool in $(PLUGINS); do \
 		.venv-plugins/$$tool/bin/python -m pytest -q tests/plugins/$$tool -o filterwarnings=default; \
 	done
+	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory test-promptfoo; \
+	else echo "promptfoo was not tried: it needs Node, and npm is not installed"; fi
 
 .venv-plugins/%/.made: tests/plugins/%/requirements.txt pyproject.toml
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install -q --disable-pip-version-check -e '.[$*]' -r $< pytest pytest-asyncio pytest-socket
+	touch $@
+
+# It runs on Node and goes together with everything.
+test-promptfoo: $(DEV) .venv-plugins/promptfoo/.made
+	VISTA_GUARD_PROMPTFOO=$(CURDIR)/.venv-plugins/promptfoo/node_modules/.bin/promptfoo \
+		$(BIN)/python -m pytest -q tests/plugins/promptfoo
+
+.venv-plugins/promptfoo/.made: tests/plugins/promptfoo/package.json
+	mkdir -p $(@D)
+	cp $< $(@D)
+	npm install --prefix $(@D) --silent --no-audit --no-fund
 	touch $@
 
 check: $(DEV)

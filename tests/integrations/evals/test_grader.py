@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -222,3 +223,9 @@ def test_a_grader_and_names_of_one_are_too_much() -> None:
     with pytest.raises(ConfigError, match="policy is 'stern'; choose one of"):
         grader_of(None, None, "stern")
     assert grader_of(None, None, "strict") is shared_grader(None, "strict")
+
+
+def test_threads_that_ask_at_once_share_a_grader() -> None:
+    with ThreadPoolExecutor(8) as pool:
+        graders = list(pool.map(lambda _: shared_grader("embedded", "monitor"), range(8)))
+    assert len(set(map(id, graders))) == 1

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -62,12 +63,12 @@ def test_the_example_of_pytest_fails_as_the_page_says(
 
 
 def test_the_example_of_promptfoo_does_not_pass(tmp_path: Path) -> None:
-    [line], [config] = blocks("promptfoo"), blocks("promptfoo", "yaml")
+    line, agent = blocks("promptfoo")
+    config, _ = blocks("promptfoo", "yaml")
     assert line == LINE
+    told: dict[str, Any] = {}
+    exec(compile(agent, "agent.py", "exec"), told)
     [test] = yaml.safe_load(config)["tests"]
     given = {"prompt": test["vars"]["question"], "vars": test["vars"], "config": test["assert"][0]["config"]}
-    found = {
-        answer: called(tmp_path, answer, **given)["pass"]
-        for answer in (f"The whale hall opened in {year}." for year in (1925, 1850))
-    }
-    assert list(found.values()) == [True, False]
+    answers = told["call_api"](given["prompt"], {}, {})["output"], test["vars"]["context"]
+    assert [called(tmp_path, answer, **given)["pass"] for answer in answers] == [False, True]

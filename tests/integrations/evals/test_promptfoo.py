@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from vista_guard import ConfigError, InputError
+from vista_guard.integrations.evals import promptfoo
 
 HALL = "The whale hall opened in 1925."
 ASKED = "When did the whale hall open?"
@@ -79,10 +83,134 @@ def test_a_chat_prompt_brings_its_history_and_tools(tmp_path: Path) -> None:
     assert called(tmp_path, TRUE, prompt=json.dumps(chat))["score"] == 1.0
 
 
-def test_what_makes_no_sense_is_an_error_of_the_assertion(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="the assertion's config has treshold; vista-guard reads judge, policy"):
-        called(tmp_path, TRUE, config={"treshold": 1})
-    with pytest.raises(ConfigError, match="policy is 'stern'"):
-        called(tmp_path, TRUE, config={"policy": "stern"})
+GUIDE = {"text": HALL, "title": "Guide"}
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        {"vars": {"documents": GUIDE}},
+        {"vars": {"documents": [GUIDE, {"text": "Tickets cost 12 euros."}]}},
+        {"vars": {"documents": json.dumps([GUIDE])}},  # a file in JSON
+        {"vars": {"documents": json.dumps([HALL])}},  # a file in YAML
+        {"vars": {"documents": "Tickets cost 12 euros.", "context": HALL}},
+        {"metadata": {"documents": [HALL]}},
+        {"metadata": {"context": HALL}},
+        {"config": {"documents": GUIDE}, "vars": {"documents": "", "context": None}},
+    ],
+)
+def test_evidence_from_wherever_promptfoo_has_it(context: dict[str, Any], tmp_path: Path) -> None:
+    assert called(tmp_path, TRUE, **context)["score"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("context", "said"),
+    [
+        ({"vars": {"context": 1925}}, "context in vars: documents is int; give a text"),
+        ({"metadata": {"documents": [[HALL]]}}, "documents in metadata: a document is "),
+        (
+            {"config": {"documents": ["file://hall.txt"]}},
+            "documents in the assertion's config is 'file://hall.txt', which ",
+        ),
+        (
+            {"vars": {"documents": [{"text": " {{hall}} "}]}},
+            "documents in vars is '{{hall}}', which promptfoo has not read",
+        ),
+    ],
+)
+def test_evidence_that_cannot_be_read_is_refused(context: dict[str, Any], said: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=f"^{re.escape(said)}"):
+        called(tmp_path, TRUE, **context)
+
+
+def test_a_text_about_files_and_templates_is_evidence(tmp_path: Path) -> None:
+    told = "The address is file://hall.txt, the template is {{hall}}. " + HALL
+    assert called(tmp_path, TRUE, vars={"context": told})["score"] == 1.0
+
+
+def test_a_conversation_may_be_written_as_json(tmp_path: Path) -> None:
+    said = [(ASKED, FALSE), ("Sure?", TRUE)]
+    talk = [
+        {"role": role, "content": text} for turn in said for role, text in zip(("user", "assistant"), turn, strict=True)
+    ]
+    given = {"vars": {"context": HALL}}
+    assert called(tmp_path, json.dumps(talk), **given)["score"] == 0.5
+    assert called(tmp_path, json.dumps(talk), **given, config={"turns": "last"})["score"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"treshold": 1}, "the assertion's config has treshold; vista-guard reads judge, policy"),
+        ({"policy": "stern"}, "policy is 'stern'; choose one of "),
+        (
+            {"policy": {"preset": "strict"}},
+            "policy in the assertion's config is {'preset': 'strict'}; give the policy's name",
+        ),
+        ({"judge": 4}, "judge in the assertion's config is 4; give the judge's name"),
+        (
+            {"judge": "gpt"},
+            "judge is 'gpt', which names none. The judges are: | embedded the judge inside this package",
+        ),
+        ({"turns": "first"}, "turns in the assertion's config is 'first'; choose one of all, last"),
+        ({"min_score": "0.5"}, "min_score in the assertion's config is '0.5'; give a number from 0 to 1"),
+        ({"min_score": 50}, "min_score in the assertion's config is 50; give a number from 0 to 1"),
+        ({"min_score": True}, "min_score in the assertion's config is True; give a number from 0 to 1"),
+    ],
+)
+def test_a_wrong_config_is_named_in_one_line(config: dict[str, Any], said: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=f"^{re.escape(said)}") as raised:
+        called(tmp_path, HELLO, config=config)
+    assert "\n" not in str(raised.value)
+
+
+def test_what_is_null_in_a_config_is_not_given(tmp_path: Path) -> None:
+    empty = dict.fromkeys(("judge", "policy", "documents", "turns", "min_score"))
+    assert called(tmp_path, TRUE, vars={"context": HALL}, config=empty)["pass"]
+
+
+def test_an_answer_of_another_kind_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="the agent answered with int"):
         called(tmp_path, 5)
+
+
+def run(*arguments: str, folder: Path, requests: str = "") -> subprocess.CompletedProcess[str]:
+    """The module as a program."""
+    command = [sys.executable, "-m", promptfoo.__name__, *arguments]
+    return subprocess.run(
+        command, cwd=folder, input=requests, capture_output=True, encoding="utf-8", check=False, timeout=120
+    )
+
+
+def test_one_process_answers_for_many_cases(tmp_path: Path) -> None:
+    asked: list[dict[str, Any]] = [
+        {"id": 1, "output": TRUE, "context": {"prompt": ASKED, "vars": {"context": HALL}}},
+        {"id": 2, "output": TRUE, "context": {"prompt": ASKED}},  # knows nothing of the first
+        {"id": 3, "output": FALSE, "context": {"vars": {"context": HALL}, "config": {"policy": "strict"}}},
+        {"id": 4, "output": TRUE, "context": {"config": {"judge": "gpt"}}},
+        {"id": 5, "context": {"vars": {"context": "Café"}}},
+        {"id": 6, "output": HELLO, "context": "nonsense"},
+    ]
+    ran = run("--serve", folder=tmp_path, requests="".join(f"{json.dumps(one)}\n" for one in asked))
+    told = {reply.pop("id"): reply for reply in map(json.loads, ran.stdout.splitlines())}
+    assert (ran.returncode, sorted(told)) == (0, [1, 2, 3, 4, 5, 6])
+    assert [(told[id]["result"]["pass"], told[id]["result"]["score"]) for id in (1, 2, 3)] == [
+        (True, 1.0),
+        (False, 0.0),
+        (False, 0.0),
+    ]
+    assert told[3]["result"]["reason"].endswith("policy strict")
+    assert told[4]["error"].startswith("ConfigError: judge is 'gpt', which names none.")
+    assert told[5]["error"].startswith("InputError: ")
+    assert told[6]["error"].startswith("AttributeError: ")  # and its traceback is on stderr, for us to hear of
+    assert "Traceback" in ran.stderr
+
+
+def test_the_assertion_in_javascript_is_written_where_it_is_wanted(tmp_path: Path) -> None:
+    assert run("grounded.mjs", folder=tmp_path).returncode == 0
+    text = (tmp_path / "grounded.mjs").read_text("utf-8")
+    assert f'"{promptfoo.__name__}"' in text
+    assert "export default function grounded(output, context)" in text
+    ran = run(folder=tmp_path)
+    assert ran.returncode == 1
+    assert ran.stderr.strip() == f"name the file to write: python -m {promptfoo.__name__} grounded.mjs"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
@@ -164,13 +165,21 @@ class Grader:
         return guard
 
 
-@lru_cache(maxsize=8)
 def shared_grader(judge: str | None = None, policy: str | None = None) -> Grader:
     """The process's grader for a judge and a policy, by their names: tools that copy their metrics load no model twice.
 
     Raises:
         ConfigError: an unknown name.
     """
+    with _making:
+        return _made_grader(judge, policy)
+
+
+_making = Lock()  # threads that ask at once would each make one
+
+
+@lru_cache(maxsize=8)
+def _made_grader(judge: str | None, policy: str | None) -> Grader:
     return Grader.from_settings(judge=judge, policy=policy)
 
 

@@ -1,32 +1,52 @@
-"""A Python assertion for promptfoo: `get_assert`, as `type: python` calls it.
+"""An assertion for promptfoo: `get_assert`, as `type: python` calls it, and a process that answers for `type: javascript`.
 
 promptfoo wants a file of your own. One line is enough, with the interpreter that has vista-guard in `PROMPTFOO_PYTHON`:
 
     from vista_guard.integrations.evals.promptfoo import get_assert
+
+promptfoo starts Python anew for each assertion, and so the models are loaded anew. An assertion in JavaScript that asks one
+process for all cases is written by
+
+    python -m vista_guard.integrations.evals.promptfoo grounded.mjs
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+import os
+import re
+import signal
+import sys
+import traceback
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any, TextIO, get_args
 
-from vista_guard.errors import ConfigError
-from vista_guard.integrations.evals.case import Case, given_documents
+from vista_guard.errors import ConfigError, InputError, VistaGuardError
+from vista_guard.integrations.evals.case import Case, Turns, given_documents
 from vista_guard.integrations.evals.grader import shared_grader
 
 if TYPE_CHECKING:
     from vista_guard.integrations.evals.verdict import JudgedClaim, Verdict
+    from vista_guard.types import Document
 
 CONFIG = ("judge", "policy", "documents", "min_score", "turns")
+EVIDENCE = ("documents", "context")
+UNREAD = re.compile(r"file://\S+|\{\{.*\}\}")
+"""What promptfoo hands over as it stands: it reads files and templates where they are the whole value of a var, nowhere else."""
+
+AT_ONCE = 16
+"""How many cases are judged at once: promptfoo asks for four tests at once, with three assertions each."""
 
 
 def get_assert(output: Any, context: Mapping[str, Any]) -> dict[str, Any]:
     """Whether what the provider answered is carried by its evidence.
 
     The assertion's `config` may have `judge`, `policy`, `documents`, `turns` (all, last) and `min_score`, a least VISTA score
-    that decides in place of the policy. Evidence are the config's documents, and `documents` or `context` of the test's vars.
-    What was asked is the prompt, as text or as chat messages in JSON.
+    that decides in place of the policy. Evidence are the config's documents, and `documents` or `context` of the test's vars
+    and of the metadata that the provider answered with. What was asked is the prompt, as text or as chat messages in JSON.
 
     Returns:
         promptfoo's GradingResult. `score` is the VISTA score, `componentResults` has one result a claim with its quotes. Where
@@ -34,41 +54,110 @@ def get_assert(output: Any, context: Mapping[str, Any]) -> dict[str, Any]:
         promptfoo knows no third answer, and `not-python` would turn that one round.
 
     Raises:
-        ConfigError: the config has an unknown key, or names an unknown judge or policy.
-        InputError: output or documents cannot be read. promptfoo shows both as errors of the assertion.
+        ConfigError: the config has an unknown key or a value that makes no sense, or names an unknown judge or policy.
+        InputError: output or documents cannot be read. For promptfoo the assertion has failed, with both as its reason.
     """
-    config = _config(context.get("config") or {})
-    found = given_documents(config.get("documents"))
-    case = Case.of_run(_asked(context), output, documents=found, turns=config.get("turns", "all"))
-    verdict = shared_grader(config.get("judge"), config.get("policy")).grade(case)
-    return _result(verdict, config.get("min_score"))
+    try:
+        config = _config(context.get("config") or {})
+        said = _chat(output)
+        case = Case.of_run(
+            {"messages": _messages(context.get("prompt"))},
+            output if said is None else said,
+            documents=list(_evidence(context, config)),
+            turns=config.get("turns", "all"),
+        )
+        verdict = shared_grader(config.get("judge"), config.get("policy")).grade(case)
+        return _result(verdict, config.get("min_score"))
+    except VistaGuardError as exc:
+        # Of an exception promptfoo shows the last line first.
+        exc.args = (" | ".join(" ".join(line.split()) for line in str(exc).splitlines()),)
+        raise
 
 
-def _config(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    unknown = sorted(set(config) - set(CONFIG))
+def _config(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    unknown = sorted(set(given) - set(CONFIG))
     if unknown:
         raise ConfigError(f"the assertion's config has {', '.join(unknown)}; vista-guard reads {', '.join(CONFIG)}")
+    config = {key: value for key, value in given.items() if value is not None}
+    for key in ("judge", "policy"):
+        if not isinstance(config.get(key, ""), str):
+            raise _wrong(key, config[key], f"give the {key}'s name")
+    if config.get("turns", "all") not in get_args(Turns):
+        raise _wrong("turns", config["turns"], f"choose one of {', '.join(get_args(Turns))}")
+    least = config.get("min_score", 0)
+    if isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1:
+        raise _wrong("min_score", least, "give a number from 0 to 1")
     return config
 
 
-def _asked(context: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The prompt as messages, with the documents of the test's vars."""
-    found = context.get("vars") or {}
-    asked = {key: found[key] for key in ("documents", "context") if found.get(key)}
-    return {**asked, "messages": _messages(context.get("prompt"))}
+def _wrong(key: str, value: object, then: str) -> ConfigError:
+    return ConfigError(f"{key} in the assertion's config is {value!r}; {then}")
+
+
+def _evidence(context: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[Document]:
+    for name in ("vars", "metadata"):
+        found = context.get(name) or {}
+        for key in EVIDENCE:
+            value = found.get(key)
+            yield from _documents(f"{key} in {name}", _listed(value) if key == "documents" else value)
+    yield from _documents("documents in the assertion's config", config.get("documents"))
+
+
+def _documents(where: str, value: Any) -> tuple[Document, ...]:
+    """The documents of one place, or an error that names it.
+
+    Raises:
+        InputError: they cannot be read, or are what promptfoo should have read and did not.
+    """
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return ()
+    try:
+        documents = given_documents(value)
+    except InputError as exc:
+        raise InputError(f"{where}: {exc}") from exc
+    for document in documents:
+        if UNREAD.fullmatch(document.text.strip()):
+            raise InputError(
+                f"{where} is {document.text.strip()!r}, which promptfoo has not read; make it the whole value of the test's var "
+                "`documents` or `context`"
+            )
+    return documents
+
+
+def _listed(documents: Any) -> Any:
+    """A file of documents, in JSON or YAML, reaches an assertion as one text in JSON."""
+    read = _json(documents)
+    whole = isinstance(read, list) and all(
+        isinstance(one, str) or (isinstance(one, dict) and "text" in one) for one in read
+    )
+    return read if whole else documents
 
 
 def _messages(prompt: Any) -> list[Any]:
     """A prompt is a text, or a chat's messages written as JSON."""
     if not isinstance(prompt, str):
         return list(prompt or ())
-    try:
-        read = json.loads(prompt)
-    except ValueError:
-        read = None
-    if isinstance(read, list) and all(isinstance(message, dict) and "role" in message for message in read):
+    read = _chat(prompt)
+    if read is not None:
         return read
     return [{"role": "user", "content": prompt}] if prompt.strip() else []
+
+
+def _chat(text: Any) -> list[Any] | None:
+    """A chat's messages that are written as JSON, as a provider that runs a program has them. None: it is something else."""
+    read = _json(text)
+    if isinstance(read, list) and read and all(isinstance(message, dict) and "role" in message for message in read):
+        return read
+    return None
+
+
+def _json(text: Any) -> Any:
+    if not isinstance(text, str):
+        return None
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
 
 
 def _result(verdict: Verdict, min_score: float | None) -> dict[str, Any]:
@@ -93,4 +182,45 @@ def _component(claim: JudgedClaim) -> dict[str, Any]:
     }
 
 
+def serve(requests: Iterable[bytes], replies: TextIO) -> None:
+    """Answers `promptfoo.mjs`: a line `{"id", "output", "context"}` by a line `{"id", "result"}` or `{"id", "error"}`."""
+    writing = Lock()
+
+    def answer(request: Mapping[str, Any]) -> None:
+        reply = json.dumps(_answered(request))
+        with writing:
+            print(reply, file=replies, flush=True)
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for line in requests:
+            pool.submit(answer, json.loads(line))
+
+
+def _answered(request: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return {"id": request["id"], "result": get_assert(request.get("output"), request["context"])}
+    except VistaGuardError as exc:
+        return {"id": request["id"], "error": f"{type(exc).__name__}: {exc}"}
+    except Exception as exc:  # one case must not end the process that judges the others
+        traceback.print_exc()
+        return {"id": request["id"], "error": f"{type(exc).__name__}: {exc}"}
+
+
+def main(arguments: list[str]) -> None:
+    """Writes the assertion in JavaScript to the file that is named, or serves it."""
+    if len(arguments) != 1:
+        sys.exit("name the file to write: python -m vista_guard.integrations.evals.promptfoo grounded.mjs")
+    if arguments != ["--serve"]:
+        script = Path(__file__).with_suffix(".mjs").read_text(encoding="utf-8")
+        Path(arguments[0]).write_text(script, encoding="utf-8")
+        return
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # promptfoo is told, too, and closes stdin when it ends
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as replies:
+        os.dup2(2, 1)  # whatever else prints must not stand between replies
+        serve(sys.stdin.buffer, replies)
+
+
 __all__ = ["get_assert"]
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
