@@ -49,7 +49,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _one_authority(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Whatever could speak TLS reads one certificate, not all of the world's. Hundreds of clients are made, and none speaks it."""
+    """Whatever could speak TLS reads one certificate, not all there are: hundreds of clients are made, and none speaks it."""
     first, end, _ = Path(certifi.where()).read_text("ascii").partition("-----END CERTIFICATE-----\n")
     file = tmp_path_factory.mktemp("authorities") / "one.pem"
     file.write_text(first[first.index("-----BEGIN") :] + end, encoding="ascii")
