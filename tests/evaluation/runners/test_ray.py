@@ -13,10 +13,11 @@ import pytest
 
 from tests.evaluation.runners.light import Light, deadly, impossible, light, limited
 from tests.evaluation.runners.ruled import lasting, source
+from vista_guard import __version__
 from vista_guard.errors import ConfigError, JudgeError
-from vista_guard.evaluation.runners.cluster import ray_engine
+from vista_guard.evaluation.runners.cluster import joining, ray_engine
 from vista_guard.evaluation.runners.cluster.ray_engine import RaySystem
-from vista_guard.evaluation.runners.cluster.worker import Build
+from vista_guard.evaluation.runners.cluster.worker import Build, Ready
 from vista_guard.evaluation.runners.evaluate import Evaluated, Made, evaluate
 from vista_guard.evaluation.runners.loop import ClaimsMode, Steering
 from vista_guard.evaluation.runners.plan import planned
@@ -33,7 +34,7 @@ def cluster() -> Iterator[None]:
     """Room for two workers, for all tests: a cluster of its own for each would take seconds."""
     if (os.cpu_count() or 1) < 2:
         pytest.skip("needs two cores: each worker takes one")
-    ray_engine.connect(None, workers=2)
+    joining.connect(None, workers=2)
     yield
     import ray
 
@@ -107,13 +108,19 @@ async def test_a_conversation_that_kills_its_workers_ends_the_run(
 
 @pytest.mark.usefixtures("cluster")
 async def test_what_is_wrong_with_workers_is_said_as_it_is() -> None:
-    with pytest.raises(ConfigError, match=r"^judge is 'nobody', which names none$"):
+    with pytest.raises(ConfigError, match=r"^judge is 'nobody', which names none \(on node .+\)$"):
         await RaySystem.start(impossible, workers=1)
     with pytest.raises(ConfigError, match="--workers is 9, and the Ray cluster has 2 cores; each worker takes one"):
         await RaySystem.start(light, workers=9)
 
 
 def test_workers_that_judge_differently_are_refused() -> None:
-    assert ray_engine.same_info([Light().info, Light().info]) == Light().info
-    with pytest.raises(ConfigError, match=r"judge in different ways: .*'2'.* Give all nodes the same version"):
-        ray_engine.same_info([Light().info, Light(version="2").info])
+    ray_engine.check_alike(1, Ready("n1", __version__, Light().info), Light().info)
+    message = (
+        r"^worker 1 of the Ray cluster, on node n1, would judge in another way: {}\. Give all nodes the same version of "
+        "vista-guard, and the same settings as the command$"
+    )
+    with pytest.raises(ConfigError, match=message.format("judge light 2 instead of light 1")):
+        ray_engine.check_alike(1, Ready("n1", __version__, Light(version="2").info), Light().info)
+    with pytest.raises(ConfigError, match=message.format(f"vista-guard 0.0.1 instead of {__version__}")):
+        ray_engine.check_alike(1, Ready("n1", "0.0.1", Light().info), Light().info)
