@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import partial
 from importlib.util import find_spec
@@ -71,6 +73,42 @@ async def test_an_address_where_no_cluster_is_reached_is_refused(address: str, m
         await RaySystem.start(light, address=address)
 
 
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [(b"HTTP/1.1 400 Bad Request\r\n", "something else listens there. Give the port"), (b"", "no answer within")],
+)
+async def test_a_port_of_something_else_is_told_at_once(
+    answer: bytes, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ray would try it for seven minutes, and then end the process."""
+    monkeypatch.setattr(joining, "REACH_SECONDS", 0.2)
+
+    async def answered(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(answer)
+        await writer.drain()
+        await asyncio.sleep(1)
+        writer.close()
+
+    async with await asyncio.start_server(answered, "127.0.0.1", 0) as server:
+        address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        with pytest.raises(ConfigError, match=f"no Ray cluster at {address}: {message}"):
+            await asyncio.to_thread(joining.connect, address, None)
+
+
+def test_a_cluster_that_is_started_here_leaves_no_token_in_the_home(tmp_path: Path) -> None:
+    """Each later `ray start` would find it, and ask all nodes for it."""
+    code = (
+        "from vista_guard.evaluation.runners.cluster.joining import connect\n"
+        "import ray; connect(None, 1); print(ray.is_initialized()); ray.shutdown()"
+    )
+    given = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=given | {"HOME": str(tmp_path)}, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.endswith("True\n")
+    assert not (tmp_path / ".ray").exists()
+
+
 async def test_a_machine_is_not_given_more_workers_than_it_has_cores() -> None:
     with pytest.raises(ConfigError, match=r"--workers is 9999, and this machine has \d+ cores; .* give --each"):
         await RaySystem.start(light, workers=9999)
@@ -88,7 +126,8 @@ async def test_a_worker_that_is_killed_loses_and_doubles_nothing(tmp_path: Path,
 @pytest.mark.usefixtures("cluster")
 async def test_a_budget_holds_for_all_workers_together_and_the_run_goes_on(tmp_path: Path, here: Path) -> None:
     first = await run(tmp_path, limited, max_cost=10)
-    assert first.session.exhausted == "5 turns are spent"
+    share = "each of the 2 workers had $5 of the budget"
+    assert first.session.exhausted == f"{share}, and the last one says: 5 turns are spent"
     assert (first.figures.complete, first.figures.reported, first.session.broken) == (False, 10, 1)
     # What was begun on a cluster is gone on with anywhere.
     second = await evaluate(Light(), planned(source(TALKS), ClaimsMode.JUDGE), tmp_path, Made())

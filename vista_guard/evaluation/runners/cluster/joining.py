@@ -20,6 +20,7 @@ GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 
 HEADER = 9
 SETTINGS = 4
 """Length of a frame's header, and what stands in the fourth byte of the one that a server of gRPC begins with."""
+PORT = "Give the port of ray start --head, 6379 if it was told none; 8265 is its dashboard, 10001 is for ray://"
 
 
 def ray_library() -> Any:
@@ -75,7 +76,8 @@ def _why(exc: BaseException) -> str:
             "it asks for a token. Set RAY_AUTH_MODE=token, and give the token of its head node (ray get-auth-token) as "
             "RAY_AUTH_TOKEN or in ~/.ray/auth_token"
         )
-    return str(exc).partition("\n")[0]
+    told = " ".join(str(exc).split())
+    return f"{told}. {PORT}" if told.startswith("Failed to connect") else told
 
 
 def _keep_token_to_ourselves() -> None:
@@ -110,10 +112,7 @@ def _check_reachable(address: str) -> None:
         raise ConfigError(f"no Ray cluster at {address}: no answer within {REACH_SECONDS:g} seconds") from exc
     except (OSError, OverflowError) as exc:
         raise ConfigError(f"no Ray cluster at {address}: {getattr(exc, 'strerror', None) or exc}") from exc
-    raise ConfigError(
-        f"no Ray cluster at {address}: something else listens there. Give the port of ray start --head, 6379 if it was told "
-        "none; 8265 is its dashboard"
-    )
+    raise ConfigError(f"no Ray cluster at {address}: something else listens there. {PORT}")
 
 
 def _speaks_grpc(open_socket: socket.socket) -> bool:

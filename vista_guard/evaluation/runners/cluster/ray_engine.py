@@ -125,7 +125,7 @@ class RaySystem:
                 async with aclosing(_stream(worker, entry, turns, known)) as answers:
                     async for said in answers:
                         if isinstance(said, Exhausted):
-                            slot.why_retired = said.reason
+                            slot.why_retired = self._shared(slot, said.reason)
                             break
                         slot.spent += said.usage.cost
                         known.append(said)
@@ -155,6 +155,12 @@ class RaySystem:
             [asyncio.ensure_future(_closed(slot.actor)) for slot in slots if not slot.away], timeout=CLOSE_SECONDS
         )
         _end(slots, cluster=self._ours)
+
+    def _shared(self, slot: Slot, reason: str) -> str:
+        """A worker speaks of what it was given, and knows of no other."""
+        if slot.share is None:
+            return reason
+        return f"each of the {len(self._places.slots)} workers had ${slot.share:g} of the budget, and the last one says: {reason}"
 
     def _replace(self, slot: Slot, worker: Any, lost: _Lost) -> None:
         """Another worker takes the slot, once for all conversations that were with the lost one."""
@@ -280,7 +286,13 @@ async def _answer(reference: Any) -> Any:
             raise exc.cause from None
         raise
     except RayError as exc:
-        raise _Lost(str(exc).partition("\n")[0]) from exc
+        raise _Lost(_said(exc)) from exc
+
+
+def _said(exc: Exception) -> str:
+    """What Ray says of a worker that it lost: the first line, or the last one where a traceback lies between them."""
+    lines = [line for line in str(exc).splitlines() if line.strip()] or [type(exc).__name__]
+    return lines[-1].strip() if "creation task" in lines[0] else lines[0]
 
 
 async def _closed(actor: Any) -> None:
