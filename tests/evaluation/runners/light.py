@@ -50,12 +50,12 @@ class Light:
             raise InputError("the conversation is in a language of its own")
         known = self.known.setdefault(name, [report.turn_index for report in done])
         for index in sorted(set(turns) - set(known)):
+            await asyncio.sleep(self.pause)
             if self.why_exhausted is not None:
                 return
             if self.deadly == (name, index) and not self.mark.exists():
                 self.mark.touch()
                 os.kill(os.getpid(), signal.SIGKILL)
-            await asyncio.sleep(self.pause)
             self.judged += 1
             yield self._report(name, index, entry.conversation.turns[index].text, known)
             known.append(index)

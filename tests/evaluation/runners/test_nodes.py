@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Iterator
 from functools import partial
 from importlib.util import find_spec
@@ -95,7 +96,8 @@ async def test_two_runs_on_one_cluster_do_not_wait_for_one_another(
         await other.aclose()
     assert done.figures.complete
     assert lasting(tmp_path) == lasting(here)
-    assert told in ([], ["1 of the 2 cores of the Ray cluster are free: workers without one begin as soon as one is"])
+    # On a busy machine the first one may take longer than that, too.
+    assert re.fullmatch(r"[12] of 2 workers of the Ray cluster are not there after 1 seconds; each begins .+", told[0])
 
 
 async def test_a_run_goes_on_without_a_node_that_nothing_takes_the_place_of(

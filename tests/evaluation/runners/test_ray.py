@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -77,22 +79,16 @@ async def test_an_address_where_no_cluster_is_reached_is_refused(address: str, m
     ("answer", "message"),
     [(b"HTTP/1.1 400 Bad Request\r\n", "something else listens there. Give the port"), (b"", "no answer within")],
 )
-async def test_a_port_of_something_else_is_told_at_once(
-    answer: bytes, message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_port_of_something_else_is_told_at_once(answer: bytes, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ray would try it for seven minutes, and then end the process."""
-    monkeypatch.setattr(joining, "REACH_SECONDS", 0.2)
-
-    async def answered(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(answer)
-        await writer.drain()
-        await asyncio.sleep(1)
-        writer.close()
-
-    async with await asyncio.start_server(answered, "127.0.0.1", 0) as server:
-        address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        with pytest.raises(ConfigError, match=f"no Ray cluster at {address}: {message}"):
-            await asyncio.to_thread(joining.connect, address, None)
+    monkeypatch.setattr(joining, "REACH_SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as other:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        connecting = other.submit(joining.connect, address, None)
+        asking, _ = server.accept()
+        with asking, pytest.raises(ConfigError, match=f"no Ray cluster at {address}: {message}"):
+            asking.sendall(answer)
+            connecting.result()
 
 
 def test_a_cluster_that_is_started_here_leaves_no_token_in_the_home(tmp_path: Path) -> None:

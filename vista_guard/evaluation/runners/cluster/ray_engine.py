@@ -86,12 +86,12 @@ class RaySystem:
         slots: list[Slot] = []
         coming: dict[Slot, asyncio.Task[Ready]] = {}
         try:
-            count = _count(workers, tell)
+            count = _count(workers)
             share = None if max_cost is None else max_cost / count
             slots += (Slot(number, share=share) for number in range(count))
             seat = partial(_seat, partial(_hire, build, each))
             coming |= {slot: asyncio.ensure_future(seat(slot)) for slot in slots}
-            there = await _there(coming)
+            there = await _there(coming, tell)
             info = expected or next(iter(there.values())).info
             for slot, ready in there.items():
                 check_alike(slot.number, ready, info)
@@ -151,9 +151,9 @@ class RaySystem:
         slots = self._places.slots
         for task in self._coming:
             task.cancel()
-        await asyncio.wait(
-            [asyncio.ensure_future(_closed(slot.actor)) for slot in slots if not slot.away], timeout=CLOSE_SECONDS
-        )
+        closing = [asyncio.ensure_future(_closed(slot.actor)) for slot in slots if not slot.away]
+        if closing:
+            await asyncio.wait(closing, timeout=CLOSE_SECONDS)
         _end(slots, cluster=self._ours)
 
     def _shared(self, slot: Slot, reason: str) -> str:
@@ -191,22 +191,24 @@ class _Lost(Exception):
     """A worker did not answer to the end."""
 
 
-async def _there(coming: Mapping[Slot, asyncio.Task[Ready]]) -> dict[Slot, Ready]:
+async def _there(coming: Mapping[Slot, asyncio.Task[Ready]], tell: Callable[[str], None]) -> dict[Slot, Ready]:
     """All workers; where some are waited for in vain, those that are there, at least one."""
     _, late = await asyncio.wait(coming.values(), timeout=PATIENCE_SECONDS, return_when=asyncio.FIRST_EXCEPTION)
+    if late and not any(task.done() and task.exception() for task in coming.values()):
+        tell(
+            f"{len(late)} of {len(coming)} workers of the Ray cluster are not there after {PATIENCE_SECONDS:g} seconds; each "
+            "begins as soon as a core is free"
+        )
     if len(late) == len(coming):
         await asyncio.wait(late, return_when=asyncio.FIRST_COMPLETED)
     return {slot: task.result() for slot, task in coming.items() if task.done()}
 
 
-def _count(workers: int | None, tell: Callable[[str], None]) -> int:
+def _count(workers: int | None) -> int:
     cores = int(ray_library().cluster_resources().get("CPU", 0))
     count = cores if workers is None else workers
     if not 1 <= count <= cores:
         raise ConfigError(f"--workers is {count}, and the Ray cluster has {cores} cores; each worker takes one")
-    free = int(ray_library().available_resources().get("CPU", 0))
-    if free < count:
-        tell(f"{free} of the {cores} cores of the Ray cluster are free: workers without one begin as soon as one is")
     return count
 
 
