@@ -86,9 +86,10 @@ def test_a_port_of_something_else_is_told_at_once(answer: bytes, message: str, m
         address = f"127.0.0.1:{server.getsockname()[1]}"
         connecting = other.submit(joining.connect, address, None)
         asking, _ = server.accept()
-        with asking, pytest.raises(ConfigError, match=f"no Ray cluster at {address}: {message}"):
+        with asking:
             asking.sendall(answer)
-            connecting.result()
+            with pytest.raises(ConfigError, match=f"no Ray cluster at {address}: {message}"):
+                connecting.result()
 
 
 def test_a_cluster_that_is_started_here_leaves_no_token_in_the_home(tmp_path: Path) -> None:
