@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator, Collection, Sequence
@@ -25,6 +26,8 @@ class Light:
     deadly: tuple[str, int] | None = None
     """A turn at which its process is killed, as long as `mark` is not there."""
     mark: Path = Path("nowhere")
+    pause: float = 0.0
+    """Seconds that a turn takes."""
     judged: int = 0
     known: dict[str, list[int]] = field(default_factory=dict)
 
@@ -47,6 +50,7 @@ class Light:
             raise InputError("the conversation is in a language of its own")
         known = self.known.setdefault(name, [report.turn_index for report in done])
         for index in sorted(set(turns) - set(known)):
+            await asyncio.sleep(self.pause)
             if self.why_exhausted is not None:
                 return
             if self.deadly == (name, index) and not self.mark.exists():
@@ -86,6 +90,11 @@ def light(_cost: float | None) -> System:
     return Light()
 
 
+def slow(_cost: float | None) -> System:
+    """Judges everything, slowly enough for something to happen meanwhile."""
+    return Light(pause=0.2)
+
+
 def limited(cost: float | None) -> System:
     """Judges what it is given the money for, and one conversation not at all."""
     return Light(most=cost, unreadable="talk-2")
@@ -94,6 +103,11 @@ def limited(cost: float | None) -> System:
 def deadly(mark: Path, _cost: float | None) -> System:
     """Its process dies once in the middle of a conversation."""
     return Light(deadly=("talk-3", 3), mark=mark)
+
+
+def changing(mark: Path, _cost: float | None) -> System:
+    """As `deadly`; who takes the place judges in another way."""
+    return Light(deadly=("talk-3", 3), mark=mark, version="2" if mark.exists() else "1")
 
 
 def impossible(_cost: float | None) -> System:

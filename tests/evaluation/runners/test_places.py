@@ -45,3 +45,14 @@ async def test_a_run_whose_workers_are_all_lost_says_why() -> None:
     assert await places.take() is None
     assert [places.why_exhausted, places.why_lost] == [None, "nobody came"]
     assert slot.left is None
+
+
+async def test_a_place_whose_worker_is_still_to_come_is_passed_over_and_waited_for() -> None:
+    first, second = Slot(0, away=True), Slot(1)
+    places = Places([first, second], each=1)
+    assert await places.take() is second
+    waiting = asyncio.ensure_future(places.take())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    await places.arrived(first)
+    assert await waiting is first

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
+import subprocess
+import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,10 +17,11 @@ import pytest
 
 from tests.evaluation.runners.light import Light, deadly, impossible, light, limited
 from tests.evaluation.runners.ruled import lasting, source
+from vista_guard import __version__
 from vista_guard.errors import ConfigError, JudgeError
-from vista_guard.evaluation.runners.cluster import ray_engine
+from vista_guard.evaluation.runners.cluster import joining, ray_engine
 from vista_guard.evaluation.runners.cluster.ray_engine import RaySystem
-from vista_guard.evaluation.runners.cluster.worker import Build
+from vista_guard.evaluation.runners.cluster.worker import Build, Ready
 from vista_guard.evaluation.runners.evaluate import Evaluated, Made, evaluate
 from vista_guard.evaluation.runners.loop import ClaimsMode, Steering
 from vista_guard.evaluation.runners.plan import planned
@@ -33,7 +38,7 @@ def cluster() -> Iterator[None]:
     """Room for two workers, for all tests: a cluster of its own for each would take seconds."""
     if (os.cpu_count() or 1) < 2:
         pytest.skip("needs two cores: each worker takes one")
-    ray_engine.connect(None, workers=2)
+    joining.connect(None, workers=2)
     yield
     import ray
 
@@ -70,6 +75,37 @@ async def test_an_address_where_no_cluster_is_reached_is_refused(address: str, m
         await RaySystem.start(light, address=address)
 
 
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [(b"HTTP/1.1 400 Bad Request\r\n", "something else listens there. Give the port"), (b"", "no answer within")],
+)
+def test_a_port_of_something_else_is_told_at_once(answer: bytes, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray would try it for seven minutes, and then end the process."""
+    monkeypatch.setattr(joining, "REACH_SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as other:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        connecting = other.submit(joining.connect, address, None)
+        asking, _ = server.accept()
+        with asking:
+            asking.sendall(answer)
+            with pytest.raises(ConfigError, match=f"no Ray cluster at {address}: {message}"):
+                connecting.result()
+
+
+def test_a_cluster_that_is_started_here_leaves_no_token_in_the_home(tmp_path: Path) -> None:
+    """Each later `ray start` would find it, and ask all nodes for it."""
+    code = (
+        "from vista_guard.evaluation.runners.cluster.joining import connect\n"
+        "import ray; connect(None, 1); print(ray.is_initialized()); ray.shutdown()"
+    )
+    given = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=given | {"HOME": str(tmp_path)}, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.endswith("True\n")
+    assert not (tmp_path / ".ray").exists()
+
+
 async def test_a_machine_is_not_given_more_workers_than_it_has_cores() -> None:
     with pytest.raises(ConfigError, match=r"--workers is 9999, and this machine has \d+ cores; .* give --each"):
         await RaySystem.start(light, workers=9999)
@@ -87,7 +123,8 @@ async def test_a_worker_that_is_killed_loses_and_doubles_nothing(tmp_path: Path,
 @pytest.mark.usefixtures("cluster")
 async def test_a_budget_holds_for_all_workers_together_and_the_run_goes_on(tmp_path: Path, here: Path) -> None:
     first = await run(tmp_path, limited, max_cost=10)
-    assert first.session.exhausted == "5 turns are spent"
+    share = "each of the 2 workers had $5 of the budget"
+    assert first.session.exhausted == f"{share}, and the last one says: 5 turns are spent"
     assert (first.figures.complete, first.figures.reported, first.session.broken) == (False, 10, 1)
     # What was begun on a cluster is gone on with anywhere.
     second = await evaluate(Light(), planned(source(TALKS), ClaimsMode.JUDGE), tmp_path, Made())
@@ -107,13 +144,19 @@ async def test_a_conversation_that_kills_its_workers_ends_the_run(
 
 @pytest.mark.usefixtures("cluster")
 async def test_what_is_wrong_with_workers_is_said_as_it_is() -> None:
-    with pytest.raises(ConfigError, match=r"^judge is 'nobody', which names none$"):
+    with pytest.raises(ConfigError, match=r"^judge is 'nobody', which names none \(on node .+\)$"):
         await RaySystem.start(impossible, workers=1)
     with pytest.raises(ConfigError, match="--workers is 9, and the Ray cluster has 2 cores; each worker takes one"):
         await RaySystem.start(light, workers=9)
 
 
 def test_workers_that_judge_differently_are_refused() -> None:
-    assert ray_engine.same_info([Light().info, Light().info]) == Light().info
-    with pytest.raises(ConfigError, match=r"judge in different ways: .*'2'.* Give all nodes the same version"):
-        ray_engine.same_info([Light().info, Light(version="2").info])
+    ray_engine.check_alike(1, Ready("n1", __version__, Light().info), Light().info)
+    message = (
+        r"^worker 1 of the Ray cluster, on node n1, would judge in another way: {}\. Give all nodes the same version of "
+        "vista-guard, and the same settings as the command$"
+    )
+    with pytest.raises(ConfigError, match=message.format("judge light 2 instead of light 1")):
+        ray_engine.check_alike(1, Ready("n1", __version__, Light(version="2").info), Light().info)
+    with pytest.raises(ConfigError, match=message.format(f"vista-guard 0.0.1 instead of {__version__}")):
+        ray_engine.check_alike(1, Ready("n1", "0.0.1", Light().info), Light().info)

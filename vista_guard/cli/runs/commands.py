@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from vista_guard.evaluation.runners.evaluate import Evaluated, Made
     from vista_guard.evaluation.runners.plan import Plan, Source
     from vista_guard.evaluation.systems.ordered import Ordered
-    from vista_guard.evaluation.systems.protocol import System
+    from vista_guard.evaluation.systems.protocol import System, SystemInfo
 
 Claims = Literal["given", "judge"]
 Gold = Literal["strict", "safe", "original"]
@@ -180,11 +180,11 @@ def run(
     stopped: list[int] = []
 
     async def judged() -> Evaluated:
-        await _tell_cost(order, plan, out, made, max_cost)
-        system, at_once = await _start(order, place, max_cost)
+        info = await _tell_cost(order, plan, out, made, max_cost)
+        progress = ReplayProgress(len(plan.rows.conversations))
+        system, at_once = await _start(order, place, max_cost, info, progress.say)
         stop = asyncio.Event()
         try:
-            progress = ReplayProgress(len(plan.rows.conversations))
             with progress, stopping(stop, stopped, progress.say):
                 return await evaluate(system, plan, out, made, Steering(at_once, progress.update, stop))
         finally:
@@ -224,20 +224,28 @@ def _code(done: Evaluated, plan: Plan, out: Path, stopped: Sequence[int]) -> int
     return WRONG_INPUT if mendable or not done.figures.complete else 0
 
 
-async def _start(order: Ordered, place: Workers, max_cost: float | None) -> tuple[System, int]:
-    """The system, and how many conversations it judges at once."""
+async def _start(
+    order: Ordered, place: Workers, max_cost: float | None, info: SystemInfo, say: Callable[[str], None]
+) -> tuple[System, int]:
+    """The system, and how many conversations it judges at once. Workers elsewhere must judge as this process would."""
     if place.engine == "local":
         return order(max_cost), place.count or 4
     from vista_guard.evaluation.runners.cluster.ray_engine import RaySystem
 
     cluster = await RaySystem.start(
-        order, workers=place.count, address=place.address, each=place.each, max_cost=max_cost
+        order,
+        workers=place.count,
+        address=place.address,
+        each=place.each,
+        max_cost=max_cost,
+        expected=info,
+        tell=say,
     )
     return cluster, cluster.places
 
 
-async def _tell_cost(order: Ordered, plan: Plan, out: Path, made: Made, max_cost: float | None) -> None:
-    """Says what judging what is left will take, where a model is asked."""
+async def _tell_cost(order: Ordered, plan: Plan, out: Path, made: Made, max_cost: float | None) -> SystemInfo:
+    """Says what judging what is left will take, where a model is asked. Returns how it is judged."""
     from itertools import islice
 
     from vista_guard.evaluation.runners.folder import count_reports
@@ -248,6 +256,7 @@ async def _tell_cost(order: Ordered, plan: Plan, out: Path, made: Made, max_cost
         return wanted_turns(entry, made.claims)
 
     system = order()
+    info = system.info
     try:
         sample = [prepared(entry, made.claims) for entry in islice(plan.entries(), ESTIMATED)]
         found = await estimate(system, sample, turns)
@@ -257,7 +266,7 @@ async def _tell_cost(order: Ordered, plan: Plan, out: Path, made: Made, max_cost
     if found is None and left > 0:
         typer.echo("no estimate: how often this system asks a model is not known", err=True)
     if found is None or not found.calls or left <= 0:
-        return
+        return info
     share = left / found.turns
     cost = "at a price that is not known" if found.cost is None else f"about ${found.cost * share:,.2f}"
     tokens = f"{found.input_tokens * share:,.0f} input and {found.output_tokens * share:,.0f} output tokens"
@@ -269,6 +278,7 @@ async def _tell_cost(order: Ordered, plan: Plan, out: Path, made: Made, max_cost
         typer.echo(
             f"that is more than --max-cost {max_cost:g}: the run will stop there, and can be gone on with", err=True
         )
+    return info
 
 
 def source_of(data: str, folder: Path | None, log_format: str, columns: str | None) -> Source:

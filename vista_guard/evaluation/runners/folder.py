@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from vista_guard.errors import ConfigError, InputError
-from vista_guard.evaluation.runners.identity import ANOTHER_OUT, refuse_differences, shown, write_whole
+from vista_guard.evaluation.runners.identity import ANOTHER_OUT, refuse_differences, shown, system_fields, write_whole
 from vista_guard.evaluation.runners.manifest import (
     GOLD,
     MANIFEST,
@@ -66,19 +66,12 @@ class _Made:
 
 def fields(manifest: Manifest) -> dict[str, str]:
     """What must be the same for a run to be gone on with, as texts by name. Long lists are told by their length."""
-    system, rows = manifest.system, manifest.rows
-    nested: Mapping[str, Mapping[str, object]] = {
-        "option": system.options,
-        "prompt": system.prompts,
-        "shots": system.shots,
-        "sha256 of": rows.files,
-    }
+    rows = manifest.rows
     return {
-        "system": system.name,
-        "judge": shown(system.judge),
+        **system_fields(manifest.system),
         "claims": manifest.claims,
         "data set": f"{rows.name} {rows.split}",
-        **{f"{what} {name}": str(value) for what, found in nested.items() for name, value in found.items()},
+        **{f"sha256 of {name}": digest for name, digest in rows.files.items()},
         "limit": shown(manifest.limit),
         "seed": str(manifest.seed),
         "conversations": f"{len(rows.conversations)} ({_fingerprint(rows.conversations)})",

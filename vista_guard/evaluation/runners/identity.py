@@ -9,6 +9,7 @@ from typing import Protocol
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from vista_guard.errors import ConfigError
+from vista_guard.evaluation.systems.protocol import SystemInfo
 from vista_guard.types import JudgeInfo
 
 ANOTHER_OUT = "Choose another --out"
@@ -58,6 +59,17 @@ class RunIdentity(BaseModel):
 def fields(identity: RunIdentity) -> dict[str, str]:
     """Everything that an identity says, as texts by name."""
     return {name: shown(getattr(identity, name)) for name in RunIdentity.model_fields}
+
+
+def system_fields(system: SystemInfo) -> dict[str, str]:
+    """How a system judges, as texts by name."""
+    nested: Mapping[str, Mapping[str, object]] = {
+        "option": system.options,
+        "prompt": system.prompts,
+        "shots": system.shots,
+    }
+    texts = {f"{what} {name}": str(value) for what, found in nested.items() for name, value in found.items()}
+    return {"system": system.name, "judge": shown(system.judge), **texts}
 
 
 def shown(value: object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 
@@ -23,7 +23,8 @@ class Slot:
     """Why nobody sits here any more: what its workers may spend is spent."""
     why_lost: str | None = None
     """Why nobody sits here any more: no worker could take the place of a lost one."""
-    replacing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    away: bool = False
+    """Whether the worker that sits here is still to come. Others judge until it is there."""
 
     @property
     def closed(self) -> bool:
@@ -65,9 +66,10 @@ class Places:
         """The next free place, waited for; None when no slot is left."""
         async with self._changed:
             await self._changed.wait_for(lambda: self._next() is not None or self._all_closed)
-            if self._next() is None:
-                return None
-            return self._free.popleft()
+            slot = self._next()
+            if slot is not None:
+                self._free.remove(slot)
+            return slot
 
     async def give_back(self, slot: Slot) -> None:
         """Frees the place, and wakes those who wait."""
@@ -75,7 +77,11 @@ class Places:
             self._free.append(slot)
             self._changed.notify_all()
 
+    async def arrived(self, slot: Slot) -> None:
+        """The worker that was away is there, or will never be."""
+        async with self._changed:
+            slot.away = False
+            self._changed.notify_all()
+
     def _next(self) -> Slot | None:
-        while self._free and self._free[0].closed:
-            self._free.popleft()
-        return self._free[0] if self._free else None
+        return next((slot for slot in self._free if not slot.away and not slot.closed), None)

@@ -7,43 +7,53 @@ node or by itself, is replaced, and what it had not reported of its conversation
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
-import warnings
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import aclosing, suppress
 from functools import partial
 from typing import Any
 
-from vista_guard._extras import require
+from vista_guard import __version__
 from vista_guard.errors import ConfigError, JudgeError, VistaGuardError
 from vista_guard.evaluation.datasets.source import LoggedConversation
+from vista_guard.evaluation.runners.cluster.joining import connect, ray_library
 from vista_guard.evaluation.runners.cluster.places import Places, Slot
-from vista_guard.evaluation.runners.cluster.worker import Build, Exhausted, Worker
+from vista_guard.evaluation.runners.cluster.worker import Build, Exhausted, Ready, Worker
+from vista_guard.evaluation.runners.identity import differences, system_fields
 from vista_guard.evaluation.systems.protocol import SystemInfo
 from vista_guard.types import TurnReport
 
 START_SECONDS = 300.0
 """Within which a worker finds a place in the cluster and builds its system."""
+PATIENCE_SECONDS = 30.0
+"""After which those that are there begin. Two runs that each wait for all their cores would wait for one another."""
 CLOSE_SECONDS = 10.0
-REACH_SECONDS = 5.0
 LOSSES = 3
 """Workers that one conversation may lose: it may be what kills them."""
-STORE_BYTES = 200_000_000
-"""Shared memory of a cluster that is started here. Reports are small and travel outside of it."""
+
+
+def _to_nobody(_message: str) -> None: ...
 
 
 class RaySystem:
     """See `System`. `places` conversations can be judged at once."""
 
     def __init__(
-        self, info: SystemInfo, slots: list[Slot], each: int, hire: Callable[[Slot], Any], *, ours: bool
+        self,
+        info: SystemInfo,
+        slots: list[Slot],
+        each: int,
+        seat: Callable[[Slot], Coroutine[Any, Any, Ready]],
+        tell: Callable[[str], None],
+        *,
+        ours: bool,
     ) -> None:
         self.info = info
         self.places = len(slots) * each
         self._places = Places(slots, each)
-        self._hire = hire
+        self._seat = seat
+        self._tell = tell
         self._ours = ours
+        self._coming: set[asyncio.Task[None]] = set()
 
     @classmethod
     async def start(
@@ -54,8 +64,10 @@ class RaySystem:
         address: str | None = None,
         each: int = 1,
         max_cost: float | None = None,
+        expected: SystemInfo | None = None,
+        tell: Callable[[str], None] = _to_nobody,
     ) -> RaySystem:
-        """Connects, and has every worker build its system.
+        """Connects, and has every worker build its system. One that waits for a core for long comes in when the others judge.
 
         Args:
             build: builds a system on a worker.
@@ -63,6 +75,8 @@ class RaySystem:
             address: of a running cluster, `auto` for the one that this machine belongs to; one is started here when None.
             each: conversations that a worker judges at once. More than one pays where judging is waiting, as for a model.
             max_cost: US dollars for all workers together; each gets an equal share, so that no two of them exceed it together.
+            expected: how they are to judge; as one another when None.
+            tell: is told of workers that are waited for, lost, or not used, a sentence each.
 
         Raises:
             ConfigError: Ray is missing, the cluster is out of reach or too small, the workers' systems differ, or a system
@@ -70,16 +84,26 @@ class RaySystem:
         """
         ours = connect(address, workers)
         slots: list[Slot] = []
+        coming: dict[Slot, asyncio.Task[Ready]] = {}
         try:
             count = _count(workers)
             share = None if max_cost is None else max_cost / count
             slots += (Slot(number, share=share) for number in range(count))
-            hire = partial(_hire, build, each)
-            infos = await asyncio.gather(*(_seat(slot, hire) for slot in slots))
-            return cls(same_info(infos), slots, each, hire, ours=ours)
+            seat = partial(_seat, partial(_hire, build, each))
+            coming |= {slot: asyncio.ensure_future(seat(slot)) for slot in slots}
+            there = await _there(coming, tell)
+            info = expected or next(iter(there.values())).info
+            for slot, ready in there.items():
+                check_alike(slot.number, ready, info)
         except BaseException:
+            for task in coming.values():
+                task.cancel()
             _end(slots, cluster=ours)
             raise
+        system = cls(info, slots, each, seat, tell, ours=ours)
+        for slot in coming.keys() - there.keys():
+            system._await(slot, coming[slot])
+        return system
 
     @property
     def why_exhausted(self) -> str | None:
@@ -101,7 +125,7 @@ class RaySystem:
                 async with aclosing(_stream(worker, entry, turns, known)) as answers:
                     async for said in answers:
                         if isinstance(said, Exhausted):
-                            slot.why_retired = said.reason
+                            slot.why_retired = self._shared(slot, said.reason)
                             break
                         slot.spent += said.usage.cost
                         known.append(said)
@@ -113,7 +137,7 @@ class RaySystem:
                 if losses >= LOSSES:
                     where = f"conversation {entry.conversation.id}"
                     raise JudgeError(f"{where} lost {losses} workers of the Ray cluster: {lost}") from lost
-                await self._replace(slot, worker)
+                self._replace(slot, worker, lost)
             finally:
                 await self._places.give_back(slot)
         if self._places.why_lost is not None:
@@ -125,87 +149,63 @@ class RaySystem:
     async def aclose(self) -> None:
         """Ends the workers, and the cluster if it was started here."""
         slots = self._places.slots
-        await asyncio.wait([asyncio.ensure_future(_closed(slot.actor)) for slot in slots], timeout=CLOSE_SECONDS)
+        for task in self._coming:
+            task.cancel()
+        closing = [asyncio.ensure_future(_closed(slot.actor)) for slot in slots if not slot.away]
+        if closing:
+            await asyncio.wait(closing, timeout=CLOSE_SECONDS)
         _end(slots, cluster=self._ours)
 
-    async def _replace(self, slot: Slot, lost: Any) -> None:
+    def _shared(self, slot: Slot, reason: str) -> str:
+        """A worker speaks of what it was given, and knows of no other."""
+        if slot.share is None:
+            return reason
+        return f"each of the {len(self._places.slots)} workers had ${slot.share:g} of the budget, and the last one says: {reason}"
+
+    def _replace(self, slot: Slot, worker: Any, lost: _Lost) -> None:
         """Another worker takes the slot, once for all conversations that were with the lost one."""
-        async with slot.replacing:
-            if slot.actor is not lost or slot.closed:
-                return
-            try:
-                await _seat(slot, self._hire)
-            except VistaGuardError as exc:
-                slot.why_lost = f"no worker of the Ray cluster is left: {exc}"
+        if slot.actor is worker and not slot.away and not slot.closed:
+            self._tell(f"worker {slot.number} of the Ray cluster was lost, and another one takes its place: {lost}")
+            ray_library().kill(worker)  # One that only could not be reached would keep its core.
+            self._await(slot, self._seat(slot))
 
+    def _await(self, slot: Slot, seated: Awaitable[Ready]) -> None:
+        """Nobody waits for a worker while others are there: the nodes that are left may have no core for it."""
+        slot.away = True
+        task = asyncio.ensure_future(self._settle(slot, seated))
+        self._coming.add(task)
+        task.add_done_callback(self._coming.discard)
 
-def _ray() -> Any:
-    """The library. Its own types would make a checked module of one that is to be checked without it."""
-    import ray
-
-    return ray
+    async def _settle(self, slot: Slot, seated: Awaitable[Ready]) -> None:
+        try:
+            check_alike(slot.number, await seated, self.info)
+        except Exception as exc:  # Whatever is wrong with one node, the others go on.
+            slot.why_lost = f"no worker of the Ray cluster is left: {exc}"
+            ray_library().kill(slot.actor)
+            self._tell(str(exc))
+        finally:
+            await self._places.arrived(slot)
 
 
 class _Lost(Exception):
     """A worker did not answer to the end."""
 
 
-def connect(address: str | None, workers: int | None) -> bool:
-    """Joins a cluster, or starts one here; does nothing in a process that has joined one. Whether one was started or joined.
-
-    Raises:
-        ConfigError: see `RaySystem.start`.
-    """
-    require("--engine ray", "ray", extra="ray")
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Nothing is told to anybody.
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    if _ray().is_initialized():
-        return False
-    if address is not None and "://" in address:
-        raise ConfigError(
-            f"--address is {address}; reports stream back to a driver on the cluster itself. Run vista-guard eval on its head "
-            "node with --address auto, or by ray job submit"
+async def _there(coming: Mapping[Slot, asyncio.Task[Ready]], tell: Callable[[str], None]) -> dict[Slot, Ready]:
+    """All workers; where some are waited for in vain, those that are there, at least one."""
+    _, late = await asyncio.wait(coming.values(), timeout=PATIENCE_SECONDS, return_when=asyncio.FIRST_EXCEPTION)
+    if late and not any(task.done() and task.exception() for task in coming.values()):
+        tell(
+            f"{len(late)} of {len(coming)} workers of the Ray cluster are not there after {PATIENCE_SECONDS:g} seconds; each "
+            "begins as soon as a core is free"
         )
-    address = address or os.environ.get("RAY_ADDRESS") or "local"  # A job is told its cluster by the variable.
-    options: dict[str, Any] = {"address": address, "logging_level": "error", "log_to_driver": False}
-    if address == "local":
-        _check_cores(workers)
-        options |= {"num_cpus": workers, "include_dashboard": False, "object_store_memory": STORE_BYTES}
-    elif address != "auto":
-        _check_reachable(address)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            _ray().init(**options)
-        except (ConnectionError, RuntimeError, ValueError) as exc:
-            raise ConfigError(f"no Ray cluster at {address}: {exc}") from exc
-    return True
-
-
-def _check_cores(workers: int | None) -> None:
-    """A cluster that is started here has the cores of this machine, whatever Ray would be told."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if workers is not None and workers > cores:
-        raise ConfigError(
-            f"--workers is {workers}, and this machine has {cores} cores; each worker takes one. To judge more conversations at "
-            "once, as for a model behind an API, give --each"
-        )
-
-
-def _check_reachable(address: str) -> None:
-    """Ray itself tries for minutes, and then ends the process."""
-    host, colon, port = address.rpartition(":")
-    if not colon or not port.isdecimal():
-        raise ConfigError(f"--address is {address!r}; give HOST:PORT of the cluster's head node, or auto")
-    try:
-        with socket.create_connection((host, int(port)), timeout=REACH_SECONDS):
-            pass
-    except OSError as exc:
-        raise ConfigError(f"no Ray cluster at {address}: {exc.strerror or exc}") from exc
+    if len(late) == len(coming):
+        await asyncio.wait(late, return_when=asyncio.FIRST_COMPLETED)
+    return {slot: task.result() for slot, task in coming.items() if task.done()}
 
 
 def _count(workers: int | None) -> int:
-    cores = int(_ray().cluster_resources().get("CPU", 0))
+    cores = int(ray_library().cluster_resources().get("CPU", 0))
     count = cores if workers is None else workers
     if not 1 <= count <= cores:
         raise ConfigError(f"--workers is {count}, and the Ray cluster has {cores} cores; each worker takes one")
@@ -215,38 +215,44 @@ def _count(workers: int | None) -> int:
 def _hire(build: Build, each: int, slot: Slot) -> Any:
     """A worker for a slot. Ray itself restarts none: a restarted one would have a new budget."""
     options: dict[str, Any] = {"num_cpus": 1, "max_concurrency": each + 1, "max_restarts": 0}
-    return _ray().remote(**options)(Worker).remote(build, slot.left)
+    return ray_library().remote(**options)(Worker).remote(build, slot.left)
 
 
-async def _seat(slot: Slot, hire: Callable[[Slot], Any]) -> SystemInfo:
+async def _seat(hire: Callable[[Slot], Any], slot: Slot) -> Ready:
     slot.actor = hire(slot)
     try:
         async with asyncio.timeout(START_SECONDS):
-            found: SystemInfo = await _answer(slot.actor.start.remote())
+            found: Ready = await _answer(slot.actor.start.remote())
             return found
     except _Lost as lost:
         raise JudgeError(f"worker {slot.number} of the Ray cluster was lost before it was ready: {lost}") from lost
     except TimeoutError as exc:
-        _ray().kill(slot.actor)
+        ray_library().kill(slot.actor)
         raise ConfigError(
             f"worker {slot.number} of the Ray cluster was not there within {START_SECONDS:g} seconds; ask for fewer "
             "--workers, or see what else runs on the cluster"
         ) from exc
 
 
-def same_info(infos: Sequence[SystemInfo]) -> SystemInfo:
-    """What all workers say of their systems.
+def check_alike(number: int, ready: Ready, expected: SystemInfo) -> None:
+    """Passes when a worker judges as expected.
 
     Raises:
-        ConfigError: they do not say the same.
+        ConfigError: it does not; says on which node, and in what.
     """
-    for info in infos:
-        if info != infos[0]:
-            raise ConfigError(
-                f"the workers of the Ray cluster judge in different ways: {infos[0]!r} and {info!r}. Give all nodes the same "
-                "version of vista-guard, and the same settings"
-            )
-    return infos[0]
+    # What a worker of an older version says has neither of both.
+    version, node = getattr(ready, "version", "of another version"), getattr(ready, "node", "of no name")
+    if version != __version__:
+        differing = f"vista-guard {version} instead of {__version__}"
+    elif ready.info != expected:
+        found = differences(system_fields(ready.info), system_fields(expected)).items()
+        differing = ", ".join(f"{name} {here} instead of {wanted}" for name, (here, wanted) in found)
+    else:
+        return
+    raise ConfigError(
+        f"worker {number} of the Ray cluster, on node {node}, would judge in another way: {differing}. Give all nodes the "
+        "same version of vista-guard, and the same settings as the command"
+    )
 
 
 async def _stream(
@@ -263,7 +269,7 @@ async def _stream(
     finally:
         if not ended:
             with suppress(Exception):
-                _ray().cancel(answers)
+                ray_library().cancel(answers)
 
 
 async def _answer(reference: Any) -> Any:
@@ -282,7 +288,13 @@ async def _answer(reference: Any) -> Any:
             raise exc.cause from None
         raise
     except RayError as exc:
-        raise _Lost(str(exc).partition("\n")[0]) from exc
+        raise _Lost(_said(exc)) from exc
+
+
+def _said(exc: Exception) -> str:
+    """What Ray says of a worker that it lost: the first line, or the last one where a traceback lies between them."""
+    lines = [line for line in str(exc).splitlines() if line.strip()] or [type(exc).__name__]
+    return lines[-1].strip() if "creation task" in lines[0] else lines[0]
 
 
 async def _closed(actor: Any) -> None:
@@ -294,6 +306,6 @@ def _end(slots: Sequence[Slot], *, cluster: bool) -> None:
     """Ends the workers, which free their cores at once, and the cluster too where it is ours."""
     for slot in slots:
         if slot.actor is not None:
-            _ray().kill(slot.actor)
+            ray_library().kill(slot.actor)
     if cluster:
-        _ray().shutdown()
+        ray_library().shutdown()

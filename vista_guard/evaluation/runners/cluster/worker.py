@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import platform
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+from vista_guard import __version__
+from vista_guard.errors import ConfigError
 from vista_guard.evaluation.datasets.source import LoggedConversation
 from vista_guard.evaluation.systems.protocol import System, SystemInfo
 from vista_guard.inference.batching import THREADS
@@ -17,6 +20,15 @@ Build = Callable[[float | None], System]
 no open files, models or clients."""
 
 SERVICE = "vista-guard-eval"
+
+
+@dataclass(frozen=True)
+class Ready:
+    """Said by a worker whose system is built: on which node, by which vista-guard, and how it judges."""
+
+    node: str
+    version: str
+    info: SystemInfo
 
 
 @dataclass(frozen=True)
@@ -35,15 +47,22 @@ class Worker:
         self._system: System | None = None
         self._open = ExitStack()
 
-    async def start(self) -> SystemInfo:
-        """Builds the system. Not done when the worker is made, so that what is wrong comes back as the error that it is."""
+    async def start(self) -> Ready:
+        """Builds the system. Not done when the worker is made, so that what is wrong comes back as the error that it is.
+
+        Raises:
+            ConfigError: it cannot be built; says on which node.
+        """
         from vista_guard.telemetry.sdk import configured
 
         # There is a worker for each core: their models would otherwise take all cores each, and wait for one another.
         os.environ.setdefault(THREADS, "1")
         self._open.enter_context(configured(SERVICE))
-        self._system = self._build(self._max_cost)
-        return self._system.info
+        try:
+            self._system = self._build(self._max_cost)
+        except ConfigError as exc:
+            raise ConfigError(f"{exc} (on node {node()})") from exc
+        return Ready(node(), __version__, self._system.info)
 
     async def judge(
         self, entry: LoggedConversation, turns: Collection[int], done: Sequence[TurnReport]
@@ -74,3 +93,8 @@ class Worker:
         if self._system is None:
             raise RuntimeError("the worker was not started")
         return self._system
+
+
+def node() -> str:
+    """The machine's name, for messages alone."""
+    return platform.node() or "of no name"
