@@ -74,6 +74,27 @@ def test_choices_are_those_of_the_evaluation() -> None:
     assert set(get_args(Gold)) == set(Reading)
 
 
+def test_a_baseline_is_fitted_on_another_set_than_it_measures(begin: Path, tmp_path: Path) -> None:
+    dev = begin / "BEGIN-dataset-main" / "wow" / "begin_dev_wow.tsv"
+    rows = dev.read_text(encoding="utf-8").splitlines()
+    dev.with_name("begin_test_wow.tsv").write_text("\n".join(rows[:-1]) + "\n", encoding="utf-8")
+    fitted = ("--fit-on", "begin-dev-wow", "--data", begin, "--out", tmp_path / "run")
+    done = evaluate("begin-test-wow", "--system", "overlap", *fitted)
+    assert done.exit_code == 0
+    assert "overlap: fitted on begin-dev-wow dev, threshold 1.0\n" in done.stderr
+    options = json.loads((tmp_path / "run" / "manifest.json").read_text())["system"]["options"]
+    assert (options["fitted on"], options["threshold"]) == ("begin-dev-wow dev", "1.0")
+    both = evaluate("begin-test-wow", "--system", "overlap", "--option", "threshold=0.4", *fitted)
+    assert both.exit_code == 2
+    assert "--fit-on finds threshold for itself" in both.stderr
+    same = evaluate("begin-dev-wow", "--system", "majority", *fitted)
+    assert same.exit_code == 2
+    assert "majority would be fitted on begin-dev-wow, which is what is measured" in same.stderr
+    log = evaluate(mills(tmp_path / "mills.jsonl", 2), "--system", "vista", *fitted)
+    assert log.exit_code == 2
+    assert "the system 'vista' has nothing to fit" in log.stderr
+
+
 def test_a_data_set_is_found_by_name_and_its_rows_are_counted(begin: Path, tmp_path: Path) -> None:
     arguments = ("begin-dev-wow", "--system", "overlap", "--data", begin, "--out", tmp_path / "run")
     done = evaluate(*arguments)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -38,6 +38,12 @@ PolicyName = Annotated[str, typer.Option(metavar="NAME", help="monitor, balanced
 OwnOption = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME=VALUE", help="An option of the system's own, such as threshold=0.5; may be repeated."),
+]
+FitOption = Annotated[
+    str | None,
+    typer.Option(
+        "--fit-on", metavar="DATASET", help="Fit majority or overlap on this set: no test set, and not what is judged."
+    ),
 ]
 ClaimsOption = Annotated[
     Claims,
@@ -106,6 +112,7 @@ def evaluate(
     policy: PolicyName = "monitor",
     persona: PersonaOption = None,
     option: OwnOption = None,
+    fit_on: FitOption = None,
     claims: ClaimsOption = "judge",
     gold: GoldOption = "original",
     limit: LimitOption = None,
@@ -132,15 +139,20 @@ def evaluate(
         from vista_guard.evaluation.runners.evaluate import Made
         from vista_guard.evaluation.runners.loop import ClaimsMode
         from vista_guard.evaluation.runners.plan import planned
+        from vista_guard.evaluation.runners.sources import fitted_on
         from vista_guard.evaluation.systems.ordered import Ordered
         from vista_guard.telemetry.sdk import configured
 
         place = _workers(engine, workers, each, address)
         source = source_of(data, folder, log_format, columns)
-        plan = planned(source, ClaimsMode(claims), limit=limit, seed=seed)
-        settings = _settings(judge, verifier, policy, persona, cache)
-        order = Ordered(system, source.task, _options(option or ()), settings, kept_documents=source.is_log)
         made = Made(ClaimsMode(claims), limit, seed, engine)
+        plan = planned(source, made.claims, limit=limit, seed=seed)
+        settings = _settings(judge, verifier, policy, persona, cache)
+        own = _options(option or ())
+        if fit_on is not None:
+            found = fitted_on(fit_on, folder, system=system, measured=source, claims=made.claims)
+            own = _fitted(system, own, found)
+        order = Ordered(system, source.task, own, settings, kept_documents=source.is_log)
         with configured(SERVICE):
             code = run(order, plan, out, made, place, max_cost=max_cost, gold=gold)
     raise typer.Exit(code)
@@ -302,6 +314,17 @@ def _options(given: Sequence[str]) -> dict[str, str]:
             raise ConfigError(f"--option is {one!r}; give NAME=VALUE, such as threshold=0.5")
         found[name] = value
     return found
+
+
+def _fitted(system: str, own: Mapping[str, str], found: Mapping[str, str]) -> dict[str, str]:
+    """The options with those that were found. They are said, and stand in the manifest."""
+    from vista_guard.errors import ConfigError
+
+    both = own.keys() & found.keys()
+    if both:
+        raise ConfigError(f"--fit-on finds {', '.join(sorted(both))} for itself; give --fit-on or the option, not both")
+    typer.echo(f"{system}: {', '.join(f'{name} {value}' for name, value in found.items())}", err=True)
+    return {**own, **found}
 
 
 def _settings(

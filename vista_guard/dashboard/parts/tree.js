@@ -6,13 +6,24 @@ function send(component, told) {
   component.setTriggerValue("event", told);
 }
 
+// Goes to another page as the browser's own back and forward do, which ends what the page refreshes by itself at once. A refresh
+// of Live that reached the server after the switch would empty the page that was switched to.
+function left(act) {
+  if (act.name !== "go") return false;
+  const there = new URL(act.value, document.baseURI);
+  if (there.pathname === document.location.pathname) return false;
+  history.pushState(null, "", there);
+  window.dispatchEvent(new PopStateEvent("popstate"));
+  return true;
+}
+
 function press(component, act) {
   return (event) => {
     // A link that is to open elsewhere is the browser's own affair.
     if (event.ctrlKey || event.metaKey || event.shiftKey || event.button > 0) return;
     event.preventDefault();
     event.stopPropagation();
-    send(component, act);
+    if (!left(act)) send(component, act);
   };
 }
 
@@ -21,7 +32,7 @@ function byKey(component, act) {
     if (event.key !== "Enter" && event.key !== " ") return;
     event.preventDefault();
     event.stopPropagation();
-    send(component, act);
+    if (!left(act)) send(component, act);
   };
 }
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from vista_guard.errors import ConfigError
 from vista_guard.evaluation.datasets import Columns, LogFormat, read_log
 from vista_guard.evaluation.datasets.published.files import fingerprint
-from vista_guard.evaluation.datasets.published.opening import open_dataset
+from vista_guard.evaluation.datasets.published.opening import OpenedDataSet, open_dataset
 from vista_guard.evaluation.datasets.published.registry import find
 from vista_guard.evaluation.datasets.source import SUFFIXES
+from vista_guard.evaluation.runners.loop import ClaimsMode
 from vista_guard.evaluation.runners.plan import Source
+from vista_guard.evaluation.systems.fitting import fit
 
 
 def of_dataset(name: str, folder: Path | None) -> Source:
@@ -24,10 +27,8 @@ def of_dataset(name: str, folder: Path | None) -> Source:
         ConfigError: no folder is given.
         InputError: there is no such data set, or a file of it is missing: says which, and where to get it.
     """
-    dataset = find(name)
-    if folder is None:
-        raise ConfigError(f"data set {name} is read from your files: give their folder with --data or VISTA_GUARD_DATA")
-    opened = open_dataset(dataset, folder)
+    opened = _opened(name, folder)
+    dataset = opened.dataset
     return Source(
         name=dataset.name,
         read=opened.entries,
@@ -37,6 +38,26 @@ def of_dataset(name: str, folder: Path | None) -> Source:
         test=dataset.test,
         sample=dataset.sample,
     )
+
+
+def fitted_on(
+    name: str, folder: Path | None, *, system: str, measured: Source, claims: ClaimsMode
+) -> Mapping[str, str]:
+    """Options of a system, fitted on a data set that is not measured.
+
+    Args:
+        name: of the set that is fitted on.
+        folder: where its files are, or below.
+        system: `majority` or `overlap`.
+        measured: what is going to be evaluated.
+        claims: whether labels of claims count, or of turns.
+
+    Raises:
+        ConfigError: no folder is given, or this must not be fitted on that: see `systems.fitting.fit`.
+        InputError: there is no such data set, or a file of it is missing.
+    """
+    opened = _opened(name, folder)
+    return fit(system, opened.dataset, opened.entries(), measured=measured, claims=claims.value)
 
 
 def of_log(path: Path, log_format: str | None = None, columns: str | None = None) -> Source:
@@ -58,6 +79,13 @@ def of_log(path: Path, log_format: str | None = None, columns: str | None = None
     table = None if columns is None else Columns.parse(columns)
     files = {str(file.relative_to(path.parent)): fingerprint(file) for file in _files(path)}
     return Source(name=path.name, read=lambda: read_log(path, chosen, table), files=files)
+
+
+def _opened(name: str, folder: Path | None) -> OpenedDataSet:
+    dataset = find(name)
+    if folder is None:
+        raise ConfigError(f"data set {name} is read from your files: give their folder with --data or VISTA_GUARD_DATA")
+    return open_dataset(dataset, folder)
 
 
 def _files(path: Path) -> list[Path]:

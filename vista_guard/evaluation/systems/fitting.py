@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Literal
+from typing import Literal, Protocol
 
 from vista_guard.errors import ConfigError
-from vista_guard.evaluation.datasets.published.dataset import DataSet, Entry
+from vista_guard.evaluation.datasets.published.dataset import DataSet, Entry, Task
 from vista_guard.evaluation.datasets.source import LoggedConversation
 from vista_guard.evaluation.systems.plain import share, words
 from vista_guard.evaluation.systems.verdicts import POSITIVE
@@ -20,12 +20,28 @@ FITTED = ("majority", "overlap")
 """Systems that can be fitted."""
 
 
+class Measured(Protocol):
+    """What is said of the rows that are going to be measured: a `DataSet`, or a log that is ready to be read."""
+
+    @property
+    def name(self) -> str:
+        """The set's or the log's."""
+
+    @property
+    def split(self) -> str:
+        """Of the set; a log is none."""
+
+    @property
+    def task(self) -> Task:
+        """Which turns are looked for."""
+
+
 def fit(
     name: str,
     on: DataSet,
     entries: Iterable[Entry],
     *,
-    measured: DataSet,
+    measured: Measured,
     claims: Literal["given", "judge"] = "judge",
 ) -> Mapping[str, str]:
     """Options of a system, as labelled data has them; `make_system` takes them.
@@ -34,7 +50,7 @@ def fit(
         name: `majority` or `overlap`.
         on: the set that is fitted on.
         entries: its rows.
-        measured: the set that is going to be measured.
+        measured: the set or log that is going to be measured.
         claims: whether the labels of given claims count, or those of whole turns.
 
     Raises:
@@ -49,7 +65,7 @@ def fit(
     return {**fitted, "threshold": f"{_best_threshold(list(_shares(rows)), on)}"}
 
 
-def _check(name: str, on: DataSet, measured: DataSet) -> None:
+def _check(name: str, on: DataSet, measured: Measured) -> None:
     if name not in FITTED:
         raise ConfigError(f"the system {name!r} has nothing to fit; {' and '.join(FITTED)} have")
     if on.test:
