@@ -41,13 +41,14 @@ class LoggedConversation:
     """A conversation of a log or of a data set.
 
     `labels` are a human's, by claim id; `gold` is the data set's word on whole turns, by the turn's index; `line` counts from 1,
-    where a file has lines.
+    where a file has lines. Of a data set the turns with gold are meant; of a log `every_turn`, as people may have spoken of some.
     """
 
     conversation: Conversation
     labels: Mapping[str, Label]
     line: int | None = None
     gold: Mapping[int, TurnGold] = field(default_factory=dict)
+    every_turn: bool = False
 
 
 @dataclass(frozen=True)

@@ -134,10 +134,13 @@ class _Counting:
 
 
 def gold_of(line: GoldLine, reading: Reading, wanted: frozenset[Label]) -> bool | None:
-    """Whether the turn is one that is looked for: by the data set's own word, or by people's labels on its claims."""
+    """Whether the turn is one that is looked for: by the data set's own word, or by people's labels on its claims.
+
+    None where that is open, as it is where it hangs on claims that nobody labelled.
+    """
     if reading is Reading.ORIGINAL:
         return line.positive
-    return counts(line.claims.values(), wanted) if line.claims else None
+    return counts([*line.claims.values(), *[None] * line.unlabelled], wanted) if line.claims else None
 
 
 def _found(pairs: Iterable[tuple[bool, bool | None]]) -> Found:
