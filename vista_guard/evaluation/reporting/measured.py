@@ -16,8 +16,8 @@ from vista_guard.evaluation.metrics.intervals import Share, resampled
 from vista_guard.evaluation.metrics.labels import Confusion, macro_f1
 from vista_guard.evaluation.metrics.significance import Discordant
 from vista_guard.evaluation.metrics.spending import Spending, spending
-from vista_guard.evaluation.runners.folder import TurnName, read_gold, read_manifest, read_reports
-from vista_guard.evaluation.runners.manifest import REPORTS, GoldLine, Manifest
+from vista_guard.evaluation.runners.folder import TurnName, read_gold, read_manifest, read_run_reports
+from vista_guard.evaluation.runners.manifest import GoldLine, Manifest
 from vista_guard.evaluation.runners.summary import gold_of
 from vista_guard.types import Finding, Label, TurnReport
 
@@ -197,8 +197,9 @@ def read_measured(folder: Path, name: str | None = None) -> Measured:
         InputError: a file of it cannot be read; names the line.
     """
     manifest = read_manifest(folder)
-    reports = {(one.conversation_id or "", one.turn_index): one for one in read_reports(folder / REPORTS)}
-    return Measured(name or str(folder), manifest, read_gold(folder), reports)
+    gold = read_gold(folder, manifest.rows.turns)
+    reports = {(one.conversation_id or "", one.turn_index): one for one in read_run_reports(folder, gold)}
+    return Measured(name or str(folder), manifest, gold, reports)
 
 
 def discordant(first: Measured, second: Measured, reading: Reading) -> Discordant:

@@ -11,8 +11,8 @@ from vista_guard.evaluation.datasets.published.dataset import Task
 from vista_guard.evaluation.metrics.detection import Detection, Reading, counts, labels_of, looked_for
 from vista_guard.evaluation.metrics.intervals import Share
 from vista_guard.evaluation.metrics.labels import Agreement, Summary, Tally
-from vista_guard.evaluation.runners.folder import TurnName, read_gold, read_manifest, read_reports
-from vista_guard.evaluation.runners.manifest import REPORTS, GoldLine
+from vista_guard.evaluation.runners.folder import TurnName, read_gold, read_manifest, read_run_reports
+from vista_guard.evaluation.runners.manifest import GoldLine
 from vista_guard.types import Action, Label, TurnReport, Usage
 
 
@@ -79,8 +79,8 @@ def summarise(folder: Path) -> RunSummary:
     manifest = read_manifest(folder)
     rows = manifest.rows
     # A judge's own claims may have the ids of the log's, and people spoke of those.
-    counting = _Counting(read_gold(folder), rows.task, labelled=manifest.claims == "given")
-    for report in read_reports(folder / REPORTS):
+    counting = _Counting(read_gold(folder, rows.turns), rows.task, labelled=manifest.claims == "given")
+    for report in read_run_reports(folder, counting.gold):
         counting.add(report)
     told = counting.tally.summary(seconds=counting.seconds)
     return RunSummary(
