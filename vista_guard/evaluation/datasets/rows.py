@@ -23,21 +23,27 @@ Row = tuple[int, dict[str, Any] | str]
 def delimiter_of(head: str) -> str | None:
     """What parts the cells of a table by its first line; None when it has one column only."""
     line = head.splitlines()[0] if head else ""
+    if line.lower().startswith("sep=") and len(line) == 5 and line[-1] in DELIMITERS:  # as Excel writes it
+        return line[-1]
     best = max(DELIMITERS, key=line.count)
     return best if line.count(best) else None
 
 
-def csv_rows(file: BinaryIO, delimiter: str) -> Iterator[Row]:
-    """Rows of a CSV file with a header, by the line that each begins on, counted from 1."""
+def csv_rows(file: BinaryIO, delimiter: str, name: str = "the table") -> Iterator[Row]:
+    """Rows of a CSV file with a header, by the line that each begins on, counted from 1.
+
+    Raises:
+        InputError: two columns have one name; `name` is the file's.
+    """
     csv.field_size_limit(LONGEST_FIELD)
     text = TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
     try:
-        yield from _read(csv.reader(text, delimiter=delimiter, strict=True))
+        yield from _read(csv.reader(text, delimiter=delimiter, strict=True), name)
     finally:
         text.detach()  # The file is its opener's to close.
 
 
-def _read(reader: Any) -> Iterator[Row]:
+def _read(reader: Any, name: str) -> Iterator[Row]:
     header: list[str] | None = None
     while True:
         line = reader.line_num + 1
@@ -49,9 +55,19 @@ def _read(reader: Any) -> Iterator[Row]:
             yield line, f"is no row of a table: {exc}"
             continue
         if header is None:
-            header = cells
+            header = _header(cells, name)
         elif cells:
             yield line, _row(header, cells)
+
+
+def _header(cells: list[str], name: str) -> list[str] | None:
+    """The names of columns; None for an empty line, and for the one by which Excel says what parts cells."""
+    if not any(cells) or (cells[0].lower().startswith("sep=") and not any(cells[1:])):
+        return None
+    twice = next((name for name in cells if name and cells.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"{name} has two columns {twice!r}; rename one of them")
+    return cells
 
 
 def _row(header: list[str], cells: list[str]) -> dict[str, Any] | str:

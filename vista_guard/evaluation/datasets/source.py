@@ -18,6 +18,15 @@ from vista_guard.types import Conversation, Label
 
 GZIP_MAGIC = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
+OTHERS = {
+    b"\x28\xb5\x2f\xfd": "a zstd archive",
+    b"BZh91AY&SY": "a bzip2 archive",
+    b"\xfd7zXZ": "an xz archive",
+    b"PK\x03\x04": "a zip archive or an Excel workbook",
+}
+"""Files by their first bytes that are not read."""
+PAGES = (b'{"data"', b'{"object"')
+"""How a page of an API begins that was written on one line."""
 UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 SUFFIXES = frozenset({".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet"})
 """Of the files that a folder is searched for, gzipped ones included."""
@@ -48,7 +57,7 @@ class LoggedConversation:
     labels: Mapping[str, Label]
     line: int | None = None
     gold: Mapping[int, TurnGold] = field(default_factory=dict)
-    every_turn: bool = False
+    every_turn: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -69,7 +78,9 @@ class Value:
 
     def named(self, *given: object) -> str:
         """The first id that is given, as a text; the place when none is."""
-        return next((str(one) for one in given if one is not None and one != ""), self.place.replace(" ", "-"))
+        return next(
+            (str(one) for one in given if one is not None and one != ""), self.place.replace(",", "").replace(" ", "-")
+        )
 
 
 def broken(source: str, value: Value, error: Exception) -> BrokenEntry:
@@ -92,6 +103,8 @@ class Shape(Enum):
 def values(path: Path) -> Iterator[Value | BrokenEntry]:
     """The items of a JSON list, the lines of a JSON-lines file, which is never held whole, or the rows of a table.
 
+    A page of an API, `{"data": [...], "meta": {...}}`, is its items.
+
     A broken line or row is answered with a `BrokenEntry` and the rest goes on; a broken list has no rest. A folder is read file
     by file, by name.
 
@@ -102,6 +115,22 @@ def values(path: Path) -> Iterator[Value | BrokenEntry]:
         for file in _files(path):
             yield from _of_folder(path, file)
         return
+    for value in _values(path):
+        yield from _items(value) if isinstance(value, Value) else [value]
+
+
+def _items(value: Value) -> Iterator[Value]:
+    """Of a page of Langfuse's or OpenAI's API what it lists; else the value itself."""
+    page = value.content if isinstance(value.content, dict) else {}
+    listed = page.get("data")
+    if isinstance(listed, list) and (page.get("object") == "list" or isinstance(page.get("meta"), dict)):
+        for number, item in enumerate(listed, 1):
+            yield replace(value, content=item, place=f"{value.place}, item {number}")
+    else:
+        yield value
+
+
+def _values(path: Path) -> Iterator[Value | BrokenEntry]:
     match shape(path):
         case Shape.LIST:
             for number, content in enumerate(_json_list(path), 1):
@@ -117,7 +146,7 @@ def values(path: Path) -> Iterator[Value | BrokenEntry]:
 
 
 def count(path: Path) -> int:
-    """How many values the file holds, broken ones included; reads it once, parsing only lists and tables."""
+    """How many values the file holds, broken ones included; reads it once, parsing only lists, tables and pages of an API."""
     if path.is_dir():
         return sum(map(count, _files(path)))
     match shape(path):
@@ -129,7 +158,14 @@ def count(path: Path) -> int:
             return sum(1 for _ in values(path))
         case Shape.LINES:
             with opened(path) as file:
-                return sum(1 for line in file if line.strip())
+                return sum(_count_in(line) for line in file if line.strip())
+
+
+def _count_in(line: bytes) -> int:
+    if not line.lstrip().startswith(PAGES):
+        return 1
+    value = _json_line(Path(), 1, line, 0)
+    return sum(1 for _ in _items(value)) if isinstance(value, Value) else 1
 
 
 def shape(path: Path) -> Shape:
@@ -142,7 +178,14 @@ def shape(path: Path) -> Shape:
         head = file.read(4096)
         if head.startswith(UTF16_BOMS):
             raise InputError(f"log {path}: byte 0 (0x{head[0]:02x}) starts UTF-16 text; save the file as UTF-8")
+        other = next((kind for start, kind in OTHERS.items() if head.startswith(start)), None)
+        if other is not None:
+            raise InputError(
+                f"log {path} is {other}; unpack it, or save it as JSON lines or CSV (gzipped ones are read)"
+            )
         if head.startswith(rows.PARQUET_MAGIC):
+            if isinstance(file, gzip.GzipFile):
+                raise InputError(f"log {path} is a Parquet file in a gzip archive; unpack it, Parquet is packed itself")
             return Shape.PARQUET
         head = head.removeprefix(BOM)
         while not head.strip():
@@ -181,7 +224,7 @@ def _table(path: Path) -> Iterator[Value | BrokenEntry]:
     with opened(path) as file:
         head = file.read(65_536).decode("utf-8-sig", "replace")
     with opened(path) as file:
-        for line, row in rows.csv_rows(file, rows.delimiter_of(head.lstrip()) or ","):
+        for line, row in rows.csv_rows(file, rows.delimiter_of(head.lstrip()) or ",", f"log {path}"):
             place = f"line {line}"
             yield BrokenEntry(f"{path} {place}", row) if isinstance(row, str) else Value(row, place=place, line=line)
 

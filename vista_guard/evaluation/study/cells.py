@@ -103,7 +103,7 @@ def read(path: Path, columns: Sequence[str], faults: Faults) -> Iterator[Row]:
     head = raw[:65_536].decode("utf-8-sig", "replace").lstrip()
     missing: list[str] | None = None
     # Read to its end: it is as long as a sheet, and its file is closed with it.
-    found = list(csv_rows(io.BytesIO(raw), delimiter_of(head) or "\t"))
+    found = list(csv_rows(io.BytesIO(raw), delimiter_of(head) or "\t", str(path)))
     for number, (_, cells) in enumerate(found, 2):
         if isinstance(cells, str):
             faults.append(Fault(str(path), number, None, None, cells))
