@@ -15,6 +15,7 @@ import pytest
 from tests.evaluation.datasets.logs.rows import broken, read, run, written
 from vista_guard.errors import InputError
 from vista_guard.evaluation.datasets import count, read_log
+from vista_guard.evaluation.runners.sources import of_log
 
 ASKED, LONG, GUIDE = "How long?", "It is 310 m long.", "The pier is 310 m long."
 TALK = [("user", ASKED, ()), ("assistant", LONG, ())]
@@ -91,7 +92,7 @@ def test_the_csv_of_langfuses_pages_where_each_cell_is_json(tmp_path: Path) -> N
 
 def test_a_data_frame_of_phoenix_as_csv_is_refused_rather_than_read_without_its_documents(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
-    rows = [
+    rows: list[dict[str, object]] = [
         {"context.span_id": "s1", "context.trace_id": "t", "span_kind": "CHAIN", "attributes.output.value": LONG},
         {"context.span_id": "s2", "context.trace_id": "t", "span_kind": "RETRIEVER", "parent_id": "s1"},
     ]
@@ -179,3 +180,22 @@ def test_a_table_in_memory_is_closed_by_its_opener() -> None:
     file = io.BytesIO(b"sep=,\na,b\n1,2\n")
     assert list(csv_rows(file, ",")) == [(3, {"a": "1", "b": "2"})]
     assert not file.closed
+
+
+def test_a_file_of_a_folder_that_cannot_be_read_is_named_and_the_others_are_read(tmp_path: Path) -> None:
+    for name in ("a", "c"):
+        written(tmp_path / f"{name}.jsonl", [{"id": name, "messages": [*MESSAGES, CHOICES[0]["message"]]}])
+    (tmp_path / "b.jsonl").write_bytes(b"")
+    (tmp_path / "d.json").write_bytes(b'[{"id": "d", ')
+    entries = list(read_log(tmp_path))
+    assert [one.conversation.id for one in entries if hasattr(one, "conversation")] == ["a", "c"]
+    first, second = broken(tmp_path)
+    assert first == "/b.jsonl: is empty; expected a JSON list or one JSON object a line"
+    assert second.startswith("/d.json: starts like a JSON list but is not JSON")
+    assert count(tmp_path) == 4
+
+
+def test_a_log_by_a_relative_path_has_its_folders_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(tmp_path / "a.jsonl", [{"messages": MESSAGES}])
+    monkeypatch.chdir(tmp_path)
+    assert of_log(Path()).name == tmp_path.name

@@ -106,7 +106,7 @@ def values(path: Path) -> Iterator[Value | BrokenEntry]:
     A page of an API, `{"data": [...], "meta": {...}}`, is its items.
 
     A broken line or row is answered with a `BrokenEntry` and the rest goes on; a broken list has no rest. A folder is read file
-    by file, by name.
+    by file, by name; one of its files that cannot be read is a `BrokenEntry`, too.
 
     Raises:
         InputError: the file is missing, empty, a damaged archive, or a list that is not JSON or not UTF-8; a folder without logs.
@@ -148,7 +148,7 @@ def _values(path: Path) -> Iterator[Value | BrokenEntry]:
 def count(path: Path) -> int:
     """How many values the file holds, broken ones included; reads it once, parsing only lists, tables and pages of an API."""
     if path.is_dir():
-        return sum(map(count, _files(path)))
+        return sum(map(_count_file, _files(path)))
     match shape(path):
         case Shape.LIST:
             return len(_json_list(path))
@@ -166,6 +166,14 @@ def _count_in(line: bytes) -> int:
         return 1
     value = _json_line(Path(), 1, line, 0)
     return sum(1 for _ in _items(value)) if isinstance(value, Value) else 1
+
+
+def _count_file(path: Path) -> int:
+    """One that cannot be read as a whole is one broken value of its folder."""
+    try:
+        return count(path)
+    except InputError:
+        return 1
 
 
 def shape(path: Path) -> Shape:
@@ -215,7 +223,14 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _of_folder(folder: Path, file: Path) -> Iterator[Value | BrokenEntry]:
-    for value in values(file):
+    found = values(file)
+    while True:
+        try:
+            value = next(found, None)
+        except InputError as exc:  # The other files are read.
+            value = BrokenEntry(str(file), str(exc).removeprefix(f"log {file} "))
+        if value is None:
+            return
         place = f"{file.relative_to(folder)}"
         yield replace(value, place=f"{place} {value.place}") if isinstance(value, Value) else value
 
