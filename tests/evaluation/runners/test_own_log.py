@@ -98,6 +98,7 @@ def test_summary_and_tables_say_what_is_counted_by_hand(log: Path, claims: str) 
         assert met is not None
         assert (told.tp, told.fp, told.fn, told.tn) == tuple(expected[key] for key in ("tp", "fp", "fn", "tn"))
         assert (met.tp, met.fp, met.fn, met.tn) == (told.tp, told.fp, told.fn, told.tn)
+        assert told.interval == run.accuracy_interval(reading)
     # A turn of which a claim has no label is gold only where the others decide it.
     assert (figures.readings[Reading.STRICT].turns, figures.readings[Reading.SAFE].turns) == (7, 6)
     assert figures.readings[Reading.ORIGINAL].turns == 7

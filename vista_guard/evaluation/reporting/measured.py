@@ -12,7 +12,7 @@ import numpy as np
 
 from vista_guard.evaluation.datasets.published.dataset import Task
 from vista_guard.evaluation.metrics.detection import Detection, Reading, counts, labels_of, looked_for
-from vista_guard.evaluation.metrics.intervals import Share, resampled
+from vista_guard.evaluation.metrics.intervals import resampled, share_interval
 from vista_guard.evaluation.metrics.labels import Confusion, macro_f1
 from vista_guard.evaluation.metrics.significance import Discordant
 from vista_guard.evaluation.metrics.spending import Spending, spending
@@ -95,19 +95,9 @@ class Measured:
         return Reading.ORIGINAL if self.answers(Reading.ORIGINAL) else Reading.STRICT
 
     def accuracy_interval(self, reading: Reading) -> Interval | None:
-        """95 % interval of the accuracy over judged turns.
-
-        Wilson's where each conversation brings one turn. Turns of one conversation are alike: where there are several, whole
-        conversations are drawn again, unless all draws come to one figure.
-        """
-        judged = [(name, gold is said) for name, (gold, said) in self.answers(reading).items() if said is not None]
-        if not judged:
-            return None
-        talks, right = [name[0] for name, _ in judged], np.array([held for _, held in judged])
-        if len(set(talks)) == len(talks):
-            return Share.of(right).interval
-        low, high = resampled(talks, lambda rows: float(right[rows].mean()))
-        return (low, high) if low < high else Share.of(right).interval
+        """95 % interval of the accuracy over judged turns; see `share_interval`."""
+        judged = [(name[0], gold is said) for name, (gold, said) in self.answers(reading).items() if said is not None]
+        return share_interval([talk for talk, _ in judged], [held for _, held in judged])
 
     def f1_interval(self, reading: Reading) -> Interval | None:
         """95 % interval of F1, by drawing conversations again."""
