@@ -199,3 +199,11 @@ def test_a_log_by_a_relative_path_has_its_folders_name(tmp_path: Path, monkeypat
     written(tmp_path / "a.jsonl", [{"messages": MESSAGES}])
     monkeypatch.chdir(tmp_path)
     assert of_log(Path()).name == tmp_path.name
+
+
+@pytest.mark.parametrize("begun", ['{"messages": [\n', '{"id": "a",\n"messages": [', '{\n"messages": ['])
+def test_one_object_over_several_lines(tmp_path: Path, begun: str) -> None:
+    log = tmp_path / "log.json"
+    said = ",\n".join(map(json.dumps, [*MESSAGES, CHOICES[0]["message"]]))
+    log.write_text(f"{begun}{said}\n]}}\n", encoding="utf-8")
+    assert list(read(log).values()) == [TALK]

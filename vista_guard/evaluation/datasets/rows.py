@@ -52,7 +52,9 @@ def _read(reader: Any, name: str) -> Iterator[Row]:
         except StopIteration:
             return
         except csv.Error as exc:
-            yield line, f"is no row of a table: {exc}"
+            open_ended = "unexpected end" in str(exc)
+            why = "a quote is opened here or below and never closed, nothing behind it is read" if open_ended else exc
+            yield line, f"is no row of a table: {why}"
             continue
         if header is None:
             header = _header(cells, name)

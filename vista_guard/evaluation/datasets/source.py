@@ -203,7 +203,10 @@ def shape(path: Path) -> Shape:
     head = head.lstrip()
     if head.startswith(b"["):
         return Shape.LIST
-    if head.splitlines()[0].strip() == b"{":
+    first, whole, _ = head.partition(b"\n")
+    first = first.strip()
+    # A line that a value would go on behind is no line of JSON lines: `{`, or `{"messages": [`.
+    if whole and first.startswith(b"{") and first.endswith((b"{", b"[", b",")):
         return Shape.DOCUMENT
     return Shape.TABLE if _is_table(head) else Shape.LINES
 
