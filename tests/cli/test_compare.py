@@ -13,6 +13,8 @@ from typer.testing import CliRunner
 from tests.evaluation.reporting.folders import human_set, turns, written
 from vista_guard.cli import app
 
+FIGURES = find_spec("matplotlib") is not None
+
 
 def compare(*arguments: object) -> tuple[int, str, str]:
     """Exit code, stdout, stderr."""
@@ -147,3 +149,27 @@ def test_two_runs_of_one_system_are_refused(runs: Path, tmp_path: Path) -> None:
     code, _, err = compare(runs, again)
     assert code == 2
     assert err.endswith("vista and again are of the same system on begin-dev-wow. Give one of them\n")
+
+
+def test_no_table_and_no_figure_takes_the_file_of_another(tmp_path: Path) -> None:
+    names = ["own log.json", "own-log.json", "記録.json", "会話.json", f"{'long' * 60}.json"]
+    for place, name in enumerate(names):
+        for version in ("batched-few-1", "fused-few-1"):
+            run = tmp_path / "runs" / f"{place}-{version}"
+            written(run, human_set(1, 0.2), data_set=name, claims="given", version=version)
+    out = tmp_path / "tables"
+    code, said, _ = compare(tmp_path / "runs", "--format", "csv", "--out", out, *(["--figures"] if FIGURES else []))
+    assert code == 0
+    files = [Path(line.removeprefix("wrote ")) for line in said.splitlines()]
+    assert len(files) == len(set(files))
+    assert all(file.is_file() for file in files)
+    # For each log two runs: what differs, and claims by label of both.
+    assert len([file for file in files if file.suffix == ".csv" and file.name.startswith("significance-")]) == len(
+        names
+    )
+    assert len([file for file in files if file.suffix == ".csv" and file.name.startswith("confusion-")]) == 2 * len(
+        names
+    )
+    if FIGURES:
+        drawn = [file for file in files if file.suffix == ".svg" and file.name.startswith("confusion-")]
+        assert len(drawn) == 2 * len(names)

@@ -154,5 +154,5 @@ def _renamed(entry: LoggedConversation, taken: set[str]) -> LoggedConversation:
         name = f"{base}#{number}"
     taken.add(name)
     if name == base:
-        return entry
-    return replace(entry, conversation=entry.conversation.model_copy(update={"id": name}))
+        return replace(entry, every_turn=True)
+    return replace(entry, every_turn=True, conversation=entry.conversation.model_copy(update={"id": name}))

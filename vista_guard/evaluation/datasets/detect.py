@@ -15,6 +15,7 @@ from vista_guard.evaluation.datasets.logs import (
     langfuse,
     langsmith,
     openai_evals,
+    openai_messages,
     openinference,
 )
 from vista_guard.evaluation.datasets.source import BrokenEntry, Value, values
@@ -44,7 +45,7 @@ LOOKS: Sequence[tuple[LogFormat, Callable[[Mapping[str, Any]], bool]]] = (
     (LogFormat.LANGFUSE, langfuse.looks_like_it),
     (LogFormat.OPENAI_EVALS, openai_evals.looks_like_it),
     (LogFormat.AZURE, azure.looks_like_it),
-    (LogFormat.OPENAI, lambda content: isinstance(content.get("messages"), list)),
+    (LogFormat.OPENAI, openai_messages.looks_like_it),
     (LogFormat.SHAREGPT, lambda content: _has_speakers(content.get("conversations"))),
     (LogFormat.HF, huggingface.looks_like_it),
     (LogFormat.SHAREGPT, lambda content: "conversations" in content),

@@ -23,25 +23,30 @@ Row = tuple[int, dict[str, Any] | str]
 def delimiter_of(head: str) -> str | None:
     """What parts the cells of a table by its first line; None when it has one column only."""
     line = head.splitlines()[0] if head else ""
+    if line.lower().startswith("sep=") and len(line) == 5 and line[-1] in DELIMITERS:  # as Excel writes it
+        return line[-1]
     best = max(DELIMITERS, key=line.count)
     return best if line.count(best) else None
 
 
-def csv_rows(file: BinaryIO, delimiter: str, *, short: bool = False) -> Iterator[Row]:
+def csv_rows(file: BinaryIO, delimiter: str, name: str = "the table", *, short: bool = False) -> Iterator[Row]:
     """Rows of a CSV file with a header, by the line that each begins on, counted from 1.
 
     With `short` a row may lack cells at its end, which are empty then: Excel leaves delimiters out where a stretch of rows has
     nothing in the last columns.
+
+    Raises:
+        InputError: two columns have one name; `name` is the file's.
     """
     csv.field_size_limit(LONGEST_FIELD)
     text = TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
     try:
-        yield from _read(csv.reader(text, delimiter=delimiter, strict=True), short)
+        yield from _read(csv.reader(text, delimiter=delimiter, strict=True), name, short)
     finally:
         text.detach()  # The file is its opener's to close.
 
 
-def _read(reader: Any, short: bool) -> Iterator[Row]:
+def _read(reader: Any, name: str, short: bool) -> Iterator[Row]:
     header: list[str] | None = None
     while True:
         line = reader.line_num + 1
@@ -50,12 +55,24 @@ def _read(reader: Any, short: bool) -> Iterator[Row]:
         except StopIteration:
             return
         except csv.Error as exc:
-            yield line, f"is no row of a table: {exc}"
+            open_ended = "unexpected end" in str(exc)
+            why = "a quote is opened here or below and never closed, nothing behind it is read" if open_ended else exc
+            yield line, f"is no row of a table: {why}"
             continue
         if header is None:
-            header = cells
+            header = _header(cells, name)
         elif cells:
             yield line, _row(header, cells + [""] * (len(header) - len(cells) if short else 0))
+
+
+def _header(cells: list[str], name: str) -> list[str] | None:
+    """The names of columns; None for an empty line, and for the one by which Excel says what parts cells."""
+    if not any(cells) or (cells[0].lower().startswith("sep=") and not any(cells[1:])):
+        return None
+    twice = next((name for name in cells if name and cells.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"{name} has two columns {twice!r}; rename one of them")
+    return cells
 
 
 def _row(header: list[str], cells: list[str]) -> dict[str, Any] | str:

@@ -18,6 +18,15 @@ from vista_guard.types import Conversation, Label
 
 GZIP_MAGIC = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
+OTHERS = {
+    b"\x28\xb5\x2f\xfd": "a zstd archive",
+    b"BZh91AY&SY": "a bzip2 archive",
+    b"\xfd7zXZ": "an xz archive",
+    b"PK\x03\x04": "a zip archive or an Excel workbook",
+}
+"""Files by their first bytes that are not read."""
+PAGES = (b'{"data"', b'{"object"')
+"""How a page of an API begins that was written on one line."""
 UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 SUFFIXES = frozenset({".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet"})
 """Of the files that a folder is searched for, gzipped ones included."""
@@ -41,13 +50,14 @@ class LoggedConversation:
     """A conversation of a log or of a data set.
 
     `labels` are a human's, by claim id; `gold` is the data set's word on whole turns, by the turn's index; `line` counts from 1,
-    where a file has lines.
+    where a file has lines. Of a data set the turns with gold are meant; of a log `every_turn`, as people may have spoken of some.
     """
 
     conversation: Conversation
     labels: Mapping[str, Label]
     line: int | None = None
     gold: Mapping[int, TurnGold] = field(default_factory=dict)
+    every_turn: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -68,7 +78,9 @@ class Value:
 
     def named(self, *given: object) -> str:
         """The first id that is given, as a text; the place when none is."""
-        return next((str(one) for one in given if one is not None and one != ""), self.place.replace(" ", "-"))
+        return next(
+            (str(one) for one in given if one is not None and one != ""), self.place.replace(",", "").replace(" ", "-")
+        )
 
 
 def broken(source: str, value: Value, error: Exception) -> BrokenEntry:
@@ -91,8 +103,10 @@ class Shape(Enum):
 def values(path: Path) -> Iterator[Value | BrokenEntry]:
     """The items of a JSON list, the lines of a JSON-lines file, which is never held whole, or the rows of a table.
 
+    A page of an API, `{"data": [...], "meta": {...}}`, is its items.
+
     A broken line or row is answered with a `BrokenEntry` and the rest goes on; a broken list has no rest. A folder is read file
-    by file, by name.
+    by file, by name; one of its files that cannot be read is a `BrokenEntry`, too.
 
     Raises:
         InputError: the file is missing, empty, a damaged archive, or a list that is not JSON or not UTF-8; a folder without logs.
@@ -101,6 +115,22 @@ def values(path: Path) -> Iterator[Value | BrokenEntry]:
         for file in _files(path):
             yield from _of_folder(path, file)
         return
+    for value in _values(path):
+        yield from _items(value) if isinstance(value, Value) else [value]
+
+
+def _items(value: Value) -> Iterator[Value]:
+    """Of a page of Langfuse's or OpenAI's API what it lists; else the value itself."""
+    page = value.content if isinstance(value.content, dict) else {}
+    listed = page.get("data")
+    if isinstance(listed, list) and (page.get("object") == "list" or isinstance(page.get("meta"), dict)):
+        for number, item in enumerate(listed, 1):
+            yield replace(value, content=item, place=f"{value.place}, item {number}")
+    else:
+        yield value
+
+
+def _values(path: Path) -> Iterator[Value | BrokenEntry]:
     match shape(path):
         case Shape.LIST:
             for number, content in enumerate(_json_list(path), 1):
@@ -116,9 +146,9 @@ def values(path: Path) -> Iterator[Value | BrokenEntry]:
 
 
 def count(path: Path) -> int:
-    """How many values the file holds, broken ones included; reads it once, parsing only lists and tables."""
+    """How many values the file holds, broken ones included; reads it once, parsing only lists, tables and pages of an API."""
     if path.is_dir():
-        return sum(map(count, _files(path)))
+        return sum(map(_count_file, _files(path)))
     match shape(path):
         case Shape.LIST:
             return len(_json_list(path))
@@ -128,7 +158,22 @@ def count(path: Path) -> int:
             return sum(1 for _ in values(path))
         case Shape.LINES:
             with opened(path) as file:
-                return sum(1 for line in file if line.strip())
+                return sum(_count_in(line) for line in file if line.strip())
+
+
+def _count_in(line: bytes) -> int:
+    if not line.lstrip().startswith(PAGES):
+        return 1
+    value = _json_line(Path(), 1, line, 0)
+    return sum(1 for _ in _items(value)) if isinstance(value, Value) else 1
+
+
+def _count_file(path: Path) -> int:
+    """One that cannot be read as a whole is one broken value of its folder."""
+    try:
+        return count(path)
+    except InputError:
+        return 1
 
 
 def shape(path: Path) -> Shape:
@@ -141,7 +186,14 @@ def shape(path: Path) -> Shape:
         head = file.read(4096)
         if head.startswith(UTF16_BOMS):
             raise InputError(f"log {path}: byte 0 (0x{head[0]:02x}) starts UTF-16 text; save the file as UTF-8")
+        other = next((kind for start, kind in OTHERS.items() if head.startswith(start)), None)
+        if other is not None:
+            raise InputError(
+                f"log {path} is {other}; unpack it, or save it as JSON lines or CSV (gzipped ones are read)"
+            )
         if head.startswith(rows.PARQUET_MAGIC):
+            if isinstance(file, gzip.GzipFile):
+                raise InputError(f"log {path} is a Parquet file in a gzip archive; unpack it, Parquet is packed itself")
             return Shape.PARQUET
         head = head.removeprefix(BOM)
         while not head.strip():
@@ -151,7 +203,10 @@ def shape(path: Path) -> Shape:
     head = head.lstrip()
     if head.startswith(b"["):
         return Shape.LIST
-    if head.splitlines()[0].strip() == b"{":
+    first, whole, _ = head.partition(b"\n")
+    first = first.strip()
+    # A line that a value would go on behind is no line of JSON lines: `{`, or `{"messages": [`.
+    if whole and first.startswith(b"{") and first.endswith((b"{", b"[", b",")):
         return Shape.DOCUMENT
     return Shape.TABLE if _is_table(head) else Shape.LINES
 
@@ -171,7 +226,14 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _of_folder(folder: Path, file: Path) -> Iterator[Value | BrokenEntry]:
-    for value in values(file):
+    found = values(file)
+    while True:
+        try:
+            value = next(found, None)
+        except InputError as exc:  # The other files are read.
+            value = BrokenEntry(str(file), str(exc).removeprefix(f"log {file} "))
+        if value is None:
+            return
         place = f"{file.relative_to(folder)}"
         yield replace(value, place=f"{place} {value.place}") if isinstance(value, Value) else value
 
@@ -180,7 +242,7 @@ def _table(path: Path) -> Iterator[Value | BrokenEntry]:
     with opened(path) as file:
         head = file.read(65_536).decode("utf-8-sig", "replace")
     with opened(path) as file:
-        for line, row in rows.csv_rows(file, rows.delimiter_of(head.lstrip()) or ","):
+        for line, row in rows.csv_rows(file, rows.delimiter_of(head.lstrip()) or ",", f"log {path}"):
             place = f"line {line}"
             yield BrokenEntry(f"{path} {place}", row) if isinstance(row, str) else Value(row, place=place, line=line)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -11,6 +11,9 @@ _STEERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u20
 
 NOTHING = "–"
 """Where there is no figure: none was measured, or there is nothing to take it of."""
+
+LONGEST_PART = 60
+"""Letters of a data set's, a system's or a judge's name in that of a file; disks take some 250 bytes in all."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,19 @@ def one_line(text: str) -> str:
 
 def file_name(*parts: str) -> str:
     """A name for a file: what is no letter and no digit becomes one dash."""
-    return re.sub(r"[^a-z0-9]+", "-", " ".join(parts).lower()).strip("-") or "table"
+    return re.sub(r"[^a-z0-9]+", "-", " ".join(part[:LONGEST_PART] for part in parts).lower()).strip("-") or "table"
+
+
+def told_apart(names: Iterable[str]) -> list[str]:
+    """Names for files, of which no two are the same: a second `own-json` is `own-json-2`."""
+    found: dict[str, None] = {}
+    for name in names:
+        one, number = name, 1
+        while one in found:
+            number += 1
+            one = f"{name}-{number}"
+        found[one] = None
+    return list(found)
 
 
 def _text(value: str | float | None) -> str:

@@ -67,6 +67,25 @@ def wilson(hits: int, n: int) -> Share | None:
     return Share(hits, n) if n else None
 
 
+def share_interval(groups: Sequence[str], held: Sequence[bool]) -> tuple[float, float] | None:
+    """A share's 95 % interval; None of no rows.
+
+    Wilson's where each group has one row. Rows of one group are alike, as turns of one conversation: where there are several,
+    whole groups are drawn again, unless all draws come to one figure.
+
+    Args:
+        groups: of each row.
+        held: what is true of each row.
+    """
+    if not held:
+        return None
+    if len(set(groups)) == len(groups):
+        return Share.of(held).interval
+    right = np.array(held)
+    low, high = resampled(groups, lambda rows: float(right[rows].mean()))
+    return (low, high) if low < high else Share.of(held).interval
+
+
 def percent(value: float, interval: tuple[float, float]) -> str:
     """A share in [0, 1] and its interval, for people: 5.8 % (2.7–12.1)."""
     low, high = interval

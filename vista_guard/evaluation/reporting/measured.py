@@ -12,12 +12,12 @@ import numpy as np
 
 from vista_guard.evaluation.datasets.published.dataset import Task
 from vista_guard.evaluation.metrics.detection import Detection, Reading, counts, labels_of, looked_for
-from vista_guard.evaluation.metrics.intervals import Share, resampled
+from vista_guard.evaluation.metrics.intervals import resampled, share_interval
 from vista_guard.evaluation.metrics.labels import Confusion, macro_f1
 from vista_guard.evaluation.metrics.significance import Discordant
 from vista_guard.evaluation.metrics.spending import Spending, spending
-from vista_guard.evaluation.runners.folder import TurnName, read_gold, read_manifest, read_reports
-from vista_guard.evaluation.runners.manifest import REPORTS, GoldLine, Manifest
+from vista_guard.evaluation.runners.folder import TurnName, read_gold, read_manifest, read_run_reports
+from vista_guard.evaluation.runners.manifest import GoldLine, Manifest
 from vista_guard.evaluation.runners.summary import gold_of
 from vista_guard.types import Finding, Label, TurnReport
 
@@ -95,19 +95,9 @@ class Measured:
         return Reading.ORIGINAL if self.answers(Reading.ORIGINAL) else Reading.STRICT
 
     def accuracy_interval(self, reading: Reading) -> Interval | None:
-        """95 % interval of the accuracy over judged turns.
-
-        Wilson's where each conversation brings one turn. Turns of one conversation are alike: where there are several, whole
-        conversations are drawn again, unless all draws come to one figure.
-        """
-        judged = [(name, gold is said) for name, (gold, said) in self.answers(reading).items() if said is not None]
-        if not judged:
-            return None
-        talks, right = [name[0] for name, _ in judged], np.array([held for _, held in judged])
-        if len(set(talks)) == len(talks):
-            return Share.of(right).interval
-        low, high = resampled(talks, lambda rows: float(right[rows].mean()))
-        return (low, high) if low < high else Share.of(right).interval
+        """95 % interval of the accuracy over judged turns; see `share_interval`."""
+        judged = [(name[0], gold is said) for name, (gold, said) in self.answers(reading).items() if said is not None]
+        return share_interval([talk for talk, _ in judged], [held for _, held in judged])
 
     def f1_interval(self, reading: Reading) -> Interval | None:
         """95 % interval of F1, by drawing conversations again."""
@@ -197,8 +187,9 @@ def read_measured(folder: Path, name: str | None = None) -> Measured:
         InputError: a file of it cannot be read; names the line.
     """
     manifest = read_manifest(folder)
-    reports = {(one.conversation_id or "", one.turn_index): one for one in read_reports(folder / REPORTS)}
-    return Measured(name or str(folder), manifest, read_gold(folder), reports)
+    gold = read_gold(folder, manifest.rows.turns)
+    reports = {(one.conversation_id or "", one.turn_index): one for one in read_run_reports(folder, gold)}
+    return Measured(name or str(folder), manifest, gold, reports)
 
 
 def discordant(first: Measured, second: Measured, reading: Reading) -> Discordant:

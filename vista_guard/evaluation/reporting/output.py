@@ -10,7 +10,7 @@ from pathlib import Path
 
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.evaluation.figures.latex import latex
-from vista_guard.evaluation.figures.sheets import Sheet
+from vista_guard.evaluation.figures.sheets import Sheet, told_apart
 from vista_guard.evaluation.figures.writers import FORMATS, comma_separated, markdown, page
 from vista_guard.evaluation.runners.manifest import MANIFEST
 
@@ -108,7 +108,8 @@ def write(
     contents: dict[str, str] = {}
     for form in forms:
         if form == "csv":
-            contents |= {f"{sheet.name}.csv": comma_separated(sheet) for sheet in sheets}
+            names = told_apart(sheet.name for sheet in sheets)
+            contents |= {f"{name}.csv": comma_separated(sheet) for name, sheet in zip(names, sheets, strict=True)}
         elif form == "html":
             contents["tables.html"] = page(sheets, title, [(one.caption, _inline(one.svg)) for one in pictures])
         else:

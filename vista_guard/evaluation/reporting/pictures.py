@@ -12,7 +12,7 @@ from vista_guard.evaluation.figures.plots.bars import Bar, bars
 from vista_guard.evaluation.figures.plots.curves import Point, over_turns, reliability
 from vista_guard.evaluation.figures.plots.matrix import matrix
 from vista_guard.evaluation.figures.plots.trade import Spot, trade
-from vista_guard.evaluation.figures.sheets import file_name, one_line
+from vista_guard.evaluation.figures.sheets import file_name, one_line, told_apart
 from vista_guard.evaluation.metrics.detection import Reading
 from vista_guard.evaluation.metrics.intervals import resampled
 from vista_guard.evaluation.metrics.labels import reliability as binned
@@ -40,8 +40,8 @@ def draw(runs: Sequence[Measured], folder: Path) -> list[Picture]:
     """
     names = {run: one_line(name) for run, name in names_of(runs).items()}
     found: list[Picture] = []
-    for data_set in data_sets_of(runs):
-        here = _Drawing([run for run in runs if run.data_set == data_set], names, folder)
+    for data_set, file in _files(runs):
+        here = _Drawing([run for run in runs if run.data_set == data_set], names, folder, file)
         for make in (
             here.accuracies,
             here.readings,
@@ -67,17 +67,26 @@ def draw_readings(runs: Sequence[Measured], folder: Path, remark: str = "") -> l
         ConfigError: matplotlib is not installed, or the folder cannot be written.
     """
     names = {run: one_line(name) for run, name in names_of(runs).items()}
-    drawn = (_Drawing([run for run in runs if run.data_set == name], names, folder) for name in data_sets_of(runs))
+    drawn = (
+        _Drawing([run for run in runs if run.data_set == name], names, folder, file) for name, file in _files(runs)
+    )
     return [picture for one in drawn for picture in one.readings(remark)]
+
+
+def _files(runs: Sequence[Measured]) -> Iterator[tuple[str, str]]:
+    """Each data set, and what it is called in names of files."""
+    names = data_sets_of(runs)
+    return zip(names, told_apart(map(file_name, names)), strict=True)
 
 
 @dataclass(frozen=True)
 class _Drawing:
-    """Runs on one data set, how they are named, and where their figures go."""
+    """Runs on one data set, how they are named, and where their figures go. `file` is the data set in names of files."""
 
     runs: Sequence[Measured]
     names: Mapping[str, str]
     folder: Path
+    file: str
 
     @property
     def of(self) -> str:
@@ -165,12 +174,12 @@ class _Drawing:
         """A matrix for each run whose claims people labelled."""
         labels = [str(label) for label in table("table12_19")["labels"]]
         human = [place for place, label in enumerate(labels) if label != "NONE"]
-        for run in self.runs:
+        files = told_apart(file_name("confusion", self.file, run.system, self.names[run.name]) for run in self.runs)
+        for run, file in zip(self.runs, files, strict=True):
             if run.confusion:
                 name = self.whole_name(run)
                 counts = [crossed(run.confusion)[place][:-1] for place in human]
                 caption = f"{self.of}: claims by human and by model label. {name}"
-                file = file_name("confusion", self.of, run.system, self.names[run.name])
                 rows = [labels[place] for place in human]
                 yield Picture(caption, *matrix(self.folder, file, f"{self.of}\n{name}", rows, labels, counts))
 
@@ -181,7 +190,7 @@ class _Drawing:
             yield Picture(caption, *trade(self.folder, self._file(what), caption, axis, spots))
 
     def _file(self, what: str) -> str:
-        return file_name(what, self.of)
+        return file_name(what, self.file)
 
 
 def _bar(run: Measured, reading: Reading, label: str, kind: str) -> Iterator[Bar]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,11 +20,13 @@ from vista_guard.evaluation.runners.manifest import (
     GoldLine,
     Manifest,
 )
-from vista_guard.evaluation.runners.report_file import ReportFile
+from vista_guard.evaluation.runners.report_file import ReportFile, again
 from vista_guard.types import TurnReport
 
 TurnName = tuple[str, int]
 """Conversation and place in it."""
+
+GOLD_ANEW = f"Delete {GOLD} and run the command that made the run: it writes it anew, and judges nothing again"
 
 
 def open_run(folder: Path, manifest: Manifest, gold: Iterable[GoldLine]) -> ReportFile:
@@ -58,10 +60,28 @@ class _Made:
         """See `HowMade`. The manifest of a run that is gone on with stays as it was: when and where it was begun."""
         if not empty or (self.folder / MANIFEST).exists():
             refuse_differences(path.parent, fields(read_manifest(self.folder)), fields(self.manifest))
+            self._check_gold()
             return
-        write_whole(self.folder / GOLD, "".join(line.model_dump_json() + "\n" for line in self.gold))
+        self._write_gold()
         # Last of all: a folder with a manifest has all that reports need.
         write_whole(self.folder / MANIFEST, self.manifest.model_dump_json(indent=2) + "\n")
+
+    def _check_gold(self) -> None:
+        """The data is the same, so the gold has to be. One that is gone is written anew."""
+        if not (self.folder / GOLD).exists():
+            self._write_gold()
+            return
+        found = read_gold(self.folder)
+        expected = {(line.conversation_id, line.turn_index): line for line in self.gold}
+        for name in (*expected, *found):
+            if found.get(name) != expected.get(name):
+                raise ConfigError(
+                    f"{self.folder / GOLD} says of turn {name[1]} of conversation {name[0]} what the data does not, or leaves "
+                    f"it out: it was changed or cut off. {GOLD_ANEW}"
+                )
+
+    def _write_gold(self) -> None:
+        write_whole(self.folder / GOLD, "".join(line.model_dump_json() + "\n" for line in self.gold))
 
 
 def fields(manifest: Manifest) -> dict[str, str]:
@@ -105,19 +125,30 @@ def read_manifest(folder: Path) -> Manifest:
         raise ConfigError(f"{path} is not JSON: {exc}") from exc
 
 
-def read_gold(folder: Path) -> dict[TurnName, GoldLine]:
+def read_gold(folder: Path, turns: int | None = None) -> dict[TurnName, GoldLine]:
     """What the data set says of each turn that the run was to judge.
 
+    Args:
+        folder: the run's.
+        turns: how many turns the manifest speaks of; not checked when not given.
+
     Raises:
-        InputError: the file is missing, or a line of it is none; names the line.
+        InputError: the file is missing, a line of it is none, which is named, or it is of more or fewer turns.
     """
-    found: dict[TurnName, GoldLine] = {}
-    for number, line in _lines(folder / GOLD):
+    path, found = folder / GOLD, dict[TurnName, GoldLine]()
+    if not path.exists():
+        raise InputError(f"{path} is not there. {GOLD_ANEW}")
+    for number, line in _lines(path):
         try:
             gold = GoldLine.model_validate_json(line)
         except ValidationError as exc:
-            raise InputError(f"{folder / GOLD}, line {number} is no gold: {exc.errors()[0]['msg']}") from exc
-        found[gold.conversation_id, gold.turn_index] = gold
+            raise InputError(f"{path}, line {number} is no gold: {exc.errors()[0]['msg']}. {GOLD_ANEW}") from exc
+        name = gold.conversation_id, gold.turn_index
+        if name in found:
+            raise InputError(f"{path}, line {number} names turn {name[1]} of conversation {name[0]} again. {GOLD_ANEW}")
+        found[name] = gold
+    if turns is not None and len(found) != turns:
+        raise InputError(f"{path} is of {len(found):,} turns, and {MANIFEST} of {turns:,}. {GOLD_ANEW}")
     return found
 
 
@@ -125,15 +156,37 @@ def read_reports(path: Path) -> Iterator[TurnReport]:
     """Reports in the order in which they were made. A last line that is still being written is left out.
 
     Raises:
-        InputError: the file cannot be read, or a line of it is no report; names the line.
+        InputError: the file cannot be read, a line of it is no report, or reports on a turn again; names the line.
     """
+    seen: set[TurnName] = set()
     for number, line in _lines(path):
         try:
-            yield TurnReport.model_validate_json(line)
+            report = TurnReport.model_validate_json(line)
         except ValidationError as exc:
             if not line.endswith(b"\n"):
                 return
             raise InputError(f"{path}, line {number} is no report of this version: {exc.errors()[0]['msg']}") from exc
+        if report.conversation_id is not None:
+            name = report.conversation_id, report.turn_index
+            if name in seen:
+                raise InputError(again(path, number, report))
+            seen.add(name)
+        yield report
+
+
+def read_run_reports(folder: Path, gold: Collection[TurnName]) -> Iterator[TurnReport]:
+    """As `read_reports`, of a run's folder: each must be of a turn that the run was to judge.
+
+    Raises:
+        InputError: one is not; or as `read_reports`.
+    """
+    for report in read_reports(folder / REPORTS):
+        if (report.conversation_id or "", report.turn_index) not in gold:
+            raise InputError(
+                f"{folder / REPORTS} reports on turn {report.turn_index} of conversation {report.conversation_id}, which "
+                f"{GOLD} does not name: it is of another run. Remove that line"
+            )
+        yield report
 
 
 def count_reports(folder: Path) -> int:
@@ -151,7 +204,7 @@ def write_summary(folder: Path, summary: str) -> None:
     Raises:
         ConfigError: the disk refuses.
     """
-    write_whole(folder / SUMMARY, summary + "\n")
+    write_whole(folder / SUMMARY, summary + "\n", "All reports are safe: make room and run the same command again")
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:

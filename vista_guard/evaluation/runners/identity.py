@@ -96,15 +96,15 @@ def refuse_differences(path: Path, made: Mapping[str, str], now: Mapping[str, st
         raise ConfigError(f"{found}. {ANOTHER_OUT}, or run with what it was made with")
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, text: str, otherwise: str = ANOTHER_OUT) -> None:
     """Writes a file that is there as a whole or not at all.
 
     Raises:
-        ConfigError: the disk refuses.
+        ConfigError: the disk refuses; says what to do then.
     """
     partial = path.with_name(path.name + ".partial")
     try:
         partial.write_text(text, encoding="utf-8")
         partial.replace(path)
     except OSError as exc:
-        raise ConfigError(f"{path} cannot be written: {exc.strerror}. {ANOTHER_OUT}") from exc
+        raise ConfigError(f"{path} cannot be written: {exc.strerror}. {otherwise}") from exc

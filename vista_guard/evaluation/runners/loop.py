@@ -85,8 +85,8 @@ def prepared(entry: LoggedConversation, claims: ClaimsMode) -> LoggedConversatio
 def wanted_turns(entry: LoggedConversation, claims: ClaimsMode) -> frozenset[int]:
     """Indices of the turns to report on.
 
-    Given claims: those that carry some. Else those that the data set speaks of, and where it speaks of none, as a log does,
-    every assistant turn.
+    Given claims: those that carry some. Else of a log every assistant turn, whatever people said of some; of a data set those
+    that it speaks of.
     """
 
     def reported(index: int, turn: Turn) -> bool:
@@ -94,7 +94,7 @@ def wanted_turns(entry: LoggedConversation, claims: ClaimsMode) -> frozenset[int
             return False
         if claims is ClaimsMode.GIVEN:
             return turn.claims is not None
-        return index in entry.gold or not entry.gold
+        return entry.every_turn or not entry.gold or index in entry.gold
 
     return frozenset(index for index, turn in enumerate(entry.conversation.turns) if reported(index, turn))
 

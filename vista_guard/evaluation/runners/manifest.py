@@ -65,10 +65,14 @@ class Manifest(_Line):
 
 
 class GoldLine(_Line):
-    """What the data set says of one turn: its word on the whole (`label`, `positive`), and labels by claim id."""
+    """What the data set says of one turn: its word on the whole (`label`, `positive`), and labels by claim id.
+
+    `unlabelled` counts the claims that the turn brings and nobody labelled.
+    """
 
     conversation_id: str
     turn_index: int
     label: str | None = None
     positive: bool | None = None
     claims: Mapping[str, Label] = {}
+    unlabelled: int = 0

@@ -120,14 +120,16 @@ def gold_lines(entry: LoggedConversation, claims: ClaimsMode) -> tuple[GoldLine,
     """What is known of each turn that will be reported, in their order. People's labels stay, whoever's claims are judged."""
     found = []
     for index in sorted(wanted_turns(prepared(entry, claims), claims)):
-        said, turn = entry.gold.get(index), entry.conversation.turns[index]
+        said, brought = entry.gold.get(index), entry.conversation.turns[index].claims or ()
+        labels = {claim.id: entry.labels[claim.id] for claim in brought if claim.id in entry.labels}
         found.append(
             GoldLine(
                 conversation_id=str(entry.conversation.id),
                 turn_index=index,
                 label=None if said is None else said.label,
                 positive=None if said is None else said.positive,
-                claims={claim.id: entry.labels[claim.id] for claim in turn.claims or () if claim.id in entry.labels},
+                claims=labels,
+                unlabelled=len(brought) - len(labels),
             )
         )
     return tuple(found)

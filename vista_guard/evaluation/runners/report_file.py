@@ -120,28 +120,41 @@ class ReportFile:
 def _scan(path: Path, file: FileIO) -> tuple[dict[str, list[int]], int]:
     """Offsets of the reports by conversation, and where the last whole one ends."""
     index: dict[str, list[int]] = {}
+    seen: set[tuple[str | None, int]] = set()
     end = 0
     with open(file.fileno(), "rb", closefd=False) as reader:
         lines = iter(reader)
-        for line in lines:
+        for number, line in enumerate(lines, 1):
             try:
-                report = _report(path, line)
+                report = _report(path, line, number)
             except ConfigError:
                 if next(lines, None) is not None:
                     raise
                 break
+            if (report.conversation_id, report.turn_index) in seen:
+                raise ConfigError(again(path, number, report))
+            seen.add((report.conversation_id, report.turn_index))
             index.setdefault(report.conversation_id or "", []).append(end)
             end += len(line)
     return index, end
 
 
-def _report(path: Path, line: bytes) -> TurnReport:
+def again(path: Path, number: int, report: TurnReport) -> str:
+    """What is wrong with a line that reports on a turn which an earlier one has reported on."""
+    where = f"turn {report.turn_index} of conversation {report.conversation_id}"
+    return f"{path}, line {number} reports on {where} again, which would be counted twice. Remove that line"
+
+
+def _report(path: Path, line: bytes, number: int = 0) -> TurnReport:
     try:
         if not line.endswith(b"\n"):
             raise ValueError("the line is cut off")
         return TurnReport.model_validate_json(line)
     except ValueError as exc:
-        raise ConfigError(f"{path} holds a line that is no report: {line[:80]!r}. Choose another --out") from exc
+        where = f"line {number}" if number else "a line"
+        raise ConfigError(
+            f"{path}: {where} is no report: {line[:80]!r}. Remove it, and its turn is judged again; or choose another --out"
+        ) from exc
 
 
 def _lock(path: Path, file: FileIO) -> None:

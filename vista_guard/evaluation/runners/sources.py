@@ -78,7 +78,7 @@ def of_log(path: Path, log_format: str | None = None, columns: str | None = None
     chosen = None if log_format is None else LogFormat(log_format)
     table = None if columns is None else Columns.parse(columns)
     files = {str(file.relative_to(path.parent)): fingerprint(file) for file in _files(path)}
-    return Source(name=path.name, read=lambda: read_log(path, chosen, table), files=files)
+    return Source(name=path.resolve().name, read=lambda: read_log(path, chosen, table), files=files)
 
 
 def _opened(name: str, folder: Path | None) -> OpenedDataSet:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
 from vista_guard.evaluation.datasets.published.dataset import Task
 from vista_guard.evaluation.metrics.detection import Detection, Reading, counts, labels_of, looked_for
-from vista_guard.evaluation.metrics.intervals import Share
+from vista_guard.evaluation.metrics.intervals import Share, share_interval
 from vista_guard.evaluation.metrics.labels import Agreement, Summary, Tally
-from vista_guard.evaluation.runners.folder import TurnName, read_gold, read_manifest, read_reports
-from vista_guard.evaluation.runners.manifest import REPORTS, GoldLine
+from vista_guard.evaluation.runners.folder import TurnName, read_gold, read_manifest, read_run_reports
+from vista_guard.evaluation.runners.manifest import GoldLine
 from vista_guard.types import Action, Label, TurnReport, Usage
 
 
@@ -36,7 +36,7 @@ class Found(_Figures):
     coverage: float | None
     accuracy: float | None
     interval: tuple[float, float] | None
-    """Wilson's, 95 %, of the accuracy."""
+    """95 %, of the accuracy: Wilson's where each conversation brings one turn, else over conversations drawn again."""
     precision: float | None
     recall: float | None
     f1: float | None
@@ -79,8 +79,8 @@ def summarise(folder: Path) -> RunSummary:
     manifest = read_manifest(folder)
     rows = manifest.rows
     # A judge's own claims may have the ids of the log's, and people spoke of those.
-    counting = _Counting(read_gold(folder), rows.task, labelled=manifest.claims == "given")
-    for report in read_reports(folder / REPORTS):
+    counting = _Counting(read_gold(folder, rows.turns), rows.task, labelled=manifest.claims == "given")
+    for report in read_run_reports(folder, counting.gold):
         counting.add(report)
     told = counting.tally.summary(seconds=counting.seconds)
     return RunSummary(
@@ -127,21 +127,27 @@ class _Counting:
         found = {}
         for reading, wanted in self.wanted.items():
             known = {name: gold_of(line, reading, wanted) for name, line in self.gold.items()}
-            pairs = [(is_it, self.predicted[reading].get(name)) for name, is_it in known.items() if is_it is not None]
+            pairs = {
+                name: (is_it, self.predicted[reading].get(name)) for name, is_it in known.items() if is_it is not None
+            }
             if pairs:
                 found[reading] = _found(pairs)
         return found
 
 
 def gold_of(line: GoldLine, reading: Reading, wanted: frozenset[Label]) -> bool | None:
-    """Whether the turn is one that is looked for: by the data set's own word, or by people's labels on its claims."""
+    """Whether the turn is one that is looked for: by the data set's own word, or by people's labels on its claims.
+
+    None where that is open, as it is where it hangs on claims that nobody labelled.
+    """
     if reading is Reading.ORIGINAL:
         return line.positive
-    return counts(line.claims.values(), wanted) if line.claims else None
+    return counts([*line.claims.values(), *[None] * line.unlabelled], wanted) if line.claims else None
 
 
-def _found(pairs: Iterable[tuple[bool, bool | None]]) -> Found:
-    met = Detection.of(pairs)
+def _found(pairs: Mapping[TurnName, tuple[bool, bool | None]]) -> Found:
+    met = Detection.of(pairs.values())
+    judged = [(name[0], gold is said) for name, (gold, said) in pairs.items() if said is not None]
     return Found(
         turns=met.turns,
         tp=met.tp,
@@ -151,7 +157,7 @@ def _found(pairs: Iterable[tuple[bool, bool | None]]) -> Found:
         unchecked=met.unchecked,
         coverage=_value(met.coverage),
         accuracy=_value(met.accuracy),
-        interval=_interval(met.accuracy),
+        interval=share_interval([talk for talk, _ in judged], [held for _, held in judged]),
         precision=_value(met.precision),
         recall=_value(met.recall),
         f1=met.f1,
@@ -160,7 +166,3 @@ def _found(pairs: Iterable[tuple[bool, bool | None]]) -> Found:
 
 def _value(share: Share) -> float | None:
     return share.value if share.n else None
-
-
-def _interval(share: Share) -> tuple[float, float] | None:
-    return share.interval if share.n else None

@@ -116,12 +116,11 @@ def read(path: Path, columns: Sequence[str], faults: Faults) -> Iterator[Row]:
     """
     raw = _bytes(path)
     head = raw[:65_536].decode("utf-8-sig", "replace").lstrip()
-    delimiter = delimiter_of(head) or "\t"
-    there = [name.strip().lower() for name in next(csv.reader(io.StringIO(head, newline=""), delimiter=delimiter), [])]
     # Read to its end: it is as long as a sheet, and its file is closed with it.
-    found = list(csv_rows(io.BytesIO(raw), delimiter, short=True))
-    if found:
-        _check_columns(path, columns, there)
+    found = list(csv_rows(io.BytesIO(raw), delimiter_of(head) or "\t", str(path), short=True))
+    first = next((cells for _, cells in found if not isinstance(cells, str)), None)
+    if first is not None:
+        _check_columns(path, columns, [name.strip().lower() for name in first])
     hinted = False
     for number, (_, cells) in enumerate(found, 2):
         if isinstance(cells, str):

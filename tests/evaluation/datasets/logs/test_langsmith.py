@@ -173,6 +173,7 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
         "line 6: is no run; expected a mapping with id, trace_id, run_type, inputs and outputs",
         "line 7: is not JSON: Unterminated string starting at: line 1 column 34 (char 33)",
         "line 3: trace c holds no answer that can be read",
+        f"line 1: thread a is not judged, as {log} line 4 cannot be read; mend that first",
     ]
 
 

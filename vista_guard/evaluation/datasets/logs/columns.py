@@ -35,7 +35,7 @@ USUAL: Mapping[str, tuple[str, ...]] = {
     ),
     "role": ("role", "speaker", "sender", "author", "from"),
     "content": ("content", "text", "message", "utterance", "body"),
-    "question": ("question", "query", "user", "input", "prompt"),
+    "question": ("question", "query", "instruction", "user", "input", "prompt"),
     "answer": ("answer", "response", "assistant", "output", "completion"),
     "time": ("time", "timestamp", "created_at", "date", "sent_at"),
     "documents": ("documents", "document", "context", "contexts", "passages", "sources"),
@@ -134,6 +134,7 @@ def read(
         InputError: a column that is not there.
     """
     threads: dict[str, list[_Row]] = defaultdict(list)
+    spoiled: dict[str, str] = {}
     seen: dict[str, str] = {}
     names: Mapping[str, str] | None = None
     for value in found:
@@ -144,14 +145,25 @@ def read(
             content = _mapping(value)
             names = names or _named(columns or Columns(), content, source)
             _once(content.get(names.get("id", "")), value, seen)
-            row = _row(content, names, value)
-        except (InputError, RecursionError) as exc:
+        except InputError as exc:
             yield broken(source, value, exc)
             continue
-        thread = content.get(names.get("conversation", ""))
-        threads[value.named(thread)].append(row)
+        name = value.named(content.get(names.get("conversation", "")))
+        try:
+            threads[name].append(_row(content, names, value))
+        except (InputError, RecursionError) as exc:
+            spoiled.setdefault(name, value.place)
+            yield broken(source, value, exc)
     for name, rows in threads.items():
-        yield _conversation(name, rows, source)
+        if name not in spoiled:
+            yield _conversation(name, rows, source)
+        elif (
+            rows
+        ):  # Judged without a turn or a document of its own, an answer would be held against less than was known.
+            yield BrokenEntry(
+                f"{source} conversation {name}",
+                f"is not judged, as its {spoiled[name]} cannot be read; mend that first",
+            )
 
 
 def _named(columns: Columns, content: Mapping[str, Any], source: str) -> Mapping[str, str]:
@@ -203,6 +215,11 @@ def _role(given: object) -> str:
 
 
 def _text(given: object) -> str:
+    if isinstance(given, Mapping | list):
+        raise InputError(
+            f"has {str(given)[:60]!r} where a text is expected; name the column that holds the text with --columns, or the "
+            "log's format with --format"
+        )
     return "" if given is None else str(given)
 
 

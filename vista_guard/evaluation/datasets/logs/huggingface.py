@@ -43,7 +43,10 @@ def parse(value: Value) -> LoggedConversation:
 def _messages(content: Mapping[str, Any]) -> list[Message]:
     chat = next((found for key in CHATS if isinstance(found := decoded(content.get(key)), list)), None)
     if chat is not None:
-        return [_message(index, one) for index, one in enumerate(chat)]
+        messages = [_message(index, one) for index, one in enumerate(chat)]
+        # A row of preferences: the question stands in `prompt`, and `chosen` may begin with the answer.
+        begun = bool(messages) and messages[0].get("role") == "assistant"
+        return [*asked(content.get("prompt")), *messages] if begun else messages
     answer = next((found for key in ANSWERS if (found := answered(content.get(key)))), [])
     if not answer:
         keys = ", ".join(map(str, content)) or "none"

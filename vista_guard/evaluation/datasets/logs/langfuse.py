@@ -7,15 +7,16 @@ trace may have an input and output of its own, which are then those of the whole
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from vista_guard.errors import InputError
 from vista_guard.evaluation.datasets.logs.payloads import answered, asked, decoded, documents_in, said
-from vista_guard.evaluation.datasets.logs.threads import Kind, Span, conversations
+from vista_guard.evaluation.datasets.logs.threads import Kind, Span, broken_span, conversations
 from vista_guard.evaluation.datasets.logs.times import moment
-from vista_guard.evaluation.datasets.source import BrokenEntry, LoggedConversation, Value, broken
+from vista_guard.evaluation.datasets.source import BrokenEntry, LoggedConversation, Value
 
 TYPES = frozenset(
     ["SPAN", "GENERATION", "EVENT", "EMBEDDING", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EVALUATOR", "GUARDRAIL"]
@@ -27,6 +28,7 @@ KINDS = {"GENERATION": Kind.MODEL, "RETRIEVER": Kind.RETRIEVER, "TOOL": Kind.TOO
 
 def looks_like_it(content: Mapping[str, Any]) -> bool:
     """Whether a value of the log is a session, a trace or an observation."""
+    content = _unquoted(content)
     if isinstance(content.get("traces"), list) or isinstance(decoded(content.get("observations")), list):
         return True
     if _is_observation(content):
@@ -52,12 +54,14 @@ def _spans(found: Iterable[Value | BrokenEntry], source: str) -> Iterator[Span |
         try:
             yield from list(_of_value(value.content, value, source, None))
         except (InputError, RecursionError) as exc:
-            yield broken(source, value, exc)
+            row = value.content
+            yield broken_span(_unquoted(row) if isinstance(row, Mapping) else row, source, value, exc)
 
 
 def _of_value(content: object, value: Value, source: str, thread: str | None) -> Iterator[Span]:
     if not isinstance(content, Mapping):
         raise InputError(f"is {str(content)[:80]!r}; expected a trace, an observation or a session")
+    content = _unquoted(content)
     if isinstance(content.get("traces"), list):
         session = content["session"] if isinstance(content.get("session"), Mapping) else content
         for trace in content["traces"]:
@@ -115,6 +119,24 @@ def _documents(kind: Kind, output: object) -> list[object]:
         return [text for one in answered(output) if (text := said(one))]
     # Before there were retrievers, retrieval was a span like others: told by documents that lie there by name.
     return documents_in(output) if isinstance(output, Mapping) and isinstance(output.get("documents"), list) else []
+
+
+def _unquoted(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A row of the CSV that Langfuse's pages export: each cell is JSON there, an id as `"t1"` with its quotes."""
+    return {key: _text_of_json(cell) for key, cell in row.items()} if _is_quoted(row.get("id")) else row
+
+
+def _is_quoted(cell: object) -> bool:
+    return isinstance(cell, str) and len(cell) > 1 and cell[0] == cell[-1] == '"'
+
+
+def _text_of_json(cell: Any) -> Any:
+    if not _is_quoted(cell):
+        return cell
+    try:
+        return json.loads(cell)
+    except ValueError:
+        return cell
 
 
 def _is_observation(content: Mapping[str, Any]) -> bool:

@@ -132,9 +132,20 @@ def _plain(value: object) -> object:
 
 
 def _chat(tree: Mapping[str, Any], side: str) -> list[Message]:
-    given = decoded(_first(tree, f"attributes.llm.{side}_messages"))
+    given = _decoded(f"attributes.llm.{side}_messages", _first(tree, f"attributes.llm.{side}_messages"))
     items = [one.get("message", one) for one in map(_tree, given)] if isinstance(given, list) else []
     return [_message(one) for one in items if isinstance(one, Mapping)]
+
+
+def _decoded(what: str, given: object) -> object:
+    """As `decoded`. What pandas writes into a CSV for a list cannot be read back: left out, its evidence would be missing."""
+    found = decoded(given)
+    if isinstance(found, str):
+        raise InputError(
+            f"has {what} as a text that is not JSON, {found[:60]!r}, as pandas writes lists into CSV; export it as Parquet "
+            "(to_parquet) or JSON lines (to_json) instead"
+        )
+    return found
 
 
 def _tree(value: object) -> Mapping[str, Any]:
@@ -159,7 +170,9 @@ def _message(given: Mapping[str, Any]) -> Message:
 def _documents(tree: Mapping[str, Any], kind: Kind) -> list[object]:
     if kind is Kind.TOOL:
         return [text for one in answered(_first(tree, "attributes.output.value")) if (text := said(one))]
-    found = decoded(_first(tree, "attributes.retrieval.documents", "attributes.reranker.output_documents"))
+    found = _decoded(
+        "documents", _first(tree, "attributes.retrieval.documents", "attributes.reranker.output_documents")
+    )
     items = [one.get("document", one) for one in map(_tree, found)] if isinstance(found, list) else []
     return [_document(one) for one in items if isinstance(one, Mapping) and str(one.get("content") or "").strip()]
 

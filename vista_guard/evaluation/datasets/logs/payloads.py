@@ -94,7 +94,8 @@ def said(message: Message) -> str:
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []
-    return "\n".join(part if isinstance(part, str) else str(part.get("text") or "") for part in parts if part)
+    texts = (part if isinstance(part, str) else part.get("text") for part in parts if isinstance(part, str | Mapping))
+    return "\n".join(str(text or "") for text in texts)
 
 
 def _messages(given: object, role: str, keys: Sequence[str]) -> list[Message]:
@@ -150,7 +151,8 @@ def _in_mapping(content: Mapping[str, Any], role: str, keys: Sequence[str]) -> l
 def _message(content: Mapping[str, Any], role: str) -> Message | None:
     """One message, by a role or by LangChain's type of it; None for another mapping."""
     if content.get("lc") == 1 and isinstance(content.get("kwargs"), Mapping):
-        kind = str((content.get("id") or [""])[-1])
+        path = content.get("id")
+        kind = str(path[-1]) if isinstance(path, list) and path else ""
         return _message({"type": kind, **content["kwargs"]}, role) if "Message" in kind else None
     if isinstance(content.get("data"), Mapping) and isinstance(content.get("type"), str):
         return _message({"type": content["type"], **content["data"]}, role)

@@ -8,7 +8,7 @@ order of their rows, and a past that is sent again with each call is not said tw
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum, auto
@@ -64,6 +64,13 @@ class Exchange:
     line: int | None
 
 
+@dataclass(frozen=True)
+class BrokenSpan(BrokenEntry):
+    """A span that cannot be read, of a trace that is known."""
+
+    trace: str
+
+
 def spans_of(
     found: Iterable[Value | BrokenEntry],
     source: str,
@@ -97,17 +104,35 @@ def _made(
         try:
             yield make(part, value, source)
         except (InputError, RecursionError) as exc:
-            yield broken(source, value, exc)
+            yield broken_span(part, source, value, exc)
+
+
+def broken_span(part: object, source: str, value: Value, error: Exception) -> BrokenEntry:
+    """What is told of a span that cannot be read, with its trace where that is known."""
+    told, trace = broken(source, value, error), _trace_of(part)
+    return told if trace is None else BrokenSpan(told.source, told.error, trace)
+
+
+def _trace_of(part: object) -> str | None:
+    content = part if isinstance(part, Mapping) else {}
+    context = content.get("context")
+    places = (content, context if isinstance(context, Mapping) else {})
+    keys = ("trace_id", "traceId", "context.trace_id")
+    return next((str(place[key]) for place in places for key in keys if place.get(key)), None)
 
 
 def conversations(spans: Iterable[Span | BrokenEntry]) -> Iterator[LoggedConversation | BrokenEntry]:
     """Conversations in the order in which their threads first appear. A trace without a thread is a conversation of its own.
 
-    All spans are held until the last is read, as those of one trace may stand anywhere.
+    All spans are held until the last is read, as those of one trace may stand anywhere. A thread of which one cannot be read is
+    not judged: that may be the evidence of an answer, or a turn.
     """
     traces: dict[str, dict[str, Span]] = defaultdict(dict)
+    spoiled: dict[str, BrokenSpan] = {}
     for span in spans:
         if isinstance(span, BrokenEntry):
+            if isinstance(span, BrokenSpan):
+                spoiled.setdefault(span.trace, span)
             yield span
         elif span.id in traces[span.trace]:
             first = traces[span.trace][span.id]
@@ -115,14 +140,21 @@ def conversations(spans: Iterable[Span | BrokenEntry]) -> Iterator[LoggedConvers
         else:
             traces[span.trace][span.id] = span
     threads: dict[str, list[Exchange]] = defaultdict(list)
-    for trace in traces.values():
+    unread: dict[str, BrokenSpan] = {}
+    for identity, trace in traces.items():
         found = _exchange(list(trace.values()))
         if isinstance(found, BrokenEntry):
             yield found
-        else:
-            threads[found.thread].append(found)
+            continue
+        threads[found.thread].append(found)
+        if identity in spoiled:
+            unread.setdefault(found.thread, spoiled[identity])
     for name, exchanges in threads.items():
-        yield joined(name, exchanges)
+        if name in unread:
+            why = f"thread {name} is not judged, as {unread[name].source} cannot be read; mend that first"
+            yield BrokenEntry(exchanges[0].source, why)
+        else:
+            yield joined(name, exchanges)
 
 
 def joined(name: str, exchanges: Sequence[Exchange]) -> LoggedConversation | BrokenEntry:

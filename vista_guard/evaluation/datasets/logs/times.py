@@ -27,7 +27,7 @@ def moment(value: object) -> datetime | None:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return _since_1970(float(value))
         if isinstance(value, str):
-            text = value.strip()
+            text = value.strip().removesuffix(" UTC")
             return (
                 _since_1970(float(text))
                 if text.replace(".", "", 1).isdecimal()
@@ -39,5 +39,5 @@ def moment(value: object) -> datetime | None:
 
 
 def _since_1970(number: float) -> datetime:
-    scale = next(scale for least, scale in _UNITS if number >= least)
+    scale = next((scale for least, scale in _UNITS if number >= least), 1.0)  # NaN is refused by the clock
     return datetime.fromtimestamp(number / scale, UTC)

@@ -51,7 +51,7 @@ def _places(runs: Sequence[Measured]) -> dict[Place, str]:
     found: dict[Place, str] = {}
     for name in data_sets_of(runs):
         here = [run for run in runs if run.data_set == name]
-        counts = sorted({run.manifest.rows.turns for run in here})
+        counts = sorted({len(run.answers(Reading.ORIGINAL)) for run in here})
         n = " to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1])))
         systems = systems_of(here)
         if paper_set(name):
@@ -115,7 +115,10 @@ def table_4(runs: Sequence[Measured]) -> list[Sheet]:
         for system, printed in settings.items()
     ]
     fitting = [run for group in chosen.values() for run in group]
-    columns = [Column(judge, f"{name} (n = {chosen[name, judge][0].manifest.rows.turns:,})") for name, judge in chosen]
+    columns = [
+        Column(judge, f"{name} (n = {len(group[0].answers(Reading.ORIGINAL)):,})")
+        for (name, judge), group in chosen.items()
+    ]
     paper = Column(table("table04")["model"], f"paper: FaithDial (n = {table('table04')['turns']:,})")
     notes = (
         "Stars: differs from VISTA on the same turns (McNemar); * p < .05, ** p < .01, *** p < .001.",
