@@ -69,7 +69,8 @@ def test_an_edited_persona_is_another_one() -> None:
     [
         (None, r"persona file .*guide.yaml cannot be read"),
         ("name: [", r"cannot be read: while parsing"),
-        ("- a", r"holds list; expected a mapping with name and facts"),
+        ("- a", r"it holds list; expected a mapping of names to values. Give a YAML file with name and facts"),
+        ("facts: [x]\nname: a\nfacts: [y]", r"facts stands there twice"),
         ("facts: [x]", r"name: Field required. It needs name and a list of facts"),
         ("name: a\nfacts: x", r"facts: Input should be a valid tuple"),
     ],

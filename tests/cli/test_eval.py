@@ -74,6 +74,16 @@ def test_choices_are_those_of_the_evaluation() -> None:
     assert set(get_args(Gold)) == set(Reading)
 
 
+def test_what_is_left_out_or_changes_nothing_is_told(tmp_path: Path) -> None:
+    log = mills(tmp_path / "mills.jsonl", 2)
+    asked = {"id": "asked", "messages": [{"role": "user", "content": "Is anybody there?"}]}
+    log.write_text(log.read_text(encoding="utf-8") + json.dumps(asked) + "\n", encoding="utf-8")
+    done = evaluate(log, "--system", "overlap", "--judge", "embedded", "--out", tmp_path / "run")
+    assert done.exit_code == 0
+    assert "overlap asks no judge: --judge embedded changes nothing\n" in done.stderr
+    assert "1 conversation has no turn to judge\n" in done.stderr
+
+
 def test_a_baseline_is_fitted_on_another_set_than_it_measures(begin: Path, tmp_path: Path) -> None:
     dev = begin / "BEGIN-dataset-main" / "wow" / "begin_dev_wow.tsv"
     rows = dev.read_text(encoding="utf-8").splitlines()

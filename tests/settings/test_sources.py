@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from vista_guard import ConfigError, Settings
+from vista_guard.proxy.settings import ProxySettings
 
 
 @pytest.fixture(autouse=True)
@@ -64,10 +65,32 @@ def test_a_wrong_setting_is_named(arguments: dict[str, object], message: str) ->
         Settings.load(**arguments)
 
 
-def test_a_broken_file_is_named() -> None:
-    Path("vista-guard.toml").write_text("policy = ")
-    with pytest.raises(ConfigError, match=r"the settings file vista-guard.toml cannot be read"):
-        Settings.load()
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("vista-guard.toml", "policy = ", "Invalid value"),
+        ("vista-guard.toml", "policy = 'strict'\npolicy = 'monitor'", "Cannot overwrite a value"),
+        ("vista-guard.yaml", "policy: {", "while parsing a flow node"),
+        ("vista-guard.yaml", "policy: strict\njudge: embedded\npolicy: monitor", "policy stands there twice .* line 3"),
+        ("vista-guard.yaml", "limits: {claims: 1, turns: 2, claims: 3}", "claims stands there twice .* line 1"),
+        ("vista-guard.yaml", "- policy", "it holds list; expected a mapping"),
+        ("vista-guard.yml", "policy: !!python/name:os.system", "could not determine a constructor"),
+    ],
+)
+@pytest.mark.parametrize("settings", [Settings, ProxySettings])
+def test_a_broken_file_is_named(settings: type[Settings | ProxySettings], name: str, text: str, why: str) -> None:
+    Path(name).write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=rf"the settings file {name} cannot be read: .*{why}"):
+        settings.load()
+
+
+def test_yaml_merges_and_an_empty_file_are_read() -> None:
+    Path("vista-guard.yaml").write_text("limits: &limits {claims: 5}\nmodel: {}\n", encoding="utf-8")
+    assert Settings.load().limits.claims == 5
+    Path("vista-guard.yaml").write_text("policy_overrides: {<<: {on_unchecked: BLOCK}, on_unchecked: FLAG}\n", "utf-8")
+    assert Settings.load().policy_overrides == {"on_unchecked": "FLAG"}
+    Path("vista-guard.yaml").write_text("# nothing yet\n", encoding="utf-8")
+    assert Settings.load().policy == "balanced"
 
 
 def test_a_missing_file_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
-import yaml
 from pydantic import ValidationError
 
+from vista_guard._mappings import read_mapping
 from vista_guard.errors import ConfigError
 from vista_guard.types import Persona
 
@@ -19,11 +18,9 @@ def read_persona(path: str | Path) -> Persona:
         ConfigError: the file is missing, is not YAML, or lacks a field.
     """
     try:
-        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as exc:
+        content = read_mapping(Path(path))
+    except (OSError, ValueError) as exc:
         raise ConfigError(f"persona file {path} cannot be read: {exc}. Give a YAML file with name and facts") from exc
-    if not isinstance(content, Mapping):
-        raise ConfigError(f"persona file {path} holds {type(content).__name__}; expected a mapping with name and facts")
     try:
         return Persona.model_validate(content)
     except ValidationError as exc:

@@ -12,10 +12,9 @@ from pydantic_settings import (
     InitSettingsSource,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
-    TomlConfigSettingsSource,
-    YamlConfigSettingsSource,
 )
 
+from vista_guard._mappings import read_mapping
 from vista_guard.errors import ConfigError
 from vista_guard.settings.sources import config_file
 
@@ -74,8 +73,7 @@ class _Sources(BaseSettings):
         file = config_file()
         if file is None or not issubclass(cls, Section):
             return init_settings, env_settings
-        reader = TomlConfigSettingsSource if file.suffix == ".toml" else YamlConfigSettingsSource
-        table = reader(settings_cls, file)().get(cls.section) or {}
+        table = read_mapping(file).get(cls.section) or {}
         if not isinstance(table, dict):
             raise ValueError(f"{cls.section} is {type(table).__name__}; expected a table")
         return init_settings, env_settings, InitSettingsSource(settings_cls, table)

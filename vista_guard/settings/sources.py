@@ -13,12 +13,12 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_settings import (
     BaseSettings,
+    InitSettingsSource,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
-    TomlConfigSettingsSource,
-    YamlConfigSettingsSource,
 )
 
+from vista_guard._mappings import read_mapping
 from vista_guard.errors import ConfigError
 from vista_guard.settings.model import ModelOptions
 from vista_guard.settings.verifier import VerifierOptions
@@ -162,8 +162,7 @@ class Settings(BaseSettings):
         file = config_file()
         if file is None:
             return init_settings, env_settings
-        reader = TomlConfigSettingsSource if file.suffix == ".toml" else YamlConfigSettingsSource
-        return init_settings, env_settings, reader(settings_cls, file)
+        return init_settings, env_settings, InitSettingsSource(settings_cls, read_mapping(file))
 
     @classmethod
     def load(cls, **arguments: Any) -> Self:

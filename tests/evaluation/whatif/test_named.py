@@ -51,8 +51,9 @@ def test_a_file_has_what_a_settings_file_has(tmp_path: Path, name: str, text: st
     ("name", "text", "error"),
     [
         ("a.toml", "", "says nothing; write for example"),
-        ("a.toml", "policy = ", r"a\.toml is no TOML: Invalid value"),
-        ("a.yaml", "{", r"a\.yaml is no YAML: while parsing"),
+        ("a.toml", "policy = ", r"a\.toml cannot be read as TOML: Invalid value"),
+        ("a.yaml", "{", r"a\.yaml cannot be read as YAML: while parsing"),
+        ("a.yaml", "policy: strict\npolicy: monitor", r"a\.yaml cannot be read as YAML: policy stands there twice"),
         (
             "a.yaml",
             "polcy: strict",

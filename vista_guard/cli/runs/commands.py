@@ -140,6 +140,7 @@ def evaluate(
         from vista_guard.evaluation.runners.loop import ClaimsMode
         from vista_guard.evaluation.runners.plan import planned
         from vista_guard.evaluation.runners.sources import fitted_on
+        from vista_guard.evaluation.systems.catalogue import asks_judge
         from vista_guard.evaluation.systems.ordered import Ordered
         from vista_guard.telemetry.sdk import configured
 
@@ -148,6 +149,8 @@ def evaluate(
         made = Made(ClaimsMode(claims), limit, seed, engine)
         plan = planned(source, made.claims, limit=limit, seed=seed)
         settings = _settings(judge, verifier, policy, persona, cache)
+        if judge is not None and not asks_judge(system):
+            typer.echo(f"{system} asks no judge: --judge {judge} changes nothing", err=True)
         own = _options(option or ())
         if fit_on is not None:
             found = fitted_on(fit_on, folder, system=system, measured=source, claims=made.claims)
@@ -190,7 +193,7 @@ def run(
         finally:
             await system.aclose()
 
-    _tell_broken(plan)
+    _tell_left_out(plan)
     if plan.rows.test:
         typer.echo(f"{plan.rows.name} is a test set: its figures are final, nothing is chosen on it", err=True)
     done = asyncio.run(judged())
@@ -200,14 +203,17 @@ def run(
     return _code(done, plan, out, stopped)
 
 
-def _tell_broken(plan: Plan) -> None:
-    """Names the first rows that cannot be read."""
+def _tell_left_out(plan: Plan) -> None:
+    """Names the first rows that cannot be read, and counts conversations without a turn to judge."""
     from vista_guard.cli.render import visible
 
     for row in plan.broken:
         typer.echo(visible(f"{row.source}: {row.error}"), err=True)
     if sum(plan.rows.skipped.values()) > len(plan.broken):
         typer.echo("… more rows cannot be read; they are counted below", err=True)
+    if plan.silent:
+        what = "conversation has" if plan.silent == 1 else "conversations have"
+        typer.echo(f"{plan.silent:,} {what} no turn to judge", err=True)
 
 
 def _code(done: Evaluated, plan: Plan, out: Path, stopped: Sequence[int]) -> int:

@@ -52,6 +52,8 @@ class Plan:
     rows: Rows
     gold: tuple[GoldLine, ...]
     broken: tuple[BrokenEntry, ...] = ()
+    silent: int = 0
+    """Conversations that can be read and have no turn to judge."""
 
     def entries(self) -> Iterator[LoggedConversation]:
         """The chosen conversations, in their order."""
@@ -76,6 +78,7 @@ def planned(source: Source, claims: ClaimsMode, *, limit: int | None = None, see
     skipped: Counter[str] = Counter()
     broken: list[BrokenEntry] = []
     turns: dict[str, tuple[GoldLine, ...]] = {}
+    silent = 0
     for entry in source.read():
         if isinstance(entry, BrokenEntry):
             broken += [entry] if len(broken) < NAMED else []
@@ -90,6 +93,8 @@ def planned(source: Source, claims: ClaimsMode, *, limit: int | None = None, see
         lines = gold_lines(entry, claims)
         if lines:
             turns[name] = lines
+        else:
+            silent += 1
     if not turns:
         raise InputError(_nothing(source, claims, skipped))
     chosen = sampled(tuple(turns), limit, seed)
@@ -105,7 +110,7 @@ def planned(source: Source, claims: ClaimsMode, *, limit: int | None = None, see
         skipped=dict(skipped),
         sample=source.sample,
     )
-    return Plan(source, rows, gold, tuple(broken))
+    return Plan(source, rows, gold, tuple(broken), silent)
 
 
 def sampled(names: tuple[str, ...], limit: int | None, seed: int) -> tuple[str, ...]:

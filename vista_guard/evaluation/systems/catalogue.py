@@ -64,6 +64,11 @@ def names() -> list[str]:
     return [*SYSTEMS, *(f"{library}:METRIC" for library in METRICS)]
 
 
+def asks_judge(name: str) -> bool:
+    """Whether the system asks the judge that is configured. Baselines judge for themselves, metrics ask a model of their own."""
+    return name.partition(":")[0] not in {"majority", "overlap", *METRICS}
+
+
 def _zero_shot(model: ChatModel, options: ModelOptions) -> ModelJudge:
     return ModelJudge(model, options.model_copy(update={"shots": "zero"}))
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
+from vista_guard._mappings import read_mapping
 from vista_guard.errors import ConfigError
 from vista_guard.evaluation.whatif.recipe import Recipe
 from vista_guard.policy.presets import PRESETS
@@ -78,14 +76,11 @@ def _of_file(told: str, settings: Settings) -> NamedPolicy:
 
 def _content(path: Path) -> Mapping[str, Any]:
     try:
-        text = path.read_text(encoding="utf-8")
-        content = tomllib.loads(text) if path.suffix == ".toml" else yaml.safe_load(text)
+        content = read_mapping(path)
     except OSError as exc:
         raise ConfigError(f"the policy file {path} cannot be read: {exc.strerror}") from exc
-    except (ValueError, yaml.YAMLError) as exc:
-        raise ConfigError(
-            f"the policy file {path} is no {path.suffix[1:].upper()}: {' '.join(str(exc).split())}"
-        ) from exc
-    if not isinstance(content, Mapping) or not content:
+    except ValueError as exc:
+        raise ConfigError(f"the policy file {path} cannot be read as {path.suffix[1:].upper()}: {exc}") from exc
+    if not content:
         raise ConfigError(f'the policy file {path} says nothing; write for example: policy = "strict"')
     return content
