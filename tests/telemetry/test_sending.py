@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.telemetry.receiving import receiving
+from vista_guard.errors import ConfigError
+from vista_guard.telemetry.sdk import configured, wanted_signals
 
 ROOT = Path(__file__).parents[2]
 
@@ -90,3 +92,21 @@ def test_a_receiver_that_hangs_is_not_noticed(tmp_path: Path) -> None:
 def test_a_receiver_that_is_down_is_not_noticed(tmp_path: Path) -> None:
     done = run(tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9", OTEL_BSP_SCHEDULE_DELAY="10")
     assert done.stdout == "['FLAG'] True True\n", done.stderr
+
+
+@pytest.mark.parametrize("variable", ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT"])
+@pytest.mark.parametrize("endpoint", ["collector:4318", "nonsense", "http://", "grpc://collector:4317", "http://["])
+def test_an_endpoint_that_is_no_url_is_named(variable: str, endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(variable, endpoint)
+    with pytest.raises(ConfigError) as raised, configured("own-service"):
+        pass
+    assert str(raised.value).startswith(
+        f"{variable} is {endpoint!r}; give the URL of a collector over HTTP, such as http"
+    )
+
+
+def test_an_endpoint_of_a_signal_that_is_off_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", "nonsense")
+    monkeypatch.setenv("OTEL_LOGS_EXPORTER", "none")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://collector.example/v1/traces")
+    assert wanted_signals() == {"traces"}

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from urllib.parse import urlsplit
 
 from vista_guard._extras import require
+from vista_guard.errors import ConfigError
 
 EXTRA = "opentelemetry.exporter.otlp.proto.http"
 
@@ -24,7 +26,7 @@ def configured(service: str) -> Iterator[None]:
         service: the service's name, where the environment gives none.
 
     Raises:
-        ConfigError: an endpoint is named, and the extra `otel` is not installed.
+        ConfigError: an endpoint is named that is no URL over HTTP, or the extra `otel` is not installed.
     """
     signals = wanted_signals()
     if not signals:
@@ -41,7 +43,11 @@ def configured(service: str) -> Iterator[None]:
 
 
 def wanted_signals() -> frozenset[str]:
-    """Which of traces, metrics and logs have an endpoint, and are not switched off."""
+    """Which of traces, metrics and logs have an endpoint, and are not switched off.
+
+    Raises:
+        ConfigError: an endpoint is no URL over HTTP. The SDK would try it with each batch, and log a trace of its own.
+    """
     if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return frozenset()
     return frozenset(signal for signal in ("traces", "metrics", "logs") if _is_wanted(signal))
@@ -49,5 +55,20 @@ def wanted_signals() -> frozenset[str]:
 
 def _is_wanted(signal: str) -> bool:
     name = signal.upper()
-    endpoint = os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT") or os.environ.get(f"OTEL_EXPORTER_OTLP_{name}_ENDPOINT")
-    return bool(endpoint) and os.environ.get(f"OTEL_{name}_EXPORTER", "otlp").strip().lower() != "none"
+    if os.environ.get(f"OTEL_{name}_EXPORTER", "otlp").strip().lower() == "none":
+        return False
+    variables = ("OTEL_EXPORTER_OTLP_ENDPOINT", f"OTEL_EXPORTER_OTLP_{name}_ENDPOINT")
+    return True in set(map(_is_endpoint, variables))  # not any(): each of them is checked
+
+
+def _is_endpoint(variable: str) -> bool:
+    endpoint = os.environ.get(variable, "").strip()
+    if not endpoint:
+        return False
+    with suppress(ValueError):  # such as http://[
+        parts = urlsplit(endpoint)
+        if parts.scheme in ("http", "https") and parts.hostname:
+            return True
+    raise ConfigError(
+        f"{variable} is {endpoint!r}; give the URL of a collector over HTTP, such as http://localhost:4318"
+    )
