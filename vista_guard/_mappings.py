@@ -34,11 +34,11 @@ class _Once(yaml.SafeLoader):
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         """The mapping of a node, each key of which stands there once."""
-        seen: set[object] = set()
+        seen: set[tuple[str, str]] = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode) or key.tag == "tag:yaml.org,2002:merge":
                 continue
-            if key.value in seen:
+            if (key.tag, key.value) in seen:
                 raise yaml.constructor.ConstructorError(None, None, f"{key.value} stands there twice", key.start_mark)
-            seen.add(key.value)
+            seen.add((key.tag, key.value))
         return super().construct_mapping(node, deep)

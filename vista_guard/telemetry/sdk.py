@@ -57,8 +57,8 @@ def _is_wanted(signal: str) -> bool:
     name = signal.upper()
     if os.environ.get(f"OTEL_{name}_EXPORTER", "otlp").strip().lower() == "none":
         return False
-    variables = ("OTEL_EXPORTER_OTLP_ENDPOINT", f"OTEL_EXPORTER_OTLP_{name}_ENDPOINT")
-    return True in set(map(_is_endpoint, variables))  # not any(): each of them is checked
+    for_all = _is_endpoint("OTEL_EXPORTER_OTLP_ENDPOINT")
+    return _is_endpoint(f"OTEL_EXPORTER_OTLP_{name}_ENDPOINT") or for_all
 
 
 def _is_endpoint(variable: str) -> bool:

@@ -183,7 +183,7 @@ def run(
     stopped: list[int] = []
 
     async def judged() -> Evaluated:
-        info = await _tell_cost(order, plan, out, made, max_cost)
+        info = await _rehearsed(order, plan, out, made, max_cost)
         progress = ReplayProgress(len(plan.rows.conversations))
         system, at_once = await _start(order, place, max_cost, info, progress.say)
         stop = asyncio.Event()
@@ -250,8 +250,8 @@ async def _start(
     return cluster, cluster.places
 
 
-async def _tell_cost(order: Ordered, plan: Plan, out: Path, made: Made, max_cost: float | None) -> SystemInfo:
-    """Says what judging what is left will take, where a model is asked. Returns how it is judged."""
+async def _rehearsed(order: Ordered, plan: Plan, out: Path, made: Made, max_cost: float | None) -> SystemInfo:
+    """How it will be judged, by a system that is built here; says what that will take, where a model is asked."""
     from itertools import islice
 
     from vista_guard.evaluation.runners.folder import count_reports

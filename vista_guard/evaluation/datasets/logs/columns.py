@@ -157,9 +157,8 @@ def read(
     for name, rows in threads.items():
         if name not in spoiled:
             yield _conversation(name, rows, source)
-        elif (
-            rows
-        ):  # Judged without a turn or a document of its own, an answer would be held against less than was known.
+        elif rows:
+            # Judged without a turn or a document of its own, an answer would be held against less than was known.
             yield BrokenEntry(
                 f"{source} conversation {name}",
                 f"is not judged, as its {spoiled[name]} cannot be read; mend that first",

@@ -20,7 +20,7 @@ GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 
 HEADER = 9
 SETTINGS = 4
 """Length of a frame's header, and what stands in the fourth byte of the one that a server of gRPC begins with."""
-PORT = "Give the port of ray start --head, 6379 if it was told none; 8265 is its dashboard, 10001 is for ray://"
+WHICH_PORT = "Give the port of ray start --head, 6379 if it was told none; 8265 is its dashboard, 10001 is for ray://"
 
 
 def ray_library() -> Any:
@@ -77,7 +77,7 @@ def _why(exc: BaseException) -> str:
             "RAY_AUTH_TOKEN or in ~/.ray/auth_token"
         )
     told = " ".join(str(exc).split())
-    return f"{told}. {PORT}" if told.startswith("Failed to connect") else told
+    return f"{told}. {WHICH_PORT}" if told.startswith("Failed to connect") else told
 
 
 def _keep_token_to_ourselves() -> None:
@@ -112,7 +112,7 @@ def _check_reachable(address: str) -> None:
         raise ConfigError(f"no Ray cluster at {address}: no answer within {REACH_SECONDS:g} seconds") from exc
     except (OSError, OverflowError) as exc:
         raise ConfigError(f"no Ray cluster at {address}: {getattr(exc, 'strerror', None) or exc}") from exc
-    raise ConfigError(f"no Ray cluster at {address}: something else listens there. {PORT}")
+    raise ConfigError(f"no Ray cluster at {address}: something else listens there. {WHICH_PORT}")
 
 
 def _speaks_grpc(open_socket: socket.socket) -> bool:

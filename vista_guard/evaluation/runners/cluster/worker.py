@@ -57,8 +57,8 @@ class Worker:
 
         # There is a worker for each core: their models would otherwise take all cores each, and wait for one another.
         os.environ.setdefault(THREADS, "1")
-        self._open.enter_context(configured(SERVICE))
         try:
+            self._open.enter_context(configured(SERVICE))
             self._system = self._build(self._max_cost)
         except ConfigError as exc:
             raise ConfigError(f"{exc} (on node {node()})") from exc
