@@ -57,7 +57,7 @@ check: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m training.shortcuts --generate 16000
+	$(BIN)/python -m vista_lab.synthesis.shortcuts --generate 16000
 
 format: $(DEV)
 	$(BIN)/ruff format .
@@ -86,10 +86,10 @@ docs: $(DEV)
 	$(BIN)/python -m tools.pages
 
 challenge: $(DEV)
-	$(BIN)/python -m vista_guard.evaluation.suites.challenge
+	$(BIN)/python -m vista_lab.suites.challenge
 
 paper-tables: $(BASE)
-	$(BIN)/python -m vista_guard.evaluation.paper
+	$(BIN)/python -m vista_lab.papers
 
 docs-pictures: $(DEV)
 	$(BIN)/python -m tools.pictures

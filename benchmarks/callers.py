@@ -12,8 +12,8 @@ from benchmarks.turns import turn
 from vista_guard import Guard
 from vista_guard.inference.onnx import shared_encoder
 from vista_guard.judges.embedded import EmbeddedJudge
-from vista_guard.judges.embedded.calibration import Calibration
-from vista_guard.stores.embeddings import OnnxEmbedder
+from vista_guard.judges.embedded.models import Calibration
+from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.types import Conversation
 
 CALLERS = (1, 4, 16)

@@ -17,9 +17,9 @@ from benchmarks.turns import FACTS, known_claims, long_document, turn
 from vista_guard import Guard
 from vista_guard.inference.onnx import Encoder, shared_encoder, weights_file
 from vista_guard.judges.embedded import EmbeddedJudge
-from vista_guard.judges.embedded.calibration import Calibration
+from vista_guard.judges.embedded.models import Calibration
 from vista_guard.protocols import KnowledgeStore
-from vista_guard.stores.embeddings import MAX_TOKENS, OnnxEmbedder
+from vista_guard.stores.entries import MAX_TOKENS, OnnxEmbedder
 
 WARM_UP = 20
 P50_MS, P99_MS = 25.0, 60.0
@@ -136,7 +136,7 @@ def _recorded(name: str) -> Iterator[Recorder]:
 @contextmanager
 def _knowledge(store: str) -> Iterator[KnowledgeStore]:
     if store == "memory":
-        from vista_guard.stores.memory.knowledge import MemoryKnowledge
+        from vista_guard.stores.memory import MemoryKnowledge
 
         yield MemoryKnowledge(OnnxEmbedder())
         return

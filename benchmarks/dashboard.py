@@ -29,15 +29,13 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from benchmarks.reports import fill, reports
-from vista_guard.dashboard.pages.live.figures import now_and_then
-from vista_guard.dashboard.pages.live.state import Seen
-from vista_guard.dashboard.parts.filters import Filters
-from vista_guard.dashboard.parts.times import aware
-from vista_guard.dashboard.people import THIS_MACHINE
-from vista_guard.dashboard.reports.scoped import ScopedReports
+from vista_guard.dashboard.access import THIS_MACHINE
+from vista_guard.dashboard.elements.address import Filters, aware
+from vista_guard.dashboard.live import Seen, now_and_then
+from vista_guard.dashboard.scoped import ScopedReports
 from vista_guard.stores.reports import ReportReader
 from vista_guard.stores.reports.database import Database
-from vista_guard.stores.reports.writing import insert
+from vista_guard.stores.reports.store import insert
 from vista_guard.types import Action
 
 if TYPE_CHECKING:

@@ -25,12 +25,12 @@ import psutil  # type: ignore[import-untyped,import-not-found,unused-ignore]  # 
 from benchmarks.measure import machine
 from benchmarks.turns import turn
 from vista_guard import Guard
-from vista_guard.evaluation.datasets import LoggedConversation
-from vista_guard.evaluation.runners.evaluate import Made, evaluate
-from vista_guard.evaluation.runners.loop import ClaimsMode, Steering
-from vista_guard.evaluation.runners.plan import Source, planned
-from vista_guard.evaluation.systems.protocol import System, SystemInfo
 from vista_guard.types import Conversation, JudgeInfo, Role, Turn, TurnReport
+from vista_lab.logs.formats import LoggedConversation
+from vista_lab.runs.evaluate import Made, evaluate
+from vista_lab.runs.loop import ClaimsMode, Steering
+from vista_lab.runs.plan import Source, planned
+from vista_lab.systems.protocol import System, SystemInfo
 
 TURNS = 5
 MEASURED_RATE = 20.0
@@ -119,7 +119,7 @@ def _cpu() -> float:
 
 async def over_ray(workers: int, line: bytes, count: int, text: str, out: Path) -> dict[str, float]:
     """As `measured`, with reports from workers of Ray."""
-    from vista_guard.evaluation.runners.cluster.ray_engine import RaySystem
+    from vista_lab.runs.cluster import RaySystem
 
     system = await RaySystem.start(partial(sending, line, text), workers=workers, each=8)
     try:

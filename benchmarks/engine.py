@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from benchmarks.measure import Row, timed, timing_row
 from benchmarks.turns import CLAIMS, turn
 from vista_guard import Guard
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder
 
 WARM_UP = 20

@@ -10,11 +10,11 @@ from tempfile import TemporaryDirectory
 from benchmarks.measure import Row
 from benchmarks.turns import turn
 from vista_guard import Guard
-from vista_guard.evaluation.datasets import LoggedConversation
-from vista_guard.evaluation.runners.replay import replay
 from vista_guard.judges.embedded import EmbeddedJudge
-from vista_guard.stores.embeddings import OnnxEmbedder
+from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.types import Conversation
+from vista_lab.logs.formats import LoggedConversation
+from vista_lab.runs.evaluate import replay
 
 TURNS = 5
 TURNS_PER_SECOND = 40.0

@@ -27,8 +27,8 @@ import sqlalchemy as sql
 from vista_guard.stores.reports import ATTENTION, ReportFilter, ReportReader
 from vista_guard.stores.reports.database import Database
 from vista_guard.stores.reports.rows import report_row
+from vista_guard.stores.reports.store import insert, spread
 from vista_guard.stores.reports.tables import REPORTS
-from vista_guard.stores.reports.writing import insert, spread
 from vista_guard.types import (
     Action,
     Claim,

@@ -18,7 +18,7 @@ from vista_guard import Guard
 import numpy
 started = perf_counter()
 from vista_guard.judges.embedded import EmbeddedJudge
-from vista_guard.stores.embeddings import OnnxEmbedder
+from vista_guard.stores.entries import OnnxEmbedder
 judge = EmbeddedJudge.load(embedder := OnnxEmbedder())
 verifier = perf_counter()
 embedder.embed(["ready"])

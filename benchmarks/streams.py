@@ -17,10 +17,10 @@ from benchmarks.measure import Row, timing_row
 from benchmarks.turns import CLAIMS, FACTS, known_claims
 from vista_guard import Guard
 from vista_guard.judges.embedded import EmbeddedJudge
-from vista_guard.policy.presets import build_policy
-from vista_guard.stores.embeddings import OnnxEmbedder
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
-from vista_guard.stream.cuts import Sentences
+from vista_guard.policy.label_policy import build_policy
+from vista_guard.stores.entries import OnnxEmbedder
+from vista_guard.stores.memory import MemoryKnowledge
+from vista_guard.stream.boundaries import Sentences
 from vista_guard.stream.gates import gated
 from vista_guard.testing import ScriptedChatServer
 from vista_guard.types import Conversation, Document, Role, Turn, TurnReport

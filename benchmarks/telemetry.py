@@ -27,8 +27,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from benchmarks.turns import turn
 from vista_guard import Conversation, Guard, Telemetry
 from vista_guard.judges.embedded import EmbeddedJudge
-from vista_guard.stores.embeddings import OnnxEmbedder
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.stores.entries import OnnxEmbedder
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.turn import stages
 from vista_guard.turn.work import Emit, Parts, Work
 

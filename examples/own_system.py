@@ -5,12 +5,11 @@ import re
 from collections.abc import Sequence
 
 from vista_guard import Check, Claim, EvidenceSet, Finding, Guard, JudgeInfo, Label, Turn
-from vista_guard.evaluation.datasets.source import LoggedConversation, TurnGold
-from vista_guard.evaluation.systems.catalogue import make_system
-from vista_guard.evaluation.systems.guarded import GuardSystem
-from vista_guard.evaluation.systems.protocol import System
-from vista_guard.evaluation.systems.verdicts import labelled, whole_turn
 from vista_guard.testing import assistant, conversation, user
+from vista_lab.logs.source import LoggedConversation, TurnGold
+from vista_lab.systems.catalogue import make_system
+from vista_lab.systems.guarded import GuardSystem
+from vista_lab.systems.protocol import System, labelled, whole_turn
 
 
 class Numbers:

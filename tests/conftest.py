@@ -9,7 +9,7 @@ import certifi
 import pytest
 
 from vista_guard import Guard, Persona
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, WordEmbedder
 
 GUIDE = Persona(name="Mira", facts=("The assistant's name is Mira.", "The assistant works at the tide museum."))

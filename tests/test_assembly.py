@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import GUIDE
 from vista_guard import Action, ConfigError, Guard
 from vista_guard.stores.chroma.knowledge import ChromaKnowledge
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.stores.reports import SqlReports
 from vista_guard.testing import ScriptedJudge, Verdict, assistant, conversation, user
 

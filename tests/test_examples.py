@@ -19,7 +19,7 @@ from tests.node import run_node
 from tests.proxy.serving import serving
 from vista_guard import Guard
 from vista_guard._extras import how_to_install
-from vista_guard.policy.presets import MESSAGE
+from vista_guard.policy.label_policy import MESSAGE
 from vista_guard.proxy.app import build_app
 from vista_guard.proxy.settings import ProxySettings
 from vista_guard.testing import ScriptedChatServer

@@ -14,7 +14,7 @@ from tests.blocked import ALL, EXTRAS, ROOT, run_without
 from vista_guard._extras import how_to_install
 
 MODEL = (
-    "from vista_guard.judges.model.chat.protocol import Reply\n"
+    "from vista_guard.judges.model.chat.calling import Reply\n"
     "class Model:\n"
     "    name, parameters, why_exhausted = 'own', {}, None\n"
 )
@@ -38,7 +38,7 @@ NEEDS = {
     ),
     "cache": (
         "model",
-        "from vista_guard.judges.composed.cached import CachedJudge\n"
+        "from vista_guard.judges.composed.stored import CachedJudge\n"
         "from vista_guard.testing import ScriptedJudge; CachedJudge(ScriptedJudge({}), 'cache')",
         "the judge's cache needs diskcache",
     ),
@@ -94,25 +94,24 @@ NEEDS = {
     ),
     "figures": (
         "evaluation",
-        "from vista_guard.evaluation.figures.plots.canvas import drawn\nwith drawn(1, 1):\n    pass",
+        "from vista_lab.tables.plots import drawn\nwith drawn(1, 1):\n    pass",
         "drawing figures needs matplotlib",
     ),
     "page to send around": (
         "evaluation",
-        "from pathlib import Path\nfrom vista_guard.evaluation.figures.html.policies import check_place\n"
-        "check_place(Path('page.html'))",
+        "from pathlib import Path\nfrom vista_lab.tables.html import check_place\ncheck_place(Path('page.html'))",
         "the HTML report needs jinja2",
     ),
     "log in Parquet": (
         "parquet",
-        "from pathlib import Path\nfrom vista_guard.evaluation.datasets import detect\n"
+        "from pathlib import Path\nfrom vista_lab.logs.formats import detect\n"
         "Path('runs').write_bytes(b'PAR1')\ndetect(Path('runs'))",
         "reading the Parquet log runs needs pyarrow",
     ),
     "data set of the hub": (
         "hub",
-        "from pathlib import Path\nfrom vista_guard.evaluation.datasets.published.download import download\n"
-        "from vista_guard.evaluation.datasets.published.registry import find\n"
+        "from pathlib import Path\nfrom vista_lab.datasets.opening import download\n"
+        "from vista_lab.datasets.registry import find\n"
         "download(find('faithdial-test'), Path('data'))",
         "downloading a data set from the Hugging Face hub needs huggingface_hub",
     ),
@@ -144,8 +143,7 @@ NEEDS = {
     ),
     "runs on a cluster": (
         "ray",
-        "import asyncio; from vista_guard.evaluation.runners.cluster.ray_engine import RaySystem\n"
-        "asyncio.run(RaySystem.start(print))",
+        "import asyncio; from vista_lab.runs.cluster import RaySystem\nasyncio.run(RaySystem.start(print))",
         "--engine ray needs ray: pip install",
     ),
     "scripted server": (

@@ -28,7 +28,7 @@ from vista_guard import (
     TurnReport,
 )
 from vista_guard._aio import loop
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict, assistant, conversation, user
 
 OPENED = "The hall opened in 1925."
@@ -266,7 +266,7 @@ def test_a_process_that_forks_after_its_first_check_can_check_on_both_sides() ->
     script = """
 import os
 from vista_guard import Guard
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder, assistant, conversation, user
 said = "The hall opened in 1925."
 guard = Guard(ScriptedJudge({said: [Verdict(said, needs="1925")]}), knowledge=MemoryKnowledge(WordEmbedder()))

@@ -18,8 +18,8 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 
 from tests.conftest import GUIDE, guard_with
 from vista_guard import Action, Conversation, Guard, JudgeError, Label, TurnReport, Unchecked
-from vista_guard.policy.presets import MESSAGE, build_policy
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.policy.label_policy import MESSAGE, build_policy
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict, assistant, conversation, user
 from vista_guard.types import EvidenceSet, Passage
 

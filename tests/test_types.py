@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from tests.policy.test_presets import finding, unchecked
 from tests.policy.test_scoring import report
 from vista_guard import ConfigError, Label, Persona, Span, TurnReport
-from vista_guard.reading.persona import read_persona
+from vista_guard.reading.files import read_persona
 from vista_guard.types import DraftSpan
 
 

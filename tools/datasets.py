@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vista_guard.evaluation.datasets.published import DataSet, all_datasets
+from vista_lab.datasets.registry import DataSet, all_datasets
 
 START, END = "<!-- datasets: written by `make docs` -->", "<!-- /datasets -->"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vista_guard.telemetry import names
+from vista_guard.telemetry import attributes as names
 
 START, END = "<!-- names: written by `make docs` -->", "<!-- /names -->"
 

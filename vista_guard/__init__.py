@@ -20,9 +20,9 @@ if TYPE_CHECKING:
         VistaGuardError,
     )
     from vista_guard.guard import Guard, Session
-    from vista_guard.judges.metering import meter
+    from vista_guard.judges.contract import meter
     from vista_guard.policy.label_policy import LabelPolicy, Rule
-    from vista_guard.policy.scoring import macro_score, micro_score, vista_score
+    from vista_guard.policy.turn_risk import macro_score, micro_score, vista_score
     from vista_guard.protocols import (
         DocumentStore,
         Embedder,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         Verifier,
     )
     from vista_guard.reading.chat_json import to_conversation, to_document
-    from vista_guard.reading.persona import read_persona
+    from vista_guard.reading.files import read_persona
     from vista_guard.settings.sources import Limits, Settings
     from vista_guard.stream.gates import Again, Delta, Found, Gate, Passed
     from vista_guard.telemetry.config import Telemetry
@@ -73,12 +73,12 @@ if TYPE_CHECKING:
 _HOMES = {
     "errors": "Blocked BudgetError ConfigError InputError JudgeError StoreError VistaGuardError",
     "guard": "Guard Session",
-    "judges.metering": "meter",
+    "judges.contract": "meter",
     "policy.label_policy": "LabelPolicy Rule",
-    "policy.scoring": "macro_score micro_score vista_score",
+    "policy.turn_risk": "macro_score micro_score vista_score",
     "protocols": "DocumentStore Embedder Judge KnowledgeStore Policy ReportStore RiskPolicy Sink TextSink TurnJudge Verifier",
     "reading.chat_json": "to_conversation to_document",
-    "reading.persona": "read_persona",
+    "reading.files": "read_persona",
     "settings.sources": "Limits Settings",
     "stream.gates": "Again Delta Found Gate Passed",
     "telemetry.config": "Telemetry",

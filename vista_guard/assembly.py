@@ -9,11 +9,11 @@ from typing import Any
 
 from vista_guard.errors import ConfigError
 from vista_guard.judges.named import build_judge
-from vista_guard.policy.presets import LabelPolicy, build_policy
+from vista_guard.policy.label_policy import LabelPolicy, build_policy
 from vista_guard.policy.risk import RiskTable
 from vista_guard.policy.turn_risk import TurnRisk
 from vista_guard.protocols import DocumentStore, Embedder, Judge, KnowledgeStore, Policy, Sink, Verifier
-from vista_guard.reading.persona import read_persona
+from vista_guard.reading.files import read_persona
 from vista_guard.settings.sources import Settings
 from vista_guard.telemetry.config import Telemetry
 from vista_guard.types import JudgeInfo, Persona
@@ -34,7 +34,7 @@ def assemble(
     Raises:
         ConfigError: see `Guard.from_settings`.
     """
-    from vista_guard.stores.embeddings import OnnxEmbedder
+    from vista_guard.stores.entries import OnnxEmbedder
 
     names = {name: value for name, value in named.items() if isinstance(value, str | Path)}
     if "verifier" in names:
@@ -73,15 +73,15 @@ def _judge(named: Mapping[str, Any], settings: Settings, embedder: Embedder) -> 
 def _score_sinks(settings: Settings) -> tuple[Sink, ...]:
     if not settings.otel.scores:
         return ()
-    from vista_guard.telemetry.scores.named import score_sink
+    from vista_guard.telemetry.scores import score_sink
 
     return tuple(map(score_sink, settings.otel.scores))
 
 
 def memory_knowledge() -> KnowledgeStore:
     """What conversations establish, for a guard that was given no store: kept as long as the process lives."""
-    from vista_guard.stores.embeddings import OnnxEmbedder
-    from vista_guard.stores.memory.knowledge import MemoryKnowledge
+    from vista_guard.stores.entries import OnnxEmbedder
+    from vista_guard.stores.memory import MemoryKnowledge
 
     return MemoryKnowledge(OnnxEmbedder())
 
@@ -99,7 +99,7 @@ def kept_documents(settings: Settings) -> DocumentStore | None:
         return None
     from vista_guard.stores.chroma.client import chroma_client
     from vista_guard.stores.chroma.documents import ChromaDocuments
-    from vista_guard.stores.embeddings import OnnxEmbedder
+    from vista_guard.stores.entries import OnnxEmbedder
 
     client = chroma_client(place, telemetry=settings.telemetry, free_bytes=settings.store_free_mb * 1_000_000)
     return ChromaDocuments(client, OnnxEmbedder())
@@ -172,14 +172,14 @@ def _stores(
     settings: Settings, embedder: Embedder, knowledge: KnowledgeStore | None, documents: DocumentStore | None
 ) -> dict[str, Any]:
     if settings.store == "memory":
-        from vista_guard.stores.memory.knowledge import MemoryKnowledge
+        from vista_guard.stores.memory import MemoryKnowledge
 
         return {"knowledge": knowledge or MemoryKnowledge(embedder), "documents": documents}
     if knowledge is not None and (documents is not None or not settings.retrieve):
         return {"knowledge": knowledge, "documents": documents}
     from vista_guard.stores.chroma.documents import ChromaDocuments
     from vista_guard.stores.chroma.knowledge import ChromaKnowledge, chroma_client
-    from vista_guard.stores.locations import data_dir
+    from vista_guard.stores.entries import data_dir
 
     place = settings.chroma_url or data_dir(settings.data_dir) / "chroma"
     client = chroma_client(place, telemetry=settings.telemetry, free_bytes=settings.store_free_mb * 1_000_000)
@@ -189,7 +189,7 @@ def _stores(
 
 
 def _filled_folder(settings: Settings) -> Path | None:
-    from vista_guard.stores.locations import default_dir, documents_added
+    from vista_guard.stores.entries import default_dir, documents_added
 
     try:
         folder = (settings.data_dir or default_dir()).expanduser() / "chroma"
@@ -223,13 +223,13 @@ def kept_knowledge(settings: Settings) -> KnowledgeStore | None:
     Raises:
         StoreError: the folder cannot be opened, or no server answers.
     """
-    from vista_guard.stores.locations import default_dir
+    from vista_guard.stores.entries import default_dir
 
     folder = (settings.data_dir or default_dir()).expanduser() / "chroma"
     if settings.store == "memory" or (settings.chroma_url is None and not folder.is_dir()):
         return None
     from vista_guard.stores.chroma.knowledge import ChromaKnowledge, chroma_client
-    from vista_guard.stores.embeddings import OnnxEmbedder
+    from vista_guard.stores.entries import OnnxEmbedder
 
     free = settings.store_free_mb * 1_000_000
     return ChromaKnowledge(
@@ -239,7 +239,7 @@ def kept_knowledge(settings: Settings) -> KnowledgeStore | None:
 
 def reports_url(settings: Settings) -> str | None:
     """The URL of the database that the settings name for reports; None where they name none."""
-    from vista_guard.stores.locations import data_dir
+    from vista_guard.stores.entries import data_dir
 
     if settings.reports != "sqlite":
         return settings.reports

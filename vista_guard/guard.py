@@ -70,7 +70,7 @@ class Guard:
         host_tracing: bool = False,
     ) -> None:
         from vista_guard.assembly import calibrated, memory_knowledge
-        from vista_guard.policy.presets import build_policy
+        from vista_guard.policy.label_policy import build_policy
         from vista_guard.settings.sources import Limits
         from vista_guard.telemetry.config import Telemetry
         from vista_guard.turn.work import Parts
@@ -295,7 +295,7 @@ class Guard:
         return build_graph(self.parts)
 
     def _last_turn(self, conversation: Conversation) -> Conversation:
-        from vista_guard.turn.limits import check_limits
+        from vista_guard.turn.work import check_limits
 
         spoken = [place for place, turn in enumerate(conversation.turns) if turn.role is Role.ASSISTANT]
         if conversation.turns and not spoken:
@@ -312,7 +312,7 @@ class Guard:
         return work.finished
 
     async def _restore(self, conversation: Conversation, report: TurnReport) -> None:
-        from vista_guard.turn.remember import earned
+        from vista_guard.turn.report import earned
 
         said = Turn(role=Role.ASSISTANT, text=report.response)
         key = Conversation(turns=(*conversation.turns[: report.turn_index], said)).turn_key()

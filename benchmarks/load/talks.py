@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vista_guard.policy.presets import MESSAGE
+from vista_guard.policy.label_policy import MESSAGE
 
 TURNS = 4
 """Turns of a conversation. The second holds a sentence that contradicts its document; the third leans on what the first one

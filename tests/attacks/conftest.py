@@ -6,8 +6,8 @@ import pytest
 
 from vista_guard import Guard
 from vista_guard.judges.embedded import EmbeddedJudge
-from vista_guard.stores.embeddings import OnnxEmbedder
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.stores.entries import OnnxEmbedder
+from vista_guard.stores.memory import MemoryKnowledge
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from tests.proxy.serving import Kept
 from vista_guard import Guard, Label
 from vista_guard.integrations.langchain import VistaGuardMiddleware
 from vista_guard.integrations.langgraph import guard_node
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder
 
 NOTES = "The whale hall of the tide museum opened in 1925."

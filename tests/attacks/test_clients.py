@@ -17,7 +17,7 @@ from vista_guard import Guard
 from vista_guard.cli.serve import close_on_unread
 from vista_guard.proxy.app import build_app
 from vista_guard.proxy.settings import ProxySettings
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedChatServer, ScriptedJudge, WordEmbedder
 
 PLACES = 3

@@ -17,7 +17,7 @@ from tests.attacks.messages import Said, chunks_of
 from tests.attacks.spellings import forms
 from tests.attacks.statements import STATEMENTS
 from vista_guard import Action, Document, Guard, Label, Persona, TurnReport
-from vista_guard.policy.presets import MESSAGE
+from vista_guard.policy.label_policy import MESSAGE
 from vista_guard.testing import conversation, user
 from vista_guard.types import Role, SourceKind, Turn
 

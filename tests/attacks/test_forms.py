@@ -10,9 +10,9 @@ import pytest
 from tests.attacks.spellings import forms, sentences
 from vista_guard import Action, Conversation, Guard, Label, TurnReport
 from vista_guard.judges.embedded import EmbeddedJudge
-from vista_guard.policy.presets import PRESETS, LabelPolicy, build_policy
-from vista_guard.stores.embeddings import OnnxEmbedder
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.policy.label_policy import PRESETS, LabelPolicy, build_policy
+from vista_guard.stores.entries import OnnxEmbedder
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import assistant, conversation, user
 
 TRUTH = "The whale hall opened in 1925."
@@ -128,7 +128,7 @@ class TestCode:
 HOSTILE = """
 import sys
 from vista_guard.judges.embedded.english.decompose import decompose
-from vista_guard.judges.embedded.forms.encoded import looks_encoded
+from vista_guard.judges.embedded.forms.code import looks_encoded
 from vista_guard.reading.canonical import canonical
 from vista_guard.types import Role, Turn
 for unit in sys.argv[1:]:

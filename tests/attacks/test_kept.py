@@ -24,13 +24,13 @@ from tests.proxy.test_admin import postgres
 from tests.stores.conftest import chroma_server, location
 from vista_guard import Guard, Label, StoreError, TurnReport
 from vista_guard.integrations.langgraph import guard_node
-from vista_guard.policy.presets import MESSAGE
-from vista_guard.proxy.access.keys import key_hash, new_key
+from vista_guard.policy.label_policy import MESSAGE
 from vista_guard.proxy.app import build_app
+from vista_guard.proxy.security import key_hash, new_key
 from vista_guard.proxy.settings import ProxySettings
 from vista_guard.stores.chroma.client import chroma_client, close_client
 from vista_guard.stores.chroma.knowledge import ChromaKnowledge
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.stores.reports import SqlReports
 from vista_guard.testing import ScriptedChatServer, ScriptedJudge, Verdict, WordEmbedder
 

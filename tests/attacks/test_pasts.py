@@ -15,8 +15,7 @@ from vista_guard import Guard
 from vista_guard.integrations.openai.client import guarded
 from vista_guard.proxy.app import build_app
 from vista_guard.proxy.settings import ProxySettings
-from vista_guard.reading.chat_json import to_conversation
-from vista_guard.reading.context_blocks import USER_EVIDENCE
+from vista_guard.reading.chat_json import USER_EVIDENCE, to_conversation
 from vista_guard.testing import ScriptedChatServer
 from vista_guard.types import Claim, Conversation, Document, Label, Role, Turn, TurnReport
 

@@ -20,7 +20,7 @@ from tests.proxy.serving import serving
 from vista_guard import ConfigError, Guard, Label
 from vista_guard.proxy.app import build_app
 from vista_guard.proxy.settings import ProxySettings
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder
 
 BODY = {"model": "m", "messages": [{"role": "user", "content": "When?"}], "input": "When?", "prompt": "When?"}

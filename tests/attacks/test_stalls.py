@@ -18,23 +18,12 @@ import sentencex
 
 from tests.proxy.serving import ASKED, LIE, TRUTH, proxy
 from vista_guard import Action, Guard, TurnReport
-from vista_guard._aio import lane
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
-from vista_guard.stream.cuts import Sentences
+from vista_guard._aio import loop as lane
+from vista_guard.stores.memory import MemoryKnowledge
+from vista_guard.stream.boundaries import Sentences
 from vista_guard.stream.gates import gated
 from vista_guard.testing import WordEmbedder, conversation, user
-from vista_guard.types import (
-    Check,
-    Claim,
-    Decision,
-    EvidenceSet,
-    Finding,
-    JudgeInfo,
-    Outcome,
-    RepairMode,
-    Span,
-    Turn,
-)
+from vista_guard.types import Check, Claim, Decision, EvidenceSet, Finding, JudgeInfo, Outcome, RepairMode, Span, Turn
 
 INFLATED = 300_000_000
 
@@ -332,7 +321,7 @@ async def test_long_work_runs_one_at_a_time_in_the_order_of_asking() -> None:
         order.append(number)
         running -= 1
 
-    asked = [asyncio.create_task(lane.run(work, number)) for number in range(8)]
+    asked = [asyncio.create_task(lane.run_long(work, number)) for number in range(8)]
     await asyncio.sleep(0)
     asked[4].cancel()  # who leaves is not waited for
     await asyncio.gather(*asked, return_exceptions=True)

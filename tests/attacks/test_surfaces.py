@@ -14,7 +14,7 @@ from tests.attacks.answers import LIE, SECRET, TRUTH
 from tests.attacks.hosts import AGENTS, CALLED, GRAPHS, NOTES, RUN, Host, Seen, Surface, told_by
 from tests.attacks.messages import BESIDE_CALLS, ROLES, SEVERAL, STRANGERS, TALKS, THOUGHT, Said
 from vista_guard import Action, Document
-from vista_guard.policy.presets import MESSAGE
+from vista_guard.policy.label_policy import MESSAGE
 from vista_guard.testing import conversation, user
 
 POLICIES = ("strict", "balanced")

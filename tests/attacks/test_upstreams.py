@@ -24,7 +24,7 @@ from vista_guard.integrations.openai import guarded, unjudged_of
 from vista_guard.integrations.openai_api.fields import Sifting, sift_completion, sift_response
 from vista_guard.proxy.app import build_app
 from vista_guard.proxy.settings import ProxySettings
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder
 
 ASKED = [{"role": "user", "content": "When did the whale hall open?", "documents": [NOTES]}]

@@ -12,11 +12,11 @@ from pathlib import Path
 import typer
 
 from tests.evaluation.judges import RuleJudge
-from vista_guard.cli.errors import exit_codes
-from vista_guard.cli.replay import run
+from vista_guard.cli.common import exit_codes
 from vista_guard.guard import Guard
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import WordEmbedder
+from vista_lab.cli.replay import run
 
 
 def main(log: Path, out: Path, seconds: float, claims: str, most: int) -> None:

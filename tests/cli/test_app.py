@@ -13,12 +13,12 @@ from typer.testing import CliRunner
 
 from vista_guard import __version__
 from vista_guard.cli import app
-from vista_guard.cli.errors import exit_codes
-from vista_guard.cli.replay import Claims, Format
+from vista_guard.cli.common import exit_codes
 from vista_guard.errors import ConfigError, InputError, JudgeError, StoreError, VistaGuardError
-from vista_guard.evaluation.datasets import LogFormat
-from vista_guard.evaluation.runners.replay import ClaimsMode
 from vista_guard.types import TurnReport
+from vista_lab.cli.replay import Claims, Format
+from vista_lab.logs.formats import LogFormat
+from vista_lab.runs.evaluate import ClaimsMode
 
 ROOT = Path(__file__).parents[2]
 

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from tests.evaluation.datasets.published import rows
 from vista_guard.cli import app
-from vista_guard.evaluation.datasets.published import all_datasets
-from vista_guard.evaluation.datasets.published.files import fingerprint
+from vista_lab.datasets.files import fingerprint
+from vista_lab.datasets.registry import all_datasets
 
 
 @pytest.fixture

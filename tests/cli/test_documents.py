@@ -15,10 +15,10 @@ from typer.testing import CliRunner, Result
 from tests.reading.test_files import pdf
 from vista_guard import Guard
 from vista_guard.cli import app
-from vista_guard.cli.documents.commands import documents
+from vista_guard.cli.documents import documents
 from vista_guard.cli.serve import build_guard
-from vista_guard.stores.chroma.folder import FolderClient
-from vista_guard.stores.locations import default_dir
+from vista_guard.stores.chroma.engine import FolderClient
+from vista_guard.stores.entries import default_dir
 from vista_guard.testing import assistant, conversation
 from vista_guard.types import Action, Label, SourceKind, TurnReport
 
@@ -289,7 +289,7 @@ def test_settings_name_the_store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 def test_an_interrupted_run_can_be_gone_on_with(shelf: Path) -> None:
     for number in range(200):
         (shelf / f"{number:03}.txt").write_text(f"Ledger {number} lists {number * 3} ships.", encoding="utf-8")
-    command = "from vista_guard.cli.documents.commands import documents; documents()"
+    command = "from vista_guard.cli.documents import documents; documents()"
     arguments = [sys.executable, "-c", command, "add", str(shelf), "--data-dir", "data"]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, env=environment) as process:

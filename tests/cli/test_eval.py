@@ -17,11 +17,11 @@ from typer.testing import CliRunner, Result
 
 from tests.evaluation.runners.ruled import lasting
 from vista_guard.cli import app
-from vista_guard.cli.runs.commands import Claims, Gold
-from vista_guard.evaluation.metrics.detection import Reading
-from vista_guard.evaluation.runners.loop import ClaimsMode
-from vista_guard.evaluation.runners.summary import RunSummary
 from vista_guard.testing import ScriptedChatServer, Verdict, judge_script
+from vista_lab.cli.eval import Claims, Gold
+from vista_lab.metrics.detection import Reading
+from vista_lab.runs.loop import ClaimsMode
+from vista_lab.runs.summary import RunSummary
 
 ROOT = Path(__file__).parents[2]
 LABELS = ("Fully attributable", "Not fully attributable", "Generic")

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from tests.evaluation.judges import RuleJudge
 from tests.evaluation.whatif.replays import TALKS, guard, written
 from vista_guard.cli import app
-from vista_guard.cli.policies.against import Against
-from vista_guard.cli.replay import run
+from vista_lab.cli.policies import Against
+from vista_lab.cli.replay import run
 
 
 @pytest.fixture

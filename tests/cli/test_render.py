@@ -6,7 +6,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from vista_guard.cli.render import report_view, visible
+from vista_guard.cli.common import report_view, visible
 from vista_guard.types import (
     Action,
     Claim,

@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from vista_guard.cli import app
-from vista_guard.evaluation.datasets import LogFormat, LoggedConversation, detect, read_log
 from vista_guard.types import Role, Turn
+from vista_lab.logs.formats import LogFormat, LoggedConversation, detect, read_log
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "tutorial-replay.md").read_text(encoding="utf-8")
@@ -94,8 +94,8 @@ def test_the_examples_of_formats_are_read(tmp_path: Path) -> None:
 
 
 def test_the_policy_of_the_page_is_one(tmp_path: Path) -> None:
-    from vista_guard.evaluation.whatif.named import named_policy
     from vista_guard.settings.sources import Settings
+    from vista_lab.policies.named import named_policy
 
     page = (ROOT / "docs" / "replay.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)

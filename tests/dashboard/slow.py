@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from vista_guard.cli import main
-from vista_guard.dashboard.reports.scoped import ScopedReports
+from vista_guard.dashboard.scoped import ScopedReports
 
 SECONDS = 4.0
 

@@ -10,7 +10,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from vista_guard.dashboard.entrance import Entrance, Links
+from vista_guard.dashboard.access import Entrance, Links
 
 
 async def page(request: Request) -> PlainTextResponse:

@@ -16,8 +16,8 @@ from playwright.sync_api import Browser, expect
 from tests.dashboard import seeded
 from tests.dashboard.browser import WAIT_MS, serving
 from vista_guard import ConfigError
-from vista_guard.dashboard import process
-from vista_guard.dashboard.command import database, run
+from vista_guard.dashboard import server
+from vista_guard.dashboard.server import database, run
 
 
 def test_a_database_that_cannot_be_read_is_a_page_that_says_what_to_do(browser: Browser, tmp_path: Path) -> None:
@@ -87,9 +87,9 @@ def test_an_address_of_no_database(url: str) -> None:
 
 
 def test_the_script_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "_started", [])
+    monkeypatch.setattr(server, "_started", [])
     with pytest.raises(ConfigError, match="start it with: vista-guard dashboard"):
-        process.setup()
+        server.setup()
 
 
 def test_where_the_reports_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,20 +7,18 @@ from pathlib import Path
 import pytest
 
 from tests.dashboard import weeks
-from vista_guard.dashboard.pages.lab import figures
-from vista_guard.dashboard.pages.lab.choice import CONFIGURED, RECORDED, Choice, Ruled, from_params, to_params
-from vista_guard.dashboard.pages.lab.sample import Samples, read
-from vista_guard.dashboard.parts.filters import Filters
-from vista_guard.dashboard.people import THIS_MACHINE, Viewer
-from vista_guard.dashboard.reports.scoped import ScopedReports
-from vista_guard.dashboard.reports.words import Words
-from vista_guard.evaluation.whatif.comparison import compare
-from vista_guard.evaluation.whatif.deciding import by_policy
-from vista_guard.evaluation.whatif.recipe import Recipe
-from vista_guard.evaluation.whatif.standing import standing
-from vista_guard.policy.presets import PRESETS, build_policy
+from vista_guard.dashboard.access import THIS_MACHINE, Viewer
+from vista_guard.dashboard.elements.address import Filters
+from vista_guard.dashboard.page import Words
+from vista_guard.dashboard.scoped import ScopedReports
+from vista_guard.policy.label_policy import PRESETS, build_policy
 from vista_guard.stores.reports import ReportReader
 from vista_guard.types import Action, Label
+from vista_lab.pages import policy_figures
+from vista_lab.pages.policy_figures import Samples, read
+from vista_lab.pages.policy_lab import CONFIGURED, RECORDED, Choice, Ruled, from_params, to_params
+from vista_lab.policies.comparison import by_policy, compare
+from vista_lab.policies.named import Recipe, standing
 
 OWN = Choice("balanced", {"contradicted": Ruled(Action.BLOCK, 0.65)}, {"flag": 0.35}, {"unchecked": Action.BLOCK})
 NOTHING = Choice("strict")
@@ -100,11 +98,11 @@ def test_what_is_told(reader: ReportReader, tmp_path: Path) -> None:
     sample = read(ScopedReports(reader, THIS_MACHINE), Filters(), 1000, None, lambda _done: None)
     mild, hard = (standing(PRESETS[name], sample.judges, None) for name in ("monitor", "strict"))
     found = compare(sample.cases, by_policy(mild), by_policy(hard))
-    text = figures.honesty(found, sample, ("first", "second"), None).text()
+    text = policy_figures.honesty(found, sample, ("first", "second"), None).text()
     assert "streamed" in text
     assert "memory cannot be replayed" in text
     assert "No risk was fitted for model large, model small" in text
-    assert f"{found.totals[1].actions[Action.BLOCK]:,}" in figures.totals(found, ("first", "second")).text()
+    assert f"{found.totals[1].actions[Action.BLOCK]:,}" in policy_figures.totals(found, ("first", "second")).text()
     (changed, *_) = found.changed
     labels = tmp_path / "labels.jsonl"
     labels.write_text(
@@ -112,5 +110,5 @@ def test_what_is_told(reader: ReportReader, tmp_path: Path) -> None:
     )
     fine = Words(labels).fine(sample.cases)
     assert fine == {changed.case.report_id: False}
-    assert "100 %" in figures.agreement(found.agreement(fine), ("first", "second")).text()
-    assert "people: not fine" in figures.example(changed, None, False).text()
+    assert "100 %" in policy_figures.agreement(found.agreement(fine), ("first", "second")).text()
+    assert "people: not fine" in policy_figures.example(changed, None, False).text()

@@ -12,15 +12,10 @@ from playwright.sync_api import Browser, WebSocketRoute, expect
 
 from tests.dashboard import seeded, slow
 from tests.dashboard.browser import serving
-from vista_guard.dashboard.pages.live.alert import TURNS, condition, rule
-from vista_guard.dashboard.pages.live.feed import feed
-from vista_guard.dashboard.pages.live.figures import now_and_then
-from vista_guard.dashboard.pages.live.page import EVERY_S
-from vista_guard.dashboard.pages.live.state import Seen
-from vista_guard.dashboard.pages.live.tiles import tiles
-from vista_guard.dashboard.parts.filters import Filters
-from vista_guard.dashboard.people import THIS_MACHINE
-from vista_guard.dashboard.reports.scoped import ScopedReports
+from vista_guard.dashboard.access import THIS_MACHINE
+from vista_guard.dashboard.elements.address import Filters
+from vista_guard.dashboard.live import EVERY_S, TURNS, Seen, condition, feed, now_and_then, rule, tiles
+from vista_guard.dashboard.scoped import ScopedReports
 from vista_guard.stores.reports import ReportReader
 from vista_guard.types import Action
 
@@ -68,7 +63,7 @@ def test_the_tiles_compare_with_the_same_hour_a_week_ago(tmp_path: Path) -> None
 
 
 def test_the_alert_asks_for_what_the_proxy_counts() -> None:
-    from vista_guard.proxy.http.metrics import REGISTRY
+    from vista_guard.proxy.metrics import REGISTRY
 
     counted = {metric.name: metric for metric in REGISTRY.collect()}
     counter = REGISTRY._names_to_collectors[TURNS]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vista_guard.dashboard.parts.marks import Piece, pieces
+from vista_guard.dashboard.elements.tree import Piece, pieces
 from vista_guard.types import Span
 
 

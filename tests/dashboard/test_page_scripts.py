@@ -23,12 +23,11 @@ def show(path: str, folder: str) -> None:
     """One page on one database; Streamlit runs this text by itself."""
     from pathlib import Path as Folder
 
-    from vista_guard.dashboard.desk import Desk
-    from vista_guard.dashboard.material import Material
-    from vista_guard.dashboard.pages.registry import PAGES
-    from vista_guard.dashboard.people import THIS_MACHINE
-    from vista_guard.dashboard.reports.scoped import ScopedReports
-    from vista_guard.dashboard.reports.words import Words
+    from vista_guard.dashboard.access import THIS_MACHINE
+    from vista_guard.dashboard.page import Desk, Words
+    from vista_guard.dashboard.registry import PAGES
+    from vista_guard.dashboard.scoped import ScopedReports
+    from vista_guard.dashboard.server import Material
     from vista_guard.dashboard.settings import DashboardSettings
     from vista_guard.evaluation.runners import decided
     from vista_guard.stores.reports import ReportReader

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from vista_guard.dashboard.people import Viewer, viewer_of
+from vista_guard.dashboard.access import Viewer, viewer_of
 from vista_guard.dashboard.settings import Permission, Person
 
 PEOPLE = {

@@ -9,7 +9,7 @@ from threading import Thread
 import pytest
 
 from vista_guard import ConfigError
-from vista_guard.dashboard.provider import check_provider
+from vista_guard.dashboard.access import check_provider
 from vista_guard.dashboard.settings import SignIn
 
 ANSWERS = {

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from tests.evaluation.comparing.runs import run
 from tests.evaluation.whatif.turns import finding, stored, unchecked
-from vista_guard.dashboard.pages.runs import figures
-from vista_guard.evaluation.comparing.figures import in_order, paired_accuracy, transitions, turn_changes
-from vista_guard.evaluation.comparing.gold import GoldTurn
-from vista_guard.evaluation.comparing.pairs import paired
-from vista_guard.evaluation.comparing.runs import differences
 from vista_guard.types import Action, Label
+from vista_lab.pages import runs
+from vista_lab.runs.comparing import in_order, paired, paired_accuracy, transitions, turn_changes
+from vista_lab.runs.found import differences
+from vista_lab.runs.gold import GoldTurn
 
 GOLD = {("visit", 1): GoldTurn(claims={"c1": Label.VERIFIED, "c2": Label.CONTRADICTED})}
 FIRST = run("a", stored(finding(Label.VERIFIED), finding(Label.VERIFIED, claim="c2"), unchecked("c3")))
@@ -25,7 +24,7 @@ SECOND = run(
 
 def test_regressions_are_told_with_both_reasons() -> None:
     (pair,) = in_order(paired(FIRST, SECOND, GOLD))
-    text = figures.change(pair).text()
+    text = runs.change(pair).text()
     for part in (
         "verified",
         "lacking evidence",
@@ -39,22 +38,22 @@ def test_regressions_are_told_with_both_reasons() -> None:
 
 
 def test_how_they_were_made_and_who_is_right() -> None:
-    made = figures.made(FIRST, SECOND, differences(FIRST.identity, SECOND.identity)).text()
+    made = runs.made(FIRST, SECOND, differences(FIRST.identity, SECOND.identity)).text()
     assert "model 1" in made
     assert "cannot be laid to one of them" in made
     assert "turns in both: 1" in made
     pairs = paired(FIRST, SECOND, GOLD)
-    told = figures.accuracy(paired_accuracy(pairs)).text()
+    told = runs.accuracy(paired_accuracy(pairs)).text()
     assert "50.0 %" in told
     assert "McNemar" in told
-    assert "--labels" in figures.accuracy(None).text()
-    assert "lacking evidence" in figures.matrix(transitions(pairs), "T", "t", "c").text()
+    assert "--labels" in runs.accuracy(None).text()
+    assert "lacking evidence" in runs.matrix(transitions(pairs), "T", "t", "c").text()
 
 
 def test_decisions_that_differ() -> None:
-    assert "flagged" in figures.turns(turn_changes(FIRST, SECOND, GOLD)).text()
-    assert "None." in figures.turns(()).text()
+    assert "flagged" in runs.turns(turn_changes(FIRST, SECOND, GOLD)).text()
+    assert "None." in runs.turns(()).text()
 
 
 def test_runs_made_alike() -> None:
-    assert "made alike" in figures.made(FIRST, FIRST, {}).text()
+    assert "made alike" in runs.made(FIRST, FIRST, {}).text()

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from vista_guard.dashboard.parts.links import to
-from vista_guard.dashboard.parts.tree import Act, el
+from vista_guard.dashboard.elements.address import to
+from vista_guard.dashboard.elements.tree import Act, el
 
 SCRIPT = "<script>document.title = 'owned'</script>"
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.dashboard import weeks
-from vista_guard.dashboard.pages.trends import series
-from vista_guard.dashboard.pages.trends.overview import overview
-from vista_guard.dashboard.parts.filters import Filters
-from vista_guard.dashboard.people import THIS_MACHINE, Viewer
-from vista_guard.dashboard.reports.scoped import ScopedReports
-from vista_guard.dashboard.reports.words import Words
+from vista_guard.dashboard import series
+from vista_guard.dashboard.access import THIS_MACHINE, Viewer
+from vista_guard.dashboard.elements.address import Filters
+from vista_guard.dashboard.page import Words
+from vista_guard.dashboard.scoped import ScopedReports
+from vista_guard.dashboard.trends import overview
 from vista_guard.errors import InputError
 from vista_guard.evaluation.runners.decided import Word
 from vista_guard.stores.reports import Maker, ReportReader, Rollup, TurnCount, UncheckedCount

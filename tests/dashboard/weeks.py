@@ -8,9 +8,8 @@ from pathlib import Path
 from random import Random
 
 from tests.dashboard import seeded
-from vista_guard.policy.presets import PRESETS
-from vista_guard.policy.rules import rules_key
-from vista_guard.policy.scoring import vista_score
+from vista_guard.policy.label_policy import PRESETS, rules_key
+from vista_guard.policy.turn_risk import vista_score
 from vista_guard.types import (
     Action,
     Claim,

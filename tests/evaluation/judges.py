@@ -6,16 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from vista_guard.types import (
-    Check,
-    Claim,
-    EvidenceSet,
-    Finding,
-    JudgeInfo,
-    Label,
-    Turn,
-    Unchecked,
-)
+from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Label, Turn, Unchecked
 
 
 @dataclass

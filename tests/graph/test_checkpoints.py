@@ -21,10 +21,10 @@ from tests.conftest import guard_with
 from tests.proxy.test_admin import postgres
 from tests.stores.conftest import missing
 from vista_guard import Blocked, Document, Guard, Label, TurnReport
-from vista_guard.policy.presets import MESSAGE
+from vista_guard.policy.label_policy import MESSAGE
 from vista_guard.stores.chroma.client import chroma_client
 from vista_guard.stores.chroma.knowledge import ChromaKnowledge
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder
 
 __all__ = ["postgres"]  # a fixture

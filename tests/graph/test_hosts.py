@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from langchain_core.prompt_values import ChatPromptValue
 
 from vista_guard import Document, Guard, InputError, Role, Turn
-from vista_guard.graph.hosts import ReplyDraft, read_reply, read_request, replace_text, with_feedback
+from vista_guard.graph.host_objects import ReplyDraft, read_reply, read_request, replace_text, with_feedback
 from vista_guard.testing import ScriptedJudge, Verdict
 
 USER = Turn(role=Role.USER, text="When?")

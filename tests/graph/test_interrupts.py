@@ -17,8 +17,8 @@ from langgraph.types import Command, interrupt
 
 from tests.conftest import guard_with
 from vista_guard import Conversation, Document, Label, TurnReport
-from vista_guard.policy.presets import MESSAGE
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.policy.label_policy import MESSAGE
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict
 
 TRUTH = "The whale hall opened in 1925."

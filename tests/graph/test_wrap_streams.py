@@ -16,8 +16,8 @@ from langchain_core.runnables import RunnableGenerator, RunnableLambda
 from tests.conftest import guard_with
 from tests.proxy.serving import ASIDE, LIE, NOTES, TRUTH, Sentencewise, known
 from vista_guard import Action, Blocked, ConfigError, Document, Guard, InputError, Label, TurnReport
-from vista_guard.policy.presets import MESSAGE
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.policy.label_policy import MESSAGE
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import Verdict
 
 NOTE = Document(id="notes", text=NOTES)

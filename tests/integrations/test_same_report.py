@@ -212,7 +212,7 @@ def judgement(report: TurnReport) -> Any:
 @pytest.fixture(scope="module")
 def embedded() -> Any:
     from vista_guard.judges.embedded import EmbeddedJudge
-    from vista_guard.stores.embeddings import OnnxEmbedder
+    from vista_guard.stores.entries import OnnxEmbedder
 
     return EmbeddedJudge.load(OnnxEmbedder())
 

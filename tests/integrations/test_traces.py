@@ -11,7 +11,7 @@ from tests.integrations.test_same_report import DOCUMENT, QUESTION, TURN, WAYS, 
 from tests.proxy.serving import Sentencewise
 from tests.telemetry.recording import Recording, Tree
 from vista_guard import Guard, Label, TurnReport
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedChatServer, Verdict, WordEmbedder
 
 FERRY = "The harbour ferry leaves every 40 minutes, and a ticket costs 9 euros."

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from vista_guard.judges.metering import meter
+from vista_guard.judges.contract import meter
 from vista_guard.types import (
     Check,
     Claim,

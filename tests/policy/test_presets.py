@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vista_guard import Action, Claim, ConfigError, Decision, Finding, Label, Unchecked
-from vista_guard.policy.presets import PRESETS, build_policy
+from vista_guard.policy.label_policy import PRESETS, build_policy
 from vista_guard.types import Outcome
 
 

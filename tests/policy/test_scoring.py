@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.policy.test_presets import finding, unchecked
 from vista_guard import Label, macro_score, micro_score, vista_score
-from vista_guard.policy.scoring import label_counts
+from vista_guard.policy.turn_risk import label_counts
 from vista_guard.types import Action, Decision, JudgeInfo, Outcome, Timings, TurnReport
 
 

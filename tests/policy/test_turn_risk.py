@@ -14,10 +14,10 @@ from pydantic import ValidationError
 
 from tests.policy.test_presets import finding, unchecked
 from vista_guard import Action, ConfigError, Decision, Guard, Label, LabelPolicy, Rule
-from vista_guard.policy.presets import PRESETS, build_policy
+from vista_guard.policy.label_policy import PRESETS, build_policy
 from vista_guard.policy.risk import Level, RiskGroup, RiskTable, TurnAlarm, TurnGroup
 from vista_guard.policy.turn_risk import HELD_AGAINST, Signals, TurnRisk, signals, uncalibrated
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict, assistant, conversation
 from vista_guard.types import Document, Evidence, Finding, JudgeInfo, Outcome, SourceKind
 

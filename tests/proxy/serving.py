@@ -19,7 +19,7 @@ import uvicorn
 from vista_guard import Guard, Label
 from vista_guard.proxy.app import build_app
 from vista_guard.proxy.settings import ProxySettings
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedChatServer, ScriptedJudge, Verdict, WordEmbedder
 from vista_guard.types import Document, TurnReport
 

@@ -23,19 +23,16 @@ from starlette.testclient import TestClient
 from tests.stores.conftest import chroma_server, missing
 from vista_guard import Guard
 from vista_guard.errors import ConfigError
-from vista_guard.policy.presets import build_policy
+from vista_guard.policy.label_policy import build_policy
 from vista_guard.protocols import KnowledgeStore
-from vista_guard.proxy import admin
-from vista_guard.proxy.access.keys import key_hash, new_key
-from vista_guard.proxy.access.security import install
+from vista_guard.proxy import admin, metrics
 from vista_guard.proxy.app import build_app
-from vista_guard.proxy.http import metrics
+from vista_guard.proxy.security import install, key_hash, new_key
 from vista_guard.proxy.settings import ProxySettings
 from vista_guard.settings.sources import Limits
 from vista_guard.stores.chroma.client import chroma_client
 from vista_guard.stores.chroma.knowledge import ChromaKnowledge
-from vista_guard.stores.memory.documents import MemoryDocuments
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.stores.memory import MemoryDocuments, MemoryKnowledge
 from vista_guard.stores.reports import SqlReports
 from vista_guard.testing import ScriptedChatServer, ScriptedJudge, Verdict, WordEmbedder
 from vista_guard.types import Label, TurnReport

@@ -29,7 +29,7 @@ from tests.proxy.serving import (
     said,
     serving,
 )
-from vista_guard.policy.presets import MESSAGE, build_policy
+from vista_guard.policy.label_policy import MESSAGE, build_policy
 from vista_guard.testing import Fault, ScriptedChatServer, Verdict
 from vista_guard.types import Action, RepairMode
 

@@ -11,9 +11,8 @@ from tests.proxy.serving import ASKED, NOTES, TRUTH, document, proxy
 from vista_guard.errors import InputError
 from vista_guard.proxy.dialects.evidence import ReadRequest, as_list, found_documents, read_chat, read_responses
 from vista_guard.proxy.settings import ProxySettings
-from vista_guard.reading.chat_json import to_document
-from vista_guard.reading.context_blocks import BY_USER
-from vista_guard.stores.memory.documents import MemoryDocuments
+from vista_guard.reading.chat_json import BY_USER, to_document
+from vista_guard.stores.memory import MemoryDocuments
 from vista_guard.stream.source import joined
 from vista_guard.testing import ScriptedChatServer, WordEmbedder
 from vista_guard.types import Document, Role, Turn

@@ -8,10 +8,10 @@ import pytest
 
 from tests.proxy.serving import ASIDE, ASKED, LIE, NOTES, TRUTH, Served, chunks, document, known, proxy
 from vista_guard.errors import InputError
-from vista_guard.policy.presets import MESSAGE
-from vista_guard.proxy.access.identity import Conversations, Identity, given_name
+from vista_guard.policy.label_policy import MESSAGE
+from vista_guard.proxy.identity import Conversations, Identity, given_name
 from vista_guard.proxy.settings import ProxySettings
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedChatServer, Verdict
 
 CHAT, RESPONSES = "/v1/chat/completions", "/v1/responses"

@@ -16,7 +16,7 @@ from typing import Any
 import httpx2
 
 from tests.proxy import test_serve
-from vista_guard.policy.presets import MESSAGE
+from vista_guard.policy.label_policy import MESSAGE
 from vista_guard.stores.chroma.client import chroma_client, close_client
 from vista_guard.testing import ReceivedRequest, ScriptedChatServer
 

@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from tests.proxy import test_serve
 from tests.proxy.serving import ASKED, LIE, TRUTH, chunks, document, proxy, said, serving
-from vista_guard.proxy.access.keys import key_hash, new_key
+from vista_guard.proxy.security import key_hash, new_key
 from vista_guard.testing import ScriptedChatServer
 
 CHAT, RESPONSES = "/v1/chat/completions", "/v1/responses"

@@ -30,7 +30,7 @@ from tests.proxy.serving import (
     serving,
 )
 from vista_guard import ConfigError, JudgeError
-from vista_guard.policy.presets import MESSAGE, build_policy
+from vista_guard.policy.label_policy import MESSAGE, build_policy
 from vista_guard.proxy.settings import ProxySettings
 from vista_guard.settings.sources import Limits
 from vista_guard.testing import Answer, Fault, ScriptedChatServer, Verdict

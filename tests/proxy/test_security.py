@@ -21,13 +21,11 @@ from starlette.testclient import TestClient
 from tests.conftest import guard_with
 from vista_guard import Guard
 from vista_guard.errors import ConfigError, InputError, JudgeError, StoreError
-from vista_guard.proxy.access.keys import Keyring, key_hash, new_key
-from vista_guard.proxy.access.security import check_documents, check_exposure, install
-from vista_guard.proxy.access.tenants import own_report, scoped, unscoped
-from vista_guard.proxy.http import metrics
+from vista_guard.proxy import metrics
+from vista_guard.proxy.identity import own_report, scoped, unscoped
+from vista_guard.proxy.security import Keyring, check_documents, check_exposure, install, key_hash, new_key
 from vista_guard.proxy.settings import ProxySettings
-from vista_guard.stores.memory.documents import MemoryDocuments
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.stores.memory import MemoryDocuments, MemoryKnowledge
 from vista_guard.telemetry.config import Telemetry
 from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder
 

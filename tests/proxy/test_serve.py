@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 
 from vista_guard._extras import how_to_install
 from vista_guard.cli.serve import serve
-from vista_guard.proxy.access.keys import Keyring, key_hash, new_key
+from vista_guard.proxy.security import Keyring, key_hash, new_key
 from vista_guard.testing import ScriptedChatServer
 
 ROOT = Path(__file__).parents[2]

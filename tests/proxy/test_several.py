@@ -24,7 +24,7 @@ from tests.proxy.test_admin import postgres
 from tests.stores.conftest import chroma_server
 from vista_guard import Guard
 from vista_guard.cli import app
-from vista_guard.proxy.access.keys import key_hash, new_key
+from vista_guard.proxy.security import key_hash, new_key
 from vista_guard.stores.reports import SqlReports
 from vista_guard.testing import ScriptedChatServer, ScriptedJudge, assistant, conversation
 from vista_guard.testing.script import ReceivedRequest

@@ -34,7 +34,7 @@ from tests.proxy.serving import (
     serving,
 )
 from vista_guard import JudgeError
-from vista_guard.policy.presets import MESSAGE, build_policy
+from vista_guard.policy.label_policy import MESSAGE, build_policy
 from vista_guard.testing import Answer, Fault, ScriptedChatServer
 from vista_guard.types import Action, EvidenceSet
 
@@ -343,7 +343,7 @@ class TestBoundaries:
         assert verdict_of(CHAT, told)["labels"] == {"VERIFIED": 1}
 
     async def test_the_parser_at_every_single_split(self) -> None:
-        from vista_guard.proxy.http import sse
+        from vista_guard.proxy import upstream as sse
 
         wanted = ["é", "鯨🐋", "\r\n", "e\u0301 x"]
         raw = (

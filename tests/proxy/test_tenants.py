@@ -18,9 +18,9 @@ from tests.proxy.serving import ASKED, said
 from tests.stores.conftest import chroma_server, location
 from vista_guard import Guard
 from vista_guard.cli import app as command_line
-from vista_guard.policy.presets import MESSAGE
-from vista_guard.proxy.access.keys import key_hash, new_key
+from vista_guard.policy.label_policy import MESSAGE
 from vista_guard.proxy.app import build_app
+from vista_guard.proxy.security import key_hash, new_key
 from vista_guard.proxy.settings import ProxySettings
 from vista_guard.stores.chroma.client import chroma_client
 from vista_guard.stores.chroma.documents import ChromaDocuments

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import sentencex
 
-from vista_guard.reading.sentences import sentence_spans
+from vista_guard.reading.passages import sentence_spans
 
 
 class PanicException(BaseException):

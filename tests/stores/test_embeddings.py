@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from vista_guard.inference.onnx import WEIGHTS
-from vista_guard.stores.embeddings import OnnxEmbedder
-from vista_guard.stores.entries import nearest
+from vista_guard.stores.entries import OnnxEmbedder, nearest
 from vista_guard.types import Passage, SourceKind
 
 pytestmark = pytest.mark.skipif(

@@ -17,7 +17,7 @@ from tests.stores.conftest import missing
 from vista_guard.errors import StoreError
 from vista_guard.guard import Guard
 from vista_guard.stores.chroma.client import ChromaConnection, chroma_client
-from vista_guard.stores.chroma.folder import FolderClient
+from vista_guard.stores.chroma.engine import FolderClient
 from vista_guard.stores.chroma.knowledge import ChromaKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder, assistant, conversation
 from vista_guard.types import Claim, Label

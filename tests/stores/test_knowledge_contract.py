@@ -11,7 +11,7 @@ import pytest_asyncio
 from tests.stores.conftest import PLACES
 from vista_guard.protocols import KnowledgeStore
 from vista_guard.stores.chroma.knowledge import ChromaKnowledge, chroma_client
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import WordEmbedder
 from vista_guard.types import Claim, Passage, Persona, SourceKind
 

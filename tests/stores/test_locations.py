@@ -8,7 +8,7 @@ import pytest
 from platformdirs import user_data_dir
 
 from vista_guard.errors import ConfigError
-from vista_guard.stores.locations import data_dir
+from vista_guard.stores.entries import data_dir
 
 
 def test_the_argument_wins_then_the_environment_then_the_users_folder(

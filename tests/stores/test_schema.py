@@ -28,8 +28,7 @@ from tests.stores.test_reports_contract import report
 from vista_guard.errors import StoreError
 from vista_guard.stores.reports import ReportFilter, ReportReader, SqlReports
 from vista_guard.stores.reports.backfill import left, step
-from vista_guard.stores.reports.database import Database, make_engine
-from vista_guard.stores.reports.schema import VERSION_TABLE, upgrade
+from vista_guard.stores.reports.database import VERSION_TABLE, Database, make_engine, upgrade
 from vista_guard.stores.reports.tables import METADATA, REPORTS, TURNS
 
 __all__ = ["postgres"]  # fixture
@@ -179,7 +178,7 @@ def test_a_kill_in_the_middle_of_the_steps_leaves_the_file_as_it_was(file: str, 
         "import os, signal\n"
         "from alembic.operations import Operations\n"
         "from vista_guard.stores.reports.database import make_engine\n"
-        "from vista_guard.stores.reports.schema import upgrade\n"
+        "from vista_guard.stores.reports.database import upgrade\n"
         "made = Operations.create_index\n"
         "def dying(self, name, *args, **options):\n"
         "    if name == 'vista_guard_turns_newest':\n"
@@ -204,7 +203,7 @@ def test_two_processes_upgrade_at_once(url: str, tmp_path: Path) -> None:
     script.write_text(
         "from vista_guard.stores.reports.backfill import step\n"
         "from vista_guard.stores.reports.database import Database, make_engine\n"
-        "from vista_guard.stores.reports.schema import upgrade\n"
+        "from vista_guard.stores.reports.database import upgrade\n"
         f"upgrade(make_engine({url!r}))\n"
         f"database = Database({url!r})\n"
         "while database.write('bring over', lambda connection: step(connection, 20)):\n"

@@ -13,8 +13,8 @@ import pytest
 
 from vista_guard import Conversation, Document, Guard, Label, Record, TextSink, TurnReport, TurnTexts
 from vista_guard.errors import ConfigError, StoreError
-from vista_guard.policy.presets import MESSAGE
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.policy.label_policy import MESSAGE
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.stores.reports import KeptTurn, SqlReports
 from vista_guard.stores.reports.database import Database
 from vista_guard.stores.reports.retention import prune

@@ -10,9 +10,9 @@ import pytest
 
 from tests.stream.test_gates import ASKED, BAD, FREE, GOOD, LACKING, NOTES, SentenceJudge, Sink, Upstream, cut, guard_of
 from vista_guard import Action, Guard, TurnReport
-from vista_guard.policy.presets import MESSAGE, build_policy
+from vista_guard.policy.label_policy import MESSAGE, build_policy
 from vista_guard.settings.sources import Limits
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.stream.gates import Delta, Found, Gate, Passed
 from vista_guard.testing import WordEmbedder
 from vista_guard.types import Document, RepairMode

@@ -10,8 +10,8 @@ import pytest
 
 from tests.stream.test_gates import ASKED, GOOD, Upstream, cut, guard_of
 from vista_guard import Action, Guard, TurnReport
-from vista_guard.policy.presets import MESSAGE, build_policy
-from vista_guard.reading.sentences import sentence_spans
+from vista_guard.policy.label_policy import MESSAGE, build_policy
+from vista_guard.reading.passages import sentence_spans
 from vista_guard.settings.sources import Limits
 from vista_guard.stream.gates import Delta, Found, Gate, Passed
 from vista_guard.types import Check, Claim, Document, EvidenceSet, Finding, JudgeInfo, Label, Turn, Unchecked

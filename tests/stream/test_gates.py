@@ -12,12 +12,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from vista_guard import Action, ConfigError, Conversation, Guard, InputError, JudgeError, Label, TurnReport, Unchecked
-from vista_guard.policy.presets import MESSAGE, build_policy
-from vista_guard.reading.sentences import sentence_spans
+from vista_guard.policy.label_policy import MESSAGE, build_policy
+from vista_guard.reading.passages import sentence_spans
 from vista_guard.settings.sources import Limits
-from vista_guard.stores.memory.documents import MemoryDocuments
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
-from vista_guard.stream.cuts import Sentences
+from vista_guard.stores.memory import MemoryDocuments, MemoryKnowledge
+from vista_guard.stream.boundaries import Sentences
 from vista_guard.stream.gates import Documents, Gate, Passed, gated
 from vista_guard.testing import WordEmbedder, assistant, conversation, user
 from vista_guard.types import Check, Claim, Document, EvidenceSet, Finding, JudgeInfo, Turn
@@ -226,7 +225,7 @@ class TestWhatIsLetThroughIsWhatWasWritten:
     @pytest.mark.parametrize("gate", ["sentence", "turn", "none"])
     async def test_with_the_embedded_judge(self, gate: Gate) -> None:
         from vista_guard.judges.embedded import EmbeddedJudge
-        from vista_guard.stores.embeddings import OnnxEmbedder
+        from vista_guard.stores.entries import OnnxEmbedder
 
         judge = EmbeddedJudge.load(OnnxEmbedder())
         streamed, checked = guard_of(judge, "monitor"), guard_of(judge, "monitor")

@@ -9,8 +9,8 @@ import pytest
 
 from tests.stream.test_gates import ASKED, BAD, FREE, GOOD, LACKING, NOTES, SentenceJudge
 from vista_guard import Guard, Label, TurnReport
-from vista_guard.policy.presets import MESSAGE, build_policy
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.policy.label_policy import MESSAGE, build_policy
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import WordEmbedder
 from vista_guard.types import Finding, Outcome
 

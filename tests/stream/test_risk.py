@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.stream.test_gates import ASKED, FREE, GOOD, LACKING, NOTES, SentenceJudge, Upstream, cut, guard_of
 from vista_guard import Action, Guard, TurnReport
-from vista_guard.policy.presets import MESSAGE
+from vista_guard.policy.label_policy import MESSAGE
 from vista_guard.policy.risk import Level, RiskGroup, RiskTable
 from vista_guard.policy.turn_risk import TurnRisk
 from vista_guard.testing import assistant, conversation, user

@@ -8,8 +8,8 @@ import pytest
 
 from tests.stream.test_gates import BAD, FREE, GOOD, NOTES, SentenceJudge
 from vista_guard import Guard, TurnReport
-from vista_guard.policy.presets import MESSAGE
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.policy.label_policy import MESSAGE
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import WordEmbedder, conversation, user
 from vista_guard.types import Claim
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vista_guard.stream.units import Unit, units
+from vista_guard.stream.sentence_gate import Unit, units
 from vista_guard.types import Claim, Span, Unchecked
 
 

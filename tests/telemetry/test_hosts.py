@@ -16,7 +16,7 @@ from tests.conftest import guard_with
 from tests.telemetry.receiving import Receiver, receiving
 from vista_guard import Guard, Label, to_conversation
 from vista_guard.integrations.langgraph import guard_node
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict
 
 LIE = "The lantern room was built by Zubrowka."

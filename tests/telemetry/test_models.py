@@ -15,8 +15,8 @@ from vista_guard import Guard, to_conversation
 from vista_guard.judges.model import ModelJudge, OpenAIChat
 from vista_guard.proxy.app import build_app
 from vista_guard.proxy.settings import ProxySettings
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
-from vista_guard.telemetry.asked import is_instrumented
+from vista_guard.stores.memory import MemoryKnowledge
+from vista_guard.telemetry.spans import is_instrumented
 from vista_guard.testing import ScriptedChatServer
 
 TURN = "The kiln burns oak."

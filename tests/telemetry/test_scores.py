@@ -15,10 +15,8 @@ from tests.conftest import guard_with
 from tests.telemetry.receiving import receiving
 from tests.telemetry.recording import Recording
 from vista_guard import ConfigError, Guard, Label, TurnReport, to_conversation
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
-from vista_guard.telemetry.scores.backends import LangfuseScores, PhoenixScores
-from vista_guard.telemetry.scores.named import score_sink
-from vista_guard.telemetry.scores.sink import ScoreSink
+from vista_guard.stores.memory import MemoryKnowledge
+from vista_guard.telemetry.scores import LangfuseScores, PhoenixScores, ScoreSink, score_sink
 from vista_guard.testing import ScriptedJudge, Verdict
 
 TURN = "The pier opened in 1901. It is closed on Mondays. Somebody said so."

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 SCRIPT = """
 import time
 from vista_guard import Guard, to_conversation
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.telemetry.sdk import configured
 from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder
 

@@ -16,8 +16,8 @@ from tests.proxy.serving import Sentencewise
 from tests.telemetry.recording import Recording
 from vista_guard import Conversation, Guard, Label, Telemetry, to_conversation
 from vista_guard.errors import ConfigError
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
-from vista_guard.telemetry import names
+from vista_guard.stores.memory import MemoryKnowledge
+from vista_guard.telemetry import attributes as names
 from vista_guard.testing import Verdict
 from vista_guard.types import Role, Turn
 

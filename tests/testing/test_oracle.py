@@ -9,8 +9,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from vista_guard.judges.model.chat.protocol import ChatRequest
-from vista_guard.judges.model.prompting.prompts import Prompts
+from vista_guard.judges.model.chat.calling import ChatRequest
+from vista_guard.judges.model.prompts import Prompts
 from vista_guard.testing import ReceivedRequest, ScriptedChatServer, Verdict, assistant, gold_script, judge_script, user
 from vista_guard.types import Claim, EvidenceSet, Label, Passage, SourceKind
 

@@ -9,14 +9,12 @@ import pytest
 
 pytest.importorskip("sklearn", reason="training only: pip install scikit-learn")
 
-from training.evaluate import main
-from vista_guard.evaluation.suites.answers import Answers, Target, figures, line
-from vista_guard.evaluation.suites.bench import Bench
-from vista_guard.evaluation.suites.contradictions import NO, YES, threshold
-from vista_guard.evaluation.suites.product import Measured, Product
 from vista_guard.judges.embedded import EmbeddedJudge
-from vista_guard.stores.embeddings import OnnxEmbedder
+from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.types import Check, Claim, EvidenceSet, Passage, SourceKind
+from vista_lab.suites.product import Answers, Bench, Measured, Product, Target, figures, line
+from vista_lab.suites.tasks import AGREES, CONTRADICTS, threshold
+from vista_lab.training.evaluate import main
 
 RIVER = "The Halm is a river in the north of the country, and it is 90 kilometres long."
 BEGIN = (
@@ -192,6 +190,6 @@ def test_a_limit_takes_rows_from_all_over_the_file(product: Product, tmp_path: P
 
 
 def test_the_threshold_lies_where_the_classes_part() -> None:
-    gold = [YES] * 20 + [NO] * 80
+    gold = [CONTRADICTS] * 20 + [AGREES] * 80
     scores = [0.6] * 20 + [0.4] * 80
     assert 0.4 < threshold(gold, scores) <= 0.6

@@ -8,8 +8,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from training.examples import Example, batches, collate, groups, ranked_rows  # noqa: E402
-from training.train import ranking_loss  # noqa: E402
+from vista_lab.training.examples import Example, batches, collate, groups, ranked_rows  # noqa: E402
+from vista_lab.training.train import ranking_loss  # noqa: E402
 
 TRUE, FALSE, OPEN = [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 0.0, 1.0]
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from training.halving import confidences, lines
 from vista_guard.policy.risk import Alarm, Level, RiskGroup, RiskTable
 from vista_guard.types import JudgeInfo, Label
+from vista_lab.training.halving import confidences, lines
 
 ROOT = Path(__file__).parents[2]
 
@@ -54,7 +54,7 @@ def test_every_figure_is_made_once_and_on_development_files_alone(tmp_path: Path
     assert not any(word in command for command in commands for word in ("--final", "--sealed", "--split test"))
     (tmp_path / "challenge.txt").write_text("measured before")
     again = planned("figures", f"FIGURES={tmp_path}")
-    assert set(modules(commands)) - set(modules(again)) == {"vista_guard.evaluation.suites.challenge"}
+    assert set(modules(commands)) - set(modules(again)) == {"vista_lab.suites.challenge"}
 
 
 def test_half_of_the_fine_turns_choose_and_the_other_half_is_withheld_as_promised() -> None:

@@ -11,16 +11,28 @@ pytest.importorskip("textblob")
 pytest.importorskip("lemminflect")
 pytest.importorskip("num2words")
 
-from training.rewriters import claims, edits, facts, forms, layout, logic, mention, polarity, swaps, vague, voice
-from training.rewriters.group import Group, Quad
-from training.rewriters.names import NameKinds
-from training.rewriters.register import contracted, expanded, headline, styled
-from training.rewriters.text import a_or_an
-from training.rewriters.values import Value, exchanged, numeric_values
-from training.rewriters.wordnet import FOLDER
-from training.sources.carrier import Carrier
-from training.sources.windows import best_sentences
-from vista_guard.evaluation.suites.reading import CONTRADICTED, NOT_ENOUGH, SUPPORTED
+from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
+from vista_lab.synthesis.rewriters import (
+    claims,
+    edits,
+    facts,
+    forms,
+    layout,
+    logic,
+    mention,
+    polarity,
+    swaps,
+    vague,
+    voice,
+)
+from vista_lab.synthesis.rewriters.group import Group, Quad
+from vista_lab.synthesis.rewriters.names import NameKinds
+from vista_lab.synthesis.rewriters.register import contracted, expanded, headline, styled
+from vista_lab.synthesis.rewriters.text import a_or_an
+from vista_lab.synthesis.rewriters.values import Value, exchanged, numeric_values
+from vista_lab.synthesis.rewriters.wordnet import FOLDER
+from vista_lab.synthesis.sources.carrier import Carrier
+from vista_lab.synthesis.sources.windows import best_sentences
 
 needs_wordnet = pytest.mark.skipif(not FOLDER.exists(), reason="Debian's wordnet-base is not installed")
 
@@ -74,7 +86,12 @@ def test_values_of_two_clauses_change_places() -> None:
     assert quad.values == ("1931", "1908")
     assert quad.edited[0].startswith("Ludo was launched in 1908")
     assert quad.twin == "The Ludo ferry was launched in 1908."
-    assert [item.allowed for item in quad.items()] == [(SUPPORTED,), (CONTRADICTED,), (CONTRADICTED,), (SUPPORTED,)]
+    assert [item.allowed for item in quad.items()] == [
+        (SUPPORTED_CLASS,),
+        (CONTRADICTED_CLASS,),
+        (CONTRADICTED_CLASS,),
+        (SUPPORTED_CLASS,),
+    ]
     words = [sorted(re.findall(r"\w+", " ".join(e))) for e in (quad.evidence, quad.edited)]
     assert words[0] == words[1]
 
@@ -203,8 +220,8 @@ def test_frames_make_mentions_and_assertions() -> None:
             assert len(premises) == 2
             for claim in (first.claim, second.claim):
                 assert {by_claim[p, claim] for p in premises} in (
-                    {(SUPPORTED,), (CONTRADICTED,)},
-                    {(SUPPORTED,), (NOT_ENOUGH,)},
+                    {(SUPPORTED_CLASS,), (CONTRADICTED_CLASS,)},
+                    {(SUPPORTED_CLASS,), (NOT_ENOUGH_CLASS,)},
                 )
             seen.add(group.kind)
     assert seen == {"mention_denied", "mention_open"}
@@ -233,9 +250,13 @@ def test_a_condition_is_dropped_or_turned_round() -> None:
     group = logic.condition_group("You may leave early if your manager agrees.", Random(1))
     assert group is not None
     found = labels(group)
-    assert ("You may leave early if your manager agrees.", "You may leave early.", (CONTRADICTED, NOT_ENOUGH)) in found
-    assert ("You may leave early.", "You may leave early.", (SUPPORTED,)) in found
-    assert sum(a == (SUPPORTED,) for _, _, a in found) == 3
+    assert (
+        "You may leave early if your manager agrees.",
+        "You may leave early.",
+        (CONTRADICTED_CLASS, NOT_ENOUGH_CLASS),
+    ) in found
+    assert ("You may leave early.", "You may leave early.", (SUPPORTED_CLASS,)) in found
+    assert sum(a == (SUPPORTED_CLASS,) for _, _, a in found) == 3
     assert logic.condition_group("The clerk asked if the shop was open on Sunday.", Random(1)) is None
 
 
@@ -247,7 +268,9 @@ def test_duties_and_permissions_turn_round() -> None:
     found = logic.duty_group(Carrier("Dogs are allowed on deck.", ("Dogs are allowed on the upper deck.",), "dstc9"))
     assert found is not None
     group, _ = found
-    assert ("Dogs are allowed on the upper deck.", "Dogs are not allowed on deck.", (CONTRADICTED,)) in labels(group)
+    assert ("Dogs are allowed on the upper deck.", "Dogs are not allowed on deck.", (CONTRADICTED_CLASS,)) in labels(
+        group
+    )
 
 
 def test_quantifiers() -> None:
@@ -256,28 +279,30 @@ def test_quantifiers() -> None:
     assert group is not None
     for premise, claim, allowed in labels(group):
         if re.search(r"\bAll (?:of the )?rooms", premise):
-            assert allowed == ((CONTRADICTED,) if claim.startswith("Not") else (SUPPORTED,))
+            assert allowed == ((CONTRADICTED_CLASS,) if claim.startswith("Not") else (SUPPORTED_CLASS,))
         if claim.startswith("All ") and re.search(r"\b(?:Some|A few)(?: of the)? rooms", premise):
-            assert allowed == (NOT_ENOUGH,)
+            assert allowed == (NOT_ENOUGH_CLASS,)
     assert len({tuple(sorted(re.findall(r"\w+", p))) for p, _, _ in labels(group)}) == 1
 
 
 @needs_wordnet
 def test_opposites_on_either_side() -> None:
-    from training.rewriters import wording
+    from vista_lab.synthesis.rewriters import wording
 
     gate = Carrier("The gate is open on Sundays.", ("On Sundays the north gate is open until dusk.",), "mtragun")
     ((group, word),) = wording.opposite_groups(gate, Random(1))
     assert word == "open"
     found = {(p, c): a for p, c, a in labels(group)}
-    assert found[gate.text, "The gate is closed on Sundays."] == (CONTRADICTED,)
-    assert found[gate.text, "The gate is not closed on Sundays."] == (SUPPORTED,)
-    assert found["On Sundays the north gate is closed until dusk.", "The gate is closed on Sundays."] == (SUPPORTED,)
+    assert found[gate.text, "The gate is closed on Sundays."] == (CONTRADICTED_CLASS,)
+    assert found[gate.text, "The gate is not closed on Sundays."] == (SUPPORTED_CLASS,)
+    assert found["On Sundays the north gate is closed until dusk.", "The gate is closed on Sundays."] == (
+        SUPPORTED_CLASS,
+    )
 
 
 @needs_wordnet
 def test_a_mate_says_the_opposite_of_something_else() -> None:
-    from training.rewriters.mates import Mates
+    from vista_lab.synthesis.rewriters.mates import Mates
 
     lift = Carrier("Dogs are allowed on deck.", ("Dogs are allowed on the upper deck.",), "dstc9")
     found = logic.duty_group(lift)
@@ -358,7 +383,7 @@ def test_what_may_be_is_not_what_will_be() -> None:
     group = logic.hedge_group(Carrier(sentence, (sentence,), "mtragun_text"))
     assert group is not None
     will = "The ferry will run late in winter."
-    assert labels(group) == [(sentence, will, (NOT_ENOUGH,)), (will, will, (SUPPORTED,))]
+    assert labels(group) == [(sentence, will, (NOT_ENOUGH_CLASS,)), (will, will, (SUPPORTED_CLASS,))]
 
 
 def test_headlines_lose_articles_only() -> None:
@@ -382,7 +407,7 @@ def test_the_window_holds_what_was_asked() -> None:
 
 @needs_wordnet
 def test_one_fact_of_an_answer_is_falsified() -> None:
-    from training.rewriters.falsify import one_fact_falsified
+    from vista_lab.synthesis.rewriters.falsify import one_fact_falsified
 
     passage = "The museum opened in 1962 and moved to the old mill in 1988. Entry is $12 for adults and $7 for pupils."
     answer = "The museum opened in 1962. Adults pay $12 to get in."

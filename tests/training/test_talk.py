@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from training.talk import read_stances, talk_pairs
-from vista_guard.evaluation.suites.reading import CONTRADICTED, NOT_CONTRADICTED, NOT_ENOUGH, SUPPORTED
+from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_CONTRADICTED, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
+from vista_lab.synthesis.talk import read_stances, talk_pairs
 
 COUNT = 3000
 
@@ -20,9 +20,9 @@ def test_the_same_seed_gives_the_same_pairs() -> None:
 def test_every_pair_is_filled_in_and_labels_have_their_shares() -> None:
     pairs = list(talk_pairs(COUNT, random.Random(1)))
     shares = Counter(pair.allowed for pair in pairs)
-    assert set(shares) == {(SUPPORTED,), (CONTRADICTED,), (NOT_ENOUGH,), NOT_CONTRADICTED}
-    assert 0.38 < shares[(CONTRADICTED,)] / COUNT < 0.46
-    assert 0.2 < shares[(SUPPORTED,)] / COUNT < 0.3
+    assert set(shares) == {(SUPPORTED_CLASS,), (CONTRADICTED_CLASS,), (NOT_ENOUGH_CLASS,), NOT_CONTRADICTED}
+    assert 0.38 < shares[(CONTRADICTED_CLASS,)] / COUNT < 0.46
+    assert 0.2 < shares[(SUPPORTED_CLASS,)] / COUNT < 0.3
     assert [p for p in pairs if set("{}|") & set(p.premise + p.hypothesis) or not (p.premise and p.hypothesis)] == []
 
 

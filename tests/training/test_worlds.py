@@ -9,12 +9,12 @@ import pytest
 pytest.importorskip("lemminflect")
 pytest.importorskip("num2words")
 
-from training.worlds import KINDS, WorldPair, build
-from training.worlds.domains import Part, all_domains, domains, section
-from training.worlds.grammar import asked, negated, negated_phrase, sentence, singular_phrase
-from training.worlds.textfiles import lines
-from training.worlds.values import Value, clock, hours_of, said, written
-from vista_guard.evaluation.suites.reading import SUPPORTED, UNSUPPORTED
+from vista_lab.suites.loaders import SUPPORTED_CLASS, UNSUPPORTED
+from vista_lab.synthesis.worlds import KINDS, WorldPair, build
+from vista_lab.synthesis.worlds.domains import Part, all_domains, domains, section
+from vista_lab.synthesis.worlds.grammar import asked, negated, negated_phrase, sentence, singular_phrase
+from vista_lab.synthesis.worlds.textfiles import lines
+from vista_lab.synthesis.worlds.values import Value, clock, hours_of, said, written
 
 PARTS: tuple[Part, Part] = ("train", "development")
 
@@ -37,13 +37,13 @@ def pairs() -> list[WorldPair]:
 def test_a_minimal_pair_shares_claim_or_premise_and_differs_in_label(pairs: list[WorldPair]) -> None:
     for one, two in twins(pairs):
         assert (one.premise == two.premise) != (one.hypothesis == two.hypothesis)
-        assert {one.allowed, two.allowed} & {(SUPPORTED,)}
+        assert {one.allowed, two.allowed} & {(SUPPORTED_CLASS,)}
         assert one.allowed != two.allowed
-        assert all(set(p.allowed) in ({SUPPORTED}, {1}, {2}, set(UNSUPPORTED)) for p in (one, two))
+        assert all(set(p.allowed) in ({SUPPORTED_CLASS}, {1}, {2}, set(UNSUPPORTED)) for p in (one, two))
 
 
 def test_half_of_each_kind_is_supported(pairs: list[WorldPair]) -> None:
-    counts = Counter((p.kind, p.allowed == (SUPPORTED,)) for p in pairs)
+    counts = Counter((p.kind, p.allowed == (SUPPORTED_CLASS,)) for p in pairs)
     assert {kind for kind, _ in counts} == set(KINDS)
     assert all(counts[kind, True] == counts[kind, False] for kind in KINDS)
 

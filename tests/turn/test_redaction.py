@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vista_guard.reading.sentences import sentence_spans
-from vista_guard.turn.redaction import without
+from vista_guard.reading.passages import sentence_spans
+from vista_guard.turn.repair import without
 from vista_guard.types import Span
 
 CASES = {

@@ -1,13 +1,41 @@
-"""The sync door: one background event loop for the process, so that pooled async clients outlive a call."""
+"""The sync door: one background event loop for the process, so that pooled async clients outlive a call.
+
+One thread for long work in pure Python, for all turns of the process.
+
+Such threads do not run side by side: they take the interpreter from each other and, each for a switch interval at a time, from
+the event loop. So there is one, and what waits for it waits in line; short work does not come here.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import threading
-from collections.abc import Coroutine
-from functools import lru_cache
-from typing import Any, TypeVar
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import lru_cache, partial
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+async def run_long(call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """What the call returns. It runs with the caller's context variables; a caller that is cancelled leaves the line.
+
+    Raises:
+        Exception: what the call raised.
+    """
+    work = partial(copy_context().run, call, *args, **kwargs)
+    return await asyncio.get_running_loop().run_in_executor(_thread(os.getpid()), work)
+
+
+@lru_cache(maxsize=1)
+def _thread(process: int) -> ThreadPoolExecutor:
+    # A forked child has none of its parent's threads: it gets a thread of its own.
+    return ThreadPoolExecutor(1, thread_name_prefix=f"vista-guard-long-{process}")
+
 
 T = TypeVar("T")
 

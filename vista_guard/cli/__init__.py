@@ -7,16 +7,16 @@ from typing import Annotated
 import typer
 
 from vista_guard import __version__
-from vista_guard.cli import calibrate, check, compare, dashboard, datasets, demo, replay, schema, serve
+from vista_guard.cli import check, dashboard, demo, serve
+from vista_guard.cli import demo as schema
 from vista_guard.cli.annotations.agree import agree
 from vista_guard.cli.annotations.commands import sheets_app
-from vista_guard.cli.documents.commands import documents
-from vista_guard.cli.reports.commands import reports
-from vista_guard.cli.reports.database import database
-from vista_guard.cli.reports.forget import forget
-from vista_guard.cli.reviews.commands import reviews
-from vista_guard.cli.runs.commands import evaluate
-from vista_guard.cli.verifiers.commands import verifiers
+from vista_guard.cli.documents import documents
+from vista_guard.cli.reports import database, forget, reports
+from vista_guard.cli.reviews import reviews
+from vista_lab.cli import calibrate, compare, datasets, replay
+from vista_lab.cli.calibrate import verifiers
+from vista_lab.cli.eval import evaluate
 
 app = typer.Typer(
     name="vista-guard",

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from vista_guard.cli.errors import STOPPED, exit_codes
-from vista_guard.cli.options import DataDirOption, HostOption  # typer reads them
+from vista_guard.cli.common import STOPPED, DataDirOption, HostOption, exit_codes  # typer reads them
 
 
 def dashboard(
@@ -62,7 +61,7 @@ def dashboard(
         from vista_guard._extras import require
 
         require("the dashboard", "streamlit", "authlib", "sqlalchemy", "alembic", extra="dashboard")
-        from vista_guard.dashboard.command import run
+        from vista_guard.dashboard.server import run
 
         given: dict[str, Any] = {"host": host, "port": port}
         asked = {name: value for name, value in given.items() if value is not None}

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from vista_guard.cli.errors import STOPPED, exit_codes
-from vista_guard.cli.options import (  # typer reads them
+from vista_guard.cli.common import (
+    STOPPED,
     DataDirOption,
     HostOption,
     JudgeOption,
     PersonaOption,
     PolicyOption,
     VerifierOption,
+    exit_codes,
 )
 
 if TYPE_CHECKING:
@@ -75,8 +76,8 @@ def serve(
         if new_key is not None:
             print_new_key(new_key)
             return
-        from vista_guard.proxy.access.security import check_exposure
         from vista_guard.proxy.app import build_app
+        from vista_guard.proxy.security import check_exposure
         from vista_guard.proxy.settings import ProxySettings
         from vista_guard.telemetry.sdk import configured
 
@@ -109,7 +110,7 @@ def print_new_key(tenant: str) -> None:
         ConfigError: no tenant can have that name.
     """
     from vista_guard.errors import ConfigError
-    from vista_guard.proxy.access.keys import key_hash, new_key
+    from vista_guard.proxy.security import key_hash, new_key
     from vista_guard.proxy.settings import check_tenant
 
     try:

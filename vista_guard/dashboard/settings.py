@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
 from vista_guard.errors import ConfigError
-from vista_guard.settings.hosts import is_loopback
-from vista_guard.settings.section import Section
+from vista_guard.settings.sources import Section, is_loopback
 
 CALLBACK = "/oauth2callback"
 """Where Streamlit takes a provider's answer."""

@@ -51,7 +51,7 @@ def run(data_dir: Path | None = None, judge: Judge | str = "embedded", console: 
 def _guard(folder: Path, judge: Judge | str) -> Guard:
     from vista_guard.demo.museum import persona
     from vista_guard.guard import Guard
-    from vista_guard.policy.presets import build_policy
+    from vista_guard.policy.label_policy import build_policy
     from vista_guard.settings.sources import Limits
 
     # Everything that decides the outcome is given here, so that the user's own settings do not change the demo.

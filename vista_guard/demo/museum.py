@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.resources import as_file, files
 from typing import Any
 
-from vista_guard.reading.persona import read_persona
+from vista_guard.reading.files import read_persona
 from vista_guard.types import Action, Document, Finding, Label, Outcome, Persona, TurnReport
 
 _DATA = files("vista_guard.demo")

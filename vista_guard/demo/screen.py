@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from vista_guard.demo.museum import Step
-from vista_guard.policy.scoring import SAFE, label_counts, macro_score, micro_score
+from vista_guard.policy.turn_risk import SAFE, label_counts, macro_score, micro_score
 from vista_guard.types import Action, Attempt, Evidence, Finding, Label, Outcome, Persona, SourceKind, TurnReport
 
 COLOURS = {

@@ -89,7 +89,7 @@ def guarded(folder: Path, judge: Judge | str = "embedded") -> Guard:
     """A guard as the demo has it, which keeps all texts of its reports in `folder`/reports.sqlite."""
     from vista_guard.demo import POLICY
     from vista_guard.guard import Guard
-    from vista_guard.policy.presets import build_policy
+    from vista_guard.policy.label_policy import build_policy
     from vista_guard.settings.sources import Limits
 
     return Guard.from_settings(

@@ -19,11 +19,8 @@ from langgraph.errors import ParentCommand
 from langgraph.types import Command
 
 from vista_guard._aio import loop
-from vista_guard.graph.documents import FindDocuments
-from vista_guard.graph.hosts import HostState, ReplyDraft, read_reply, replace_text, with_feedback
-from vista_guard.graph.machine import MakeUpdate
-from vista_guard.graph.node import Node
-from vista_guard.graph.quiet import host_config, kept_for_agent
+from vista_guard.graph.host_objects import FindDocuments, HostState, ReplyDraft, read_reply, replace_text, with_feedback
+from vista_guard.graph.machine import MakeUpdate, Node, host_config, kept_for_agent
 from vista_guard.telemetry.config import Telemetry
 from vista_guard.turn.repair import EARLIER, feedback
 from vista_guard.turn.stages import traced_from_agent

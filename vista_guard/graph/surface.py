@@ -9,7 +9,7 @@ from typing import Literal, TypedDict, get_args
 
 from vista_guard.errors import Blocked, ConfigError
 from vista_guard.graph.agent import delivered_reply, is_async
-from vista_guard.graph.documents import FindDocuments, GivenDocuments, find_documents_of
+from vista_guard.graph.host_objects import FindDocuments, GivenDocuments, find_documents_of
 from vista_guard.stream.gates import Gate, Streamed
 from vista_guard.stream.source import Passed
 from vista_guard.turn.work import Work

@@ -13,23 +13,25 @@ from typing import TypeGuard, TypeVar, cast
 from langchain_core.documents import Document as LangChainDocument
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, FunctionMessage, ToolMessage
 
-from vista_guard._aio.pumps import Bridged, in_task, in_thread
+from vista_guard._aio.streams import Bridged, in_task, in_thread
 from vista_guard.errors import InputError
-from vista_guard.graph.documents import read_document, read_documents
-from vista_guard.graph.hosts import (
+from vista_guard.graph.host_objects import (
     ANSWER_KEYS,
     HostState,
+    in_words,
+    is_assistant,
+    read_document,
+    read_documents,
     read_reply,
     read_request,
     replace_text,
     with_feedback,
     without_text,
 )
-from vista_guard.graph.speech import in_words, is_assistant
 from vista_guard.graph.surface import HostSurface
 from vista_guard.stream.gates import Gate, Passed, gated
 from vista_guard.stream.source import Delta, Found
-from vista_guard.telemetry.turns import TurnTrace, begun_under, ended
+from vista_guard.telemetry.spans import TurnTrace, begun_under, ended
 from vista_guard.turn.work import Parts
 from vista_guard.types import Conversation, Document
 

@@ -1,10 +1,13 @@
 """The shipped ONNX models and their tokenizer, run by onnxruntime: no torch.
 
 Both the embedded judge and the stores' embeddings build on this; neither imports the other.
+
+The whole words that the shipped tokenizer knows: a cheap dictionary of English.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from functools import lru_cache
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from onnxruntime import InferenceSession
     from tokenizers import Encoding, Tokenizer
+
 
 WEIGHTS = Path(__file__).parents[1] / "weights"
 """Folder of the shipped files; `MODEL_CARD.md` in it says what they are."""
@@ -116,6 +120,21 @@ def _options() -> object:
     options.inter_op_num_threads = 1
     # Without its arena onnxruntime gives a long text's memory back; measured, it costs nothing at these sizes.
     options.enable_cpu_mem_arena = False
-    # The files hold a graph that was optimised when they were made (training.export): doing it again is most of a load.
+    # The files hold a graph that was optimised when they were made (vista_lab.training.export): doing it again is most of a load.
     options.graph_optimization_level = GraphOptimizationLevel.ORT_DISABLE_ALL
     return options
+
+
+@lru_cache(maxsize=1)
+def known_words() -> frozenset[str]:
+    """Words in lower case, of two letters or more.
+
+    Raises:
+        ConfigError: the tokenizer's file is missing or damaged.
+    """
+    path = weights_file("tokenizer.json")
+    try:
+        vocabulary = json.loads(path.read_bytes())["model"]["vocab"]
+    except (OSError, ValueError, KeyError, TypeError) as exc:
+        raise ConfigError(f"weights file {path} cannot be read ({exc}). Reinstall vista-guard") from exc
+    return frozenset(word for word in vocabulary if len(word) > 1 and word.isalpha())

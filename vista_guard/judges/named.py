@@ -47,7 +47,7 @@ def build_judge(
     judge = _named(settings.judge, settings, _Parts(_Embedded(settings, embedder, verifier), asking))
     if settings.judge_recording is None:
         return judge
-    from vista_guard.judges.composed.recorded import RecordedJudge
+    from vista_guard.judges.composed.stored import RecordedJudge
 
     return RecordedJudge.record(judge, settings.judge_recording)
 
@@ -105,7 +105,7 @@ def _named(name: str, settings: Settings, parts: _Parts) -> Judge:
     if kind == "embedded" and not rest:
         return parts.embedded.load()
     if kind == "recorded" and rest:
-        from vista_guard.judges.composed.recorded import RecordedJudge
+        from vista_guard.judges.composed.stored import RecordedJudge
 
         if not Path(rest).is_file():
             raise ConfigError(f"judge is {name!r}, and {rest} is no file; record one with judge_recording = {rest!r}")
@@ -153,7 +153,7 @@ def _options(settings: Settings) -> ModelOptions:
 def _cached(judge: Judge, folder: Path | None) -> Judge:
     if folder is None:
         return judge
-    from vista_guard.judges.composed.cached import CachedJudge
+    from vista_guard.judges.composed.stored import CachedJudge
 
     return CachedJudge(judge, folder)
 

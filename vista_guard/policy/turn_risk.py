@@ -3,17 +3,52 @@
 One weak alarm among twelve claims is no verdict; three strong ones are. The risk weighs what is held against a turn (claims
 that are CONTRADICTED or LACKING_EVIDENCE) by how much and how surely, beside what is not. It is monotone by construction:
 no signal can fall when something more is held against the turn or is held more surely, and no weight is negative.
+
+The VISTA score and label distributions. Pure.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Annotated, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from vista_guard.types import Finding, Label, Outcome, Probability
+from vista_guard.types import Finding, Label, Outcome, Probability, TurnReport
+
+SAFE = frozenset({Label.VERIFIED, Label.OUT_OF_SCOPE, Label.ABSTENTION})
+"""Labels that the score counts as safe (the reference implementation's definition)."""
+
+REMEMBERED = frozenset({Label.VERIFIED, Label.OUT_OF_SCOPE})
+"""Labels whose claims enter the knowledge (VISTA §3, steps 4 and 5)."""
+
+
+def vista_score(outcomes: Iterable[Outcome]) -> float | None:
+    """Safe claims over judged claims, in [0, 1]. None when nothing was judged; unchecked claims count for nothing."""
+    labels = [outcome.label for outcome in outcomes if isinstance(outcome, Finding)]
+    if not labels:
+        return None
+    return sum(label in SAFE for label in labels) / len(labels)
+
+
+def micro_score(reports: Iterable[TurnReport]) -> float | None:
+    """The score over all claims of all turns: what the paper reports for a conversation."""
+    return vista_score(outcome for report in reports for outcome in report.outcomes)
+
+
+def macro_score(reports: Iterable[TurnReport]) -> float | None:
+    """The mean of the scored turns' scores. None when no turn was scored."""
+    scores = [report.score for report in reports if report.score is not None]
+    return sum(scores) / len(scores) if scores else None
+
+
+def label_counts(reports: Sequence[TurnReport]) -> dict[Label, int]:
+    """How many claims got each label, every label present."""
+    counts = Counter(finding.label for report in reports for finding in report.findings)
+    return {label: counts[label] for label in Label}
+
 
 HELD_AGAINST = (Label.CONTRADICTED, Label.LACKING_EVIDENCE)
 """Labels that speak against a turn. The others say of a claim that it may be delivered."""

@@ -17,9 +17,8 @@ from starlette.responses import JSONResponse
 from vista_guard.errors import InputError, VistaGuardError
 from vista_guard.integrations.openai_api import Json
 from vista_guard.protocols import ReportStore
-from vista_guard.proxy.access.identity import LONGEST_NAME, Conversations
-from vista_guard.proxy.access.security import check_documents
-from vista_guard.proxy.access.tenants import own_report, scoped
+from vista_guard.proxy.identity import LONGEST_NAME, Conversations, own_report, scoped
+from vista_guard.proxy.security import check_documents
 from vista_guard.proxy.settings import ProxySettings
 from vista_guard.reading.chat_json import to_conversation
 from vista_guard.types import Action, Conversation, Passage, TurnReport

@@ -13,22 +13,22 @@ from starlette.responses import Response
 from vista_guard.errors import InputError
 from vista_guard.integrations.openai_api import Json, ending_report, with_answer
 from vista_guard.integrations.openai_api.fields import NOTHING_LEFT, Sifting, is_lost, request_error
-from vista_guard.proxy import verdict
-from vista_guard.proxy.access.identity import Conversations
-from vista_guard.proxy.again import judge_again
+from vista_guard.proxy import exchange as verdict
+from vista_guard.proxy import metrics
 from vista_guard.proxy.dialects.chat import Chat
 from vista_guard.proxy.dialects.protocol import FIELD, Dialect
 from vista_guard.proxy.dialects.responses import Responses
 from vista_guard.proxy.exchange import Exchange
-from vista_guard.proxy.http import metrics
-from vista_guard.proxy.http.answer_headers import answer_headers
-from vista_guard.proxy.http.paths import judged_api, passed_by_default, read_path
-from vista_guard.proxy.http.patterns import passes
-from vista_guard.proxy.http.upstream import (
+from vista_guard.proxy.identity import Conversations
+from vista_guard.proxy.paths import judged_api, passed_by_default, read_path
+from vista_guard.proxy.settings import passes
+from vista_guard.proxy.streams import GuardedStream, RelayedAnswer, judge_again
+from vista_guard.proxy.upstream import (
     Ask,
     Headers,
     Problem,
     Upstream,
+    answer_headers,
     close_answer,
     is_stream,
     open_answer,
@@ -36,7 +36,6 @@ from vista_guard.proxy.http.upstream import (
     returned_headers,
     timed_out,
 )
-from vista_guard.proxy.streams import GuardedStream, RelayedAnswer
 from vista_guard.stream.source import joined
 from vista_guard.types import Conversation, TurnReport
 

@@ -1,10 +1,13 @@
-"""A stream on its way from upstream to the caller, through the gate."""
+"""A stream on its way from upstream to the caller, through the gate.
+
+Upstream asked again, the way the caller asked: same path, same headers, the draft and a note on it added.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, cast
 
@@ -12,31 +15,72 @@ import httpx2
 from starlette.responses import StreamingResponse
 
 from vista_guard.errors import VistaGuardError
-from vista_guard.integrations.openai_api import Json
+from vista_guard.integrations.openai_api import Json, ending_report, judge_or_ask_again, summed
 from vista_guard.integrations.openai_api.fields import NOTHING_LEFT
-from vista_guard.proxy import verdict
+from vista_guard.proxy import exchange as verdict
+from vista_guard.proxy import metrics
 from vista_guard.proxy.dialects.protocol import EventStream, UpstreamFailed
 from vista_guard.proxy.exchange import Exchange
-from vista_guard.proxy.http import metrics
-from vista_guard.proxy.http.answer_headers import answer_headers
-from vista_guard.proxy.http.inflating import TooLargeError
-from vista_guard.proxy.http.sse import events, frame
-from vista_guard.proxy.http.upstream import (
+from vista_guard.proxy.upstream import (
     Ask,
     Problem,
+    TooLargeError,
+    answer_headers,
     close_answer,
+    events,
+    frame,
     is_stream,
     open_answer,
     problem_of,
     returned_headers,
     timed_out,
 )
-from vista_guard.stream.gates import Again, Delta, Passed
-from vista_guard.stream.opening import Opening
+from vista_guard.stream.delivery import Opening
+from vista_guard.stream.gates import Again, Delta, Found, Passed
 from vista_guard.types import TurnReport
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
+
+    from vista_guard.proxy.dialects.protocol import Dialect
+
+
+AskWhole = Callable[[Json], Awaitable[Json]]
+"""Sends a body to upstream and reads the answer."""
+
+
+async def judge_again(exchange: Exchange, answer: Json, ask: AskWhole) -> tuple[Json, TurnReport]:
+    """The answer that is delivered, which may be another one than was given, and its report.
+
+    Raises:
+        InputError: the answer is over a limit.
+    """
+    dialect = exchange.dialect
+
+    async def ask_again(draft: str, note: str, before: Json) -> Json:
+        following = await ask(exchange.request_again(draft, note))
+        if len(dialect.texts(following)) != 1:
+            raise Problem(502, "upstream_unreadable", "upstream's answer has no choice, or several")
+        if before.get("usage"):
+            following["usage"] = summed(before["usage"], following.get("usage"))
+        return following
+
+    async def judge(parts: AsyncGenerator[Delta, None], again: Again) -> TurnReport:
+        conversation = exchange.asked.conversation(exchange.identity.stored)
+        documents = exchange.asked.grounds()
+        return await ending_report(
+            exchange.guard.gated(conversation, parts, gate="turn", documents=documents, again=again)
+        )
+
+    return await judge_or_ask_again(answer, lambda answer: _parts(dialect, answer), ask_again, judge)
+
+
+async def _parts(dialect: Dialect, answer: Json) -> AsyncGenerator[Delta, None]:
+    yield Found(dialect.documents(answer))
+    for text in dialect.texts(answer):
+        if text.strip():
+            yield text
+    yield Passed(None, binding=dialect.acts(answer))
 
 
 logger = logging.getLogger("vista_guard.proxy")

@@ -2,6 +2,10 @@
 
 A zero-width space, a soft hyphen, a Cyrillic "o" or an entity change what a judge reads and nothing that a person sees. They
 are folded here, for turns and for documents alike, so that what is the same for the eye is the same for the judge.
+
+Letters that look like others: what a reader takes them for. Tables and what is read off them, no text.
+
+Foreign text made safe to show on a terminal and in a report: shown, never obeyed.
 """
 
 from __future__ import annotations
@@ -12,9 +16,53 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
-from vista_guard.reading.letters import TWINS, plain_letter, without_strokes
 from vista_guard.types import Span
+
+_CYRILLIC = dict(zip("авеһіјкмнорсԛѕтуүѵѡхьԁɡӏԍпг", "abehijkmhopcqstyyvwxbdglgnr", strict=True))
+_CYRILLIC |= dict(zip("АВЕНІЈКМОРСЅТУХԌԚԜѴ", "ABEHIJKMOPCSTYXGQWV", strict=True))
+_GREEK = dict(zip("αβεγικνορτυχωηϲϳ", "abeyikvoptuxwncj", strict=True))
+_GREEK |= dict(zip("ΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹͿ", "ABEZHIKMNOPTYXCJ", strict=True))
+_OTHER = dict(zip("օսոհքցզյառԼՍՕ", "ounhpgqjwnLUO", strict=True)) | {"ǀ": "l", "ı": "i", "ȷ": "j", "ɑ": "a", "ℓ": "l"}
+TWINS = _CYRILLIC | _GREEK | _OTHER
+"""Letters of other scripts that pass for a Latin one."""
+
+_SMALL = dict(zip("ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢɩ", "abcdefghijklmnoprstuvwyzi", strict=True))
+_STROKED = dict(zip("øƀđɨłŧɍɇɉɏꝑꝗȼħⱥꞓɵƶ", "obdiltrejypqchacoz", strict=True))
+_ENCLOSED = ((0x1F150, 26), (0x1F170, 26), (0x1F1E6, 26))
+"""Blocks of A to Z in dark circles, in dark squares and as flags, which Unicode itself does not call letters."""
+_FOLDED = ("<wide>", "<narrow>", "<font>", "<circle>", "<square>", "<compat>")
+_RAISED = ("<super>", "<sub>")
+
+
+@lru_cache(maxsize=8192)
+def plain_letter(letter: str) -> str:
+    """What a styled letter or figure stands for (full width, bold, in a circle, small capitals); any other stands for itself."""
+    if letter in _SMALL:
+        return _SMALL[letter]
+    if letter.isdecimal():
+        return str(unicodedata.decimal(letter))
+    for first, count in _ENCLOSED:
+        if first <= ord(letter) < first + count:
+            return chr(ord(letter) - first + 65)
+    kind = unicodedata.decomposition(letter).partition(" ")[0]
+    # A raised figure is an exponent or a note's mark; a raised letter is nothing but a letter.
+    raised = kind in _RAISED and not letter.isdigit()
+    if kind not in _FOLDED and not raised:
+        return letter
+    found = unicodedata.normalize("NFKC", letter).strip("()")
+    return found if found.isalnum() or (kind in ("<wide>", "<narrow>") and found.isascii()) else letter
+
+
+def without_strokes(word: str) -> str:
+    """The word without its accents where more than half of its letters have one; else with those that letters can have."""
+    taken_apart = unicodedata.normalize("NFD", word)
+    bare = [one for one in taken_apart if not unicodedata.combining(one)]
+    accents = len(taken_apart) - len(bare) + sum(one in _STROKED for one in bare)
+    if accents * 2 > len(bare):
+        return "".join(_STROKED.get(one, one) for one in bare)
+    return "".join(one for one in unicodedata.normalize("NFC", word) if not unicodedata.combining(one))
 
 
 @dataclass(frozen=True)
@@ -183,3 +231,18 @@ def _unspaced(match: re.Match[str]) -> str:
         return spaced
     between = Counter(gaps).most_common(1)[0][0]
     return _GAP.sub(lambda gap: "" if len(gap.group()) <= len(between) else " ", spaced)
+
+
+DIRECTIONS = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"})
+"""Unicode's explicit turns of direction, which make text read other than it is stored."""
+
+
+def visible(text: str) -> str:
+    """The text with `�` for what would steer a terminal: escape sequences, control characters, turns of direction."""
+    return "".join("�" if _steers(character) else character for character in text)
+
+
+def _steers(character: str) -> bool:
+    if character in "\n\t":
+        return False
+    return unicodedata.category(character) in ("Cc", "Cs") or unicodedata.bidirectional(character) in DIRECTIONS

@@ -1,21 +1,117 @@
-"""Files as documents: finds them in a folder and reads text, Markdown, HTML and PDF. Pure reading, stores nothing."""
+"""Files as documents: finds them in a folder and reads text, Markdown, HTML and PDF. Pure reading, stores nothing.
+
+The readable text of Markdown and PDF: what a person would read, in an order a person would read it. Pure.
+
+A persona from a file: its name and its facts.
+"""
 
 from __future__ import annotations
 
 import codecs
+import logging
+import re
+import tomllib
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 
 from vista_guard._extras import require
-from vista_guard.errors import InputError
-from vista_guard.reading.formats import read_markdown, read_pdf
-from vista_guard.reading.html import Read, declared_encoding, read_html
-from vista_guard.types import Document
+from vista_guard._mappings import read_mapping
+from vista_guard.errors import ConfigError, InputError
+from vista_guard.reading.html import INVISIBLE, Read, declared_encoding, one_line, read_html
+from vista_guard.types import Document, Persona
+
+if TYPE_CHECKING:
+    from pypdf import PdfReader
+
+
+_FRONT_MATTER = re.compile(r"(---|\+\+\+)[^\S\n]*\n(.*?)^(?:\1|\.\.\.)[^\S\n]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
+
+
+def read_markdown(source: str) -> Read:
+    """Text as the page would show it: front matter off, links as their words, tables as in `read_html`.
+
+    Raises:
+        InputError: see `read_html`.
+    """
+    from markdown_it import MarkdownIt
+
+    title, body = _without_front_matter(source)
+    page = read_html(MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(body))
+    return Read(title or page.title, page.text)
+
+
+def read_pdf(raw: bytes) -> Read:
+    """Text of every page, lines of a sentence joined where that is certain.
+
+    Raises:
+        ImportError: pypdf is missing.
+        InputError: encrypted, damaged, or without text.
+    """
+    from pypdf import PdfReader
+    from pypdf.errors import DependencyError
+
+    logging.getLogger("pypdf").addHandler(logging.NullHandler())  # it would write its doubts to stderr
+    try:
+        reader = PdfReader(BytesIO(raw))
+        opened = not reader.is_encrypted or bool(reader.decrypt(""))
+        texts = [_pdf_page(page.extract_text()) for page in reader.pages] if opened else []
+        title = _pdf_title(reader) if opened else None
+    except DependencyError as exc:
+        raise InputError("is encrypted with AES; save it without encryption, or: pip install cryptography") from exc
+    except Exception as exc:  # besides its own errors pypdf lets through whatever a damaged file leads to
+        raise InputError(f"is damaged, or no PDF: {exc}") from exc
+    if not opened:
+        raise InputError("is encrypted; save it without a password")
+    if not any(texts):
+        raise InputError("holds no text, only images: make it searchable first, for example with ocrmypdf")
+    return _joined(title, texts)
+
+
+def _without_front_matter(source: str) -> tuple[str | None, str]:
+    import yaml
+
+    match = _FRONT_MATTER.match(source)
+    if match is None:
+        return None, source
+    parse: Callable[[str], Any] = yaml.safe_load if match[1] == "---" else tomllib.loads
+    try:
+        content = parse(match[2])
+    except (yaml.YAMLError, tomllib.TOMLDecodeError, ValueError):
+        return None, source
+    if not isinstance(content, Mapping):  # a line of dashes opens the text
+        return None, source
+    title = content.get("title")
+    return (one_line(title) if isinstance(title, str) else None) or None, source[match.end() :]
+
+
+def _pdf_title(reader: PdfReader) -> str | None:
+    title = one_line((reader.metadata.title if reader.metadata else None) or "")
+    return title.removeprefix("Microsoft Word - ") if title.lower() not in ("", "untitled") else None
+
+
+def _pdf_page(text: str) -> str:
+    text = text.replace("\x00", "").translate(INVISIBLE).translate(_LIGATURES)
+    text = re.sub(r"[^\S\n]*\n[^\S\n]*", "\n", text)
+    text = re.sub(r"(?<=[^\W\d_])-\n(?=([^\W\d_]))", lambda cut: "" if cut[1].islower() else cut[0], text)
+    text = re.sub(r"(?<=[^\n.!?:;])\n(?=([^\W\d_]))", lambda cut: " " if cut[1].islower() else cut[0], text)
+    return text.strip()
+
+
+def _joined(title: str | None, texts: list[str]) -> Read:
+    pages, length = [], 0
+    for text in texts:
+        pages.append(length)
+        length += len(text) + 2
+    return Read(title, "\n\n".join(texts).rstrip(), tuple(pages))
+
 
 MAX_BYTES = 50_000_000
 """Largest file that is read."""
@@ -182,3 +278,21 @@ def _strictly(raw: bytes, encoding: str) -> str:
         return raw.decode(encoding)
     except (UnicodeDecodeError, LookupError) as exc:
         raise InputError(f"says that it is {encoding}, but is not: {exc}; save it as UTF-8") from exc
+
+
+def read_persona(path: str | Path) -> Persona:
+    """Reads a YAML file with `name` and a list of `facts`.
+
+    Raises:
+        ConfigError: the file is missing, is not YAML, or lacks a field.
+    """
+    try:
+        content = read_mapping(Path(path))
+    except (OSError, ValueError) as exc:
+        raise ConfigError(f"persona file {path} cannot be read: {exc}. Give a YAML file with name and facts") from exc
+    try:
+        return Persona.model_validate(content)
+    except ValidationError as exc:
+        first = exc.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise ConfigError(f"persona file {path}: {where}: {first['msg']}. It needs name and a list of facts") from exc

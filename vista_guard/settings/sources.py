@@ -2,13 +2,20 @@
 
 The file is `VISTA_GUARD_CONFIG`, else `vista-guard.toml`, `vista-guard.yaml` or `vista-guard.yml` in the working folder.
 Environment variables are `VISTA_GUARD_` and the field's name, with `__` between levels: `VISTA_GUARD_LIMITS__CLAIMS=100`.
+
+Addresses that only this machine can reach.
+
+A table of the settings file with settings of its own: arguments over environment over that table over defaults.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from functools import cache
+from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_settings import (
@@ -20,9 +27,19 @@ from pydantic_settings import (
 
 from vista_guard._mappings import read_mapping
 from vista_guard.errors import ConfigError
-from vista_guard.settings.model import ModelOptions
-from vista_guard.settings.verifier import VerifierOptions
+from vista_guard.settings.model import ModelOptions, VerifierOptions
 from vista_guard.types import Recommendations, Record
+
+
+def is_loopback(host: str) -> bool:
+    """Whether the name or address can only mean this machine."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
 
 FILES = ("vista-guard.toml", "vista-guard.yaml", "vista-guard.yml")
 
@@ -196,3 +213,74 @@ def config_file() -> Path | None:
             raise ConfigError(f"VISTA_GUARD_CONFIG names {named}, which is not a file")
         return Path(named)
     return next((Path(name) for name in FILES if Path(name).is_file()), None)
+
+
+class Section(BaseModel):
+    """Base of such settings. Unknown names are refused, and no value is shown in an error: it may be a secret."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    section: ClassVar[str]
+    """The table's name, and with `VISTA_GUARD_` before and `__` behind it the prefix in the environment."""
+    where_to_set: ClassVar[Mapping[str, str]] = {}
+    """For settings that must be given: how, by name."""
+
+    @classmethod
+    def load(cls, **arguments: Any) -> Self:
+        """Reads every source: `VISTA_GUARD_<SECTION>__<NAME>=…` in the environment, `[section]` in the settings file.
+
+        Raises:
+            ConfigError: a file that cannot be read, an unknown name, or a value that makes no sense. No secret is shown.
+        """
+        try:
+            found: Self = _with_sources(cls)(**arguments)
+        except ValidationError as exc:
+            raise ConfigError(_problem(cls, exc)) from None  # the cause would show what was given, secrets included
+        except (OSError, ValueError) as exc:
+            file = config_file()
+            where = "environment" if file is None else f"environment or the settings file {file}"
+            raise ConfigError(f"the {cls.section}'s settings in the {where} cannot be read: {exc}") from exc
+        return found
+
+
+@cache
+def _with_sources(model: type[Section]) -> Any:
+    """The same settings, as a class that reads the environment and the file when it is made."""
+    config = SettingsConfigDict(
+        env_prefix=f"VISTA_GUARD_{model.section.upper()}__",
+        env_nested_delimiter="__",
+        extra="forbid",
+        frozen=True,
+        hide_input_in_errors=True,
+    )
+    return type(model.__name__, (model, _Sources), {"model_config": config, "__module__": __name__})
+
+
+class _Sources(BaseSettings):
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # signature given by pydantic-settings
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        file = config_file()
+        if file is None or not issubclass(cls, Section):
+            return init_settings, env_settings
+        table = read_mapping(file).get(cls.section) or {}
+        if not isinstance(table, dict):
+            raise ValueError(f"{cls.section} is {type(table).__name__}; expected a table")
+        return init_settings, env_settings, InitSettingsSource(settings_cls, table)
+
+
+def _problem(model: type[Section], exc: ValidationError) -> str:
+    first = exc.errors()[0]
+    name = ".".join((model.section, *map(str, first["loc"])))
+    if first["type"] == "extra_forbidden":
+        return f"there is no setting {name!r}; the {model.section}'s settings are {', '.join(model.model_fields)}"
+    if first["type"] == "missing":
+        how = model.where_to_set.get(str(first["loc"][-1]))
+        return f"setting {name} is missing{'; ' + how if how else ''}"
+    return f"setting {name}: {first['msg'].removeprefix('Value error, ')}"

@@ -1,13 +1,32 @@
-"""What the twins of a store have in common: how entries look, and how the nearest are chosen."""
+"""What the twins of a store have in common: how entries look, and how the nearest are chosen.
+
+Sentence vectors from the shipped model, each text embedded once.
+
+Where this package keeps its files.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
+import os
+import sqlite3
+import sys
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
-from hashlib import sha256
+from contextlib import closing
+from hashlib import blake2b, sha256
+from pathlib import Path
+from tempfile import TemporaryFile
+from threading import Lock
+from typing import TYPE_CHECKING
 
+from vista_guard.errors import ConfigError
+from vista_guard.inference.onnx import shared_encoder
 from vista_guard.protocols import Embedder
 from vista_guard.types import Claim, EarnedClaim, Passage, Persona, SourceKind
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 def digest(identifier: str) -> str:
@@ -64,3 +83,117 @@ def _unique(claims: Sequence[Claim]) -> Iterator[str]:
         name = storable(claim.id)
         seen[name] += 1
         yield name if seen[name] == 1 else f"{name}#{seen[name]}"
+
+
+DIMENSION = 384
+
+MAX_TOKENS = 128
+"""What the model reads of a text; it was trained on no more."""
+
+_MAX_CHARS = 4096
+"""What the tokenizer reads of a text: far above `MAX_TOKENS`, and it saves tokenising megabytes to drop them."""
+
+
+class OnnxEmbedder:
+    """The shipped sentence encoder behind a cache of the `cache_size` texts used last (1.6 kB each).
+
+    The model is loaded with the first text. Safe to share between threads.
+    """
+
+    def __init__(self, *, cache_size: int = 8192) -> None:
+        self._cache_size = cache_size
+        self._vectors: OrderedDict[bytes, NDArray[np.float32]] = OrderedDict()
+        self._lock = Lock()
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors, shape (texts, 384), in order. Only the first 128 tokens of a text count.
+
+        Raises:
+            ConfigError: the weights are missing or damaged.
+        """
+        import numpy as np
+
+        wanted = {_key(text): text for text in texts}
+        vectors = self._from_cache(wanted)
+        missing = [key for key in wanted if key not in vectors]
+        if missing:
+            rows = shared_encoder("embedder", MAX_TOKENS).run([storable(wanted[key][:_MAX_CHARS]) for key in missing])
+            fresh = {key: row.copy() for key, row in zip(missing, rows, strict=True)}
+            self._keep(fresh)
+            vectors |= fresh
+        return np.stack([vectors[_key(text)] for text in texts]) if texts else np.empty((0, DIMENSION), np.float32)
+
+    def _from_cache(self, keys: dict[bytes, str]) -> dict[bytes, NDArray[np.float32]]:
+        with self._lock:
+            found = {key: self._vectors[key] for key in keys if key in self._vectors}
+            for key in found:
+                self._vectors.move_to_end(key)
+            return found
+
+    def _keep(self, vectors: dict[bytes, NDArray[np.float32]]) -> None:
+        with self._lock:
+            self._vectors.update(vectors)
+            while len(self._vectors) > self._cache_size:
+                self._vectors.popitem(last=False)
+
+
+def _key(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+DATA_DIR_VARIABLE = "VISTA_GUARD_DATA_DIR"
+DOCUMENTS = "vista_guard.documents"
+"""The collection of the documents that belong to no tenant."""
+
+
+def documents_added(chroma: Path) -> bool:
+    """Whether documents of no tenant were ever added to the Chroma folder. Opening it would take a second, this a millisecond.
+
+    True also for a folder that cannot be read, opening it will say why, and where Chroma is loaded: there is no time to be won.
+    """
+    file = chroma / "chroma.sqlite3"
+    if not file.is_file():
+        return False
+    if "chromadb" in sys.modules:  # It has an SQLite of its own, and two in one process undo each other's locks.
+        return True
+    # Chroma notes the dimension of a collection's vectors with the first of them.
+    filled = "SELECT count(*) FROM collections WHERE name = ? AND dimension IS NOT NULL"
+    try:
+        with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)) as database:
+            return bool(database.execute(filled, [DOCUMENTS]).fetchone()[0])
+    except sqlite3.Error:
+        return True
+
+
+def data_dir(explicit: str | Path | None = None) -> Path:
+    """The folder of the stores, created when missing: `explicit`, else VISTA_GUARD_DATA_DIR, else the user's data folder.
+
+    Raises:
+        ConfigError: the folder cannot be created or written to, or none is given and the user has no home.
+    """
+    folder = Path(explicit).expanduser() if explicit else default_dir()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):  # permission bits lie on read-only mounts and for root
+            pass
+    except OSError as exc:
+        raise ConfigError(
+            f"data folder {folder} cannot be written: {exc.strerror}. Give another one, or set {DATA_DIR_VARIABLE}"
+        ) from exc
+    return folder
+
+
+def default_dir() -> Path:
+    """The folder where none is given: VISTA_GUARD_DATA_DIR, else the user's data folder. It may not exist yet.
+
+    Raises:
+        ConfigError: the user has no home.
+    """
+    from platformdirs import user_data_dir
+
+    try:
+        return Path(os.environ.get(DATA_DIR_VARIABLE) or user_data_dir("vista-guard", appauthor=False)).expanduser()
+    except RuntimeError as exc:
+        raise ConfigError(
+            f"there is no data folder, as the user has no home: set {DATA_DIR_VARIABLE}, or HOME"
+        ) from exc

@@ -1,20 +1,223 @@
-"""A turn of which only the beginning is known, taken through the stages."""
+"""A turn of which only the beginning is known, taken through the stages.
+
+Another draft in place of one that did not hold up, as long as nobody has read a word of it.
+
+A judge that is not asked twice about the same claim of a turn that is still being written.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from vista_guard.errors import InputError
-from vista_guard.stream.memo import Memo
-from vista_guard.stream.source import joined
-from vista_guard.telemetry.turns import TurnTrace
+from vista_guard.judges import contract
+from vista_guard.protocols import Judge, Policy
+from vista_guard.stream.source import Delta, close, joined
+from vista_guard.telemetry.spans import TurnTrace
 from vista_guard.turn import stages
-from vista_guard.turn.limits import check_limits
+from vista_guard.turn.repair import feedback
 from vista_guard.turn.stages import StageName
-from vista_guard.turn.work import Parts, Work, silent
-from vista_guard.types import Action, Conversation, Document, Outcome, RepairMode, Role, Span, Turn, TurnReport
+from vista_guard.turn.work import Parts, Work, check_limits, silent
+from vista_guard.types import (
+    Action,
+    Check,
+    Claim,
+    Conversation,
+    Document,
+    EvidenceSet,
+    Finding,
+    JudgeInfo,
+    Label,
+    Outcome,
+    RepairMode,
+    Role,
+    Span,
+    Turn,
+    TurnReport,
+    Unchecked,
+)
+
+Again = Callable[[str, str], AsyncIterator[Delta]]
+"""Asks the agent again: takes the draft that was withheld and a note on it, gives the next answer as it comes."""
+
+_CODE = re.compile(r"[a-z_]{1,40}")
+
+
+class NoAnswer(Exception):
+    """The agent was asked again and did not say a word. The text is for the report's warnings."""
+
+
+async def ask_again(again: Again, draft: str, rejected: Work) -> AsyncGenerator[Delta, None]:
+    """The next answer. It has begun to speak by then, or came to its end without a word: called a tool, refused.
+
+    Raises:
+        NoAnswer: upstream failed before the first word, or its answer was empty.
+    """
+    begun = list[Delta]()
+    deltas = again(draft, feedback(rejected))
+    try:
+        async for delta in deltas:
+            begun.append(delta)
+            if isinstance(delta, str) and delta.strip():
+                break
+    except Exception as exc:
+        await close(deltas)
+        raise NoAnswer(f"the agent was asked again and failed ({_name(exc)}); its draft was not let through") from exc
+    except BaseException:
+        await close(deltas)
+        raise
+    if not begun:
+        raise NoAnswer("the agent was asked again and answered nothing; its draft was not let through")
+    return _resumed(begun, deltas)
+
+
+def broke_off(exc: BaseException) -> str:
+    """The warning for an answer that was asked for again and failed after its first word."""
+    return f"the agent was asked again and broke off its answer ({_name(exc)}); nothing of it was let through"
+
+
+def regenerates(policy: Policy) -> bool:
+    """Whether a policy would ever ask the agent again."""
+    return policy.repair is RepairMode.REGENERATE and policy.max_attempts > 0 and Action.REPAIR in _actions(policy)
+
+
+def withholds(policy: Policy) -> bool:
+    """Whether a policy would withhold or mend any turn."""
+    return not _actions(policy).isdisjoint((Action.REPAIR, Action.BLOCK))
+
+
+def _actions(policy: Policy) -> set[Action]:
+    """What it does, asked about an outcome of each kind."""
+    return {policy([outcome], evidence_missing=missing).action for outcome in _probes() for missing in (False, True)}
+
+
+@lru_cache(maxsize=1)
+def _probes() -> tuple[Outcome, ...]:
+    claim = Claim(id="t0.c1", text="?")
+    found = (
+        Finding(claim=claim, label=label, confidence=confidence, reason="?")
+        for label in Label
+        for confidence in (0.0, 0.5, 1.0)
+    )
+    return (Unchecked(claim=claim, error="?"), *found)
+
+
+async def _resumed(begun: list[Delta], deltas: AsyncIterator[Delta]) -> AsyncGenerator[Delta, None]:
+    try:
+        for delta in begun:
+            yield delta
+        async for delta in deltas:
+            yield delta
+    finally:
+        await close(deltas)
+
+
+def _name(exc: BaseException) -> str:
+    # What an error says may quote what was sent, and with it the draft.
+    code = getattr(exc, "code", None)
+    return code if isinstance(code, str) and _CODE.fullmatch(code) else type(exc).__name__
+
+
+_NEVER = -1
+
+
+class Memo:
+    """Implements `TurnJudge` over any judge, for one turn. Claims are known again by their words.
+
+    While the turn is written an answer holds, whatever other evidence the longer text brings to light. Once it is complete
+    only verdicts on the evidence of the whole turn hold, and what could not be judged is asked again.
+    """
+
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+        self._evidence: EvidenceSet | None = None
+        self._gathered = 0
+        self._complete = False
+        self._checks: dict[str, tuple[int, Check | Unchecked]] = {}
+        self._findings: dict[str, tuple[Check, Finding | Unchecked]] = {}
+        self._claims: tuple[str, Sequence[Claim]] | None = None
+        self._verdicts: tuple[str, EvidenceSet, Sequence[Check | Unchecked] | None] | None = None
+
+    @property
+    def info(self) -> JudgeInfo:
+        return self._judge.info
+
+    def complete(self) -> None:
+        """From now on it is the whole turn that is judged."""
+        self._complete = True
+        self._findings = {text: known for text, known in self._findings.items() if isinstance(known[1], Finding)}
+
+    def renew(self) -> None:
+        """There is new evidence: it may support what lacked support, and contradict what had it."""
+        self._checks.clear()
+        self._findings.clear()
+
+    async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
+        """As the judge's own. The last sentence was judged before it was known to be the last."""
+        if self._claims is None or self._claims[0] != turn.text:
+            self._claims = (turn.text, await contract.decompose(self._judge, turn, history))
+        return self._claims[1]
+
+    async def judge_turn(
+        self, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet
+    ) -> Sequence[Check | Unchecked] | None:
+        """As the judge's own, where it has that."""
+        known = self._verdicts
+        if known is None or known[0] != turn.text or known[1] != evidence:
+            known = (turn.text, evidence, await contract.judge_turn(self._judge, turn, history, evidence))
+            self._verdicts = known
+        return known[2]
+
+    async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
+        """Asks about the claims that are new."""
+        if evidence is not self._evidence and evidence != self._evidence:
+            self._gathered += 1
+        self._evidence = evidence
+        known = [self._known_check(claim) for claim in claims]
+        new = [claim for claim, answer in zip(claims, known, strict=True) if answer is None]
+        fresh = iter(await contract.verify(self._judge, new, evidence))
+        return [self._keep_check(next(fresh)) if answer is None else answer for answer in known]
+
+    async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
+        """Asks about the checks that are new."""
+        known = [self._known_finding(check) for check in checks]
+        new = [check for check, answer in zip(checks, known, strict=True) if answer is None]
+        fresh = zip(new, await contract.categorize(self._judge, new, evidence), strict=True)
+        return [self._keep_finding(*next(fresh)) if answer is None else answer for answer in known]
+
+    def _keep_check(self, answer: Check | Unchecked) -> Check | Unchecked:
+        gathered = self._gathered if isinstance(answer, Check) else _NEVER
+        self._checks[answer.claim.text] = (gathered, answer)
+        return answer
+
+    def _keep_finding(self, check: Check, answer: Finding | Unchecked) -> Finding | Unchecked:
+        self._findings[check.claim.text] = (check, answer)
+        return answer
+
+    def _known_check(self, claim: Claim) -> Check | Unchecked | None:
+        gathered, answer = self._checks.get(claim.text, (_NEVER, None))
+        if answer is None or (self._complete and gathered != self._gathered):
+            return None
+        if isinstance(answer, Unchecked):
+            return answer.model_copy(update={"claim": claim})
+        return _of(answer, claim)
+
+    def _known_finding(self, check: Check) -> Finding | Unchecked | None:
+        known, answer = self._findings.get(check.claim.text, (None, None))
+        if known is None or answer is None or _of(known, check.claim) != check:
+            return None
+        return answer.model_copy(update={"claim": check.claim})
+
+
+def _of(check: Check, claim: Claim) -> Check:
+    """The verdict on the same words at their present place in the turn."""
+    finding = check.finding and check.finding.model_copy(update={"claim": claim})
+    return check.model_copy(update={"claim": claim, "finding": finding})
+
 
 _JUDGING: tuple[StageName, ...] = ("decompose", "verify", "categorize")
 

@@ -13,15 +13,13 @@ from typing import Literal
 
 from vista_guard.errors import ConfigError
 from vista_guard.protocols import Policy
-from vista_guard.stream.again import Again, regenerates, withholds
 from vista_guard.stream.delivery import Delivery
-from vista_guard.stream.draft import Draft
+from vista_guard.stream.draft import Again, Draft, regenerates, withholds
 from vista_guard.stream.sentence_gate import SentenceGate
 from vista_guard.stream.source import Delta, Found, Passed, Source, close
 from vista_guard.stream.turn_gate import whole
-from vista_guard.telemetry.turns import TurnTrace
-from vista_guard.turn.limits import check_limits
-from vista_guard.turn.work import Parts
+from vista_guard.telemetry.spans import TurnTrace
+from vista_guard.turn.work import Parts, check_limits
 from vista_guard.types import Conversation, Document, Finding, Outcome, TurnReport, Unchecked
 
 Gate = Literal["none", "sentence", "turn"]

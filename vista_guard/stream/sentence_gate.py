@@ -1,24 +1,73 @@
-"""The sentence gate: each sentence goes out the moment its claims passed, while the next ones stream in."""
+"""The sentence gate: each sentence goes out the moment its claims passed, while the next ones stream in.
+
+How sentences that were judged together are let through: one decision for each that claims something. Pure.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate
 
-from vista_guard._aio import lane
-from vista_guard.stream.again import Again, NoAnswer, ask_again, broke_off
-from vista_guard.stream.cuts import Sentences
+from vista_guard._aio import loop as lane
+from vista_guard.stream.boundaries import Sentences
 from vista_guard.stream.delivery import Delivery
-from vista_guard.stream.draft import Draft
+from vista_guard.stream.draft import Again, Draft, NoAnswer, ask_again, broke_off
 from vista_guard.stream.source import Source
-from vista_guard.stream.units import units
-from vista_guard.telemetry.turns import SentenceOutcome
-from vista_guard.turn.decide import decide
-from vista_guard.turn.repair import refuse, why
+from vista_guard.telemetry.spans import SentenceOutcome
+from vista_guard.turn.repair import decide, refuse, why
 from vista_guard.turn.work import Work, silent
 from vista_guard.types import Action, Decision, Outcome, RepairMode, Span, TurnReport
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Sentences that one decision lets through: `end` is the first one's, which it is made for, `last` the last one's."""
+
+    end: int
+    last: int
+
+
+def units(ends: Sequence[int], start: int, outcomes: Sequence[Outcome], most: int) -> Iterator[Unit]:
+    """The units of the sentences that end at `ends`.
+
+    Sentences without a claim of their own say nothing that the one before them was not asked about, so they go out together.
+    Those behind `most` claims are one unit: what they claim is not judged, and asking the policy about each would take the
+    square of their number.
+
+    Args:
+        ends: of the sentences, in order.
+        start: where the first of them begins.
+        outcomes: of the turn so far.
+        most: claims of a turn that are judged.
+    """
+    spans = sorted((one.claim.span for one in outcomes if one.claim.span), key=lambda span: span.start)
+    starts = [span.start for span in spans]
+    reach = list(accumulate((span.end for span in spans), max))
+    silent: list[int] = []
+    for number, end in enumerate(ends):
+        if len(spans) > most and starts[most] < end:
+            yield from _together(silent)
+            yield Unit(ends[-1], ends[-1])
+            return
+        before = bisect_left(starts, end)
+        if before and reach[before - 1] > (ends[number - 1] if number else start):
+            yield from _together(silent)
+            yield Unit(end, end)
+            silent = []
+        else:
+            silent.append(end)
+    yield from _together(silent)
+
+
+def _together(silent: Sequence[int]) -> Iterator[Unit]:
+    if silent:
+        yield Unit(silent[0], silent[-1])
+
 
 _AT_ONCE = 500
 """Characters that are cut on the event loop: a millisecond of work, or eight where the sentences are of two characters."""
@@ -131,7 +180,7 @@ class SentenceGate:
             elif new <= _SHORT:
                 await asyncio.to_thread(grow)
             else:
-                while await lane.run(grow, most=_ENDS_AT_ONCE):
+                while await lane.run_long(grow, most=_ENDS_AT_ONCE):
                     pass
         if most < self._sentences.last < len(text):
             self._sentences.ends.append(len(text))  # a turn of that length is not judged: no use in small pieces

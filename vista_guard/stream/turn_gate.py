@@ -6,12 +6,10 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
-from vista_guard.stream.again import Again, NoAnswer, ask_again, broke_off
-from vista_guard.stream.draft import Draft
+from vista_guard.stream.draft import Again, Draft, NoAnswer, ask_again, broke_off
 from vista_guard.stream.source import Delta, Found, Passed, close
-from vista_guard.turn.limits import check_limits
 from vista_guard.turn.repair import refuse
-from vista_guard.turn.work import Work
+from vista_guard.turn.work import Work, check_limits
 from vista_guard.types import Action, TurnReport
 
 

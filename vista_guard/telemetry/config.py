@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
     from opentelemetry.trace import Tracer, TracerProvider
 
-    from vista_guard.telemetry.figures import TurnFigures
-    from vista_guard.telemetry.instruments import Instruments
+    from vista_guard.telemetry.instruments import Instruments, TurnFigures
 
 Content = Literal["no_content", "span_only", "event_only", "span_and_event"]
 Events = Literal["logs", "span", "both"]
@@ -101,7 +100,7 @@ class Telemetry:
         """Makes the spans."""
         from opentelemetry.trace import get_tracer
 
-        from vista_guard.telemetry.names import SCOPE
+        from vista_guard.telemetry.attributes import SCOPE
 
         return get_tracer(SCOPE, tracer_provider=self._providers[0])
 
@@ -110,7 +109,7 @@ class Telemetry:
         """Takes the events."""
         from opentelemetry._logs import get_logger
 
-        from vista_guard.telemetry.names import SCOPE
+        from vista_guard.telemetry.attributes import SCOPE
 
         return get_logger(SCOPE, logger_provider=self._providers[2])
 

@@ -1,14 +1,72 @@
-"""The metrics, and what is recorded in them. One set a provider, however many guards there are."""
+"""The metrics, and what is recorded in them. One set a provider, however many guards there are.
+
+The figures of one turn, computed once: OpenTelemetry's metrics and the proxy's `/metrics` read the same ones.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 
 from opentelemetry.metrics import MeterProvider, get_meter
 
-from vista_guard.telemetry import names
-from vista_guard.telemetry.figures import TurnFigures
+from vista_guard.telemetry import attributes
+from vista_guard.types import Action, TurnReport, Unchecked, Usage
+
+
+@dataclass(frozen=True)
+class TurnFigures:
+    """No text, conversation or tenant is in them.
+
+    `seconds` is the time that the guard took: its stages, without the agent. `confidences` are (label, confidence) pairs,
+    `unchecked` counts claims by `error_type`.
+    """
+
+    action: Action
+    gate: str
+    policy: str
+    judge: str
+    repair: str
+    seconds: float
+    stages: Mapping[str, float]
+    labels: Mapping[str, int]
+    confidences: tuple[tuple[str, float], ...]
+    unchecked: Mapping[str, int]
+    evidence_missing: bool
+    usage: Usage
+
+
+def figures_of(report: TurnReport, repair: str | None) -> TurnFigures:
+    """What is counted of a turn; `repair` says how it was mended, where it was."""
+    timings = report.timings.model_dump(exclude={"agent", "total"})
+    found = [(finding.label.value, finding.confidence) for finding in report.findings]
+    return TurnFigures(
+        action=report.decision.action,
+        gate=report.gate or "turn",
+        policy=report.policy,
+        judge=report.judge.name,
+        repair=repair or "none",
+        seconds=sum(timings.values()) / 1000,
+        stages={stage: milliseconds / 1000 for stage, milliseconds in timings.items() if milliseconds},
+        labels=Counter(label for label, _ in found),
+        confidences=tuple(found),
+        unchecked=Counter(map(error_type, report.unchecked)),
+        evidence_missing=report.evidence_missing,
+        usage=report.usage,
+    )
+
+
+def error_type(unchecked: Unchecked) -> str:
+    """Why a claim was not judged: code, encoded, unreadable, timeout, limit, budget or judge. Never a message."""
+    if unchecked.what != "claim":
+        return unchecked.what
+    if unchecked.raw is not None:
+        return "unreadable"
+    known = {"limits.judge_seconds": "timeout", "limits.": "limit", "budget": "budget"}
+    return next((kind for sign, kind in known.items() if sign in unchecked.error), "judge")
+
 
 _Recorder = Callable[..., None]
 
@@ -17,8 +75,8 @@ class Instruments:
     """What a turn is counted in."""
 
     def __init__(self, provider: MeterProvider | None) -> None:
-        meter = get_meter(names.SCOPE, meter_provider=provider)
-        told = {metric.name: metric for metric in names.METRICS}
+        meter = get_meter(attributes.SCOPE, meter_provider=provider)
+        told = {metric.name: metric for metric in attributes.METRICS}
 
         def of(name: str) -> dict[str, str]:
             return {"name": name, "unit": told[name].kind.partition(", ")[2], "description": told[name].says}
@@ -26,18 +84,18 @@ class Instruments:
         def histogram(name: str, bounds: tuple[float, ...]) -> _Recorder:
             return meter.create_histogram(**of(name), explicit_bucket_boundaries_advisory=bounds).record
 
-        self._turn_seconds = histogram(names.TURN_SECONDS, names.SECONDS)
-        self._stage_seconds = histogram(names.STAGE_SECONDS, names.SECONDS)
-        self._hold_seconds = histogram(names.HOLD_SECONDS, names.SECONDS)
-        self._confidence = histogram(names.CONFIDENCE, names.CONFIDENCES)
-        self._turns = meter.create_counter(**of(names.TURNS_COUNTED)).add
-        self._claims = meter.create_counter(**of(names.CLAIMS_COUNTED)).add
-        self._unchecked = meter.create_counter(**of(names.UNCHECKED)).add
-        self._missing = meter.create_counter(**of(names.MISSING)).add
-        self._sink_errors = meter.create_counter(**of(names.SINK_ERRORS)).add
-        self._tokens = meter.create_counter(**of(names.JUDGE_TOKENS)).add
-        self._cost = meter.create_counter(**of(names.JUDGE_COST)).add
-        self._streams = meter.create_up_down_counter(**of(names.STREAMS)).add
+        self._turn_seconds = histogram(attributes.TURN_SECONDS, attributes.SECONDS)
+        self._stage_seconds = histogram(attributes.STAGE_SECONDS, attributes.SECONDS)
+        self._hold_seconds = histogram(attributes.HOLD_SECONDS, attributes.SECONDS)
+        self._confidence = histogram(attributes.CONFIDENCE, attributes.CONFIDENCES)
+        self._turns = meter.create_counter(**of(attributes.TURNS_COUNTED)).add
+        self._claims = meter.create_counter(**of(attributes.CLAIMS_COUNTED)).add
+        self._unchecked = meter.create_counter(**of(attributes.UNCHECKED)).add
+        self._missing = meter.create_counter(**of(attributes.MISSING)).add
+        self._sink_errors = meter.create_counter(**of(attributes.SINK_ERRORS)).add
+        self._tokens = meter.create_counter(**of(attributes.JUDGE_TOKENS)).add
+        self._cost = meter.create_counter(**of(attributes.JUDGE_COST)).add
+        self._streams = meter.create_up_down_counter(**of(attributes.STREAMS)).add
 
     def record(self, turn: TurnFigures) -> None:
         """Counts one turn."""
@@ -51,7 +109,7 @@ class Instruments:
         for label, confidence in turn.confidences:
             self._confidence(confidence, {"label": label})
         for kind, count in turn.unchecked.items():
-            self._unchecked(count, {names.ERROR_TYPE: kind})
+            self._unchecked(count, {attributes.ERROR_TYPE: kind})
         if turn.evidence_missing:
             self._missing(1)
         self._record_usage(turn)
@@ -70,7 +128,7 @@ class Instruments:
 
     def record_sink_error(self, exc: BaseException) -> None:
         """Counts a report that a sink did not take."""
-        self._sink_errors(1, {names.ERROR_TYPE: type(exc).__name__})
+        self._sink_errors(1, {attributes.ERROR_TYPE: type(exc).__name__})
 
     def stream_opened(self, gate: str, change: int) -> None:
         """Counts a stream that begins (1) or ends (-1)."""

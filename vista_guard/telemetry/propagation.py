@@ -1,17 +1,44 @@
-"""W3C trace context over HTTP: the caller's is the parent of what is done for it, and upstream is told of it."""
+"""W3C trace context over HTTP: the caller's is the parent of what is done for it, and upstream is told of it.
+
+What tracers of the host see of the guard's own work: nothing, unless its user says so.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
+import sys
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import contextmanager
 from typing import Any
 
 from opentelemetry import context as contexts
 from opentelemetry.propagate import extract, inject
 from opentelemetry.trace import SpanKind, Status, StatusCode, use_span
 
-from vista_guard.telemetry import names
+from vista_guard.telemetry import attributes as names
 from vista_guard.telemetry.config import Telemetry
-from vista_guard.telemetry.turns import _request, mark
+from vista_guard.telemetry.spans import _request, mark
+
+
+@contextmanager
+def untraced() -> Iterator[None]:
+    """LangSmith records nothing inside, whatever the environment or a surrounding run says. For a function, not across a `yield`.
+
+    Where nothing would be recorded anyway there is nothing to do: LangChain loads LangSmith before anything can be recorded, and
+    both ask this one function whether to record.
+    """
+    if "langsmith" not in sys.modules:
+        yield
+        return
+    from langsmith import tracing_context
+    from langsmith.utils import tracing_is_enabled
+
+    if not tracing_is_enabled():
+        yield
+        return
+
+    with tracing_context(enabled=False):
+        yield
+
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Any]]

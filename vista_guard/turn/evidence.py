@@ -1,10 +1,26 @@
-"""What a turn has of its own to be held against: its documents or what is found for it, and what its conversation knows."""
+"""What a turn has of its own to be held against: its documents or what is found for it, and what its conversation knows.
+
+Stage 1: collects what the claims of the turn may be held against.
+
+Earlier assistant turns that the knowledge does not know of: neither believed blindly nor flagged, but judged once.
+
+A conversation can arrive with a past: a file, a request that carries its history, a process that was restarted. Its
+earlier turns are taken through the same stages, against their own documents; what they verified becomes knowledge.
+"""
 
 from __future__ import annotations
 
+from hashlib import sha256
+
+from vista_guard.errors import InputError, JudgeError, StoreError
+from vista_guard.judges.contract import categorize, decompose, judge_turn, verify
+from vista_guard.policy.turn_risk import REMEMBERED
+from vista_guard.reading.chat_json import BY_USER, USER_EVIDENCE
 from vista_guard.reading.passages import nearest_passages, passages
-from vista_guard.turn.work import Parts, Work
-from vista_guard.types import EvidenceSet, Passage
+from vista_guard.telemetry.spans import earlier_turn
+from vista_guard.turn.report import earned
+from vista_guard.turn.work import Emit, Parts, Work, check_limits
+from vista_guard.types import Check, Claim, Conversation, EarnedClaim, EvidenceSet, Finding, Passage, Role, SourceKind
 
 
 async def collect(work: Work, parts: Parts, earlier: tuple[Passage, ...] = ()) -> EvidenceSet:
@@ -56,3 +72,93 @@ async def _knowledge(work: Work, parts: Parts) -> tuple[Passage, ...]:
         exclude_turn=work.conversation.turn_key(),
     )
     return tuple(recalled)
+
+
+async def catch_up(work: Work, parts: Parts) -> tuple[Passage, ...]:
+    """Catches up on earlier turns. Anonymous conversations get their claims back; others have them stored.
+
+    Raises:
+        JudgeError, StoreError: an earlier turn could not be judged, or not be stored.
+    """
+    if not work.catch_up or parts.trusts_ungrounded:
+        return ()
+    earlier = [index for index, turn in enumerate(work.history) if turn.role is Role.ASSISTANT]
+    if not earlier:
+        return ()
+    if work.conversation.id is None:
+        return await _anonymous(work.conversation, earlier, parts)
+    known = await parts.knowledge.delivered(work.conversation.id)
+    for index in earlier:
+        key = work.conversation.turn_key(index)
+        if key not in known:
+            claims = await _worth_remembering(work.conversation.up_to(index), (), parts)
+            await parts.knowledge.remember(work.conversation.id, key, claims)
+    return ()
+
+
+async def _anonymous(conversation: Conversation, earlier: list[int], parts: Parts) -> tuple[Passage, ...]:
+    passages: tuple[Passage, ...] = ()
+    for index in earlier:
+        past = conversation.up_to(index)
+        key = past_key(past)
+        claims = parts.past.get(key)
+        if claims is None:
+            claims = await _worth_remembering(past, passages, parts)
+            parts.past.put(key, claims)
+        passages += tuple(
+            Passage(
+                source=SourceKind.KNOWLEDGE,
+                source_id=f"{past.turn_key()}:{claim.id}",
+                text=claim.text,
+                label=claim.label if isinstance(claim, EarnedClaim) else None,
+            )
+            for claim in claims
+        )
+    return passages
+
+
+def past_key(past: Conversation) -> str:
+    """By which an anonymous conversation up to its last turn is recognised in `Parts.past`."""
+    return sha256(past.model_dump_json().encode("utf-8", "surrogatepass")).hexdigest()
+
+
+async def _worth_remembering(past: Conversation, knowledge: tuple[Passage, ...], parts: Parts) -> tuple[Claim, ...]:
+    """Claims of the past's last turn that its own evidence verified, and those that need no evidence."""
+    with earlier_turn():
+        return await _judged_earlier(past, knowledge, parts)
+
+
+async def _judged_earlier(past: Conversation, knowledge: tuple[Passage, ...], parts: Parts) -> tuple[Claim, ...]:
+    check_limits(past, parts.limits)
+    work = Work(conversation=past, catch_up=False)
+    evidence = await collect(work, parts)
+    evidence = evidence.model_copy(update={"knowledge": evidence.knowledge + knowledge})
+    turn = past.turns[-1]
+    answers = None if turn.claims is not None else await judge_turn(parts.judge, turn, work.history, evidence)
+    if answers is None:
+        claims = turn.claims if turn.claims is not None else await decompose(parts.judge, turn, work.history)
+        answers = tuple(await verify(parts.judge, claims, evidence))
+    checks = [answer for answer in answers if isinstance(answer, Check)]
+    unsupported = [check for check in checks if not check.supported]
+    verified = {check.claim.id for check in checks if check.supported}
+    findings = await categorize(parts.judge, unsupported, evidence)
+    safe = verified | {one.claim.id for one in findings if isinstance(one, Finding) and one.label in REMEMBERED}
+    return earned([answer.claim for answer in answers if answer.claim.id in safe], findings)
+
+
+async def gather(work: Work, parts: Parts, emit: Emit) -> Work:
+    """Documents (chunked), else what the document store finds; knowledge; with context = full, the history."""
+    try:
+        check_limits(work.conversation, parts.limits)
+        # First the past: what it establishes is stored, and recalled with the rest.
+        earlier = await catch_up(work, parts)
+        work = _warned(work)
+        return work.with_(evidence=await collect(work, parts, earlier))
+    except (InputError, JudgeError, StoreError) as exc:
+        return work.unjudged(str(exc))
+
+
+def _warned(work: Work) -> Work:
+    """The work, with a word in its report where the user brought the evidence."""
+    by_user = any(document.metadata.get(BY_USER) for document in work.turn.documents)
+    return work.with_(warnings=(*work.warnings, USER_EVIDENCE)) if by_user else work

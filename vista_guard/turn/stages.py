@@ -7,18 +7,14 @@ from contextlib import nullcontext
 from time import perf_counter
 from typing import Literal
 
-from vista_guard.judges import metering
+from vista_guard.judges import contract
 from vista_guard.telemetry.config import Telemetry
-from vista_guard.telemetry.hosts import untraced
-from vista_guard.telemetry.turns import TurnTrace, mark_unchecked
-from vista_guard.turn.categorize import categorize
-from vista_guard.turn.decide import decide
-from vista_guard.turn.decompose import decompose
-from vista_guard.turn.gather import gather
-from vista_guard.turn.remember import remember
-from vista_guard.turn.repair import repair
-from vista_guard.turn.report import report
-from vista_guard.turn.verify import verify
+from vista_guard.telemetry.propagation import untraced
+from vista_guard.telemetry.spans import TurnTrace, mark_unchecked
+from vista_guard.turn.evidence import gather
+from vista_guard.turn.judging import categorize, decompose, verify
+from vista_guard.turn.repair import decide, repair
+from vista_guard.turn.report import remember, report
 from vista_guard.turn.work import Emit, Parts, Work
 
 Stage = Callable[[Work, Parts, Emit], Awaitable[Work]]
@@ -68,7 +64,7 @@ async def run(name: StageName, work: Work, parts: Parts, emit: Emit) -> Work:
 
 async def _metered(name: StageName, work: Work, parts: Parts, emit: Emit) -> Work:
     started = perf_counter()
-    with metering.measured(work.usage) as meter:
+    with contract.measured(work.usage) as meter:
         work = await STAGES[name](work, parts, emit)
     if name == "report":  # It is written by then, with what the stages before it used.
         return work

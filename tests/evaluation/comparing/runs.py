@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.evaluation.whatif.turns import stored
-from vista_guard.evaluation.comparing.runs import Run
-from vista_guard.evaluation.runners.identity import RunIdentity
-from vista_guard.evaluation.runners.report_file import ReportFile
 from vista_guard.types import JudgeInfo, TurnReport
+from vista_lab.runs.found import Run
+from vista_lab.runs.report_file import ReportFile, RunIdentity
 
 
 def identity(judge: str = "embedded", version: str = "1", **more: Any) -> RunIdentity:

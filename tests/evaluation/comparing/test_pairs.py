@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from tests.evaluation.comparing.runs import run
 from tests.evaluation.whatif.turns import stored
-from vista_guard.evaluation.comparing.figures import (
+from vista_guard.types import Action, Claim, Finding, Label, Outcome, Span, Unchecked
+from vista_lab.runs.comparing import (
     TurnChange,
     calibration,
     confusion,
     in_order,
+    paired,
     paired_accuracy,
     transitions,
     turn_changes,
 )
-from vista_guard.evaluation.comparing.gold import GoldTurn
-from vista_guard.evaluation.comparing.pairs import paired
-from vista_guard.types import Action, Claim, Finding, Label, Outcome, Span, Unchecked
+from vista_lab.runs.gold import GoldTurn
 
 VERIFIED, CONTRADICTED, LACKING = Label.VERIFIED, Label.CONTRADICTED, Label.LACKING_EVIDENCE
 

@@ -10,18 +10,11 @@ from tests.evaluation.comparing.runs import identity, run, written
 from tests.evaluation.runners.ruled import Ruled, source
 from tests.evaluation.whatif.turns import stored
 from vista_guard.errors import InputError
-from vista_guard.evaluation.comparing.runs import (
-    differences,
-    find_runs,
-    judge_of,
-    read_run,
-    told,
-    why_not_comparable,
-)
-from vista_guard.evaluation.runners.evaluate import Made, evaluate
-from vista_guard.evaluation.runners.loop import ClaimsMode
-from vista_guard.evaluation.runners.plan import planned
 from vista_guard.types import Action
+from vista_lab.runs.evaluate import Made, evaluate
+from vista_lab.runs.found import differences, find_runs, judge_of, read_run, told, why_not_comparable
+from vista_lab.runs.loop import ClaimsMode
+from vista_lab.runs.plan import planned
 
 
 def test_runs_are_found_in_folders_and_given_as_files(tmp_path: Path) -> None:

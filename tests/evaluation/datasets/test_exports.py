@@ -14,8 +14,8 @@ import pytest
 
 from tests.evaluation.datasets.logs.rows import broken, read, run, written
 from vista_guard.errors import InputError
-from vista_guard.evaluation.datasets import count, read_log
-from vista_guard.evaluation.runners.sources import of_log
+from vista_lab.logs.formats import count, read_log
+from vista_lab.runs.plan import of_log
 
 ASKED, LONG, GUIDE = "How long?", "It is 310 m long.", "The pier is 310 m long."
 TALK = [("user", ASKED, ()), ("assistant", LONG, ())]
@@ -175,7 +175,7 @@ def test_parts_and_paths_of_another_shape(tmp_path: Path) -> None:
 
 
 def test_a_table_in_memory_is_closed_by_its_opener() -> None:
-    from vista_guard.evaluation.datasets.rows import csv_rows
+    from vista_lab.logs.source import csv_rows
 
     file = io.BytesIO(b"sep=,\na,b\n1,2\n")
     assert list(csv_rows(file, ",")) == [(3, {"a": "1", "b": "2"})]

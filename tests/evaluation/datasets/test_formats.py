@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from vista_guard.errors import InputError
-from vista_guard.evaluation.datasets import BrokenEntry, LogFormat, LoggedConversation, detect, read_log
 from vista_guard.types import Claim, Conversation, Document, Label, Role, Turn
+from vista_lab.logs.formats import BrokenEntry, LogFormat, LoggedConversation, detect, read_log
 
 PIER = [
     {"role": "assistant", "utterance": "I love piers.", "retrieved_document": "N/A"},

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from vista_guard.errors import InputError
-from vista_guard.evaluation.datasets import BrokenEntry, LogFormat, LoggedConversation, count, read_log
+from vista_lab.logs.formats import BrokenEntry, LogFormat, LoggedConversation, count, read_log
 
 
 def chat(name: str) -> str:

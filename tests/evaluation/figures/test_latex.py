@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from vista_guard.evaluation.figures.latex import ROWS, latex
-from vista_guard.evaluation.figures.sheets import Cell, Column, Sheet, row
+from vista_lab.tables.writers import ROWS, Cell, Column, Sheet, latex, row
 
 SHEET = Sheet(
     name="table-2",

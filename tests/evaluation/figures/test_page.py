@@ -12,11 +12,11 @@ import pytest
 from tests.dashboard.browser import chromium, faults
 from tests.evaluation.whatif.replays import TALKS, chat, judged
 from vista_guard.errors import ConfigError
-from vista_guard.evaluation.figures.html import policies
-from vista_guard.evaluation.figures.html.policies import check_place, page, write_page
-from vista_guard.evaluation.whatif.named import named_policy
-from vista_guard.evaluation.whatif.replayed import Heard, Replayed, decide
 from vista_guard.settings.sources import Settings
+from vista_lab.policies.named import named_policy
+from vista_lab.policies.replayed import Heard, Replayed, decide
+from vista_lab.tables import html as policies
+from vista_lab.tables.html import check_place, page, write_page
 
 NOW = datetime(2026, 11, 22, 9, tzinfo=UTC)
 HOSTILE = (

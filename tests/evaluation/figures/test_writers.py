@@ -8,8 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from vista_guard.evaluation.figures.sheets import Cell, Column, Sheet, file_name, percent, row
-from vista_guard.evaluation.figures.writers import comma_separated, markdown, page
+from vista_lab.tables.writers import Cell, Column, Sheet, comma_separated, file_name, markdown, page, percent, row
 
 SHEET = Sheet(
     name="table-2",

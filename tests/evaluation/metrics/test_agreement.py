@@ -8,12 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vista_guard.evaluation.metrics.agreement import agreement, krippendorff_alpha
-from vista_guard.evaluation.metrics.alignment import groups, matched
-from vista_guard.evaluation.metrics.claim_sets import maximum_matching
-from vista_guard.evaluation.metrics.consensus import answers, compare, method_of
 from vista_guard.stores.reviews.records import AnnotatedClaim, Method, Op
 from vista_guard.types import Label, Span
+from vista_lab.metrics.agreement import agreement, answers, compare, krippendorff_alpha, method_of
+from vista_lab.metrics.claim_sets import groups, matched, maximum_matching
 
 CODERS = (
     "1 2 3 3 2 1 4 1 2 . . .",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vista_guard.evaluation.metrics.decomposition import DecompositionScore, Easiness, easiness, rouge1, score
+from vista_lab.metrics.claim_sets import DecompositionScore, Easiness, easiness, rouge1, score
 
 
 @pytest.mark.parametrize(

@@ -9,17 +9,15 @@ import pytest
 
 from tests.evaluation.whatif.turns import finding, stored, unchecked
 from vista_guard import InputError
-from vista_guard.evaluation.datasets.published.dataset import Task
-from vista_guard.evaluation.metrics import claim_sets
-from vista_guard.evaluation.metrics.agreement import cohen_kappa, fleiss_kappa
-from vista_guard.evaluation.metrics.claim_sets import SetAgreement, partners, set_agreement
-from vista_guard.evaluation.metrics.detection import Detection, Reading, counts, labels_of, looked_for
-from vista_guard.evaluation.metrics.intervals import Share
-from vista_guard.evaluation.metrics.labels import turn_unverifiable
-from vista_guard.evaluation.metrics.significance import Discordant, mcnemar, stars
-from vista_guard.evaluation.metrics.spending import spending
 from vista_guard.testing import WordEmbedder
 from vista_guard.types import Label, Span, Timings, Usage
+from vista_lab.datasets.files import Task
+from vista_lab.metrics import claim_sets
+from vista_lab.metrics.agreement import cohen_kappa, fleiss_kappa
+from vista_lab.metrics.claim_sets import SetAgreement, partners, set_agreement
+from vista_lab.metrics.detection import Detection, Reading, counts, labels_of, looked_for
+from vista_lab.metrics.intervals import Discordant, Share, mcnemar, stars
+from vista_lab.metrics.labels import spending, turn_unverifiable
 
 VERIFIED, SCOPE, CONTRADICTED, LACKING, ABSTENTION = Label
 

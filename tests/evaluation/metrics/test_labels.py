@@ -8,18 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vista_guard.evaluation.metrics.labels import (
-    Agreement,
-    Summary,
-    Tally,
-    accuracy,
-    f1,
-    macro_f1,
-    reliability,
-    supported_accuracy,
-    turn_unverifiable,
-)
-from vista_guard.policy.scoring import vista_score
+from vista_guard.policy.turn_risk import vista_score
 from vista_guard.types import (
     Action,
     Claim,
@@ -31,6 +20,17 @@ from vista_guard.types import (
     Timings,
     TurnReport,
     Unchecked,
+)
+from vista_lab.metrics.labels import (
+    Agreement,
+    Summary,
+    Tally,
+    accuracy,
+    f1,
+    macro_f1,
+    reliability,
+    supported_accuracy,
+    turn_unverifiable,
 )
 
 VER, OUT, CON, LAC, ABS = Label

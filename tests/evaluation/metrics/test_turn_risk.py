@@ -12,11 +12,11 @@ import pytest
 from tests.policy.test_presets import finding
 from tests.policy.test_scoring import report
 from vista_guard import Label
-from vista_guard.evaluation.metrics.calibration import calibrate
-from vista_guard.evaluation.metrics.turn_risk import RatedTurn, fit, why_not
 from vista_guard.policy.risk import Level
 from vista_guard.policy.turn_risk import Signals
 from vista_guard.types import Finding
+from vista_lab.metrics.calibration import calibrate
+from vista_lab.metrics.turn_risk import RatedTurn, fit, why_not
 
 
 def outcomes(rng: random.Random, *, fine: bool) -> tuple[Finding, ...]:

@@ -7,13 +7,12 @@ from decimal import Decimal
 
 import pytest
 
-from vista_guard.evaluation.metrics import detection, labels, significance
-from vista_guard.evaluation.paper import __main__ as command
-from vista_guard.evaluation.paper.checks import accuracy, check, claims
-from vista_guard.evaluation.paper.checks.check import Check, Verdict, verdict
-from vista_guard.evaluation.paper.checks.everything import check_all
-from vista_guard.evaluation.paper.printed import MODELS, agrees, confusion, differences, whole_number
-from vista_guard.evaluation.paper.shown import confusions
+from vista_lab.metrics import detection, intervals, labels
+from vista_lab.papers import __main__ as command
+from vista_lab.papers import checks
+from vista_lab.papers.checks import Check, Verdict, check_all, verdict
+from vista_lab.papers.shown import confusions
+from vista_lab.papers.vista import MODELS, agrees, confusion, differences, whole_number
 
 
 @pytest.fixture(scope="module")
@@ -64,13 +63,13 @@ def test_tables_hold_as_far_as_they_do(found: Verdict) -> None:
 
 
 def test_the_turns_behind_the_percentages() -> None:
-    turns = [one.found for one in claims.claim_figures() if one.what.startswith("turn accuracy of ")]
+    turns = [one.found for one in checks.claim_figures() if one.what.startswith("turn accuracy of ")]
     assert [text.split()[0] for text in turns[:8]] == ["210", "207", "210", "181", "191", "196", "204", "191"]
-    assert [one.found for one in accuracy.ablations()][:2] == ["1821 of 2229", "1822 of 2229"]
-    assert [claims.recovered([Decimal(60), Decimal("94.6"), Decimal("21.2"), Decimal("34.6")])] == [
+    assert [one.found for one in checks.ablations()][:2] == ["1821 of 2229", "1822 of 2229"]
+    assert [checks.recovered([Decimal(60), Decimal("94.6"), Decimal("21.2"), Decimal("34.6")])] == [
         detection.Detection(tp=53, fp=3, fn=197, tn=247)
     ]
-    coconot = claims.of_coconot()
+    coconot = checks.of_coconot()
     assert f"{coconot.precision.value:.3f} {coconot.recall.value:.3f}" == "0.892 0.924"
 
 
@@ -89,10 +88,10 @@ def test_nothing_hides_behind_an_exception() -> None:
 @pytest.mark.parametrize(
     ("module", "name", "changed"),
     [
-        (claims, "accuracy", labels.supported_accuracy),
-        (claims, "macro_f1", labels.accuracy),
-        (significance, "mcnemar", lambda better, worse: significance._ratio(1, better + worse)),
-        (accuracy, "stars", lambda p: "*" if p < 0.05 else "ns"),
+        (checks, "accuracy", labels.supported_accuracy),
+        (checks, "macro_f1", labels.accuracy),
+        (intervals, "mcnemar", lambda better, worse: intervals._ratio(1, better + worse)),
+        (checks, "stars", lambda p: "*" if p < 0.05 else "ns"),
     ],
 )
 def test_a_metric_that_is_another_one_is_noticed(
@@ -114,7 +113,7 @@ def test_a_metric_that_is_another_one_is_noticed(
 )
 def test_a_figure_agrees_within_half_a_unit_of_its_last_digit(printed: str, value: float, same: bool) -> None:
     assert agrees(Decimal(printed), value) is same
-    assert check.figure(1, "it", Decimal(printed), value).holds is same
+    assert checks.figure(1, "it", Decimal(printed), value).holds is same
 
 
 def test_counts_behind_percentages() -> None:

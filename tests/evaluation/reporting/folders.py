@@ -9,10 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from vista_guard.evaluation.datasets.published.dataset import Task
-from vista_guard.evaluation.runners.manifest import GOLD, MANIFEST, REPORTS, GoldLine, Manifest, Rows
-from vista_guard.evaluation.systems.protocol import SystemInfo
-from vista_guard.policy.scoring import vista_score
+from vista_guard.policy.turn_risk import vista_score
 from vista_guard.types import (
     Action,
     Claim,
@@ -26,6 +23,9 @@ from vista_guard.types import (
     Unchecked,
     Usage,
 )
+from vista_lab.datasets.files import Task
+from vista_lab.runs.folder import GOLD, MANIFEST, REPORTS, GoldLine, Manifest, Rows
+from vista_lab.systems.protocol import SystemInfo
 
 VERIFIED, SCOPE, CONTRADICTED, LACKING, ABSTENTION = Label
 

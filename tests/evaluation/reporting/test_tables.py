@@ -20,17 +20,16 @@ from tests.evaluation.reporting.folders import (
 )
 from tests.evaluation.runners.ruled import Ruled, source
 from vista_guard.errors import ConfigError, InputError
-from vista_guard.evaluation.datasets.published.dataset import Task
-from vista_guard.evaluation.figures.sheets import Sheet
-from vista_guard.evaluation.metrics.detection import Detection, Reading
-from vista_guard.evaluation.metrics.intervals import Share
-from vista_guard.evaluation.metrics.significance import Discordant, mcnemar
-from vista_guard.evaluation.reporting.measured import Measured, discordant, read_measured
-from vista_guard.evaluation.reporting.tables import numbers, sheets
-from vista_guard.evaluation.runners.evaluate import Made, evaluate
-from vista_guard.evaluation.runners.loop import Steering
-from vista_guard.evaluation.runners.plan import planned
 from vista_guard.types import JudgeInfo, Label
+from vista_lab.datasets.files import Task
+from vista_lab.metrics.detection import Detection, Reading
+from vista_lab.metrics.intervals import Discordant, Share, mcnemar
+from vista_lab.runs.evaluate import Made, evaluate
+from vista_lab.runs.loop import Steering
+from vista_lab.runs.plan import planned
+from vista_lab.tables.output import numbers, sheets
+from vista_lab.tables.runs import Measured, discordant, read_measured
+from vista_lab.tables.writers import Sheet
 
 
 def texts(sheet: Sheet) -> list[list[str]]:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from vista_guard.errors import ConfigError, InputError
-from vista_guard.evaluation.datasets.source import LoggedConversation
-from vista_guard.evaluation.systems.protocol import System, SystemInfo
 from vista_guard.types import Action, Claim, Decision, Finding, JudgeInfo, Label, Timings, TurnReport, Usage
+from vista_lab.logs.source import LoggedConversation
+from vista_lab.systems.protocol import System, SystemInfo
 
 
 @dataclass

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.evaluation.judges import RuleJudge
-from vista_guard.evaluation.datasets import BrokenEntry, LoggedConversation, TurnGold
-from vista_guard.evaluation.runners.loop import Entry
-from vista_guard.evaluation.runners.plan import Source
-from vista_guard.evaluation.systems.protocol import SystemInfo
 from vista_guard.guard import Guard
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import WordEmbedder, assistant, conversation, user
 from vista_guard.types import TurnReport
+from vista_lab.logs.formats import BrokenEntry, LoggedConversation, TurnGold
+from vista_lab.runs.loop import Entry
+from vista_lab.runs.plan import Source
+from vista_lab.systems.protocol import SystemInfo
 
 VOLATILE = {"id", "created_at", "timings", "trace_id", "span_id"}
 

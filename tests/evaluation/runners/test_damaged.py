@@ -9,10 +9,10 @@ import pytest
 
 from tests.evaluation.runners.ruled import Ruled, source
 from vista_guard.errors import ConfigError, InputError, VistaGuardError
-from vista_guard.evaluation.reporting.measured import read_measured
-from vista_guard.evaluation.runners.evaluate import Evaluated, Made, evaluate
-from vista_guard.evaluation.runners.plan import planned
-from vista_guard.evaluation.runners.summary import summarise
+from vista_lab.runs.evaluate import Evaluated, Made, evaluate
+from vista_lab.runs.plan import planned
+from vista_lab.runs.summary import summarise
+from vista_lab.tables.runs import read_measured
 
 Change = Callable[[list[str]], list[str]]
 

@@ -11,15 +11,15 @@ import pytest
 from tests.evaluation.judges import RuleJudge
 from tests.evaluation.runners.ruled import Ruled, lasting, source
 from vista_guard.errors import ConfigError, InputError
-from vista_guard.evaluation.datasets import BrokenEntry, LoggedConversation
-from vista_guard.evaluation.metrics.detection import Reading
-from vista_guard.evaluation.runners.evaluate import Evaluated, Made, evaluate
-from vista_guard.evaluation.runners.folder import read_gold, read_manifest
-from vista_guard.evaluation.runners.loop import ClaimsMode, Event, Steering
-from vista_guard.evaluation.runners.plan import Source, planned, sampled
-from vista_guard.evaluation.runners.summary import RunSummary, summarise
 from vista_guard.testing import assistant, conversation, user
 from vista_guard.types import Claim, JudgeInfo, Label, TurnReport
+from vista_lab.logs.formats import BrokenEntry, LoggedConversation
+from vista_lab.metrics.detection import Reading
+from vista_lab.runs.evaluate import Evaluated, Made, evaluate
+from vista_lab.runs.folder import read_gold, read_manifest
+from vista_lab.runs.loop import ClaimsMode, Event, Steering
+from vista_lab.runs.plan import Source, planned, sampled
+from vista_lab.runs.summary import RunSummary, summarise
 
 
 async def run(

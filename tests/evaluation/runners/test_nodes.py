@@ -16,12 +16,13 @@ import pytest
 from tests.evaluation.runners.light import Light, changing, light, slow
 from tests.evaluation.runners.ruled import lasting, source
 from vista_guard.errors import ConfigError
-from vista_guard.evaluation.runners.cluster import joining, ray_engine
-from vista_guard.evaluation.runners.cluster.ray_engine import RaySystem
-from vista_guard.evaluation.runners.evaluate import Evaluated, Made, evaluate
-from vista_guard.evaluation.runners.loop import ClaimsMode, Event, Steering
-from vista_guard.evaluation.runners.plan import planned
 from vista_guard.types import TurnReport
+from vista_lab.runs import cluster as joining
+from vista_lab.runs import cluster as ray_engine
+from vista_lab.runs.cluster import RaySystem
+from vista_lab.runs.evaluate import Evaluated, Made, evaluate
+from vista_lab.runs.loop import ClaimsMode, Event, Steering
+from vista_lab.runs.plan import planned
 
 IS_MISSING = find_spec("ray") is None
 PROMISED = os.environ.get("VISTA_GUARD_REQUIRE_ALL") == "1"

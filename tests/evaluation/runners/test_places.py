@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from vista_guard.evaluation.runners.cluster.places import Places, Slot
+from vista_lab.runs.cluster import Places, Slot
 
 
 async def test_places_are_handed_out_in_turn_and_waited_for() -> None:

@@ -19,12 +19,12 @@ from tests.evaluation.runners.light import Light, deadly, impossible, light, lim
 from tests.evaluation.runners.ruled import lasting, source
 from vista_guard import __version__
 from vista_guard.errors import ConfigError, JudgeError
-from vista_guard.evaluation.runners.cluster import joining, ray_engine
-from vista_guard.evaluation.runners.cluster.ray_engine import RaySystem
-from vista_guard.evaluation.runners.cluster.worker import Build, Ready
-from vista_guard.evaluation.runners.evaluate import Evaluated, Made, evaluate
-from vista_guard.evaluation.runners.loop import ClaimsMode, Steering
-from vista_guard.evaluation.runners.plan import planned
+from vista_lab.runs import cluster as joining
+from vista_lab.runs import cluster as ray_engine
+from vista_lab.runs.cluster import Build, RaySystem, Ready
+from vista_lab.runs.evaluate import Evaluated, Made, evaluate
+from vista_lab.runs.loop import ClaimsMode, Steering
+from vista_lab.runs.plan import planned
 
 IS_MISSING = find_spec("ray") is None
 PROMISED = os.environ.get("VISTA_GUARD_REQUIRE_ALL") == "1"
@@ -95,7 +95,7 @@ def test_a_port_of_something_else_is_told_at_once(answer: bytes, message: str, m
 def test_a_cluster_that_is_started_here_leaves_no_token_in_the_home(tmp_path: Path) -> None:
     """Each later `ray start` would find it, and ask all nodes for it."""
     code = (
-        "from vista_guard.evaluation.runners.cluster.joining import connect\n"
+        "from vista_lab.runs.cluster import connect\n"
         "import ray; connect(None, 1); print(ray.is_initialized()); ray.shutdown()"
     )
     given = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}

@@ -13,14 +13,14 @@ import pytest
 
 from tests.evaluation.judges import RuleJudge
 from vista_guard.errors import ConfigError, InputError, StoreError
-from vista_guard.evaluation.datasets import BrokenEntry, LoggedConversation
-from vista_guard.evaluation.metrics.labels import Agreement
-from vista_guard.evaluation.runners.replay import ClaimsMode, Event, replay
 from vista_guard.guard import Guard
 from vista_guard.settings.sources import Limits
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import WordEmbedder, assistant, conversation, user
 from vista_guard.types import Claim, JudgeInfo, Label, Persona, TurnReport
+from vista_lab.logs.formats import BrokenEntry, LoggedConversation
+from vista_lab.metrics.labels import Agreement
+from vista_lab.runs.evaluate import ClaimsMode, Event, replay
 
 GIVEN, JUDGE = ClaimsMode.GIVEN, ClaimsMode.JUDGE
 

@@ -7,8 +7,6 @@ import io
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from vista_guard.evaluation.datasets.source import LoggedConversation, TurnGold
-from vista_guard.evaluation.runners.plan import Source
 from vista_guard.evaluation.study.drawing import Judged, Wish, draw
 from vista_guard.evaluation.study.forms import form
 from vista_guard.evaluation.study.records import Material, save
@@ -27,6 +25,8 @@ from vista_guard.types import (
     Turn,
     TurnReport,
 )
+from vista_lab.logs.source import LoggedConversation, TurnGold
+from vista_lab.runs.plan import Source
 
 V, SCOPE, CONTRADICTED, LACKING, ABSTENTION = Label
 EMBEDDER = WordEmbedder()

@@ -15,9 +15,6 @@ import pytest
 
 from tests.evaluation.study.people import CONTRADICTED, EMBEDDER, LACKING, SCOPE, Change, V, fill, study
 from vista_guard.errors import InputError
-from vista_guard.evaluation.datasets import LoggedConversation, TurnGold, read_log
-from vista_guard.evaluation.metrics.agreement import agreement
-from vista_guard.evaluation.paper.printed import agrees, table
 from vista_guard.evaluation.study.annotated import AnnotatedTurn, match, of_sheets, rates
 from vista_guard.evaluation.study.database import put, take
 from vista_guard.evaluation.study.filled import Filled, read_sheets
@@ -29,6 +26,9 @@ from vista_guard.stores.reports import Database, ReportReader
 from vista_guard.stores.reviews.annotation import Annotations
 from vista_guard.stores.reviews.records import AnnotatedClaim, ConsensusClaim, Method, Op
 from vista_guard.types import Label
+from vista_lab.logs.formats import LoggedConversation, TurnGold, read_log
+from vista_lab.metrics.agreement import agreement
+from vista_lab.papers.vista import agrees, table
 
 TOWER, FERRY = ("c002.t1", "t1.c1"), ("c003.t1", "t1.c1")
 

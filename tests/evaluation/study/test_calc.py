@@ -14,8 +14,6 @@ import pytest
 
 from tests.evaluation.study.people import fill
 from vista_guard.errors import InputError
-from vista_guard.evaluation.datasets.source import LoggedConversation
-from vista_guard.evaluation.runners.plan import Source
 from vista_guard.evaluation.study.cells import SAVE
 from vista_guard.evaluation.study.drawing import Wish, draw
 from vista_guard.evaluation.study.filled import Filled, Work, read_sheets
@@ -23,6 +21,8 @@ from vista_guard.evaluation.study.forms import form
 from vista_guard.evaluation.study.records import Material
 from vista_guard.stores.reviews.records import AnnotatedClaim, Op
 from vista_guard.types import Claim, Conversation, Document, Label, Role, Turn
+from vista_lab.logs.source import LoggedConversation
+from vista_lab.runs.plan import Source
 
 SAVED = Path(__file__).parent / "calc"
 

@@ -7,10 +7,9 @@ from collections import Counter
 
 import pytest
 
-from vista_guard.evaluation.suites.challenge.items import Half, Item, Pair, read_items
-from vista_guard.evaluation.suites.challenge.results import Answer, JudgedPair, as_text, row, rows
-from vista_guard.policy.scoring import SAFE
+from vista_guard.policy.turn_risk import SAFE
 from vista_guard.types import Action, Label
+from vista_lab.suites.challenge import Answer, Half, Item, JudgedPair, Pair, as_text, read_items, row, rows
 
 HALVES: tuple[Half, ...] = ("development", "sealed")
 

@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from vista_guard import Action, Guard, InputError, Label
-from vista_guard.evaluation.suites.faithful import answerable, falsified, judge, risk_auc, table
-from vista_guard.evaluation.suites.turns.presets import policies
-from vista_guard.policy.presets import PRESETS
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.policy.label_policy import PRESETS
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder
+from vista_lab.suites.faithful import answerable, falsified, judge, policies, risk_auc, table
 
 TRUE, FALSE = "The pool opens at seven.", "The pool opens at nine."
 

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from vista_guard.errors import InputError
-from vista_guard.evaluation.datasets.published.sets.coconot import Reply
-from vista_guard.evaluation.datasets.published.sets.rgm import Pair
-from vista_guard.evaluation.suites import evalsets
-from vista_guard.evaluation.suites.loaders import (
+from vista_guard.types import Document, Role, Turn
+from vista_lab.datasets.sets.coconot import Reply
+from vista_lab.datasets.sets.rgm import Pair
+from vista_lab.suites import evalsets
+from vista_lab.suites.loaders import (
     CONTRADICTED,
     NOT_ENOUGH,
     PARTLY,
@@ -26,7 +27,6 @@ from vista_guard.evaluation.suites.loaders import (
     kqa,
     rgm,
 )
-from vista_guard.types import Document, Role, Turn
 
 
 def user(text: str) -> Turn:

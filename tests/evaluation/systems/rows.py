@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Iterable, Sequence
 
-from vista_guard.evaluation.datasets.published.dataset import Task
-from vista_guard.evaluation.datasets.source import LoggedConversation, TurnGold
-from vista_guard.evaluation.systems.protocol import System
-from vista_guard.evaluation.systems.verdicts import POSITIVE
-from vista_guard.policy.scoring import SAFE
+from vista_guard.policy.turn_risk import SAFE
 from vista_guard.testing import assistant, conversation, user
 from vista_guard.types import Finding, Label, TurnReport
+from vista_lab.datasets.files import Task
+from vista_lab.logs.source import LoggedConversation, TurnGold
+from vista_lab.systems.protocol import POSITIVE, System
 
 PLACES = ("mill", "barn", "tower", "chapel", "forge", "quay", "bridge", "school")
 

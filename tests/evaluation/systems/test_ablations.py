@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests.evaluation.systems.rows import gold_of, museum, run, verdicts
-from vista_guard.evaluation.datasets.source import LoggedConversation
-from vista_guard.evaluation.systems.ablations import Ablated
-from vista_guard.evaluation.systems.catalogue import make_system
 from vista_guard.testing import ScriptedChatServer, assistant, conversation, gold_script, user
 from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Label, Persona, Turn
+from vista_lab.logs.source import LoggedConversation
+from vista_lab.systems.catalogue import make_system
+from vista_lab.systems.guarded import Ablated
 
 TALK = conversation(
     user("When was the tower built?"),

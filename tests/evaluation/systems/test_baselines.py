@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.evaluation.systems.rows import run
-from vista_guard.evaluation.datasets.published.dataset import Task
-from vista_guard.evaluation.datasets.source import LoggedConversation
-from vista_guard.evaluation.systems.catalogue import make_system
 from vista_guard.testing import Answer, ReceivedRequest, ScriptedChatServer, assistant, conversation, user
 from vista_guard.types import Label, Span, TurnReport
+from vista_lab.datasets.files import Task
+from vista_lab.logs.source import LoggedConversation
+from vista_lab.systems.catalogue import make_system
 
 ANSWER = "The tower is 38 metres high. It is lovely."
 DOCUMENT = "The tower: 38 metres, open daily."

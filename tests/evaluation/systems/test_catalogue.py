@@ -9,10 +9,10 @@ import pytest
 
 from tests.evaluation.systems.rows import museum, run
 from vista_guard.errors import ConfigError
-from vista_guard.evaluation.datasets.published.dataset import Task
-from vista_guard.evaluation.systems.catalogue import SYSTEMS, make_system, names
 from vista_guard.judges.model import ModelJudge, ModelOptions, OpenAIChat
 from vista_guard.testing import ScriptedJudge
+from vista_lab.datasets.files import Task
+from vista_lab.systems.catalogue import SYSTEMS, make_system, names
 
 URL = "openai:m@http://127.0.0.1:9/v1"
 OF_A_MODEL = ("zero-shot", "factscore", "factscore+split", "llm-judge")

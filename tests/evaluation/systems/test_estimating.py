@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from tests.evaluation.systems.rows import gold_of, museum, run
-from vista_guard.evaluation.systems.catalogue import make_system
-from vista_guard.evaluation.systems.estimating import Estimate, estimate
 from vista_guard.judges.model import ModelJudge, OpenAIChat
 from vista_guard.testing import ScriptedChatServer, ScriptedJudge, gold_script
 from vista_guard.types import Usage
+from vista_lab.systems.catalogue import make_system
+from vista_lab.systems.estimating import Estimate, estimate
 
 ROWS = museum(3)
 PRICES = {"prices": {"m": {"input": 2.0, "output": 8.0}}}

@@ -6,7 +6,7 @@ import pytest
 
 from vista_guard._extras import how_to_install
 from vista_guard.errors import ConfigError
-from vista_guard.evaluation.systems.catalogue import make_system
+from vista_lab.systems.catalogue import make_system
 
 
 @pytest.mark.parametrize("library", ["deepeval", "ragas"])

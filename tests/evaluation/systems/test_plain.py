@@ -9,13 +9,12 @@ import pytest
 
 from tests.evaluation.systems.rows import museum, run
 from vista_guard.errors import ConfigError
-from vista_guard.evaluation.datasets.published.dataset import DataSet, Entry, Task
-from vista_guard.evaluation.datasets.source import BrokenEntry, LoggedConversation, TurnGold
-from vista_guard.evaluation.systems.catalogue import make_system
-from vista_guard.evaluation.systems.fitting import fit
-from vista_guard.evaluation.systems.plain import share, words
 from vista_guard.testing import assistant, conversation, user
 from vista_guard.types import Label
+from vista_lab.datasets.files import DataSet, Entry, Task
+from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold
+from vista_lab.systems.baselines import fit, share, words
+from vista_lab.systems.catalogue import make_system
 
 
 def labels(name: str, turn: tuple[str, str], claims: Sequence[str] | None = None, **options: str) -> list[Label]:

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from tests.evaluation.systems.rows import found, gold_of, museum, run
-from vista_guard.evaluation.datasets.published.dataset import Task
-from vista_guard.evaluation.datasets.source import LoggedConversation
-from vista_guard.evaluation.metrics.intervals import Share
-from vista_guard.evaluation.systems.catalogue import make_system
-from vista_guard.evaluation.systems.protocol import System
 from vista_guard.judges.model import ChatRequest, ModelJudge, ModelOptions, Reply
 from vista_guard.testing import ReceivedRequest, ScriptedChatServer, gold_script
+from vista_lab.datasets.files import Task
+from vista_lab.logs.source import LoggedConversation
+from vista_lab.metrics.intervals import Share
+from vista_lab.systems.catalogue import make_system
+from vista_lab.systems.protocol import System
 
 ROWS = museum(100)
 FEW = museum(2)

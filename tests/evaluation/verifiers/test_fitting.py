@@ -12,11 +12,19 @@ import pytest
 from numpy.typing import NDArray
 
 from vista_guard import InputError
-from vista_guard.evaluation.verifiers.calibrating import calibrate
-from vista_guard.evaluation.verifiers.cases import Case, Gold, challenge_cases, read_cases
-from vista_guard.evaluation.verifiers.fitting import Judged, best_temperature, cross_fit, fit
 from vista_guard.judges.verifiers.calibrated import heated
 from vista_guard.testing import WordEmbedder, assistant, conversation
+from vista_lab.training.verifiers import (
+    Case,
+    Gold,
+    Judged,
+    best_temperature,
+    calibrate,
+    challenge_cases,
+    cross_fit,
+    fit,
+    read_cases,
+)
 
 Floats = NDArray[np.float32]
 

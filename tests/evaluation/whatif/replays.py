@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.evaluation.judges import RuleJudge
-from vista_guard.evaluation.datasets import read_log
-from vista_guard.evaluation.runners.replay import replay
-from vista_guard.evaluation.whatif.replayed import Heard
 from vista_guard.guard import Guard
-from vista_guard.policy.presets import PRESETS
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.policy.label_policy import PRESETS
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import WordEmbedder
+from vista_lab.logs.formats import read_log
+from vista_lab.policies.replayed import Heard
+from vista_lab.runs.evaluate import replay
 
 PIER = "The pier is 310 m long"
 

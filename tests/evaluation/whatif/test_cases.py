@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.evaluation.whatif.turns import attempt, finding, stored, unchecked
-from vista_guard.evaluation.whatif.cases import case_of, without_texts
-from vista_guard.evaluation.whatif.deciding import by_policy, decision
-from vista_guard.policy.presets import PRESETS
+from vista_guard.policy.label_policy import PRESETS
 from vista_guard.policy.turn_risk import TurnRisk
 from vista_guard.types import Action, Label
+from vista_lab.policies.comparison import by_policy, case_of, decision, without_texts
 
 FIT = TurnRisk(intercept=-4.0, worst=6.0, share=2.0, flag=0.5, block=0.95, source="made up")
 

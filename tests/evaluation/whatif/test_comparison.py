@@ -6,13 +6,10 @@ import pytest
 
 from tests.evaluation.whatif.turns import JUDGE, attempt, finding, stored, unchecked
 from vista_guard.errors import ConfigError
-from vista_guard.evaluation.metrics.intervals import wilson
-from vista_guard.evaluation.whatif.cases import Case, case_of
-from vista_guard.evaluation.whatif.comparison import Comparison, compare, reproduced
-from vista_guard.evaluation.whatif.deciding import by_policy, recorded
-from vista_guard.policy.label_policy import LabelPolicy
-from vista_guard.policy.presets import PRESETS, build_policy
+from vista_guard.policy.label_policy import PRESETS, LabelPolicy, build_policy
 from vista_guard.types import Action, Label, TurnReport
+from vista_lab.metrics.intervals import wilson
+from vista_lab.policies.comparison import Case, Comparison, by_policy, case_of, compare, recorded, reproduced
 
 ALLOW, FLAG, REPAIR, BLOCK = Action.ALLOW, Action.FLAG, Action.REPAIR, Action.BLOCK
 

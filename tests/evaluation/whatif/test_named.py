@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from vista_guard.errors import ConfigError
-from vista_guard.evaluation.whatif.named import NamedPolicy, named_policy
-from vista_guard.evaluation.whatif.recipe import Recipe
 from vista_guard.settings.sources import Settings
 from vista_guard.types import Action, Label
+from vista_lab.policies.named import NamedPolicy, Recipe, named_policy
 
 SETTINGS = Settings(policy="strict", policy_overrides={"on_unchecked": "FLAG"}, risk_table=Path("risk.json"))
 

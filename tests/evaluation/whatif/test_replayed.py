@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from tests.evaluation.whatif.replays import PIER, chat, judged, written
-from vista_guard.evaluation.comparing.gold import read_gold
-from vista_guard.evaluation.datasets import Columns, read_log
-from vista_guard.evaluation.whatif import words
-from vista_guard.evaluation.whatif.named import NamedPolicy, named_policy
-from vista_guard.evaluation.whatif.replayed import Heard, decide, turns
 from vista_guard.settings.sources import Settings
 from vista_guard.types import Action
+from vista_lab.logs.formats import Columns, read_log
+from vista_lab.policies import replayed as words
+from vista_lab.policies.named import NamedPolicy, named_policy
+from vista_lab.policies.replayed import Heard, decide, turns
+from vista_lab.runs.gold import read_gold
 
 Log = tuple[Path, Heard]
 

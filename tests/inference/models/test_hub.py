@@ -12,7 +12,7 @@ import pytest
 from tests.inference.models.hub import serving
 from tests.judges.verifiers import tiny
 from tests.judges.verifiers.test_local import nli
-from vista_guard.inference.models.hub import wanted_files
+from vista_guard.inference.hub import wanted_files
 
 REPO = "someone/nli-tiny"
 SCRIPT = """

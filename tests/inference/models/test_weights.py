@@ -11,7 +11,7 @@ import pytest
 from tests.judges.verifiers import tiny
 from vista_guard import ConfigError
 from vista_guard.judges.verifiers.local import LocalVerifier
-from vista_guard.settings.verifier import VerifierOptions
+from vista_guard.settings.model import VerifierOptions
 
 torch = pytest.importorskip(
     "torch", reason="the extra `torch` is not installed: no model's weights for torch can be run"

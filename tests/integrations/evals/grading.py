@@ -10,7 +10,7 @@ import pytest
 
 from vista_guard import Guard, Label
 from vista_guard.integrations.evals.grader import Grader
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder
 
 HALL = "The whale hall opened in 1925."

@@ -26,9 +26,9 @@ from pydantic import BaseModel
 from tests.conftest import guard_with
 from vista_guard import Action, Blocked, ConfigError, Conversation, Document, Guard, Label, TurnReport
 from vista_guard.integrations.langchain import VistaGuardMiddleware
-from vista_guard.policy.presets import MESSAGE, build_policy
+from vista_guard.policy.label_policy import MESSAGE, build_policy
 from vista_guard.reading.chat_json import to_conversation
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict
 
 LIE = "The whale hall opened under Queen Zubrowka."

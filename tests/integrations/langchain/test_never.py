@@ -20,8 +20,8 @@ from tests.conftest import guard_with
 from tests.integrations.langchain.test_middleware import ASKED, LIE, TRUTH, ToolModel, agent_of, call, scripted, search
 from vista_guard import Blocked, Guard, Label, StoreError, TurnReport
 from vista_guard.integrations.langchain import VistaGuardMiddleware
-from vista_guard.policy.presets import MESSAGE, build_policy
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.policy.label_policy import MESSAGE, build_policy
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict
 
 MODES: Any = ["values", "updates", "messages", "custom"]

@@ -35,8 +35,8 @@ from tests.integrations.langchain.test_middleware import (
 )  # fmt: skip
 from vista_guard import Action, Blocked, Claim, Guard, InputError, Label, TurnReport
 from vista_guard.integrations.langchain import VistaGuardMiddleware
-from vista_guard.policy.presets import MESSAGE, build_policy
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.policy.label_policy import MESSAGE, build_policy
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder, assistant, conversation, user
 from vista_guard.types import Turn
 

@@ -21,8 +21,8 @@ from tests.integrations.matrix.talk import AT_ONCE, FAILURES, Mode, Upstream
 from tests.integrations.openai.ways import Script
 from tests.proxy.serving import Kept
 from vista_guard import Action, Guard, Label, LabelPolicy, Unchecked
-from vista_guard.policy.presets import MESSAGE, build_policy
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.policy.label_policy import MESSAGE, build_policy
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedChatServer, ScriptedJudge, Verdict, WordEmbedder
 
 NOT_APPLICABLE = {

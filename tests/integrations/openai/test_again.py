@@ -31,8 +31,8 @@ from tests.proxy.serving import serving
 from tests.proxy.test_again import RESPONSES, ROOF, ROOFS, SEARCH, Spoken
 from vista_guard import Action, Guard, TurnReport
 from vista_guard.integrations.openai import guarded, report_of
-from vista_guard.policy.presets import MESSAGE, build_policy
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.policy.label_policy import MESSAGE, build_policy
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import Fault, ScriptedChatServer, ScriptedJudge, Verdict
 from vista_guard.testing.connections import Loopback
 from vista_guard.types import Label, RepairMode

@@ -31,9 +31,9 @@ from tests.integrations.openai.ways import (
 )
 from vista_guard import Blocked, ConfigError, Conversation, Document, Guard, TurnReport
 from vista_guard.integrations.openai import guarded, report_of
-from vista_guard.policy.presets import MESSAGE, build_policy
+from vista_guard.policy.label_policy import MESSAGE, build_policy
 from vista_guard.reading.chat_json import to_conversation, to_document
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import Answer, ScriptedChatServer, ScriptedJudge, Verdict
 
 __all__ = ["closed_clients"]  # a fixture

@@ -24,8 +24,8 @@ from tests.integrations.openai.ways import (
 )
 from vista_guard import Action, Blocked, JudgeError, Unchecked
 from vista_guard.integrations.openai import guarded
-from vista_guard.policy.presets import MESSAGE
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.policy.label_policy import MESSAGE
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedChatServer, ScriptedJudge, Verdict
 
 

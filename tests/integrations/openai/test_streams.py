@@ -31,8 +31,8 @@ from tests.integrations.openai.ways import (
 )
 from vista_guard import Blocked
 from vista_guard.integrations.openai import guarded, report_of
-from vista_guard.policy.presets import MESSAGE
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.policy.label_policy import MESSAGE
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import Fault, ScriptedChatServer
 from vista_guard.testing.connections import Loopback
 

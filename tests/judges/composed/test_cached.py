@@ -15,10 +15,10 @@ import pytest
 from tests.judges.answering import HALL, Answering, AnsweringTurns, check, claim, finding
 from vista_guard.errors import JudgeError, StoreError
 from vista_guard.guard import Guard
-from vista_guard.judges.composed.cached import CachedJudge
-from vista_guard.judges.metering import measured
+from vista_guard.judges.composed.stored import CachedJudge
+from vista_guard.judges.contract import measured
 from vista_guard.protocols import TurnJudge
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder, assistant, conversation, user
 from vista_guard.types import Check, EvidenceSet, JudgeInfo, Label, Span, Unchecked, Usage
 
@@ -252,7 +252,7 @@ PROCESS = """
 import asyncio, json, sys
 from pathlib import Path
 from tests.judges.answering import HALL, Answering, claim
-from vista_guard.judges.composed.cached import CachedJudge
+from vista_guard.judges.composed.stored import CachedJudge
 from vista_guard.types import Label
 
 folder, log, wait = Path(sys.argv[1]), Path(sys.argv[2]), float(sys.argv[3])

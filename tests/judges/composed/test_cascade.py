@@ -7,11 +7,10 @@ import pytest
 from tests.judges.answering import HALL, Answering, AnsweringTurns, check, claim, finding, quote
 from vista_guard.errors import ConfigError, JudgeError
 from vista_guard.guard import Guard
-from vista_guard.judges.composed.cascade import CascadeJudge
-from vista_guard.judges.composed.trust import trust
-from vista_guard.judges.metering import measured
+from vista_guard.judges.composed.cascade import CascadeJudge, trust
+from vista_guard.judges.contract import measured
 from vista_guard.protocols import TurnJudge
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder, assistant, conversation, user
 from vista_guard.types import Check, Finding, JudgeInfo, Label, SourceKind, Unchecked, Usage
 

@@ -11,7 +11,7 @@ from vista_guard.errors import ConfigError, JudgeError, RecordingError
 from vista_guard.guard import Guard
 from vista_guard.judges.composed.ensemble import EnsembleJudge
 from vista_guard.protocols import TurnJudge
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder, assistant, conversation, user
 from vista_guard.types import Check, Finding, JudgeInfo, Label, Unchecked
 

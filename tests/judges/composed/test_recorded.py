@@ -10,10 +10,10 @@ import pytest
 from tests.judges.answering import HALL, Answering, AnsweringTurns, check, claim
 from vista_guard.errors import BudgetError, ContextTooLongError, JudgeError, RecordingError, UnreadableError
 from vista_guard.guard import Guard
-from vista_guard.judges.composed.recorded import RecordedJudge
-from vista_guard.judges.metering import measured
+from vista_guard.judges.composed.stored import RecordedJudge
+from vista_guard.judges.contract import measured
 from vista_guard.protocols import TurnJudge
-from vista_guard.stores.memory.knowledge import MemoryKnowledge
+from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder, assistant, conversation, user
 from vista_guard.types import EvidenceSet, Label, Unchecked, Usage
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vista_guard.judges.embedded.bygone import bygone
+from vista_guard.judges.embedded.opposites import bygone
 
 
 @pytest.mark.parametrize(

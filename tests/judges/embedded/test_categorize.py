@@ -5,18 +5,8 @@ from __future__ import annotations
 import pytest
 
 from vista_guard.judges.embedded import EmbeddedJudge
-from vista_guard.stores.embeddings import OnnxEmbedder
-from vista_guard.types import (
-    Check,
-    Claim,
-    Evidence,
-    EvidenceSet,
-    Finding,
-    Label,
-    Role,
-    SourceKind,
-    Turn,
-)
+from vista_guard.stores.entries import OnnxEmbedder
+from vista_guard.types import Check, Claim, Evidence, EvidenceSet, Finding, Label, Role, SourceKind, Turn
 
 
 @pytest.fixture(scope="module")

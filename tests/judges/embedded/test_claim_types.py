@@ -12,19 +12,8 @@ import pytest
 
 from vista_guard.guard import Guard
 from vista_guard.judges.embedded import EmbeddedJudge
-from vista_guard.stores.embeddings import OnnxEmbedder
-from vista_guard.types import (
-    Action,
-    Check,
-    Claim,
-    Conversation,
-    Document,
-    EvidenceSet,
-    Finding,
-    Label,
-    Role,
-    Turn,
-)
+from vista_guard.stores.entries import OnnxEmbedder
+from vista_guard.types import Action, Check, Claim, Conversation, Document, EvidenceSet, Finding, Label, Role, Turn
 
 PROBE = Path(__file__).parent / "probe"
 LIGHTHOUSE = (

@@ -10,9 +10,9 @@ import pytest
 
 from vista_guard.errors import ConfigError, JudgeError
 from vista_guard.judges.embedded import EmbeddedJudge
-from vista_guard.judges.embedded.calibration import Calibration
+from vista_guard.judges.embedded.models import Calibration
 from vista_guard.protocols import Judge
-from vista_guard.stores.embeddings import OnnxEmbedder
+from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.types import (
     Check,
     Claim,

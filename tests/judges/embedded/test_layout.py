@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vista_guard.judges.embedded.relevance import Source
+from vista_guard.judges.embedded.evidence import Source
 from vista_guard.types import Passage, SourceKind
 
 PAGE = """# Fees

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from vista_guard.judges.embedded import EmbeddedJudge
-from vista_guard.judges.embedded.topic import may_be_settled, spoken_of
-from vista_guard.stores.embeddings import OnnxEmbedder
+from vista_guard.judges.embedded.opposites import may_be_settled, spoken_of
+from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.types import Check, Claim, EvidenceSet, Finding, Label, Passage, Recommendations, SourceKind
 
 LEAFLET = Passage(

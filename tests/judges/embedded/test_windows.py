@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vista_guard.judges.embedded.windows import COMMON, WordIndex
+from vista_guard.judges.embedded.evidence import COMMON, WordIndex
 
 
 def index(*passages: str) -> WordIndex:

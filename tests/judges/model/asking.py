@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from vista_guard.judges.model.chat.protocol import ChatRequest
-from vista_guard.judges.model.prompting.prompts import Prompts
+from vista_guard.judges.model.chat.calling import ChatRequest
+from vista_guard.judges.model.prompts import Prompts
 from vista_guard.types import Claim, EvidenceSet, Passage, Role, SourceKind, Span, Turn
 
 HISTORY = (

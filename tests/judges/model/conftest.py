@@ -10,8 +10,8 @@ from openai import AsyncOpenAI
 
 from tests.judges.model.endpoint import KEY, REQUEST, Endpoint, serving
 from vista_guard.errors import JudgeError
+from vista_guard.judges.model.chat.calling import ChatRequest
 from vista_guard.judges.model.chat.openai import OpenAIChat
-from vista_guard.judges.model.chat.protocol import ChatRequest
 from vista_guard.settings.model import ModelOptions
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from vista_guard.judges.model.chat.protocol import ChatRequest, Message
+from vista_guard.judges.model.chat.calling import ChatRequest, Message
 
 KEY = "sk-test-0123456789"
 SCHEMA = {

@@ -62,7 +62,7 @@ def check(
 
 
 def memory() -> Any:
-    from vista_guard.stores.memory.knowledge import MemoryKnowledge
+    from vista_guard.stores.memory import MemoryKnowledge
 
     return MemoryKnowledge(WordEmbedder())
 

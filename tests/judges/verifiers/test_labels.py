@@ -9,7 +9,7 @@ from vista_guard import ConfigError
 from vista_guard.judges.verifiers.families import family_of
 from vista_guard.judges.verifiers.inputs import cut, fill
 from vista_guard.judges.verifiers.labels import labels_of, meaning, rows
-from vista_guard.settings.verifier import VerifierOptions
+from vista_guard.settings.model import VerifierOptions
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from tests.judges.verifiers import tiny
 from vista_guard import ConfigError
 from vista_guard.judges.verifiers.local import LocalVerifier
-from vista_guard.settings.verifier import VerifierOptions
+from vista_guard.settings.model import VerifierOptions
 
 EVIDENCE, CLAIM = "The hall opened in 1925.", "The hall opened in 1930."
 PAIR = (EVIDENCE, CLAIM)

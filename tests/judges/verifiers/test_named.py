@@ -15,8 +15,8 @@ from tests.judges.verifiers.test_local import nli
 from vista_guard import ConfigError, Guard, Label, TurnReport
 from vista_guard.judges.verifiers import VerifierCalibration, build_verifier
 from vista_guard.judges.verifiers.calibrated import FittedOn, Thresholds, heated
-from vista_guard.judges.verifiers.composed import SplitVerifier, VetoedVerifier
-from vista_guard.settings.verifier import VerifierOptions
+from vista_guard.judges.verifiers.named import SplitVerifier, VetoedVerifier
+from vista_guard.settings.model import VerifierOptions
 from vista_guard.testing import ScriptedJudge, assistant, conversation
 
 HALL, RIGHT = "The tide hall opened in 1925.", "The hall opened in the year 1925."

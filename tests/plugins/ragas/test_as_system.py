@@ -8,10 +8,10 @@ import pytest
 
 from tests.evaluation.systems.rows import run
 from vista_guard.errors import ConfigError
-from vista_guard.evaluation.datasets.source import LoggedConversation
-from vista_guard.evaluation.systems.catalogue import make_system
 from vista_guard.testing import assistant, conversation, user
 from vista_guard.types import Label
+from vista_lab.logs.source import LoggedConversation
+from vista_lab.systems.catalogue import make_system
 
 pytest.importorskip("ragas", reason="ragas is not installed here: make test-plugins")
 

@@ -13,8 +13,7 @@ import sqlalchemy as sql
 from tests.proxy.test_admin import postgres
 from tests.stores.test_reports_contract import report
 from vista_guard.stores.reports import SqlReports
-from vista_guard.stores.reports.database import make_engine
-from vista_guard.stores.reports.schema import VERSION_TABLE
+from vista_guard.stores.reports.database import VERSION_TABLE, make_engine
 from vista_guard.stores.reports.tables import METADATA
 from vista_guard.types import Action, Decision, TurnReport
 

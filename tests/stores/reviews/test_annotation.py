@@ -14,7 +14,7 @@ from tests.stores.reviews.conftest import Write
 from vista_guard.errors import InputError
 from vista_guard.stores.reports import SqlReports
 from vista_guard.stores.reports.database import make_engine
-from vista_guard.stores.reports.people.tables import SAID_OF_A_REPORT
+from vista_guard.stores.reports.tables import SAID_OF_A_REPORT
 from vista_guard.stores.reviews.annotation import Annotations
 from vista_guard.stores.reviews.records import AnnotatedClaim, Batch, Condition, ConsensusClaim, Method, Op
 from vista_guard.types import Label, Span

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from vista_guard.cli.annotations.commands import StudyOption  # typer reads it
-from vista_guard.cli.errors import exit_codes
-from vista_guard.cli.reports.options import DataDirOption, ReportsOption, configured  # typer reads them
+from vista_guard.cli.common import exit_codes
+from vista_guard.cli.reports import DataDirOption, ReportsOption, configured  # typer reads them
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from vista_guard.evaluation.figures.sheets import Sheet
-    from vista_guard.evaluation.reporting.output import Picture
     from vista_guard.evaluation.study.annotated import AnnotatedTurn
     from vista_guard.evaluation.study.records import Material
     from vista_guard.evaluation.study.results import Results
     from vista_guard.evaluation.study.settling import SettledTurn
+    from vista_lab.tables.output import Picture
+    from vista_lab.tables.writers import Sheet
 
 TITLE = "What annotators say"
 """Of the HTML page."""
@@ -75,7 +75,7 @@ def agree(
     """
     with exit_codes():
         from vista_guard.errors import ConfigError
-        from vista_guard.evaluation.reporting.output import chosen_formats
+        from vista_lab.tables.output import chosen_formats
 
         wanted = chosen_formats(formats, out, figures=figures)
         if bool(sheets) == bool(batch):
@@ -103,7 +103,7 @@ def _results(
     from vista_guard.evaluation.study import annotated
     from vista_guard.evaluation.study.results import Results
     from vista_guard.evaluation.study.settling import read_answers, settle
-    from vista_guard.stores.embeddings import OnnxEmbedder
+    from vista_guard.stores.entries import OnnxEmbedder
 
     material, turns, before, about = _work(sheets, batch, study, url)
     how = annotated.match(turns, OnnxEmbedder() if match == "cosine" else None)
@@ -181,8 +181,8 @@ def _tell(
 ) -> None:
     import json
 
-    from vista_guard.cli.render import visible
-    from vista_guard.evaluation.reporting.output import text
+    from vista_guard.cli.common import visible
+    from vista_lab.tables.output import text
 
     tables = found.sheets()
     pictures: list[Picture] = []
@@ -202,9 +202,9 @@ def _tell(
 
 def _figure_2(found: Results, runs: Sequence[Path], out: Path | None) -> tuple[Sheet, list[Picture]]:
     from vista_guard.errors import ConfigError
-    from vista_guard.evaluation.reporting.pictures import draw_readings
     from vista_guard.evaluation.study.judged import measured
     from vista_guard.evaluation.study.tables import figure_2
+    from vista_lab.tables.pictures import draw_readings
 
     if found.material is None:
         raise ConfigError(
@@ -224,9 +224,9 @@ def _write(
     pictures: Sequence[Picture],
     settled: Path | None,
 ) -> list[Path]:
-    from vista_guard.evaluation.reporting.output import write as write_tables
     from vista_guard.evaluation.study.records import write
     from vista_guard.evaluation.study.settling import QUEUE
+    from vista_lab.tables.output import write as write_tables
 
     queue, given = found.queue(), settled is not None and settled.resolve() == (out / QUEUE).resolve()
     files = {**found.files(), **({QUEUE: queue} if queue is not None and not given else {})}
@@ -237,7 +237,7 @@ def _write(
 
 
 def _remind(found: Results, out: Path | None, settled: Path | None) -> None:
-    from vista_guard.cli.render import visible
+    from vista_guard.cli.common import visible
     from vista_guard.evaluation.study.settling import QUEUE
 
     left = sum(len(one.open) for one in found.settled)

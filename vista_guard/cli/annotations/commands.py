@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vista_guard.cli.errors import exit_codes
-from vista_guard.cli.reports.options import DataDirOption, ReportsOption, configured  # typer reads them
+from vista_guard.cli.common import exit_codes
+from vista_guard.cli.reports import DataDirOption, ReportsOption, configured  # typer reads them
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,8 +79,8 @@ def export(
     notes. They hold no label of the judge or the data set. The folder study beside them does: it is for who evaluates.
     """
     with exit_codes():
-        from vista_guard.cli.runs.commands import source_of
         from vista_guard.evaluation.study.drawing import Wish, draw, read_judged
+        from vista_lab.cli.eval import source_of
 
         names = [name.strip() for name in annotators.split(",")]
         wish = Wish(names, _counts(sample), _labels(enrich), seed, suggestions)
@@ -111,7 +111,7 @@ def import_(
         from vista_guard.evaluation.study.database import put
         from vista_guard.evaluation.study.filled import read_sheets
         from vista_guard.evaluation.study.records import load
-        from vista_guard.stores.embeddings import OnnxEmbedder
+        from vista_guard.stores.entries import OnnxEmbedder
         from vista_guard.stores.reports import Database
 
         material = load(study or sheets[0].parent)
@@ -149,7 +149,7 @@ def _labels(enrich: str | None) -> dict[Label, int]:
 
 
 def _write(material: Material, out: Path) -> None:
-    from vista_guard.cli.render import visible
+    from vista_guard.cli.common import visible
     from vista_guard.errors import ConfigError
     from vista_guard.evaluation.study.forms import HOW_TO, form, too_long
     from vista_guard.evaluation.study.records import FOLDER, save, write

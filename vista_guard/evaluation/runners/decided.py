@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from vista_guard.errors import InputError
-from vista_guard.policy.scoring import SAFE
+from vista_guard.policy.turn_risk import SAFE
 from vista_guard.stores.reports import ReportReader
 from vista_guard.stores.reviews.annotation import Annotations
 from vista_guard.stores.reviews.queue import Reviews

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import combinations
 
-from vista_guard.evaluation.metrics.agreement import Agreement, agreement, cohen_kappa, fleiss_kappa
-from vista_guard.evaluation.metrics.alignment import STEPS, ClaimGroup, Same, alike, groups, same_text
 from vista_guard.evaluation.study.filled import Filled
 from vista_guard.evaluation.study.records import Material
 from vista_guard.protocols import Embedder
 from vista_guard.stores.reviews.records import AnnotatedClaim
 from vista_guard.types import Label
+from vista_lab.metrics.agreement import Agreement, agreement, cohen_kappa, fleiss_kappa
+from vista_lab.metrics.claim_sets import STEPS, ClaimGroup, Same, alike, groups, same_text
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from vista_guard.errors import InputError
-from vista_guard.evaluation.metrics.consensus import answers, compare, method_of
 from vista_guard.evaluation.study.annotated import AnnotatedTurn, Match, match, of_sheets
 from vista_guard.evaluation.study.filled import Filled
 from vista_guard.evaluation.study.records import Material, StudyTurn
@@ -17,6 +16,7 @@ from vista_guard.stores.reviews.annotation import Annotations
 from vista_guard.stores.reviews.importing import FinishedTurn, take_in
 from vista_guard.stores.reviews.records import CompleteTask, Condition
 from vista_guard.types import Role, TurnTexts
+from vista_lab.metrics.agreement import answers, compare, method_of
 
 WHO = "import"
 """Who made an imported batch, and settled what nobody had to."""

@@ -9,13 +9,12 @@ from pathlib import Path
 
 from vista_guard import __version__
 from vista_guard.errors import ConfigError, InputError
-from vista_guard.evaluation.datasets.source import LoggedConversation
-from vista_guard.evaluation.runners.folder import TurnName, read_manifest, read_reports
-from vista_guard.evaluation.runners.manifest import MANIFEST, REPORTS
-from vista_guard.evaluation.runners.plan import Source, sampled
 from vista_guard.evaluation.study.records import Material, Study, StudySet, StudyTurn
-from vista_guard.stores.reviews.scope import person
+from vista_guard.stores.reviews.queue import person
 from vista_guard.types import Conversation, Label, Role, TurnReport
+from vista_lab.logs.source import LoggedConversation
+from vista_lab.runs.folder import MANIFEST, REPORTS, TurnName, read_manifest, read_reports
+from vista_lab.runs.plan import Source, sampled
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vista_guard.errors import InputError
-from vista_guard.evaluation.datasets.logs.reference import JUDGEMENTS
 from vista_guard.evaluation.study import cells
 from vista_guard.evaluation.study.cells import Faults, Row
 from vista_guard.evaluation.study.forms import (
@@ -27,9 +26,10 @@ from vista_guard.evaluation.study.forms import (
 )
 from vista_guard.evaluation.study.records import Material, StudyTurn
 from vista_guard.stores.reviews.annotation import MOST_CLAIMS
+from vista_guard.stores.reviews.queue import LONGEST_TEXT, person
 from vista_guard.stores.reviews.records import AnnotatedClaim, Op
-from vista_guard.stores.reviews.scope import LONGEST_TEXT, person
 from vista_guard.types import Claim, Label
+from vista_lab.logs.reference import JUDGEMENTS
 
 HANDLINGS = (Op.CONFIRM, Op.EDIT, Op.DELETE)
 

@@ -7,13 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from vista_guard.errors import InputError
-from vista_guard.evaluation.reporting.measured import Measured, read_measured
-from vista_guard.evaluation.reporting.output import find_folders
-from vista_guard.evaluation.runners.folder import TurnName
-from vista_guard.evaluation.runners.manifest import GoldLine
 from vista_guard.evaluation.study.labelled import LOG
 from vista_guard.evaluation.study.records import Material, StudyTurn
 from vista_guard.evaluation.study.settling import SettledTurn
+from vista_lab.runs.folder import GoldLine, TurnName
+from vista_lab.tables.output import find_folders
+from vista_lab.tables.runs import Measured, read_measured
 
 
 def measured(places: Sequence[Path], settled: Sequence[SettledTurn], material: Material) -> list[Measured]:

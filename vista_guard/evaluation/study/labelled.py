@@ -9,7 +9,7 @@ from typing import Any
 from vista_guard.evaluation.study.forms import WORDS
 from vista_guard.evaluation.study.records import Material, StudyTurn
 from vista_guard.evaluation.study.settling import SettledTurn
-from vista_guard.policy.scoring import SAFE
+from vista_guard.policy.turn_risk import SAFE
 from vista_guard.types import Conversation, Turn
 
 LOG, LABELS = "consensus.json", "labels.jsonl"

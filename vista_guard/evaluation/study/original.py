@@ -7,10 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from vista_guard.evaluation.metrics.detection import UNSAFE, UNVERIFIABLE, Detection, counts
-from vista_guard.evaluation.metrics.intervals import Share
 from vista_guard.evaluation.study.settling import SettledTurn
 from vista_guard.types import Label
+from vista_lab.metrics.detection import UNSAFE, UNVERIFIABLE, Detection, counts
+from vista_lab.metrics.intervals import Share
 
 
 class Category(StrEnum):

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from vista_guard.evaluation.figures.sheets import Sheet
-from vista_guard.evaluation.metrics.agreement import Figure
 from vista_guard.evaluation.study import labelled, settling
 from vista_guard.evaluation.study.annotated import AnnotatedTurn, Match, Rates, rates
 from vista_guard.evaluation.study.original import Transitions, label_counts, transitions
@@ -16,6 +14,8 @@ from vista_guard.evaluation.study.records import Material
 from vista_guard.evaluation.study.settling import SettledTurn
 from vista_guard.evaluation.study.tables import diverging, table_1, table_6, table_7
 from vista_guard.types import Label
+from vista_lab.metrics.agreement import Figure
+from vista_lab.tables.writers import Sheet
 
 
 @dataclass(frozen=True)

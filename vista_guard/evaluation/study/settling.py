@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from vista_guard.evaluation.metrics.consensus import Item, answers, as_settled, compare, method_of
 from vista_guard.evaluation.study import cells
 from vista_guard.evaluation.study.annotated import AnnotatedTurn, Match
 from vista_guard.evaluation.study.cells import Faults, Row
@@ -15,6 +14,7 @@ from vista_guard.evaluation.study.filled import label_in
 from vista_guard.evaluation.study.forms import WORDS
 from vista_guard.stores.reviews.records import AnnotatedClaim, ConsensusClaim, Method, Op
 from vista_guard.types import Label
+from vista_lab.metrics.agreement import Item, answers, as_settled, compare, method_of
 
 ID, ITEM, TURN, VERSIONS, ANSWER, LABEL, STUDY = COLUMNS = (
     "id", "item", "turn", "versions", "answer", "label", "study",

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
-from vista_guard.evaluation.figures.sheets import NOTHING, Cell, Column, Row, Sheet, percent, row
-from vista_guard.evaluation.metrics.agreement import Figure, PairAgreement
-from vista_guard.evaluation.metrics.detection import Reading
-from vista_guard.evaluation.metrics.intervals import Share
-from vista_guard.evaluation.paper.printed import table
-from vista_guard.evaluation.reporting.comparable import names_of
-from vista_guard.evaluation.reporting.layouts.overview import bracketed
-from vista_guard.evaluation.reporting.layouts.papers import PAPER, title_of
-from vista_guard.evaluation.reporting.measured import Measured
 from vista_guard.evaluation.study.annotated import Rates
 from vista_guard.evaluation.study.original import Category, Transitions
 from vista_guard.types import Label
+from vista_lab.metrics.agreement import Figure, PairAgreement
+from vista_lab.metrics.detection import Reading
+from vista_lab.metrics.intervals import Share
+from vista_lab.papers.vista import table
+from vista_lab.tables.overview import bracketed
+from vista_lab.tables.runs import Measured, names_of
+from vista_lab.tables.vista import PAPER, title_of
+from vista_lab.tables.writers import NOTHING, Cell, Column, Row, Sheet, percent, row
 
 ALPHA = "Krippendorff's α"
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from vista_guard._extras import require
 from vista_guard.errors import ConfigError
+from vista_guard.inference.hub import hub_file
 from vista_guard.inference.models.batches import Batch
 from vista_guard.inference.models.folder import TORCH_FILES, ModelFolder
-from vista_guard.inference.models.hub import hub_file
 
 if TYPE_CHECKING:
     import numpy as np

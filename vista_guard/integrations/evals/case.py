@@ -10,7 +10,7 @@ from vista_guard.types import Conversation, Document, Role, Turn
 from vista_guard.types.conversation import Noun
 
 if TYPE_CHECKING:
-    from vista_guard.graph.documents import GivenDocuments
+    from vista_guard.graph.host_objects import GivenDocuments
 
 Turns = Literal["all", "last"]
 """Which assistant turns of a case are judged: each, or only the last one."""
@@ -42,7 +42,7 @@ class Case(Noun):
         Raises:
             InputError: one of them is of another kind, or the answer says nothing.
         """
-        from vista_guard.graph.hosts import read_reply, read_request
+        from vista_guard.graph.host_objects import read_reply, read_request
 
         past = read_request(asked).turns if asked else ()
         draft = read_reply(asked, {"messages": answer} if isinstance(answer, list | tuple) else answer)
@@ -66,7 +66,7 @@ class Case(Noun):
             InputError: the messages cannot be read, or no assistant speaks among them.
             ConfigError: `turns` is something else.
         """
-        from vista_guard.graph.hosts import read_request
+        from vista_guard.graph.host_objects import read_request
 
         if turns not in get_args(Turns):
             raise ConfigError(f"turns is {turns!r}; choose one of {', '.join(get_args(Turns))}")
@@ -87,7 +87,7 @@ class Case(Noun):
             InputError: as for these.
             ConfigError: as for these.
         """
-        from vista_guard.graph.documents import read_documents
+        from vista_guard.graph.host_objects import read_documents
 
         if _is_transcript(outputs):
             asked_with = read_documents(inputs) if isinstance(inputs, Mapping) else ()
@@ -134,7 +134,7 @@ def given_documents(documents: GivenDocuments | None) -> tuple[Document, ...]:
     Raises:
         InputError: it is neither. A document that is not read would be a claim without evidence.
     """
-    from vista_guard.graph.documents import read_document
+    from vista_guard.graph.host_objects import read_document
 
     if documents is None:
         return ()

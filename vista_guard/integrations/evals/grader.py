@@ -13,7 +13,7 @@ from vista_guard.integrations.evals.case import Case
 from vista_guard.integrations.evals.verdict import NotGrounded, NotJudged, Verdict
 
 if TYPE_CHECKING:
-    from vista_guard.graph.documents import GivenDocuments
+    from vista_guard.graph.host_objects import GivenDocuments
     from vista_guard.guard import Guard
     from vista_guard.protocols import Judge, Policy
     from vista_guard.types import TurnReport

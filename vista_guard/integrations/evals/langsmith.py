@@ -15,7 +15,7 @@ from vista_guard.integrations.evals.case import Case, Turns, given_documents
 from vista_guard.integrations.evals.grader import Grader, grader_of
 
 if TYPE_CHECKING:
-    from vista_guard.graph.documents import GivenDocuments
+    from vista_guard.graph.host_objects import GivenDocuments
     from vista_guard.integrations.evals.verdict import Verdict
 
 KEY = "vista_score"
@@ -103,7 +103,7 @@ def _reader(documents: GivenDocuments | None, turns: Turns) -> Read:
     given = given_documents(documents)
 
     def read(inputs: Any, outputs: Any, reference_outputs: Any) -> Case:
-        from vista_guard.graph.documents import read_documents
+        from vista_guard.graph.host_objects import read_documents
 
         reference = read_documents(reference_outputs) if isinstance(reference_outputs, Mapping) else ()
         return Case.of_run(inputs, outputs, documents=(*given, *reference), turns=turns)

@@ -17,13 +17,12 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.runnables import RunnableConfig
 
-from vista_guard._aio.pumps import Bridged
+from vista_guard._aio.streams import Bridged
 from vista_guard.graph.agent import silent_context
-from vista_guard.graph.hosts import replace_text
-from vista_guard.graph.speech import in_words, is_assistant
+from vista_guard.graph.host_objects import in_words, is_assistant, replace_text
 from vista_guard.graph.surface import HostSurface
 from vista_guard.integrations.langchain.turn import MARK, AsyncHandler, Handler, check_answerers, tool_calls_of
-from vista_guard.integrations.model_words import (
+from vista_guard.integrations.langgraph.words import (
     HeardWords,
     Released,
     listening_context,

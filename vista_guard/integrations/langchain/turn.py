@@ -14,9 +14,16 @@ from langgraph.types import Command
 
 from vista_guard.errors import InputError
 from vista_guard.graph.agent import AgentCall, call_function
-from vista_guard.graph.documents import FindDocuments
-from vista_guard.graph.hosts import HostState, read_reply, read_request, replace_text, thread_id_of
-from vista_guard.graph.speech import in_words, is_assistant
+from vista_guard.graph.host_objects import (
+    FindDocuments,
+    HostState,
+    in_words,
+    is_assistant,
+    read_reply,
+    read_request,
+    replace_text,
+    thread_id_of,
+)
 from vista_guard.turn.repair import EARLIER
 from vista_guard.turn.work import Work
 from vista_guard.types import Conversation, TurnReport

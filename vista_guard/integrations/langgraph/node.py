@@ -10,16 +10,14 @@ from langchain_core.messages import AIMessageChunk
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.config import get_stream_writer
 
-from vista_guard._aio.pumps import Bridged, in_task
+from vista_guard._aio.streams import Bridged, in_task
 from vista_guard.errors import ConfigError
 from vista_guard.graph.agent import AnyRunnable, call_function, silent_context, speaker_node
-from vista_guard.graph.documents import FindDocuments, GivenDocuments
-from vista_guard.graph.machine import build_graph
-from vista_guard.graph.node import Node
+from vista_guard.graph.host_objects import FindDocuments, GivenDocuments
+from vista_guard.graph.machine import Node, build_graph
 from vista_guard.graph.surface import HostSurface, OnBlock, OnReport, build_surface
 from vista_guard.integrations.langgraph.turn import HostNode, NodeTurn
-from vista_guard.integrations.langgraph.words import HeardCall, HeardCalls
-from vista_guard.integrations.model_words import Released, listening_context, shows_words
+from vista_guard.integrations.langgraph.words import HeardCall, HeardCalls, Released, listening_context, shows_words
 from vista_guard.stream.gates import Gate, Passed, Streamed, check_gate, gated
 from vista_guard.turn.work import Work
 from vista_guard.types import Conversation, Document, TurnReport

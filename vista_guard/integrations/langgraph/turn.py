@@ -28,18 +28,19 @@ from vista_guard.graph.agent import (
     call_runnable,
     is_async,
 )
-from vista_guard.graph.documents import DOCUMENT_KEYS
-from vista_guard.graph.hosts import (
+from vista_guard.graph.host_objects import (
     ANSWER_KEYS,
+    DOCUMENT_KEYS,
     HostState,
+    in_words,
+    is_assistant,
     places_of_draft,
     read_reply,
     read_request,
     replace_text,
     thread_id_of,
 )
-from vista_guard.graph.speech import in_words, is_assistant
-from vista_guard.integrations.model_words import run_in_thread
+from vista_guard.integrations.langgraph.words import run_in_thread
 from vista_guard.turn.work import Work
 from vista_guard.types import Conversation, Document, TurnReport
 

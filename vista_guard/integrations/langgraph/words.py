@@ -1,27 +1,243 @@
-"""What the models in a node say, heard apart for each call, and what its retrievers find."""
+"""What the models in a node say, heard apart for each call, and what its retrievers find.
 
-# ruff: noqa: ARG002  # signatures given by LangChain
+A model's words, heard as they are made and out of the host's sight, and what stands for the model in the host's streams.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
-from typing import cast
+from contextvars import Context, copy_context
+from enum import Enum, auto
+from threading import Thread
+from typing import TypeVar, cast
 from uuid import UUID
 
+from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
 from langchain_core.documents import Document as LangChainDocument
-from langchain_core.messages import AIMessageChunk, BaseMessage
-from langchain_core.outputs import ChatGenerationChunk, GenerationChunk, LLMResult
+from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models.chat_models import agenerate_from_stream, generate_from_stream
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.outputs import ChatGenerationChunk, ChatResult, GenerationChunk, LLMResult
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import set_config_context
+from langchain_core.tracers._streaming import _StreamingCallbackHandler
 from langgraph.constants import TAG_NOSTREAM
+from pydantic import SkipValidation
 
 from vista_guard.errors import InputError
-from vista_guard.graph.documents import read_document
-from vista_guard.graph.hosts import without_text
-from vista_guard.graph.speech import in_words
-from vista_guard.integrations.model_words import Listener, Signal
+from vista_guard.graph.agent import silent_config
+from vista_guard.graph.host_objects import in_words, read_document, without_text
 from vista_guard.stream.source import Delta, Found, Passed
 from vista_guard.types import Document, TurnReport
+
+TAG = "vista_guard:gated"
+"""On the run of the model whose words are gated: other middleware may run models of its own inside the call."""
+
+Result = TypeVar("Result")
+
+
+class Signal(Enum):
+    """What a model call says without words."""
+
+    END = auto()
+    """It is over."""
+    AGAIN = auto()
+    """It begins once more."""
+
+
+_TWICE = (
+    "other middleware called the model again, or changed its answer, when words of it had been streamed. Put that middleware "
+    "before VistaGuardMiddleware, or use gate='turn'"
+)
+
+
+def marked_model(model: BaseChatModel) -> BaseChatModel:
+    """The model, its runs marked. `with_config(tags=…)` would lose the mark where tools are bound."""
+    return model.model_copy(update={"tags": [*(model.tags or []), TAG]})
+
+
+class Listener(BaseCallbackHandler, _StreamingCallbackHandler[object]):
+    """Makes models stream, since somebody listens, and does not listen to chains."""
+
+    run_inline = True
+    raise_error = True
+
+    def tap_output_aiter(self, run_id: UUID, output: AsyncIterator[object]) -> AsyncIterator[object]:
+        """Chains are not listened to."""
+        return output
+
+    def tap_output_iter(self, run_id: UUID, output: Iterator[object]) -> Iterator[object]:
+        """Chains are not listened to."""
+        return output
+
+
+class HeardWords(Listener):
+    """Hears one model call's words and passes them to the gate's event loop, from whatever thread they come.
+
+    Attributes:
+        said: the text so far.
+        answer: the message that the call ended with.
+    """
+
+    def __init__(self) -> None:
+        self.said = ""
+        self.answer: AIMessage | None = None
+        self._closed = False
+        self._runs: set[UUID] = set()
+        self._id: str | None = None
+
+    @property
+    def message_id(self) -> str | None:
+        """The id of the message that is being made."""
+        return self._id or (self.answer.id if self.answer else None)
+
+    async def deltas(self, ask: Callable[[], Awaitable[AIMessage | None]]) -> AsyncGenerator[str | Passed, None]:
+        """Makes the model call and yields what it says: texts, and chunks of what is not text.
+
+        Raises:
+            InputError: other middleware called the model again, or changed its answer, when words of it were out.
+        """
+        self._loop, self._queue = asyncio.get_running_loop(), asyncio.Queue[AIMessageChunk | Signal]()
+        asked = asyncio.ensure_future(ask())
+        asked.add_done_callback(lambda _: self._queue.put_nowait(Signal.END))
+        try:
+            while (item := await self._queue.get()) is not Signal.END:
+                for delta in self._deltas_of(item):
+                    yield delta
+            self.answer = await asked
+            if rest := self._rest():
+                self.said += rest
+                yield rest
+        finally:
+            self._closed = True
+            asked.cancel()
+
+    def on_chat_model_start(self, *args: object, run_id: UUID, tags: list[str] | None = None, **kwargs: object) -> None:
+        """A run begins; ours when it bears the mark."""
+        if TAG not in (tags or ()):
+            return
+        if self._runs:
+            self._put(Signal.AGAIN)
+        self._runs.add(run_id)
+
+    def on_llm_new_token(
+        self,
+        token: object,
+        *,
+        chunk: GenerationChunk | ChatGenerationChunk | None = None,
+        run_id: UUID,
+        **kwargs: object,
+    ) -> None:
+        """A chunk of ours goes to the gate. When that is closed, the model is to stop."""
+        if self._closed:
+            raise InputError("the gate is closed: nobody waits for the rest of this answer")
+        if run_id in self._runs and isinstance(chunk, ChatGenerationChunk):
+            self._put(in_words(cast(AIMessageChunk, chunk.message)))
+
+    def _put(self, item: AIMessageChunk | Signal) -> None:
+        with suppress(RuntimeError):  # The gate's loop may be gone: the turn was cancelled.
+            self._loop.call_soon_threadsafe(self._queue.put_nowait, item)
+
+    def _deltas_of(self, item: AIMessageChunk | Signal) -> Iterator[str | Passed]:
+        if isinstance(item, Signal):
+            if self.said:
+                raise InputError(_TWICE)
+            self._id = None
+            return
+        self._id = self._id or item.id
+        text = str(item.text)
+        rest = without_text(item)
+        if rest is not None:
+            yield Passed(rest)
+        if text:
+            self.said += text
+            yield text
+
+    def _rest(self) -> str:
+        """What was not heard: all of it, from a model that does not stream."""
+        text = str(in_words(self.answer).text) if self.answer else ""
+        if text.startswith(self.said):
+            return text[len(self.said) :]
+        # A refusal beside the content comes without the line break that the whole message has before it.
+        if text.replace("\n", "") != self.said.replace("\n", ""):
+            raise InputError(_TWICE)
+        return ""
+
+
+def shows_words(config: RunnableConfig) -> bool:
+    """Whether the host shows words as they are made."""
+    callbacks = config.get("callbacks") or []
+    handlers = callbacks.handlers if isinstance(callbacks, BaseCallbackManager) else callbacks
+    return any(isinstance(handler, _StreamingCallbackHandler) for handler in handlers)
+
+
+def listening_context(config: RunnableConfig, words: Listener) -> Context:
+    """A quiet context in which `words` hears the models."""
+    silent = silent_config(config)
+    callbacks = silent.get("callbacks")
+    if isinstance(callbacks, BaseCallbackManager):
+        callbacks.add_handler(words)
+    else:
+        silent = {**silent, "callbacks": [*(callbacks or []), words]}
+    return _context(silent)
+
+
+def _context(config: RunnableConfig) -> Context:
+    # A copy: LangChain takes the settings out of its own again on leaving it.
+    with set_config_context(config) as context:
+        return context.run(copy_context)
+
+
+def run_in_thread(context: Context, call: Callable[[], Result]) -> Awaitable[Result]:
+    """Runs a blocking model call in a thread of its own, so that no pool's size bounds how many can stream at once."""
+    done: Future[Result] = Future()
+
+    def work() -> None:
+        try:
+            result = context.run(call)
+        except BaseException as exc:  # Raised again where the words are read.
+            done.set_exception(exc)
+        else:
+            done.set_result(result)
+
+    done.set_running_or_notify_cancel()
+    Thread(target=work, name="vista-guard-model", daemon=True).start()
+    return asyncio.wrap_future(done)
+
+
+ReleasedChunks = Iterator[AIMessageChunk] | AsyncIterator[AIMessageChunk]
+"""Chunks that may be shown, for the sync or the async door."""
+
+
+class Released(BaseChatModel):
+    """Stands for the model in the host's streams: says what the gate released."""
+
+    chunks: SkipValidation[ReleasedChunks]
+    """What it says, for the door by which it is asked."""
+    cache: bool = False
+    """Never: to LangChain's global cache all turns look alike, and it would show one conversation's words in another."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "vista-guard"
+
+    def _generate(self, *args: object, **kwargs: object) -> ChatResult:
+        return generate_from_stream(self._stream())
+
+    async def _agenerate(self, *args: object, **kwargs: object) -> ChatResult:
+        return await agenerate_from_stream(self._astream())
+
+    def _stream(self, *args: object, **kwargs: object) -> Iterator[ChatGenerationChunk]:
+        for message in cast("Iterator[AIMessageChunk]", self.chunks):
+            yield ChatGenerationChunk(message=message)
+
+    async def _astream(self, *args: object, **kwargs: object) -> AsyncIterator[ChatGenerationChunk]:
+        async for message in cast("AsyncIterator[AIMessageChunk]", self.chunks):
+            yield ChatGenerationChunk(message=message)
+
 
 _SILENT = frozenset({TAG_NOSTREAM, "langsmith:nostream"})
 """LangGraph's marks on models that do not speak to the user."""

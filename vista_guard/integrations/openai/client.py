@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 from openai import AsyncOpenAI, OpenAI
 
 from vista_guard.errors import ConfigError
-from vista_guard.graph.documents import GivenDocuments, find_documents_of
+from vista_guard.graph.host_objects import GivenDocuments, find_documents_of
 from vista_guard.guard import Guard
 from vista_guard.integrations.openai.client_guard import ClientGuard, Finder, OnBlock
 from vista_guard.integrations.openai.doors import AsyncCompletions, AsyncResponses, Completions, Responses

@@ -14,8 +14,8 @@ from vista_guard.graph.surface import without_message
 from vista_guard.guard import Guard
 from vista_guard.integrations.openai.requests import Asked, Chains, ConversationId
 from vista_guard.integrations.openai_api import ending_report, with_answer
+from vista_guard.stream.delivery import Opening
 from vista_guard.stream.gates import Again, Delta, Gate, Passed, regenerates
-from vista_guard.stream.opening import Opening
 from vista_guard.stream.source import joined
 from vista_guard.types import Conversation, Document, TurnReport
 

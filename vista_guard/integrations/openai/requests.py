@@ -12,7 +12,7 @@ from openai import NotGiven, Omit
 from pydantic import BaseModel
 
 from vista_guard.integrations.openai_api import Api, Json, ground
-from vista_guard.reading.context_blocks import take_blocks
+from vista_guard.reading.chat_json import take_blocks
 from vista_guard.types import Conversation, Document
 
 ConversationId = str | Callable[[Mapping[str, Any]], str | None]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from openai import AsyncStream, Stream
 
-from vista_guard._aio.pumps import Bridged
+from vista_guard._aio.streams import Bridged
 from vista_guard.integrations.openai.client_guard import ClientGuard
 from vista_guard.integrations.openai.reports import mark, reports_of
 from vista_guard.integrations.openai.threads import read_in_thread

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 from contextvars import copy_context
 from typing import TYPE_CHECKING, TypeVar
 
-from vista_guard._aio.pumps import in_thread
+from vista_guard._aio.streams import in_thread
 
 if TYPE_CHECKING:
     import httpx2

@@ -1,17 +1,90 @@
-"""A cheap judge first; only what it is not sure of goes to a dear one."""
+"""A cheap judge first; only what it is not sure of goes to a dear one.
+
+How sure one can be of the label that the embedded judge gave a claim.
+
+Its confidences are of one verdict each: that a sentence supports a claim, that a claim is an opinion. They do not say which kind
+of label is wrong how often, nor that a quote holds few of the claim's words. This does: a logistic regression on signals
+that every check carries, fitted by `python -m vista_lab.training.cascade --fit` (docs/design/cascade.md). With all else the same it
+never falls when the judge's confidence rises.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from vista_guard.errors import ConfigError
 from vista_guard.judges import contract
-from vista_guard.judges.composed import calls
-from vista_guard.judges.composed.trust import trust
-from vista_guard.judges.metering import meter
+from vista_guard.judges.composed import ensemble
+from vista_guard.judges.contract import meter
 from vista_guard.protocols import Judge
-from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Turn, Unchecked
+from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Label, SourceKind, Turn, Unchecked
+
+WEIGHTS: Mapping[str, float] = {
+    "is VERIFIED": -0.66,
+    "is OUT_OF_SCOPE": 0.54,
+    "is LACKING_EVIDENCE": 0.53,
+    "is ABSTENTION": 1.84,
+    "is CONTRADICTED": -4.52,
+    "sure VERIFIED": 0.38,
+    "sure OUT_OF_SCOPE": 0.54,
+    "sure LACKING_EVIDENCE": 0.47,
+    "speaker VERIFIED": -2.31,
+    "speaker OUT_OF_SCOPE": 3.34,
+    "speaker LACKING_EVIDENCE": -5.03,
+    "quoted": 3.22,
+    "known": -2.39,
+}
+"""Fitted on the judge with weights 1.1.0."""
+BIAS = -0.08
+
+_SURE = (Label.VERIFIED, Label.LACKING_EVIDENCE, Label.OUT_OF_SCOPE)
+"""Labels that are common enough to learn from their confidences. The others are as sure as their kind."""
+_SPEAKER = re.compile(r"\b(?:assistant|user|agent|wizard|apprentice|speaker)\b", re.IGNORECASE)
+_WORD = re.compile(r"[^\W_]+")
+_EMPTY = frozenset(
+    _WORD.findall(
+        """a an the is are was were be been of in on at to and or for with by as it its this that he she they his her their
+        there has have had do does did not can will would from one some very also about"""
+    )
+)
+_STEM = 5
+"""Letters by which two words are the same: "opened" and "opening" are."""
+
+
+def trust(check: Check) -> float:
+    """Probability in (0, 1) that the check's final label is right. An unsupported check has its `finding`."""
+    score = BIAS + sum(WEIGHTS.get(name, 0.0) * value for name, value in signals(check).items())
+    return 1.0 / (1.0 + math.exp(-score))
+
+
+def signals(check: Check) -> dict[str, float]:
+    """What is known of the label: which it is, the log-odds of its confidence, and what speaks against each kind."""
+    finding = None if check.supported else check.finding
+    label = finding.label if finding else Label.VERIFIED
+    sure = min(max(finding.confidence if finding else check.confidence, 0.02), 0.98)
+    found = {f"is {label}": 1.0}
+    if label in _SURE:
+        found[f"sure {label}"] = math.log(sure / (1.0 - sure))
+        found[f"speaker {label}"] = float(_SPEAKER.search(check.claim.text) is not None)
+    if label is Label.VERIFIED:
+        found["quoted"] = _quoted_share(check)
+        found["known"] = float(bool(check.evidence) and check.evidence[0].source is not SourceKind.DOCUMENT)
+    return found
+
+
+def _quoted_share(check: Check) -> float:
+    """Share of the claim's words that its evidence has, in [0, 1]."""
+    said = _stems(check.claim.text)
+    shown = _stems(" ".join(f"{one.quote} {one.title or ''}" for one in check.evidence))
+    return len(said & shown) / len(said) if said else 1.0
+
+
+def _stems(text: str) -> set[str]:
+    return {word[:_STEM] for word in map(str.lower, _WORD.findall(text)) if word not in _EMPTY}
+
 
 DEFAULT_THRESHOLD = 0.84
 """Least trust with which a claim stays with the first judge: the knee in docs/design/cascade.md."""
@@ -45,7 +118,7 @@ class CascadeJudge:
             decompose: whose claims are judged.
             on_second_failure: whether what the second judge could not judge is unchecked, or stays as the first judged it.
             trust: how sure a check of the first judge is, in [0, 1]; an unsupported one has its `finding`. What is given is
-                made for the embedded judge; see `vista_guard.judges.composed.trust`.
+                made for the embedded judge; see `vista_guard.judges.composed.cascade`.
 
         Raises:
             ConfigError: the threshold is no share.
@@ -72,7 +145,11 @@ class CascadeJudge:
     @property
     def why_exhausted(self) -> str | None:
         """See `ChatModel.why_exhausted`. A second judge whose budget is spent does not stop a cascade that goes on without it."""
-        return calls.why_exhausted(self._first) if self._keeps_first else calls.why_exhausted(self._first, self._second)
+        return (
+            ensemble.why_exhausted(self._first)
+            if self._keeps_first
+            else ensemble.why_exhausted(self._first, self._second)
+        )
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
         """See `Judge.decompose`."""
@@ -88,26 +165,28 @@ class CascadeJudge:
         """See `TurnJudge.judge_turn`. None unless the first judge has it and its claims are the ones to judge."""
         if self._decompose == "second":
             return None
-        answers = await calls.judge_turn(self._first, turn, history, evidence)
+        answers = await ensemble.judge_turn(self._first, turn, history, evidence)
         return None if answers is None else await self._passed_on(answers, evidence)
 
     async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
         """See `Judge.categorize`. `verify` came to it already; a check from elsewhere is the second judge's."""
-        answers = await calls.label(self._second, checks, evidence)
-        return [calls.finding(answer) for answer in answers]
+        answers = await ensemble.label(self._second, checks, evidence)
+        return [ensemble.finding(answer) for answer in answers]
 
     async def aclose(self) -> None:
         """Closes both judges."""
-        await calls.aclose(self._first, self._second)
+        await ensemble.aclose(self._first, self._second)
 
     async def _passed_on(self, answers: Sequence[Check | Unchecked], evidence: EvidenceSet) -> list[Check | Unchecked]:
         """The first judge's answers where it is sure, else the second's."""
-        first, second = calls.names((self._first, self._second))
-        judged = [_by(first, answer) for answer in await calls.label(self._first, answers, evidence)]
+        first, second = ensemble.judge_names((self._first, self._second))
+        judged = [_by(first, answer) for answer in await ensemble.label(self._first, answers, evidence)]
         unsure = [answer for answer in judged if self._is_unsure(answer)]
         claims = [answer.claim for answer in unsure]
         checks = await contract.verify(self._second, claims, evidence)
-        again = {answer.claim.id: _by(second, answer) for answer in await calls.label(self._second, checks, evidence)}
+        again = {
+            answer.claim.id: _by(second, answer) for answer in await ensemble.label(self._second, checks, evidence)
+        }
         failed = [answer for answer in again.values() if isinstance(answer, Unchecked)]
         if failed:
             what = "keep what the first judge found" if self._keeps_first else "are unchecked"

@@ -1,15 +1,96 @@
-"""Several judges, and how far they agree."""
+"""Several judges, and how far they agree.
+
+What every judge around other judges needs: questions as fingerprints, and answers that keep the contract.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
+from hashlib import sha256
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
 
 from vista_guard.errors import ConfigError
 from vista_guard.judges import contract
-from vista_guard.judges.composed import calls
-from vista_guard.protocols import Judge
+from vista_guard.protocols import Judge, TurnJudge
 from vista_guard.types import Check, Claim, Evidence, EvidenceSet, Finding, JudgeInfo, Label, Turn, Unchecked
+
+T = TypeVar("T")
+
+
+def fingerprint(*parts: Any) -> str:
+    """64 hex digits of the parts' canonical JSON. Parts are JSON types, models, or sequences of models."""
+    return sha256(json.dumps(_plain(parts), sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _plain(part: Any) -> Any:
+    if isinstance(part, BaseModel):
+        return part.model_dump(mode="json")
+    return [_plain(one) for one in part] if isinstance(part, list | tuple) else part
+
+
+def judge_names(judges: Sequence[Judge]) -> list[str]:
+    """What to call the judges in a report: their names, with the version where two have the same."""
+    infos = [judge.info for judge in judges]
+    twice = [info.name for info in infos]
+    return [info.name if twice.count(info.name) == 1 else f"{info.name} {info.version}" for info in infos]
+
+
+def why_exhausted(*judges: Judge) -> str | None:
+    """Why one of the judges makes no further call in this run; None while all do."""
+    return next((why for judge in judges if (why := getattr(judge, "why_exhausted", None)) is not None), None)
+
+
+async def aclose(*judges: Judge) -> None:
+    """Closes those that can be closed."""
+    for judge in judges:
+        close = getattr(judge, "aclose", None)
+        if close is not None:
+            await close()
+
+
+async def judge_turn(
+    judge: Judge, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet
+) -> Sequence[Check | Unchecked] | None:
+    """The judge's verdicts on the whole turn; None from a judge that wants to be asked stage by stage."""
+    return await judge.judge_turn(turn, history, evidence) if isinstance(judge, TurnJudge) else None
+
+
+async def label(judge: Judge, answers: Sequence[Check | Unchecked], evidence: EvidenceSet) -> list[Check | Unchecked]:
+    """The answers, with a `finding` in every check that is not supported: what became of `categorize` is known at once."""
+    checks = [one for one in answers if isinstance(one, Check) and not one.supported]
+    asked = [one for one in checks if one.finding is None]
+    found = iter(await contract.categorize(judge, asked, evidence))
+    labels = iter([one.finding or next(found) for one in checks])
+    return [
+        _with_finding(one, next(labels)) if isinstance(one, Check) and not one.supported else one for one in answers
+    ]
+
+
+def _with_finding(check: Check, finding: Finding | Unchecked) -> Check | Unchecked:
+    return finding if isinstance(finding, Unchecked) else check.model_copy(update={"finding": finding})
+
+
+def finding(answer: Check | Unchecked) -> Finding | Unchecked:
+    """What `label` found of a check that is not supported."""
+    if isinstance(answer, Unchecked):
+        return answer
+    return answer.finding or Unchecked(claim=answer.claim, error="a supported claim has no category")
+
+
+async def together(questions: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """The answers to questions asked at once. When one raises, the others are not left running unheard."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            asked = [group.create_task(question) for question in questions]
+    except BaseExceptionGroup as several:
+        raise several.exceptions[0] from None
+    return [task.result() for task in asked]
+
 
 SEVERITY = (Label.CONTRADICTED, Label.LACKING_EVIDENCE, Label.ABSTENTION, Label.OUT_OF_SCOPE)
 """Most severe first: between labels with as many votes, the more severe wins."""
@@ -48,7 +129,7 @@ class EnsembleJudge:
     @property
     def why_exhausted(self) -> str | None:
         """See `ChatModel.why_exhausted`: of any of the judges."""
-        return calls.why_exhausted(*self._judges)
+        return why_exhausted(*self._judges)
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
         """See `Judge.decompose`. The first judge's."""
@@ -56,35 +137,35 @@ class EnsembleJudge:
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
         """See `Judge.verify`. Unsupported checks have their `finding`, for who says what is known only here."""
-        answers = await calls.together(contract.verify(judge, claims, evidence) for judge in self._judges)
+        answers = await together(contract.verify(judge, claims, evidence) for judge in self._judges)
         return await self._agreed_checks(claims, answers, evidence)
 
     async def judge_turn(
         self, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet
     ) -> Sequence[Check | Unchecked] | None:
         """See `TurnJudge.judge_turn`. None unless the first judge has it; the others verify its claims."""
-        first = await calls.judge_turn(self._judges[0], turn, history, evidence)
+        first = await judge_turn(self._judges[0], turn, history, evidence)
         if first is None:
             return None
         claims = [answer.claim for answer in first]
-        others = await calls.together(contract.verify(judge, claims, evidence) for judge in self._judges[1:])
+        others = await together(contract.verify(judge, claims, evidence) for judge in self._judges[1:])
         return await self._agreed_checks(claims, [list(first), *others], evidence)
 
     async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
         """See `Judge.categorize`. `verify` came to it already; a check from elsewhere is put to all judges."""
-        names = calls.names(self._judges)
+        names = judge_names(self._judges)
         votes: list[_Votes] = [dict.fromkeys(names, check) for check in checks]
         found = await self._labels(checks, votes, evidence)
-        return [calls.finding(answer) for answer in found]
+        return [finding(answer) for answer in found]
 
     async def aclose(self) -> None:
         """Closes all judges."""
-        await calls.aclose(*self._judges)
+        await aclose(*self._judges)
 
     async def _agreed_checks(
         self, claims: Sequence[Claim], answers: Sequence[Sequence[Check | Unchecked]], evidence: EvidenceSet
     ) -> list[Check | Unchecked]:
-        names = calls.names(self._judges)
+        names = judge_names(self._judges)
         columns = list(zip(*answers, strict=True))
         votes = [
             {name: one for name, one in zip(names, column, strict=True) if isinstance(one, Check)} for column in columns
@@ -118,7 +199,7 @@ class EnsembleJudge:
         unlabelled = [
             isinstance(answer, Check) and not answer.supported and answer.finding is None for answer in agreed
         ]
-        names = calls.names(self._judges)
+        names = judge_names(self._judges)
         asked = [
             [
                 votes[place][name]
@@ -127,8 +208,8 @@ class EnsembleJudge:
             ]
             for name in names
         ]
-        labelled = await calls.together(
-            calls.label(judge, checks, evidence) for judge, checks in zip(self._judges, asked, strict=True)
+        labelled = await together(
+            label(judge, checks, evidence) for judge, checks in zip(self._judges, asked, strict=True)
         )
         given = [{one.claim.id: one for one in column} for column in labelled]
         found: list[Check | Unchecked] = []

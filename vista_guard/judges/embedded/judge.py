@@ -8,37 +8,32 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vista_guard._aio import lane
+from vista_guard._aio import loop as lane
 from vista_guard.errors import JudgeError
 from vista_guard.inference.onnx import WEIGHTS
-from vista_guard.judges.embedded.calibration import (
-    ABSTENTION,
-    FACTUAL,
-    OPINION,
-    Calibration,
-    ClaimTypeHead,
-)
 from vista_guard.judges.embedded.english import cues
+from vista_guard.judges.embedded.english.cues import plain_figure
 from vista_guard.judges.embedded.english.decompose import MAX_STATEMENT, decompose
-from vista_guard.judges.embedded.english.language import foreign
-from vista_guard.judges.embedded.english.stance import plain_figure
-from vista_guard.judges.embedded.forms.code import is_code
-from vista_guard.judges.embedded.forms.encoded import unreadable_parts
-from vista_guard.judges.embedded.quoting import MAX_EVIDENCE, named, quotes, short
-from vista_guard.judges.embedded.relevance import COUNTER_COSINE, Piece, choose, pool
+from vista_guard.judges.embedded.english.segment import foreign
+from vista_guard.judges.embedded.evidence import COUNTER_COSINE, Piece, choose, pool
+from vista_guard.judges.embedded.forms.code import is_code, unreadable_parts
+from vista_guard.judges.embedded.models import ABSTENTION, FACTUAL, OPINION, Calibration, ClaimTypeHead, ShippedVerifier
+from vista_guard.judges.embedded.opposites import may_be_settled, spoken_of
 from vista_guard.judges.embedded.support import (
+    MAX_EVIDENCE,
     NOWHERE,
+    Weighed,
     about_itself,
     all_said,
     carried,
     may_count,
     missing_everywhere,
+    named,
+    outranking,
+    quotes,
     refutation,
+    short,
 )
-from vista_guard.judges.embedded.topic import may_be_settled, spoken_of
-from vista_guard.judges.embedded.trust import outranking
-from vista_guard.judges.embedded.verifier import ShippedVerifier
-from vista_guard.judges.embedded.weighed import Weighed
 from vista_guard.protocols import Embedder, Verifier
 from vista_guard.reading.canonical import folded
 from vista_guard.types import (
@@ -125,7 +120,7 @@ class EmbeddedJudge:
             JudgeError: the turn is surely not English.
         """
         # A long turn waits for others of its kind, and short ones for nobody.
-        run = asyncio.to_thread if len(turn.text) <= _SHORT else lane.run
+        run = asyncio.to_thread if len(turn.text) <= _SHORT else lane.run_long
         return await run(self._decompose, turn, history)
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:

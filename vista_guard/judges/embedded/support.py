@@ -1,25 +1,74 @@
-"""How far one piece of evidence carries a claim or speaks against it, by the verifier's row and by rules that outrank it."""
+"""How far one piece of evidence carries a claim or speaks against it, by the verifier's row and by rules that outrank it.
+
+The quotes that a verdict rests on, and how they are named in its reason.
+
+Whose word counts more: documents over the persona, the persona over knowledge, knowledge over what was merely said.
+
+What the pieces of evidence that were read say for a claim, and what against it. Pure.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vista_guard.judges.embedded.bygone import bygone
 from vista_guard.judges.embedded.english import cues
-from vista_guard.judges.embedded.forms.inline import clean
+from vista_guard.judges.embedded.evidence import Piece, same_statement
+from vista_guard.judges.embedded.forms.markup import clean
 from vista_guard.judges.embedded.mentions.frames import read
-from vista_guard.judges.embedded.opposites import opposed
-from vista_guard.judges.embedded.quantities.others import other_figure
-from vista_guard.judges.embedded.quantities.veto import lacking
+from vista_guard.judges.embedded.models import CONTRADICTED_COLUMN, SUPPORTED_COLUMN
+from vista_guard.judges.embedded.opposites import bygone, opposed
+from vista_guard.judges.embedded.quantities.veto import lacking, other_figure
 from vista_guard.judges.embedded.quantities.weekdays import missing_day
-from vista_guard.judges.embedded.relevance import Piece, same_statement
-from vista_guard.judges.embedded.verifier import CONTRADICTED, SUPPORTED
 from vista_guard.reading.canonical import folded
-from vista_guard.types import Claim, EvidenceSet, Label, SourceKind
+from vista_guard.types import Claim, Evidence, EvidenceSet, Label, Passage, SourceKind
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+MAX_EVIDENCE = 3
+"""Quotes that a check carries, at most."""
+
+
+def quotes(scored: Sequence[tuple[Piece, float]]) -> tuple[Evidence, ...]:
+    """The best quotes, one of each passage: the first, which is the tightest, of those that suffice."""
+    first: dict[int, tuple[Piece, float]] = {}
+    for piece, score in scored:
+        first.setdefault(id(piece.origin), (piece, score))
+    best = sorted(first.values(), key=lambda pair: -pair[1])[:MAX_EVIDENCE]
+    return tuple(_quote(piece.quote, score) for piece, score in best)
+
+
+def _quote(passage: Passage, score: float) -> Evidence:
+    return Evidence(
+        source=passage.source,
+        source_id=passage.source_id,
+        quote=passage.text,
+        title=passage.title,
+        span=passage.span,
+        score=score,
+    )
+
+
+def named(evidence: Evidence) -> str:
+    """Where the evidence comes from, as the beginning of a sentence."""
+    if evidence.source is SourceKind.DOCUMENT:
+        return f'The document "{evidence.title or evidence.source_id}"'
+    if evidence.source is SourceKind.PERSONA:
+        return "The persona"
+    if evidence.source is SourceKind.HISTORY:
+        return f"What was said before ({evidence.source_id})"
+    return "What this conversation has established"
+
+
+def short(quote: str, most: int = 200) -> str:
+    """The quote in one line of at most `most` characters, cut between words."""
+    line = " ".join(quote.split())
+    return line if len(line) <= most else f"{line[: most - 1].rsplit(' ', 1)[0]}…"
+
 
 NOWHERE = 0.97
 """How surely a claim lacks evidence whose figure stands nowhere: it is 5 of 926 claims of faithful MTRAG-UN answers
@@ -41,7 +90,7 @@ def carried(piece: Piece, claim: Claim, row: NDArray[np.float32], needed: float)
         row: the verifier's answer.
         needed: the support from which it counts; below it nothing need be looked up.
     """
-    score = _support(piece, claim, float(row[SUPPORTED]))
+    score = _support(piece, claim, float(row[SUPPORTED_COLUMN]))
     return 1 - NOWHERE if score >= needed and _vetoed(folded(claim.text), piece.text) else score
 
 
@@ -110,7 +159,81 @@ def refutation(piece: Piece, claim: Claim, row: NDArray[np.float32]) -> float:
     One that says the same with another figure needs no more than the verifier's leaning.
     """
     if piece.denies:
-        return float(row[SUPPORTED])
-    score = float(row[CONTRADICTED])
+        return float(row[SUPPORTED_COLUMN])
+    score = float(row[CONTRADICTED_COLUMN])
     leans = LEANING <= score < OTHER_FIGURE
     return OTHER_FIGURE if leans and other_figure(folded(claim.text), folded(piece.quote.text)) else score
+
+
+DISPUTED = 0.97
+"""Least probability of contradiction by which one document disputes what another one supports."""
+_RANK = {SourceKind.DOCUMENT: 3, SourceKind.PERSONA: 2, SourceKind.KNOWLEDGE: 1, SourceKind.HISTORY: 0}
+
+
+def outranking(
+    claim: Claim, support: Sequence[tuple[Piece, float]], against: Sequence[tuple[Piece, float]]
+) -> list[tuple[Piece, float]]:
+    """What speaks against a supported claim and counts for more than its support, or for as much and comes from another document.
+
+    A document that says the claim in its own words is not disputed: that another sentence reads as its opposite is then more
+    often the verifier's mistake than the documents' quarrel.
+    """
+    if not support or not against:
+        return []
+    best = max(_RANK[piece.origin.source] for piece, _ in support)
+    higher = [pair for pair in against if _RANK[pair[0].origin.source] > best]
+    if higher or best < _RANK[SourceKind.DOCUMENT]:
+        return higher
+    if any(same_statement(piece.quote.text, claim.text) for piece, _ in support):
+        return []
+    surest = max(score for _, score in support)
+    sources = {piece.origin.source_id for piece, _ in support}
+    documents = [pair for pair in against if pair[0].origin.source is SourceKind.DOCUMENT]
+    return [
+        (piece, score)
+        for piece, score in documents
+        if piece.origin.source_id not in sources and score >= max(DISPUTED, surest)
+    ]
+
+
+Scored = tuple[Piece, float]
+"""A piece, and a probability in [0, 1]."""
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """The pieces that were read for one claim: `support` of each that may support, `against` of those that contradict it."""
+
+    pieces: Sequence[Piece]
+    needed: float
+    """Least support that confirms the claim."""
+    support: Sequence[Scored]
+    against: Sequence[Scored]
+
+    @property
+    def best(self) -> float:
+        """The greatest support, 0 without any."""
+        return max((score for _, score in self.support), default=0.0)
+
+    @property
+    def found(self) -> list[Scored]:
+        """The pieces that confirm the claim."""
+        return [(piece, score) for piece, score in self.support if score >= self.needed]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether no piece confirms the claim, and no sentence of a document denies it.
+
+        What stands around another sentence shares so many words with a denied claim that it seems to say it.
+        """
+        denied = any(piece.origin.source is SourceKind.DOCUMENT for piece, _ in self.against)
+        return not self.found and not denied
+
+    def with_(self, more: Weighed) -> Weighed:
+        """With the pieces that were read after these."""
+        return Weighed(
+            [*self.pieces, *more.pieces],
+            self.needed,
+            [*self.support, *more.support],
+            [*self.against, *more.against],
+        )

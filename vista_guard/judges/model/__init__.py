@@ -1,10 +1,10 @@
 """The model judge: any chat model judges, in as few calls a turn as its strategy allows."""
 
+from vista_guard.judges.model.chat.calling import ChatModel, ChatRequest, Message, Reply
 from vista_guard.judges.model.chat.langchain import LangChainChat
 from vista_guard.judges.model.chat.openai import OpenAIChat
-from vista_guard.judges.model.chat.protocol import ChatModel, ChatRequest, Message, Reply
 from vista_guard.judges.model.judge import ModelJudge
-from vista_guard.judges.model.prompting.prompts import Prompts, Roles
+from vista_guard.judges.model.prompts import Prompts, Roles
 from vista_guard.settings.model import ModelOptions
 
 __all__ = [

@@ -3,6 +3,8 @@
 Strategies: `per_claim` asks about each claim by itself, as the paper does, but about all claims of a turn at once;
 `batched` takes the turn apart in one call and judges every claim in a second; `fused` does both in one. Whatever the model
 answers, no claim is lost: what cannot be read is asked once more, then reported as unchecked.
+
+Asks a chat model and reads what it says. What cannot be read is asked for once more, and then an error.
 """
 
 from __future__ import annotations
@@ -11,32 +13,66 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from vista_guard._extras import require
 from vista_guard.errors import JudgeError, UnreadableError
-from vista_guard.judges.metering import meter
+from vista_guard.judges.contract import meter
 from vista_guard.judges.model.answers import parsing
-from vista_guard.judges.model.answers.quotes import place, quoted
-from vista_guard.judges.model.asking import RAW_CHARS, asked
-from vista_guard.judges.model.chat.protocol import ChatModel, ChatRequest
-from vista_guard.judges.model.prompting.files import Stage
-from vista_guard.judges.model.prompting.prompts import PromptInfo, Prompts, Roles
-from vista_guard.judges.model.prompting.trimming import trimmed
+from vista_guard.judges.model.answers.labels import place, quoted
+from vista_guard.judges.model.chat.calling import ChatModel, ChatRequest
+from vista_guard.judges.model.prompt_files import Stage
+from vista_guard.judges.model.prompts import PromptInfo, Prompts, Roles, trimmed
 from vista_guard.settings.model import ModelOptions
-from vista_guard.types import (
-    Check,
-    Claim,
-    EvidenceSet,
-    Finding,
-    JudgeInfo,
-    Label,
-    SourceKind,
-    Turn,
-    Unchecked,
-)
+from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Label, SourceKind, Turn, Unchecked
 
 T = TypeVar("T")
+
+RAW_CHARS = 2000
+REMINDER = (
+    "\n\nThe last answer to this could not be read. Answer in exactly the form that is asked for, and nothing else."
+)
+
+
+async def asked(
+    model: ChatModel, request: ChatRequest, read: Callable[[str], T], *, partial: bool = False, reminders: int = 1
+) -> T:
+    """The model's answer, read.
+
+    Args:
+        model: who is asked.
+        request: what it is asked.
+        read: reads an answer; raises UnreadableError where it says nothing that can be used.
+        partial: whether an answer that was cut off may be read as far as it goes.
+        reminders: how often it is asked again for what could not be read.
+
+    Raises:
+        UnreadableError: no answer could be read.
+        JudgeError: there was no answer (see `ChatModel.complete`).
+    """
+    for left in range(reminders, -1, -1):
+        try:
+            return await _once(model, request, read, partial=partial)
+        except UnreadableError:
+            if not left:
+                raise
+            *earlier, last = request.messages
+            # In the last message, since some chat templates take no two user messages in a row.
+            request = replace(request, messages=(*earlier, replace(last, content=last.content + REMINDER)))
+    raise AssertionError("unreachable")
+
+
+async def _once(model: ChatModel, request: ChatRequest, read: Callable[[str], T], *, partial: bool) -> T:
+    reply = await model.complete(request)
+    if reply.finish == "refusal":
+        raise UnreadableError(f"{model.name} refused to judge: {reply.text[:200]!r}", reply.text[:RAW_CHARS])
+    if reply.finish == "length" and not partial:
+        # Half an answer may lack the claim, or the word, that mattered.
+        error = f"the answer of {model.name} was cut off at its token limit; raise model.max_output_tokens"
+        raise UnreadableError(error, reply.text[:RAW_CHARS])
+    return read(reply.text)
+
 
 _STAGES: Mapping[str, tuple[Stage, ...]] = {
     "per_claim": ("decompose", "verify", "categorize"),

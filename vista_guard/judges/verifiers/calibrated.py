@@ -1,4 +1,7 @@
-"""What was fitted for a verifier: the file that `vista-guard calibrate --verifier` writes, and what it does."""
+"""What was fitted for a verifier: the file that `vista-guard calibrate --verifier` writes, and what it does.
+
+Closing verifiers that hold connections, alone or inside another one.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,20 @@ from typing import TYPE_CHECKING, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from vista_guard.errors import ConfigError
-from vista_guard.judges.verifiers.closing import close
 from vista_guard.protocols import Verifier
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+async def close(*verifiers: Verifier) -> None:
+    """Closes each that can be closed."""
+    for verifier in verifiers:
+        closing = getattr(verifier, "aclose", None)
+        if closing is not None:
+            await closing()
+
 
 Share = float
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from vista_guard._aio import loop
 from vista_guard.errors import JudgeError, UnreadableError
+from vista_guard.judges.model.chat.calling import ChatModel, ChatRequest, Message, Reply
 from vista_guard.judges.model.chat.openai import OpenAIChat
-from vista_guard.judges.model.chat.protocol import ChatModel, ChatRequest, Message, Reply
-from vista_guard.settings.model import DEFAULTS, ModelOptions
+from vista_guard.settings.model import MODEL_DEFAULTS, ModelOptions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,7 +47,7 @@ class EndpointVerifier:
         self.name = model.name
 
     @classmethod
-    def from_name(cls, name: str, options: ModelOptions = DEFAULTS) -> EndpointVerifier:
+    def from_name(cls, name: str, options: ModelOptions = MODEL_DEFAULTS) -> EndpointVerifier:
         """The model that `MODEL` or `MODEL@https://host/v1` names.
 
         Raises:

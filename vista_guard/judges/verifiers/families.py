@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from vista_guard.errors import ConfigError
 from vista_guard.judges.verifiers.labels import labels_of
-from vista_guard.settings.verifier import FamilyName, LabelName, VerifierOptions
+from vista_guard.settings.model import FamilyName, LabelName, VerifierOptions
 
 Head = Literal["classes", "first_token", "tokens", "decoder"]
 """Where the answer is: one row a text, the row of its first token, rows of the claim's tokens, or the first decoded token."""

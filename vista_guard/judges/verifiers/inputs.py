@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from vista_guard.inference.models.tokens import ModelTokens, Text
 from vista_guard.judges.verifiers.families import LETTUCE_PROMPT, Family
-from vista_guard.reading.sentences import sentence_spans
+from vista_guard.reading.passages import sentence_spans
 
 if TYPE_CHECKING:
     from tokenizers import Encoding

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from vista_guard.errors import ConfigError
-from vista_guard.settings.verifier import LabelName
+from vista_guard.settings.model import LabelName
 
 if TYPE_CHECKING:
     import numpy as np

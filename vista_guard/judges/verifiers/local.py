@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vista_guard.inference.hub import hub_file, hub_folder
 from vista_guard.inference.models.batches import Network, run
 from vista_guard.inference.models.folder import ModelFolder
-from vista_guard.inference.models.hub import hub_file, hub_folder
 from vista_guard.inference.models.tokens import ModelTokens
 from vista_guard.judges.verifiers.families import Family, family_of
 from vista_guard.judges.verifiers.inputs import Inputs
 from vista_guard.judges.verifiers.labels import COLUMNS, rows
-from vista_guard.settings.verifier import DEFAULTS, VerifierOptions
+from vista_guard.settings.model import VERIFIER_DEFAULTS, VerifierOptions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,7 +42,7 @@ class LocalVerifier:
         self._batch_size = batch_size
 
     @classmethod
-    def load(cls, name: str, options: VerifierOptions = DEFAULTS) -> LocalVerifier:
+    def load(cls, name: str, options: VerifierOptions = VERIFIER_DEFAULTS) -> LocalVerifier:
         """The model that a name of the settings stands for: `hf:ORG/MODEL`, `hf:ORG/MODEL@REVISION` or a folder's path.
 
         Args:

@@ -8,8 +8,7 @@ from vista_guard.integrations.openai_api import Api, Json, PendingLogprobs, summ
 from vista_guard.integrations.openai_api.fields import Sifting, scrubbed_error, sift_chunk, sift_completion
 from vista_guard.proxy.dialects.evidence import as_list, read_chat, text_of
 from vista_guard.proxy.dialects.protocol import FIELD, EventStream, UpstreamFailed
-from vista_guard.proxy.http.sse import DONE
-from vista_guard.proxy.http.upstream import Problem
+from vista_guard.proxy.upstream import DONE, Problem
 from vista_guard.stream.gates import Delta, Passed
 from vista_guard.types import Document
 

@@ -14,8 +14,7 @@ from typing import TypeGuard
 
 from vista_guard.errors import InputError
 from vista_guard.integrations.openai_api import Json, ground
-from vista_guard.reading.chat_json import to_conversation, to_document
-from vista_guard.reading.context_blocks import take_blocks
+from vista_guard.reading.chat_json import take_blocks, to_conversation, to_document
 from vista_guard.types import Conversation, Document
 
 _STRUCTURED = frozenset({"json_schema", "json_object"})

@@ -8,7 +8,7 @@ from typing import Protocol
 from vista_guard.integrations.openai_api import Api, Json
 from vista_guard.integrations.openai_api.fields import Sifting
 from vista_guard.proxy.dialects.evidence import ReadRequest
-from vista_guard.proxy.http.upstream import Problem
+from vista_guard.proxy.upstream import Problem
 from vista_guard.stream.gates import Delta
 from vista_guard.types import Document
 

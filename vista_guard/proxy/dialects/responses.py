@@ -8,7 +8,7 @@ from vista_guard.integrations.openai_api import BINDING, Api, Json, PendingLogpr
 from vista_guard.integrations.openai_api.fields import Sifting, scrubbed_error, sift_event, sift_response
 from vista_guard.proxy.dialects.evidence import as_list, found_documents, is_text, read_responses, text_of
 from vista_guard.proxy.dialects.protocol import FIELD, EventStream, UpstreamFailed
-from vista_guard.proxy.http.upstream import Problem
+from vista_guard.proxy.upstream import Problem
 from vista_guard.stream.gates import Delta, Found, Passed
 from vista_guard.types import Document
 

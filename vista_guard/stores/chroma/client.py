@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from urllib.parse import urlsplit
 
 from vista_guard.errors import StoreError
-from vista_guard.stores.chroma.folder import FREE_BYTES, FolderClient, FolderCollection, FullError
-from vista_guard.stores.chroma.process import NoCollectionError
+from vista_guard.stores.chroma.engine import FREE_BYTES, FolderClient, FolderCollection, FullError, NoCollectionError
 
 if TYPE_CHECKING:
     from chromadb.api.client import Client

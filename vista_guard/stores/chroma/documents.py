@@ -1,4 +1,7 @@
-"""Documents in Chroma, found by its vector index."""
+"""Documents in Chroma, found by its vector index.
+
+What a document store tells of a document without its text.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,19 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass, field
 from hashlib import sha256
 from operator import itemgetter
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from pydantic import JsonValue
+
 from vista_guard.errors import StoreError
 from vista_guard.protocols import Embedder
 from vista_guard.reading.passages import passages
 from vista_guard.stores.chroma.client import ChromaConnection
-from vista_guard.stores.chroma.listed import ListedDocument
-from vista_guard.stores.entries import digest, storable
-from vista_guard.stores.locations import DOCUMENTS
+from vista_guard.stores.entries import DOCUMENTS, digest, storable
 from vista_guard.types import Document, Passage, SourceKind, Span
 
 if TYPE_CHECKING:
@@ -25,6 +29,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from vista_guard.stores.chroma.client import AnyClient, AnyCollection
+
+
+@dataclass(frozen=True)
+class ListedDocument:
+    """A stored document: `passages` is how many it was cut into, `metadata` is what it was added with."""
+
+    id: str
+    title: str | None
+    passages: int
+    metadata: Mapping[str, JsonValue] = field(default_factory=dict)
+
 
 _PROBE = "The lighthouse keeper counted eleven ships before noon."
 _SAME_MODEL = 0.98

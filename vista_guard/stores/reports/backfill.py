@@ -12,7 +12,7 @@ from typing import Any
 
 import sqlalchemy as sql
 
-from vista_guard.stores.reports import writing
+from vista_guard.stores.reports import store
 from vista_guard.stores.reports.tables import BACKFILL, LABELS, REPORTS, TURNS
 from vista_guard.types import TurnReport
 
@@ -67,7 +67,7 @@ def _bring(connection: sql.Connection, numbered: list[tuple[int, TurnReport]]) -
         name = f"row{number}" if report.id in known else report.id
         known.add(name)
         fresh.append((number, report.model_copy(update={"id": name})))
-    writing.spread(connection, fresh)
+    store.spread(connection, fresh)
 
 
 def _report(row: sql.Row[Any]) -> TurnReport | None:

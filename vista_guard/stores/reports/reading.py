@@ -12,7 +12,7 @@ import sqlalchemy as sql
 from pydantic import ValidationError
 
 from vista_guard.errors import StoreError
-from vista_guard.stores.reports import found, rollups
+from vista_guard.stores.reports import queries, rollups
 from vista_guard.stores.reports.database import Database
 from vista_guard.stores.reports.filters import (
     EVERYTHING,
@@ -68,11 +68,11 @@ class ReportReader:
 
     def page(self, filter: ReportFilter = EVERYTHING, *, after: str | None = None, limit: int = 50) -> Page[TurnRow]:
         """Turns, newest first; those behind `after` (`Page.next`, `TurnRow.cursor`) when it is given."""
-        query = found.turns(self._own(filter)).order_by(TURNS.c.created_at.desc(), TURNS.c.id.desc())
+        query = queries.turns(self._own(filter)).order_by(TURNS.c.created_at.desc(), TURNS.c.id.desc())
         if after is not None:
             moment, key = from_cursor(after)
             query = query.where(sql.tuple_(TURNS.c.created_at, TURNS.c.id) < sql.tuple_(moment, number_of(key)))
-        rows = self._rows(query, limit + 1, found.turn_row)
+        rows = self._rows(query, limit + 1, queries.turn_row)
         return Page(rows[:limit], rows[limit - 1].cursor if len(rows) > limit else None)
 
     def since(self, cursor: LiveCursor | None = None, filter: ReportFilter = EVERYTHING, *, limit: int = 200) -> News:
@@ -81,15 +81,15 @@ class ReportReader:
         Ask again with the cursor that came back, and each turn comes once. Where several processes write (Postgres), a row may be
         committed after one with a higher number: the last seconds are read again, and what was seen is left out.
         """
-        query = found.turns(self._own(filter))
+        query = queries.turns(self._own(filter))
         if cursor is None:
-            rows = self._rows(query.order_by(TURNS.c.id.desc()), limit, found.turn_row)[::-1]
+            rows = self._rows(query.order_by(TURNS.c.id.desc()), limit, queries.turn_row)[::-1]
             numbers = self._numbers(sql.select(TURNS.c.id).order_by(TURNS.c.id.desc()))
             return News(rows, self._advanced(LiveCursor(min(numbers, default=0)), numbers))
         # First the numbers: what is committed between the two questions is then read again, and never skipped.
         numbers = self._numbers(sql.select(TURNS.c.id).where(TURNS.c.id > cursor.floor).order_by(TURNS.c.id))
         later = query.where(TURNS.c.id.in_(sorted(set(numbers) - set(cursor.seen)))).order_by(TURNS.c.id)
-        rows = self._rows(later, limit, found.turn_row)
+        rows = self._rows(later, limit, queries.turn_row)
         reached = [number for number in numbers if len(rows) < limit or number <= rows[-1].number]
         return News(rows, self._advanced(cursor, reached))
 
@@ -105,54 +105,54 @@ class ReportReader:
 
     def row(self, report_id: str) -> TurnRow | None:
         """The thin row of the report with this id."""
-        query = self._visible(found.turns(EVERYTHING)).where(TURNS.c.report_id == report_id)
-        return next(iter(self._rows(query, 1, found.turn_row)), None)
+        query = self._visible(queries.turns(EVERYTHING)).where(TURNS.c.report_id == report_id)
+        return next(iter(self._rows(query, 1, queries.turn_row)), None)
 
     def established_by(self, conversation_id: str, turn_key: str) -> TurnRow | None:
         """The turn that brought a piece of knowledge: evidence from knowledge has the `source_id` `turn_key:claim id`."""
-        query = found.turns(self._own(ReportFilter(conversation_id=conversation_id)))
+        query = queries.turns(self._own(ReportFilter(conversation_id=conversation_id)))
         rows = query.where(TURNS.c.turn_key == turn_key).order_by(TURNS.c.created_at.desc(), TURNS.c.id.desc())
-        return next(iter(self._rows(rows, 1, found.turn_row)), None)
+        return next(iter(self._rows(rows, 1, queries.turn_row)), None)
 
     def conversations(
         self, filter: ReportFilter = EVERYTHING, *, after: str | None = None, limit: int = 50
     ) -> Page[ConversationRow]:
         """Named conversations, the one that spoke last first; those with a turn that the filter finds, when it asks for any."""
-        query = found.conversations(self._own(filter))
+        query = queries.conversations(self._own(filter))
         if after is not None:
             place = sql.tuple_(CONVERSATIONS.c.last_at, CONVERSATIONS.c.conversation_key)
             query = query.where(place < sql.tuple_(*from_cursor(after)))
-        rows = self._rows(query, limit + 1, found.conversation_row)
+        rows = self._rows(query, limit + 1, queries.conversation_row)
         return Page(rows[:limit], rows[limit - 1].cursor if len(rows) > limit else None)
 
     def conversation(self, conversation_id: str, *, after: str | None = None, limit: int = 100) -> Page[KeptTurn]:
         """The turns of a conversation, oldest first, whole, with their texts. `next` goes on with the later ones."""
         own = self._own(ReportFilter(conversation_id=conversation_id))
-        query = _whole().where(*found.conditions(own)).order_by(TURNS.c.created_at, TURNS.c.id)
+        query = _whole().where(*queries.conditions(own)).order_by(TURNS.c.created_at, TURNS.c.id)
         if after is not None:
             moment, key = from_cursor(after)
             query = query.where(sql.tuple_(TURNS.c.created_at, TURNS.c.id) > sql.tuple_(moment, number_of(key)))
         rows = self._rows(query, limit + 1, lambda row: row)
-        following = found.place(rows[limit - 1]) if len(rows) > limit else None
+        following = queries.place(rows[limit - 1]) if len(rows) > limit else None
         return Page(tuple(self._kept(row) for row in rows[:limit]), following)
 
     def conversation_ids(self, tenant: str) -> list[str]:
         """The ids of all of a tenant's conversations, those that version 0.2.0 kept under its name among them."""
-        asked = found.narrowed(ReportFilter(tenant=tenant), self._tenant).tenant
-        query = sql.select(CONVERSATIONS.c.conversation_id).where(found.owned_by(CONVERSATIONS, asked or ""))
+        asked = queries.narrowed(ReportFilter(tenant=tenant), self._tenant).tenant
+        query = sql.select(CONVERSATIONS.c.conversation_id).where(queries.owned_by(CONVERSATIONS, asked or ""))
         return self._database.run("read conversations", lambda c: list(c.execute(query).scalars()))
 
     def findings(
         self, filter: ReportFilter = EVERYTHING, *, after: str | None = None, limit: int = 50
     ) -> Page[FindingRow]:
         """Claims of the turns that the filter finds, newest first; of `labels` only those claims."""
-        query = found.findings(self._own(filter))
+        query = queries.findings(self._own(filter))
         if after is not None:
             moment, key = from_cursor(after)
             report, _, n = key.partition("_")
             place = sql.tuple_(FINDINGS.c.created_at, FINDINGS.c.report, FINDINGS.c.n)
             query = query.where(place < sql.tuple_(moment, number_of(report), number_of(n)))
-        rows = self._rows(query, limit + 1, found.finding_row)
+        rows = self._rows(query, limit + 1, queries.finding_row)
         return Page(rows[:limit], rows[limit - 1].cursor if len(rows) > limit else None)
 
     def sources(
@@ -162,13 +162,13 @@ class ReportReader:
 
         With `labels=("CONTRADICTED",)`: the documents that answers contradict most.
         """
-        query = found.sources(self._own(filter), newest)
+        query = queries.sources(self._own(filter), newest)
         return self._rows(query, limit, lambda row: SourceCount(row.source, row.source_id, row.claims))
 
     def summary(self, filter: ReportFilter) -> Summary:
         """Counts over the turns that the filter finds, from their rows: for the last minutes. For longer there is `rollup`."""
         own = self._own(filter)
-        return self._database.run("count reports", lambda connection: found.summary(connection, own))
+        return self._database.run("count reports", lambda connection: queries.summary(connection, own))
 
     def rollup(
         self,
@@ -223,7 +223,7 @@ class ReportReader:
         self._database.close()
 
     def _own(self, filter: ReportFilter) -> ReportFilter:
-        return found.narrowed(filter, self._tenant)
+        return queries.narrowed(filter, self._tenant)
 
     def _visible(self, query: sql.Select[Any]) -> sql.Select[Any]:
         return query if self._tenant is None else query.where(TURNS.c.tenant == self._tenant)

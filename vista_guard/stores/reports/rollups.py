@@ -14,14 +14,7 @@ import sqlalchemy as sql
 from sqlalchemy.dialects import postgresql, sqlite
 
 from vista_guard.stores.reports.filters import ReportFilter, utc
-from vista_guard.stores.reports.tables import (
-    BOUNDS_MS,
-    BUCKETS,
-    CLAIMS_HOUR,
-    TURNS_HOUR,
-    UNCHECKED,
-    UNCHECKED_HOUR,
-)
+from vista_guard.stores.reports.tables import BOUNDS_MS, BUCKETS, CLAIMS_HOUR, TURNS_HOUR, UNCHECKED, UNCHECKED_HOUR
 from vista_guard.types import Finding, TurnReport, Unchecked
 
 Step = Literal["hour", "day"]

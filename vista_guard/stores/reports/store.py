@@ -1,4 +1,7 @@
-"""Reports in a database: a SQLite file by default, Postgres by URL."""
+"""Reports in a database: a SQLite file by default, Postgres by URL.
+
+A report on its way into the tables, all of them in one transaction.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,79 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from threading import Event, Lock, Thread
 from time import monotonic
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import sqlalchemy as sql
+from sqlalchemy.dialects import postgresql, sqlite
 
 from vista_guard.errors import StoreError
 from vista_guard.stores.entries import digest
-from vista_guard.stores.reports import backfill, retention, writing
+from vista_guard.stores.reports import backfill, queueing, retention, rollups, rows
 from vista_guard.stores.reports.database import BUSY_S, Database, truncate_log
 from vista_guard.stores.reports.reading import ReportReader, parsed
-from vista_guard.stores.reports.tables import REPORTS
+from vista_guard.stores.reports.tables import BACKFILL, CONVERSATIONS, FINDINGS, REPORTS, TEXTS, TURNS
 from vista_guard.types import Record, TurnReport, TurnTexts
+
+
+def insert(connection: sql.Connection, report: TurnReport, texts: TurnTexts | None, days: float | None) -> int:
+    """Writes one report everywhere; its number."""
+    made = connection.execute(_numbered(connection.dialect.name), rows.report_row(report))
+    number = int(made.scalar_one())
+    spread(connection, [(number, report)])
+    queueing.queue(connection, report, number)
+    if texts is not None:
+        connection.execute(_INTO[TEXTS], rows.text_row(report, texts, number, days))
+    return number
+
+
+def spread(connection: sql.Connection, numbered: Sequence[tuple[int, TurnReport]]) -> None:
+    """Writes all but the reports themselves: thin rows, claims, conversations, roll-ups."""
+    connection.execute(_INTO[TURNS], [rows.turn_row(report, number) for number, report in numbered])
+    findings = [row for number, report in numbered for row in rows.finding_rows(report, number)]
+    if findings:
+        connection.execute(_INTO[FINDINGS], findings)
+    joined = [rows.conversation_row(report) for _, report in numbered if report.conversation_id is not None]
+    if joined:
+        # In one order, so that two writers never wait for each other.
+        joined.sort(key=lambda row: (row["conversation_key"], row["last_at"]))
+        connection.execute(_joining(connection.dialect.name), joined)
+    rollups.add(connection, rollups.summed(rollups.added(report) for _, report in numbered))
+
+
+_INTO = {table: sql.insert(table) for table in (TURNS, FINDINGS, TEXTS)}
+_COUNTS = ("turns", "flagged", "repaired", "blocked", "contradicted", "unchecked")
+
+
+@cache  # building a statement costs more than running it
+def _numbered(dialect_name: str) -> Any:
+    """Inserts a report and gives its number: on SQLite one that no report ever had; elsewhere sequences see to it."""
+    statement = sql.insert(REPORTS)
+    if dialect_name == "sqlite":
+        newest = sql.select(sql.func.coalesce(sql.func.max(REPORTS.c.id), 0)).scalar_subquery()
+        next_number = sql.func.max(newest, sql.select(BACKFILL.c.highest).scalar_subquery()) + 1
+        own = {
+            column.name: sql.bindparam(column.name, type_=column.type) for column in REPORTS.c if column.name != "id"
+        }
+        statement = statement.values(id=next_number, **own)
+    return statement.returning(REPORTS.c.id)
+
+
+@cache
+def _joining(dialect_name: str) -> Any:
+    """Adds a report to its conversation."""
+    dialect: Any = postgresql if dialect_name == "postgresql" else sqlite
+    statement = dialect.insert(CONVERSATIONS)
+    old, new = CONVERSATIONS.c, statement.excluded
+    changed = {
+        "first_at": sql.case((new.first_at < old.first_at, new.first_at), else_=old.first_at),
+        "last_at": sql.case((new.last_at > old.last_at, new.last_at), else_=old.last_at),
+        **{name: old[name] + new[name] for name in _COUNTS},
+    }
+    return statement.on_conflict_do_update(index_elements=[old.conversation_key], set_=changed)
+
 
 T = TypeVar("T")
 
@@ -99,7 +162,7 @@ class SqlReports:
         self._database.close()
 
     async def _write(self, report: TurnReport, texts: TurnTexts | None) -> None:
-        await self._run("write a report", lambda connection: writing.insert(connection, report, texts, self._text_days))
+        await self._run("write a report", lambda connection: insert(connection, report, texts, self._text_days))
         if (self._text_days or self._report_days) and monotonic() - self._pruned > PRUNE_EVERY_S:
             await asyncio.to_thread(self._prune)
 

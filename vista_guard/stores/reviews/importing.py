@@ -10,13 +10,12 @@ from typing import Any
 import sqlalchemy as sql
 
 from vista_guard.errors import InputError
-from vista_guard.stores.reports import writing
+from vista_guard.stores.reports import store
 from vista_guard.stores.reports.database import Database
-from vista_guard.stores.reports.people.tables import ANNOTATION_CLAIMS, ANNOTATIONS, TASKS
-from vista_guard.stores.reports.tables import TURNS
-from vista_guard.stores.reviews import work
+from vista_guard.stores.reports.tables import ANNOTATION_CLAIMS, ANNOTATIONS, TASKS, TURNS
+from vista_guard.stores.reviews import annotation
+from vista_guard.stores.reviews.queue import person, written
 from vista_guard.stores.reviews.records import AnnotatedClaim, Condition
-from vista_guard.stores.reviews.scope import person, written
 from vista_guard.types import TurnReport, TurnTexts
 
 
@@ -61,7 +60,7 @@ def take_in(
             made = sql.insert(TASKS).values(**row, created_at=datetime.now(UTC), created_by=maker)
             task = _number(connection.execute(made))
             for annotator, (claims, notes) in turn.by.items():
-                _annotation(connection, work.fresh(task, number, person(annotator), condition), claims, notes)
+                _annotation(connection, annotation.fresh(task, number, person(annotator), condition), claims, notes)
         return new
 
     return database.write("import annotations", take)
@@ -71,7 +70,7 @@ def _report(connection: sql.Connection, turn: FinishedTurn) -> tuple[int, bool]:
     found = connection.execute(sql.select(TURNS.c.id).where(TURNS.c.report_id == turn.report.id)).scalar()
     if found is not None:
         return int(found), False
-    return writing.insert(connection, turn.report, turn.texts, None), True
+    return store.insert(connection, turn.report, turn.texts, None), True
 
 
 def _annotation(
@@ -80,7 +79,7 @@ def _annotation(
     done = {"state": "submitted", "version": 1, "submitted_at": datetime.now(UTC)}
     row = {**fresh, **done, "notes": written(notes, "the notes", needed=False)}
     number = _number(connection.execute(sql.insert(ANNOTATIONS).values(**row)))
-    rows = work.claim_rows(claims, number, int(fresh["report"]))
+    rows = annotation.claim_rows(claims, number, int(fresh["report"]))
     if rows:
         connection.execute(sql.insert(ANNOTATION_CLAIMS), rows)
 

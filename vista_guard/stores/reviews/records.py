@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from vista_guard.stores.reports.people.queueing import Reason
+from vista_guard.stores.reports.queueing import Reason
 from vista_guard.types import Label, Span
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from vista_guard.evaluation.datasets import BrokenEntry, Columns, LogFormat, LoggedConversation, read_log
 from vista_guard.types import Conversation
+from vista_lab.logs.formats import BrokenEntry, Columns, LogFormat, LoggedConversation, read_log
 
 Said = tuple[str, str, tuple[str, ...]]
 """Role, text and texts of documents of a turn."""

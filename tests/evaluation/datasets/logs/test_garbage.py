@@ -11,7 +11,7 @@ import pytest
 
 from tests.evaluation.datasets.logs.rows import broken
 from vista_guard.errors import InputError, VistaGuardError
-from vista_guard.evaluation.datasets import BrokenEntry, LogFormat, LoggedConversation, read_log
+from vista_lab.logs.formats import BrokenEntry, LogFormat, LoggedConversation, read_log
 
 NAMES = (
     "id trace_id parent_run_id run_type inputs outputs extra metadata thread_id start_time runs child_runs traceId sessionId",

@@ -19,7 +19,7 @@ from langchain_core.tracers.run_collector import RunCollectorCallbackHandler
 from langsmith.schemas import Run
 
 from tests.evaluation.datasets.logs.rows import broken, read, run, written
-from vista_guard.evaluation.datasets import LogFormat, detect
+from vista_lab.logs.formats import LogFormat, detect
 
 DOCUMENT = {"page_content": "The pier is 310 m long.", "metadata": {"source": "guide.md"}, "type": "Document"}
 LONG = ("assistant", "It is 310 m long.", ("The pier is 310 m long.",))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from vista_guard.evaluation.datasets.logs.payloads import answered, asked, documents_in
+from vista_lab.logs.payloads import answered, asked, documents_in
 
 HELLO = {"role": "user", "content": "Hello?"}
 YES = {"role": "assistant", "content": "Yes."}

@@ -11,7 +11,7 @@ import pytest
 
 from tests.evaluation.datasets.logs.rows import Said, broken, read, written
 from vista_guard.errors import ConfigError, InputError
-from vista_guard.evaluation.datasets import Columns, LogFormat, LoggedConversation, TurnGold, count, detect, read_log
+from vista_lab.logs.formats import Columns, LogFormat, LoggedConversation, TurnGold, count, detect, read_log
 
 PIER = "The pier is 310 m long."
 ASKED: Said = ("user", "How long?", ())

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.evaluation.datasets.logs.rows import broken, read, written
-from vista_guard.evaluation.datasets import LogFormat, detect
+from vista_lab.logs.formats import LogFormat, detect
 
 SAID = [("user", "How long?", ()), ("assistant", "It is 310 m long.", ("The pier is 310 m long.",))]
 THEN = [("user", "Open?", ()), ("assistant", "Yes.", ())]

@@ -14,8 +14,8 @@ import pytest
 
 from tests.evaluation.datasets.published import rows
 from vista_guard.errors import InputError
-from vista_guard.evaluation.datasets.published import DataSet, counted, find, open_dataset
-from vista_guard.evaluation.datasets.published.download import download
+from vista_lab.datasets.opening import download
+from vista_lab.datasets.registry import DataSet, counted, find, open_dataset
 
 TABLE = "".join("\t".join(cells) + "\n" for cells in (rows.BEGIN_HEADER, *rows.BEGIN)).encode()
 COMMIT = "a" * 40

@@ -11,9 +11,9 @@ import pytest
 
 from tests.evaluation.datasets.published import rows
 from vista_guard.errors import InputError
-from vista_guard.evaluation.datasets import BrokenEntry
-from vista_guard.evaluation.datasets.published.files import Row, fingerprint, json_object, json_rows, table_rows, whole
-from vista_guard.evaluation.datasets.published.sets import begin, halueval
+from vista_lab.datasets.files import Row, fingerprint, json_object, json_rows, table_rows, whole
+from vista_lab.datasets.sets import begin, halueval
+from vista_lab.logs.formats import BrokenEntry
 
 
 def found(path: Path) -> list[str | BrokenEntry]:

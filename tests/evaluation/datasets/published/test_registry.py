@@ -11,11 +11,11 @@ import pytest
 from tests.evaluation.datasets.published import rows
 from tests.evaluation.datasets.published.test_released import FOUND
 from vista_guard.errors import InputError
-from vista_guard.evaluation.datasets import BrokenEntry, LoggedConversation
-from vista_guard.evaluation.datasets.published import DataFolder, Task, all_datasets, counted, find, open_dataset
-from vista_guard.evaluation.datasets.published.sampling import balanced
-from vista_guard.evaluation.datasets.published.sets import rgm
-from vista_guard.evaluation.datasets.published.surveying import survey
+from vista_lab.datasets.files import balanced
+from vista_lab.datasets.opening import survey
+from vista_lab.datasets.registry import DataFolder, Task, all_datasets, counted, find, open_dataset
+from vista_lab.datasets.sets import rgm
+from vista_lab.logs.formats import BrokenEntry, LoggedConversation
 
 
 def begin_file(path: Path) -> Path:

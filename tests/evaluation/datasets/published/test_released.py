@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from vista_guard.evaluation.datasets.published import DataFolder, counted, find, open_dataset
+from vista_lab.datasets.registry import DataFolder, counted, find, open_dataset
 
 FOUND = {
     "begin-dev-cmu": (416, 416, 278, 79),

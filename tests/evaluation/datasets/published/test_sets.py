@@ -10,9 +10,10 @@ import pytest
 
 from tests.evaluation.datasets.published import rows
 from vista_guard.errors import InputError
-from vista_guard.evaluation.datasets import BrokenEntry, LoggedConversation, TurnGold
-from vista_guard.evaluation.datasets.published import Entry
-from vista_guard.evaluation.datasets.published.sets import (
+from vista_guard.testing import assistant, conversation, user
+from vista_guard.types import Document, Label, Turn
+from vista_lab.datasets.registry import Entry
+from vista_lab.datasets.sets import (
     ais,
     begin,
     coconot,
@@ -26,8 +27,7 @@ from vista_guard.evaluation.datasets.published.sets import (
     summedits,
     vista,
 )
-from vista_guard.testing import assistant, conversation, user
-from vista_guard.types import Document, Label, Turn
+from vista_lab.logs.formats import BrokenEntry, LoggedConversation, TurnGold
 
 
 def logged(identity: str, *turns: Turn, gold: TurnGold, line: int | None = None) -> LoggedConversation:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vista_guard.judges.embedded.english.language import foreign
+from vista_guard.judges.embedded.english.segment import foreign
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import pytest
 from tests.judges.model.conftest import Make, failure
 from tests.judges.model.endpoint import KEY, REQUEST, Answered, Endpoint, Received, completion, refused, with_message
 from vista_guard.errors import ContextTooLongError
-from vista_guard.judges.metering import measured
-from vista_guard.judges.model.chat.protocol import Reply
+from vista_guard.judges.contract import measured
+from vista_guard.judges.model.chat.calling import Reply
 from vista_guard.testing import Fault, ScriptedChatServer
 from vista_guard.types import Usage
 

@@ -20,9 +20,9 @@ from pydantic import Field
 from tests.judges.model.endpoint import KEY, REQUEST, Answered, Endpoint, Received, completion, refused
 from vista_guard._aio import loop
 from vista_guard.errors import BudgetError, ConfigError, ContextTooLongError, JudgeError
-from vista_guard.judges.metering import measured
+from vista_guard.judges.contract import measured
+from vista_guard.judges.model.chat.calling import Reply
 from vista_guard.judges.model.chat.langchain import LangChainChat
-from vista_guard.judges.model.chat.protocol import Reply
 from vista_guard.settings.model import ModelOptions
 from vista_guard.types import Usage
 

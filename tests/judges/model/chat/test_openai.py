@@ -30,9 +30,9 @@ from tests.judges.model.endpoint import (
 )
 from vista_guard._aio import loop
 from vista_guard.errors import BudgetError, ConfigError, ContextTooLongError, JudgeError
-from vista_guard.judges.metering import measured
+from vista_guard.judges.contract import measured
+from vista_guard.judges.model.chat.calling import ChatRequest, Message, Reply
 from vista_guard.judges.model.chat.openai import OpenAIChat
-from vista_guard.judges.model.chat.protocol import ChatRequest, Message, Reply
 from vista_guard.settings.model import ModelOptions
 from vista_guard.testing import ScriptedChatServer
 from vista_guard.types import Usage

@@ -20,9 +20,9 @@ from tests.judges.model.asking import (
     user_text,
 )
 from vista_guard import ConfigError
-from vista_guard.judges.metering import measured
-from vista_guard.judges.model.chat.protocol import ChatRequest, Message
-from vista_guard.judges.model.prompting.prompts import FOLDER, STAGES, Prompts, Roles
+from vista_guard.judges.contract import measured
+from vista_guard.judges.model.chat.calling import ChatRequest, Message
+from vista_guard.judges.model.prompts import FOLDER, STAGES, Prompts, Roles
 from vista_guard.types import Claim, EvidenceSet
 
 PAPER_FORM = """INSTRUCTIONS:

@@ -15,8 +15,8 @@ from tests.judges.model.asking import (
     known,
     user_text,
 )
-from vista_guard.judges.model.chat.protocol import ChatRequest
-from vista_guard.judges.model.prompting.prompts import Prompts
+from vista_guard.judges.model.chat.calling import ChatRequest
+from vista_guard.judges.model.prompts import Prompts
 from vista_guard.types import Claim, EvidenceSet, Role, SourceKind, Turn
 
 ATTACKS = (

@@ -27,8 +27,8 @@ from tests.judges.model.asking import (
 )
 from vista_guard import ConfigError
 from vista_guard.inference.onnx import WEIGHTS
-from vista_guard.judges.model.chat.protocol import ChatRequest
-from vista_guard.judges.model.prompting.prompts import ANSWERS, STAGES, Prompts, Roles
+from vista_guard.judges.model.chat.calling import ChatRequest
+from vista_guard.judges.model.prompts import ANSWERS, STAGES, Prompts, Roles
 from vista_guard.types import EvidenceSet, Label, Role, Turn
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-from vista_guard.evaluation.metrics.alignment import STEPS, Same, alike
-from vista_guard.stores.embeddings import OnnxEmbedder
+from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.stores.reviews.records import CompleteTask
+from vista_lab.metrics.claim_sets import STEPS, Same, alike
 
 
 def steps(tasks: Iterable[CompleteTask]) -> Sequence[Same]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from vista_guard.dashboard.desk import Desk
+from vista_guard.dashboard.elements import address, tree
+from vista_guard.dashboard.elements.address import Filters, filter_bar, from_address
+from vista_guard.dashboard.elements.tree import Node, draw, el, show_problem
+from vista_guard.dashboard.page import Desk
 from vista_guard.dashboard.pages.annotate.links import within
-from vista_guard.dashboard.parts import address, states
-from vista_guard.dashboard.parts.filters import Filters, filter_bar, from_address
-from vista_guard.dashboard.parts.states import show_problem
-from vista_guard.dashboard.parts.tree import Node, draw, el
-from vista_guard.dashboard.reports.turns import GuardedTurn
 from vista_guard.dashboard.settings import Permission
+from vista_guard.dashboard.turns import GuardedTurn
 from vista_guard.errors import InputError
 from vista_guard.stores.reviews.annotation import MOST_ANNOTATORS
 from vista_guard.stores.reviews.records import Batch
@@ -30,7 +29,7 @@ def batches(desk: Desk, who: str) -> None:
 
 
 def _nothing() -> Node:
-    return states.empty(
+    return tree.empty(
         "Nothing to annotate yet",
         "A batch is some turns that several people label, each by themselves. Make one below.",
     )

@@ -6,20 +6,17 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from vista_guard.dashboard.desk import Desk
+from vista_guard.dashboard.elements import address, tree
+from vista_guard.dashboard.elements.tree import Node, chip, draw, el, look, pieces, show_problem
+from vista_guard.dashboard.page import Desk
 from vista_guard.dashboard.pages.annotate.links import TASK, open_task, within
 from vista_guard.dashboard.pages.annotate.reading import reading
 from vista_guard.dashboard.pages.annotate.settling import items_of
-from vista_guard.dashboard.parts import address, states
-from vista_guard.dashboard.parts.labels import chip, look
-from vista_guard.dashboard.parts.marks import pieces
-from vista_guard.dashboard.parts.states import show_problem
-from vista_guard.dashboard.parts.tree import Node, draw, el
-from vista_guard.dashboard.reports.turns import GuardedTurn
+from vista_guard.dashboard.turns import GuardedTurn
 from vista_guard.errors import InputError
-from vista_guard.evaluation.metrics.consensus import Item, answers, as_settled
 from vista_guard.stores.reviews.records import CompleteTask, ConsensusClaim, Method
 from vista_guard.types import Label
+from vista_lab.metrics.agreement import Item, answers, as_settled
 
 NO_CLAIM = "no claim of this turn"
 """An answer: the turn does not say this."""
@@ -38,7 +35,7 @@ def disagreements(desk: Desk, who: str, batch: str) -> None:
     turn = desk.reports.turn(task.report_id)
     if turn is None or turn.hidden:
         text = "Its report was deleted, or its draft was withheld and your role does not include drafts."
-        draw(states.empty("This turn cannot be shown", text), key="consensus-lost")
+        draw(tree.empty("This turn cannot be shown", text), key="consensus-lost")
         return
     left, right = st.columns([9, 11], gap="large")
     with left:
@@ -49,8 +46,8 @@ def disagreements(desk: Desk, who: str, batch: str) -> None:
 
 def _nothing(complete: int) -> Node:
     if not complete:
-        return states.empty("Nothing to settle yet", "Turns come here when all of their annotators have submitted.")
-    return states.empty("All settled", f"All {complete} turns that everybody submitted have a consensus.")
+        return tree.empty("Nothing to settle yet", "Turns come here when all of their annotators have submitted.")
+    return tree.empty("All settled", f"All {complete} turns that everybody submitted have a consensus.")
 
 
 def _head(tasks: Sequence[CompleteTask], waiting: Sequence[CompleteTask], task: CompleteTask) -> Node:

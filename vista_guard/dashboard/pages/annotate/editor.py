@@ -11,8 +11,8 @@ from typing import Any
 import streamlit as st
 from pydantic import TypeAdapter, ValidationError
 
-from vista_guard.dashboard.parts.labels import look, name_of
-from vista_guard.dashboard.reports.turns import GuardedTurn
+from vista_guard.dashboard.elements.tree import look, name_of
+from vista_guard.dashboard.turns import GuardedTurn
 from vista_guard.errors import InputError
 from vista_guard.stores.reviews.records import AnnotatedClaim, Annotation, Condition
 from vista_guard.types import Label
@@ -97,7 +97,7 @@ def _nothing() -> None:
 
 @cache
 def _component() -> Any:
-    own, shared = files("vista_guard.dashboard.pages.annotate"), files("vista_guard.dashboard.parts")
+    own, shared = files("vista_guard.dashboard.pages.annotate"), files("vista_guard.dashboard.elements")
     styles = shared.joinpath("tree.css").read_text("utf-8") + own.joinpath("editor.css").read_text("utf-8")
     return st.components.v2.component(
         "vista_guard_editor",

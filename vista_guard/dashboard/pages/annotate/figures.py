@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from vista_guard.dashboard.desk import Desk
+from vista_guard.dashboard.elements import tree
+from vista_guard.dashboard.elements.tree import Node, chip, draw, el
+from vista_guard.dashboard.page import Desk
 from vista_guard.dashboard.pages.annotate.alike import steps
-from vista_guard.dashboard.parts import states
-from vista_guard.dashboard.parts.labels import chip
-from vista_guard.dashboard.parts.tree import Node, draw, el
-from vista_guard.evaluation.metrics.agreement import Agreement, Figure, PairAgreement, agreement
 from vista_guard.stores.reviews.records import CompleteTask, Condition
 from vista_guard.types import Label
+from vista_lab.metrics.agreement import Agreement, Figure, PairAgreement, agreement
 
 
 def figures(desk: Desk, who: str, batch: str) -> None:  # noqa: ARG001  # every view is called alike
@@ -33,8 +32,8 @@ def _is_blind(task: CompleteTask) -> bool:
 
 def _nothing(seen: int) -> Node:
     if seen:
-        return states.empty("No blind work to compare", f"In all {seen} turns somebody asked for the judge's labels.")
-    return states.empty(
+        return tree.empty("No blind work to compare", f"In all {seen} turns somebody asked for the judge's labels.")
+    return tree.empty(
         "Nothing to compare yet", "Agreement is counted over turns that as many people submitted as the batch wants."
     )
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from vista_guard.dashboard.parts import address
-from vista_guard.dashboard.parts.identity import NAME
-from vista_guard.dashboard.parts.links import GO
-from vista_guard.dashboard.parts.tree import Act, Node, el
+from vista_guard.dashboard.elements import address
+from vista_guard.dashboard.elements.address import GO
+from vista_guard.dashboard.elements.tree import Act, Node, el
+from vista_guard.dashboard.page import NAME
 
 BATCH: Final = "batch"
 VIEW: Final = "view"

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from vista_guard.dashboard.desk import Desk
+from vista_guard.dashboard.elements import address
+from vista_guard.dashboard.elements.tree import draw, el
+from vista_guard.dashboard.page import Desk, name_of
 from vista_guard.dashboard.pages.annotate.batches import batches
 from vista_guard.dashboard.pages.annotate.disagreements import disagreements
 from vista_guard.dashboard.pages.annotate.figures import figures
 from vista_guard.dashboard.pages.annotate.links import BATCH, VIEW, VIEWS, within
 from vista_guard.dashboard.pages.annotate.work import work
-from vista_guard.dashboard.parts import address
-from vista_guard.dashboard.parts.identity import name_of
-from vista_guard.dashboard.parts.tree import draw, el
 
 
 def annotate(desk: Desk) -> None:

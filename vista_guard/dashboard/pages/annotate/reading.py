@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from vista_guard.dashboard.desk import Desk
-from vista_guard.dashboard.parts.tree import Node, el
-from vista_guard.dashboard.reports.turns import GuardedTurn
+from vista_guard.dashboard.elements.tree import Node, el
+from vista_guard.dashboard.page import Desk
+from vista_guard.dashboard.turns import GuardedTurn
 from vista_guard.types import Document, Passage, SourceKind
 
 BEFORE = 6

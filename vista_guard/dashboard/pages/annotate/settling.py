@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from vista_guard.dashboard.pages.annotate.alike import steps
-from vista_guard.evaluation.metrics.consensus import Item, answers, compare, method_of
 from vista_guard.stores.reviews.annotation import Annotations
 from vista_guard.stores.reviews.records import CompleteTask
+from vista_lab.metrics.agreement import Item, answers, compare, method_of
 
 NOBODY = "agreement"
 """Who settled a task that nobody had to."""

@@ -6,15 +6,13 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from vista_guard.dashboard.desk import Desk
+from vista_guard.dashboard.elements import address, tree
+from vista_guard.dashboard.elements.tree import Act, Node, draw, el, problem, shown
+from vista_guard.dashboard.page import Desk
 from vista_guard.dashboard.pages.annotate import editor, settling
 from vista_guard.dashboard.pages.annotate.links import TASK, open_task, within
 from vista_guard.dashboard.pages.annotate.reading import reading
-from vista_guard.dashboard.parts import address, states
-from vista_guard.dashboard.parts.failures import shown
-from vista_guard.dashboard.parts.states import problem
-from vista_guard.dashboard.parts.tree import Act, Node, draw, el
-from vista_guard.dashboard.reports.turns import GuardedTurn
+from vista_guard.dashboard.turns import GuardedTurn
 from vista_guard.errors import InputError
 from vista_guard.stores.reviews.records import Annotation, Condition, Task
 
@@ -49,9 +47,9 @@ def _open(tasks: Sequence[Task]) -> Task | None:
 
 def _finished(tasks: Sequence[Task]) -> Node:
     if not tasks:
-        return states.empty("No such batch", "There is no batch of this name among those that you may see.")
+        return tree.empty("No such batch", "There is no batch of this name among those that you may see.")
     done = sum(task.mine == "submitted" for task in tasks)
-    return states.empty(
+    return tree.empty(
         "Nothing left for you here",
         f"You submitted {done} of {len(tasks)} turns; the others have as many annotators as they want.",
     )
@@ -69,10 +67,10 @@ def _progress(tasks: Sequence[Task], task: Task) -> Node:
 
 def _unreadable(turn: GuardedTurn | None) -> Node:
     if turn is None:
-        return states.empty("This turn is gone", "Its report was deleted.")
+        return tree.empty("This turn is gone", "Its report was deleted.")
     if turn.hidden:
-        return states.empty("You may not read this draft", "It was withheld, and your role does not include drafts.")
-    return states.empty("This draft was not kept", 'With record = "full" in the settings, drafts of later turns are.')
+        return tree.empty("You may not read this draft", "It was withheld, and your role does not include drafts.")
+    return tree.empty("This draft was not kept", 'With record = "full" in the settings, drafts of later turns are.')
 
 
 @st.fragment

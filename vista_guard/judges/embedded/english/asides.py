@@ -1,17 +1,19 @@
 """What is said of a noun in passing: "X, which did Y, ...", "X, a Y, ...", "X, born in Y, ..." are claims of their own.
 
 Only where the noun is sure: a capitalised name, or "the" and at most three words right before the comma.
+
+What a sentence says by the way: behind "did you know", in brackets, hung on small talk, taken for granted by a question.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from vista_guard.judges.embedded.english.grammar.finite import is_third
-from vista_guard.judges.embedded.english.verbs import past_adverbs, words_of
-from vista_guard.judges.embedded.english.words import is_past, is_verb
+from vista_guard.judges.embedded.english.verbs import has_verb, is_third, past_adverbs, verb_index, words_of
+from vista_guard.judges.embedded.english.words import SUBORDINATORS, any_of, is_auxiliary, is_past, is_verb, word_set
 
 
 @dataclass(frozen=True)
@@ -120,3 +122,159 @@ def _goes_on(text: str) -> bool:
     words = words_of(text)
     index = past_adverbs(words, 0)
     return index + 1 < len(words) and (is_verb(words[index]) or is_third(words[index]))
+
+
+_PART_END = re.compile(r"[,;:()\[\]{}?!\"—–]|\s-\s|\.(?=\s|$)")
+_START = re.compile(
+    r"(?<![\w'-])(?:(?:the|its|his|her|their|our|this|these|those|another|both|all|every|each|no)\s+\w|it\s|they\s|he\s|she\s|"
+    r"there\s|[A-Z][a-z]+\s|[A-Z]{2,}\s)"
+)
+_RELATIVE_CLAUSE = re.compile(r"(?:,\s*|\s+)(?:that|which|who)\s+(?=(?P<verb>[\w']+))")
+_ASKING = word_set(
+    "what who whom whose why how where when if whether which did do does is are was were can could will would"
+)
+_OWN = word_set("you i we your my our let please")
+_FIGURE = re.compile(r"\d{2,}")
+LONG_FIGURE = re.compile(r"\d{3,}")
+"""A year, a price, a count: what nobody says without claiming it."""
+_WHY = re.compile(
+    r"(?:so |and |but )?(?:why|how come)\s+(?:did|does|do|is|are|was|were|has|have)\s+(?P<rest>.+)", re.IGNORECASE
+)
+_NOT = re.compile(
+    r"(?:did|does|do|is|are|was|were|has|have|had|wo|would)n't\s+(?P<rest>(?!you\b|i\b|we\b|it\b|he\b|she\b|they\b|that\b).+)",
+    re.IGNORECASE,
+)
+_SOMETHING = re.compile(
+    r"(?:can you )?(?:guess )?(?:what|who|which(?: \w+){1,2})\s+(?P<rest>(?P<verb>\w+)\s.+)", re.IGNORECASE
+)
+_EXCLAIMED = re.compile(r"what an?\s+(?P<rest>.+)", re.IGNORECASE)
+_ASIDE = re.compile(r"[(\[]([^()\[\]]{8,400})[)\]]|\s[-–—]{1,2}\s+([^–—]{8,400}?)\s+[-–—]{1,2}\s")
+_FREE_TAIL = re.compile(
+    rf"\b(?:{any_of('let me know if, feel free to, thanks for, thank you for, have an?, hope (?:this|that|it) helps, sorry')})"
+    r"\s+(?P<tail>.+)",
+    re.IGNORECASE | re.DOTALL,
+)
+_FRAME = re.compile(
+    r"(?:(?:please|just|but|so|and|also|do|always)[, ]+)*"
+    + any_of(
+        r"""note\b, notice\b, remember\b, recall\b, (?:keep|bear) in mind, tell\b, imagine\b, picture\b, consider\b, know\b, be
+        aware, be advised, rest assured, (?:don't|never) forget, mind you, think\b, believe\b, trust me, guess\b, look\b,
+        listen\b, let\b, you\b, i\b, we\b, here\b, there you, have an?\b, enjoy\b, feel free, thanks\b, thank you, share\b,
+        welcome\b, glad\b, sorry\b, hope\b, say\b, see\b, good\b, happy\b, isn't\b, how\b, what an?\b, see you\b, take care,
+        in my (?:humble )?(?:opinion|view), as an?\b, never mind, no problem, hello\b, hi\b, hey\b, dear\b, ask\b, visit\b,
+        come\b, try\b, check\b"""
+    ),
+    re.IGNORECASE,
+)
+_CONDITION = re.compile(r"(?:if|when|whenever|once|unless|in case|before|after|while|for)\b", re.IGNORECASE)
+_MOST = 6
+"""Statements that are taken out of one sentence, at most."""
+_MAX_SENTENCE = 1500
+"""Longest sentence that is searched: each place is looked at once, and a longer one is no talk."""
+
+
+def hides_statement(small_talk: str) -> bool:
+    """Whether "let me know if …" goes on to say something that is neither the speaker's nor the listener's own."""
+    match = _FREE_TAIL.search(small_talk)
+    if match is None:
+        return False
+    tail = match["tail"]
+    if _FIGURE.search(tail) or next(inner_statements(tail), None):
+        return True
+    words = words_of(tail)
+    return any(
+        (is_past(word) or is_auxiliary(word))
+        and before.lower() not in _OWN | {"there", "anything", "everything", "something"}
+        for before, word in itertools.pairwise(words)
+    )
+
+
+def supposes(said: str) -> bool:
+    """Whether a sentence hangs on a condition, which its own part need not meet: only figures are taken out of it."""
+    return _CONDITION.match(said) is not None
+
+
+def is_frame(said: str) -> bool:
+    """Whether a sentence begins as those do that say something only by the way: an order, a wish, a word to the listener."""
+    return _FRAME.match(said) is not None
+
+
+def asides_of(said: str) -> Iterator[str]:
+    """Statements in brackets or between dashes."""
+    if len(said) > _MAX_SENTENCE:
+        return
+    for match in _ASIDE.finditer(said):
+        inner = (match[1] or match[2]).strip()
+        words = words_of(inner)
+        if len(words) > 2 and (verb_index(words) is not None or (LONG_FIGURE.search(inner) and has_verb(inner))):
+            yield inner
+
+
+def presupposed(question: str) -> Iterator[str]:
+    """What a question or an exclamation takes for granted."""
+    asked = question.rstrip("?! ")
+    why = _WHY.match(asked)
+    doubt = _NOT.match(asked)
+    something = _SOMETHING.match(asked)
+    if why:
+        yield why["rest"]
+    elif doubt and _FIGURE.search(asked):
+        yield doubt["rest"]
+    elif something and LONG_FIGURE.search(asked) and is_past(something["verb"]):
+        yield something["rest"]
+    exclaimed = _EXCLAIMED.match(asked)
+    if exclaimed and LONG_FIGURE.search(asked):
+        yield f"the {_without_relative(exclaimed['rest'])}"
+    yield from inner_statements(asked)
+
+
+def figures_of(said: str) -> Iterator[str]:
+    """What a year or another long figure is said of: "the hall, open since 1850" of "Welcome to the hall, open since 1850!" """
+    match = LONG_FIGURE.search(said)
+    if match is None or len(said) > _MAX_SENTENCE:
+        return
+    nouns = [noun.start() for noun in _START.finditer(said, 0, match.start()) if noun.start()]
+    if nouns:
+        yield said[nouns[0] :].rstrip(" .!?")
+
+
+def inner_statements(said: str, *, behind: int = 0) -> Iterator[str]:
+    """Clauses of a sentence, from `behind` on, that state by themselves about others than who speaks and listens."""
+    if len(said) > _MAX_SENTENCE:
+        return
+    said = _without_relative(said)
+    found, last = 0, 0
+    for match in _START.finditer(said):
+        if match.start() < max(last, behind):
+            continue
+        end = _PART_END.search(said, match.start())
+        part = said[match.start() : end.start() if end else len(said)].strip()
+        words = words_of(part)
+        if len(words) > 3 and words[0].lower() not in _OWN | _ASKING | SUBORDINATORS and _tells(words):
+            if _is_asked(said[: match.start()], takes_for_granted=LONG_FIGURE.search(part) is not None):
+                continue
+            yield part
+            last, found = match.start() + len(part), found + 1
+            if found == _MOST:
+                return
+
+
+def _tells(words: Sequence[str]) -> bool:
+    """Whether words begin with a subject and its verb; "the halls do you mean" has them the other way round."""
+    verb = verb_index(words)
+    return verb is not None and (verb + 1 == len(words) or words[verb + 1].lower() not in _OWN)
+
+
+def _without_relative(said: str) -> str:
+    """ "the hall that opened" as "the hall opened"."""
+    return _RELATIVE_CLAUSE.sub(lambda match: " " if is_verb(match["verb"]) else match.group(), said)
+
+
+def _is_asked(before: str, *, takes_for_granted: bool) -> bool:
+    """Whether the words before make a question of the clause: "whether the hall is open"; "when" as a first word does not."""
+    words = words_of(before[-40:])
+    if not words or words[-1].lower() not in _ASKING:
+        return False
+    if takes_for_granted and words[-1].lower() in ("how", "why", "what", "where"):
+        return False
+    return not (len(before.split()) == 1 and words[-1].lower() in ("when", "where"))

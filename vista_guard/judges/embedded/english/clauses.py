@@ -10,24 +10,30 @@ import re
 from collections.abc import Iterator, Sequence
 
 from vista_guard.judges.embedded.english.asides import Clause, asides, last_name
-from vista_guard.judges.embedded.english.grammar.finite import (
+from vista_guard.judges.embedded.english.lexicon import INTRANSITIVE, UNSURE_S, can_be_verb, is_base
+from vista_guard.judges.embedded.english.predicates import (
+    BOUND,
+    alternative,
+    embeds,
+    goes_on,
+    hangs_on,
+    is_conditional,
+    limited,
+    opening,
+    says_again,
+    subject_of,
+)
+from vista_guard.judges.embedded.english.verbs import (
     begins_imperative,
     ends_elliptic,
     ends_with_verb,
     finite_verb,
+    has_verb,
     is_participle,
+    past_adverbs,
+    verb_index,
+    words_of,
 )
-from vista_guard.judges.embedded.english.grammar.lexicon import INTRANSITIVE, UNSURE_S, can_be_verb, is_base
-from vista_guard.judges.embedded.english.grammar.predicates import BOUND, goes_on, limited, subject_of
-from vista_guard.judges.embedded.english.grammar.scope import (
-    alternative,
-    embeds,
-    hangs_on,
-    is_conditional,
-    opening,
-    says_again,
-)
-from vista_guard.judges.embedded.english.verbs import has_verb, past_adverbs, verb_index, words_of
 from vista_guard.judges.embedded.english.words import (
     DETERMINERS,
     PRONOUNS,

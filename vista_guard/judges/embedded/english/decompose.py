@@ -7,20 +7,33 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from vista_guard.judges.embedded.english.answers import (
+from vista_guard.judges.embedded.english.asides import (
+    LONG_FIGURE,
+    asides_of,
+    figures_of,
+    hides_statement,
+    inner_statements,
+    is_frame,
+    presupposed,
+    supposes,
+)
+from vista_guard.judges.embedded.english.clauses import clauses
+from vista_guard.judges.embedded.english.predicates import is_opening
+from vista_guard.judges.embedded.english.pronouns import NOTHING, Topic, resolved, topic_of, topic_of_turn
+from vista_guard.judges.embedded.english.segment import Sentence, each, sentences
+from vista_guard.judges.embedded.english.speakers import (
     answered,
     expected,
+    name_speakers,
     named_by,
+    names,
     open_question,
     which,
     without_opener,
+    written_names,
 )
-from vista_guard.judges.embedded.english.clauses import clauses
-from vista_guard.judges.embedded.english.grammar.finite import ends_with_verb
-from vista_guard.judges.embedded.english.grammar.scope import is_opening
-from vista_guard.judges.embedded.english.grammar.sentence import finished
-from vista_guard.judges.embedded.english.lists import each
-from vista_guard.judges.embedded.english.phrases import (
+from vista_guard.judges.embedded.english.verbs import ends_with_verb, finished, has_verb, verb_index, words_of
+from vista_guard.judges.embedded.english.words import (
     ANSWER,
     ASKED_IF_KNOWN,
     CATAPHORIC,
@@ -32,28 +45,14 @@ from vista_guard.judges.embedded.english.phrases import (
     REMARKED,
     SMALL_TALK,
     SUBJECTLESS,
+    SUBORDINATORS,
     TAG,
+    is_verb,
+    word_set,
 )
-from vista_guard.judges.embedded.english.presupposed import (
-    LONG_FIGURE,
-    asides_of,
-    figures_of,
-    hides_statement,
-    inner_statements,
-    is_frame,
-    presupposed,
-    supposes,
-)
-from vista_guard.judges.embedded.english.pronouns import NOTHING, Topic, resolved, topic_of, topic_of_turn
-from vista_guard.judges.embedded.english.segment import Sentence, sentences
-from vista_guard.judges.embedded.english.speakers import name_speakers, names, written_names
-from vista_guard.judges.embedded.english.verbs import has_verb, verb_index, words_of
-from vista_guard.judges.embedded.english.words import SUBORDINATORS, is_verb, word_set
 from vista_guard.judges.embedded.forms.blocks import Kind
-from vista_guard.judges.embedded.forms.code import fenced, says
-from vista_guard.judges.embedded.forms.encoded import SYMBOLS
-from vista_guard.judges.embedded.forms.inline import clean, coded
-from vista_guard.judges.embedded.forms.markup import rendered
+from vista_guard.judges.embedded.forms.code import SYMBOLS, fenced, says
+from vista_guard.judges.embedded.forms.markup import clean, coded, rendered
 from vista_guard.reading.canonical import Reading, canonical, folded
 from vista_guard.types import Claim, Role, Span, Turn
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from vista_guard.judges.embedded.english.answers import without_opener
+from vista_guard.judges.embedded.english.speakers import without_opener
 from vista_guard.judges.embedded.english.verbs import past_adverbs, verb_index, words_of
 from vista_guard.judges.embedded.english.words import (
     ADVERBS,

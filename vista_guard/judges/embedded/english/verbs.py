@@ -1,21 +1,43 @@
-"""Where a clause's finite verb stands, told from closed lists alone. What is not sure is answered with None."""
+"""Where a clause's finite verb stands, told from closed lists alone. What is not sure is answered with None.
+
+Where a clause's finite verb stands when its subject is a plain noun phrase: "children under 6 travel free".
+
+A word that may be a noun is a verb here only where it agrees with the noun before it and what follows belongs to a verb.
+
+A claim as a sentence of its own.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import takewhile
 
+from vista_guard.judges.embedded.english.lexicon import (
+    CLEAR_S,
+    FUNCTION_WORDS,
+    INTRANSITIVE,
+    PREPOSITIONS,
+    UNSURE_S,
+    can_be_verb,
+    is_base,
+    is_clear_base,
+    is_plural,
+    is_unsure_base,
+)
 from vista_guard.judges.embedded.english.words import (
     ADVERBS,
     CLEAR_THIRD_PERSON,
     DETERMINERS,
     NOT_IN_SUBJECT,
+    PASTS,
     PRONOUNS,
+    SUBORDINATORS,
     is_auxiliary,
     is_past,
     is_pronoun_with_verb,
     is_verb,
+    word_set,
 )
 
 _TOKEN = re.compile(r"[^\W_](?:[\w'&.-]*\w)?|[,;:()\"]")
@@ -76,3 +98,250 @@ def _past_index(words: Sequence[str]) -> int | None:
         if words[index].lower() in NOT_IN_SUBJECT or not words[index][0].isalnum():
             return None
     return None
+
+
+_MOST_WORDS = 10
+"""Longest subject, in words, that a verb is looked for behind."""
+_ENDS_SUBJECT = SUBORDINATORS | word_set(
+    "that who which whose whom and or but than so because if yet i he she it we they"
+)
+_FREE = word_set("free well less more half double extra twice only up to about around nothing")
+_PLURAL_AUXILIARIES = word_set("are were have do aren't weren't haven't don't")
+_SINGULAR_AUXILIARIES = word_set("is was has does isn't wasn't hasn't doesn't")
+_MANY = DETERMINERS & word_set("many some most all several few other") | word_set("these those both")
+_NUMBER_WORDS = word_set(
+    "one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty hundred"
+)
+_ARTICLES = word_set("the a an its his her their my your our")
+_NOT_SUBJECTS = word_set("please then not no-one there here")
+
+
+def finite_verb(words: Sequence[str], *, joined: bool = False) -> int | None:
+    """Where the finite verb stands when `words` begin a clause, as `verb_index`; bare nouns may be its subject, too.
+
+    `joined`: the subject may be two nouns ("the southern and the alpine areas").
+    """
+    found = verb_index(words)
+    if found is not None and _is_adjective(words, found):
+        found = None
+    if found is not None and _agrees_with_subject(words, found) and not _has_relative(words, found):
+        return found
+    first = past_adverbs(words, 0)
+    if found is not None or first >= len(words) or not _opens_subject(words[first]):
+        return None
+    for index in range(first + 1, min(first + 1 + _MOST_WORDS, len(words))):
+        word = words[index]
+        if _is_finite(words, first, index):
+            return None if _has_relative(words, index) else index
+        if joined and word.lower() == "and":
+            continue
+        if word.lower() in _ENDS_SUBJECT or not word[0].isalnum() or is_pronoun_with_verb(word):
+            return None
+    return None
+
+
+def begins_imperative(words: Sequence[str]) -> bool:
+    """Whether `words` tell someone what to do: "tap the button", "do not use it". A noun ("tap water") is none."""
+    lower = [word.lower() for word in words[:5]]
+    while lower and lower[0] in ("please", "then", "always", "never", "just", "simply"):
+        if lower[0] in ("always", "never") and len(lower) > 1 and is_base(lower[1]):
+            return True
+        lower = lower[1:]
+    skipped = len(words[:5]) - len(lower)
+    if len(lower) < 2:
+        return False
+    if lower[0] == "don't" or lower[:2] == ["do", "not"]:
+        return True
+    if is_clear_base(lower[0]):
+        return not is_auxiliary(lower[1])
+    return is_unsure_base(lower[0]) and _takes_object(words[skipped + 1])
+
+
+def ends_elliptic(words: Sequence[str]) -> bool:
+    """Whether a clause ends with its auxiliary, so that what it means stands elsewhere: "electricity is not"."""
+    said = [word.lower() for word in words if word[0].isalnum()]
+    while said and said[-1] in ("not", "too", "either", "so"):
+        said.pop()
+    return bool(said) and is_auxiliary(said[-1])
+
+
+def is_third(word: str) -> bool:
+    """Whether `word` is surely a verb in the third person singular."""
+    return word.lower() in CLEAR_S
+
+
+def may_be_third(words: Sequence[str], index: int, before: str) -> bool:
+    """Whether the word at `index` is a third person that might be a plural noun, and its neighbours speak for the verb.
+
+    `before` is the word before it: behind a noun in the plural "prints" is one more thing that a shop sells.
+    """
+    if words[index].lower() not in UNSURE_S or index + 1 >= len(words):
+        return False
+    following = words[index + 1]
+    return is_counted(following) or (_takes_object(following) and not is_plural(before))
+
+
+def _is_adjective(words: Sequence[str], index: int) -> bool:
+    """Whether what looks like a past tells of a noun: "a limited edition", "the free guided tour of the hall"."""
+    first = past_adverbs(words, 0)
+    if words[first].lower() not in DETERMINERS or not is_past(words[index]) or is_auxiliary(words[index]):
+        return False
+    if words[index].lower() in PASTS | INTRANSITIVE:
+        return False
+    before, after = words[index - 1].lower(), words[index + 1]
+    return before in DETERMINERS or before.endswith("ly") or not (_takes_object(after) or after.endswith("ing"))
+
+
+def _has_relative(words: Sequence[str], verb: int) -> bool:
+    """Whether a subject has a clause of its own without a "that": "the first time the company goes public"."""
+    articles = (index for index in range(2, verb) if words[index].lower() in _ARTICLES)
+    return any(words[index - 1].lower() not in PREPOSITIONS | DETERMINERS | {"and"} for index in articles)
+
+
+def _opens_subject(word: str) -> bool:
+    lower = word.lower()
+    if is_clear_base(word):
+        return False
+    if lower in _NOT_SUBJECTS or lower in SUBORDINATORS or lower in PREPOSITIONS or is_auxiliary(word):
+        return False
+    return lower not in PRONOUNS and word[0].isalnum()
+
+
+def _is_finite(words: Sequence[str], first: int, index: int) -> bool:
+    """Whether the word at `index` is the verb of the noun phrase from `first` to it."""
+    word, before = words[index].lower(), _noun_before(words, first, index)
+    if not before or _is_infinitive(words, index):
+        return False
+    if is_auxiliary(word):
+        return _agrees(words, first, index)
+    if before.lower() in DETERMINERS | PREPOSITIONS or any(map(is_auxiliary, _rest_of_phrase(words, index))):
+        return False
+    if word == "like" or (words[first].endswith("ing") and word not in CLEAR_S):
+        return False
+    plural = is_plural(_head(words, first, index)) or words[first].lower() in _MANY
+    if word in CLEAR_S:
+        return not plural
+    if is_clear_base(word):
+        return plural
+    if index + 1 >= len(words):
+        return False
+    if word in UNSURE_S:
+        return not plural and not before[0].isdigit() and _takes_object(words[index + 1])
+    return plural and is_unsure_base(word) and _takes_object(words[index + 1])
+
+
+def _agrees_with_subject(words: Sequence[str], verb: int) -> bool:
+    return (
+        words[past_adverbs(words, 0)].lower() in PRONOUNS or verb == 0 or _agrees(words, past_adverbs(words, 0), verb)
+    )
+
+
+def _agrees(words: Sequence[str], first: int, verb: int) -> bool:
+    """Whether the auxiliary at `verb` has its subject's number: "sauna are free" goes on with another subject."""
+    word = words[verb].lower()
+    if word not in _PLURAL_AUXILIARIES | _SINGULAR_AUXILIARIES or word in ("do", "does"):
+        return True
+    head = _head(words, first, verb)
+    if word in _PLURAL_AUXILIARIES:
+        named = head[:1].isupper() or head[:1].isdigit()
+        joined = "and" in words[first:verb] or words[first].lower() in _MANY
+        return is_plural(head) or joined or named or word in ("were", "weren't")
+    return True
+
+
+def _head(words: Sequence[str], first: int, until: int) -> str:
+    """The noun that a phrase is about: the last word before its first preposition, "children" of "children under 6"."""
+    for index in range(first, until):
+        if words[index].lower() in PREPOSITIONS and index > first:
+            return words[index - 1]
+    return _noun_before(words, first, until)
+
+
+def _noun_before(words: Sequence[str], first: int, index: int) -> str:
+    last = index - 1
+    while last > first and words[last].lower() in ADVERBS:
+        last -= 1
+    return words[last] if last >= first else ""
+
+
+def _is_infinitive(words: Sequence[str], index: int) -> bool:
+    return words[index - 1].lower() == "to"
+
+
+def _rest_of_phrase(words: Sequence[str], index: int) -> Sequence[str]:
+    """What stands behind a word, up to what ends its phrase or opens another clause."""
+    rest = []
+    for word in words[index + 1 : index + 1 + _MOST_WORDS]:
+        if not word[0].isalnum() or word.lower() in _ENDS_SUBJECT:
+            break
+        rest.append(word)
+    return rest
+
+
+def _takes_object(word: str) -> bool:
+    """Whether a word begins what stands behind verbs rather than behind nouns that stand before another noun."""
+    lower = word.lower()
+    if lower in ("of", "and", "or"):
+        return False
+    return (
+        word[0].isdigit()
+        or not word.isalnum()
+        or word[0] == '"'
+        or word[0].isupper()
+        or lower in DETERMINERS | FUNCTION_WORDS | PREPOSITIONS | ADVERBS | _FREE | PRONOUNS
+        or lower.endswith("ly")
+        or lower in _NUMBER_WORDS
+    )
+
+
+def ends_with_verb(words: Sequence[str]) -> bool:
+    """Whether `words` break off before the object of their verb, as "you can bring" does."""
+    if len(words) < 2:
+        return False
+    last, before = words[-1].lower(), words[-2].lower()
+    if is_clear_base(last) or last in CLEAR_S:
+        return True
+    return can_be_verb(last) and (is_auxiliary(before) or before in PRONOUNS | {"to", "not", "also"})
+
+
+def is_counted(word: str) -> bool:
+    """Whether a word begins what only verbs have behind them: an article, or a number."""
+    return word[0].isdigit() or word.lower() in _NUMBER_WORDS | DETERMINERS
+
+
+def is_participle(word: str) -> bool:
+    """Whether `word` may be a past participle."""
+    return is_past(word) or word.lower() in _PARTICIPLES
+
+
+_PARTICIPLES = word_set(
+    """born begun broken brought built bought caught chosen done drawn driven eaten fallen found given grown held hidden kept
+    known laid led left lost made met paid put read run seen sent set shown shut sold spent spoken stolen swum taken
+    taught thrown told torn understood woken won worn written"""
+)
+
+_LEFT_OVER = re.compile(r"^(?:[\s,;:–—]|-+(?![\w-]))+|[\s,;:–—-]+$")
+_IDENTIFIER = re.compile(r"[a-z]+[A-Z]|\S*\w[_/.=(@]\w|\S*\w\(\)|-")
+"""What begins like a name of code, or "iPhone": no capital is put on it."""
+
+
+def finished(text: str, codes: Collection[str]) -> str:
+    """A claim as a sentence: marks that are left at its ends off, a capital and a full stop on, what is code as it is."""
+    text = _unquoted(text.strip())
+    text = _LEFT_OVER.sub("", text).strip()
+    if not text:
+        return ""
+    if not (text.split(" ", 1)[0] in codes or _IDENTIFIER.match(text)):
+        text = text[0].upper() + text[1:]
+    return text if re.search(r"[.!?…。！？][\"']?$", text) else f"{text}."
+
+
+def _unquoted(text: str) -> str:
+    """Without the quotes around all of it, or the one that lost its other; `"Pay later" is free` keeps both."""
+    for quote in ('"', "'"):
+        count = text.count(quote)
+        if count == 2 and text[0] == text[-1] == quote:
+            return text.strip(quote)
+        if quote == '"' and count % 2:
+            return text.removeprefix(quote) if text[0] == quote else text.removesuffix(quote)
+    return text

@@ -1,6 +1,11 @@
-"""Closed word classes of English that the segmenter leans on. Lists, no logic: what is not here is not split."""
+"""Closed word classes of English that the segmenter leans on. Lists, no logic: what is not here is not split.
+
+Set phrases of English talk: openers, small talk, questions, frames around a fact. Patterns, no logic.
+"""
 
 from __future__ import annotations
+
+import re
 
 
 def word_set(listed: str) -> frozenset[str]:
@@ -88,3 +93,117 @@ def is_pronoun_with_verb(word: str) -> bool:
     """Whether `word` is a pronoun with its verb attached: "it's", "they've"."""
     lower = word.lower()
     return lower.endswith(CLITICS) and lower.rsplit("'", 1)[0] in PRONOUNS
+
+
+_I = re.IGNORECASE
+
+_YES_NO = (
+    "yes, yeah, yep, yea, yup, no, nope, nah, sure, of course, absolutely, definitely, certainly, exactly, correct"
+)
+_REACTIONS = f"""{_YES_NO}, well, oh, ok, okay, hm+, ha(?:ha)*, lol, wow, right, great, cool, nice, awesome,
+    perfect, interesting, thanks, thank you, hi, hello, hey, sorry, (?:good|great) question, sure thing, i see,
+    that's right, that is right, you're right, you are right"""
+
+_LINKS = """actually, honestly, in fact, also, plus, fun fact, so, and, but, sadly, unfortunately, luckily,
+    i hear (?:you|ya), as (?:far as )?i (?:recall|remember|know)"""
+
+_CONNECTIVES = """however, moreover, furthermore, additionally, in addition, besides, finally, lastly, first(?:ly)?,
+    second(?:ly)?, third(?:ly)?, next, afterwards, meanwhile, nevertheless, nonetheless, therefore, thus, hence,
+    consequently, as a result, for example, for instance, in other words, in short, in summary, on the other hand, on top of that,
+    in conclusion, similarly, likewise, by the way, that said"""
+_NOTES = "(?:please )?(?:note|keep in mind|bear in mind|be aware)"
+
+OPENER = re.compile(
+    rf"(?:{any_of(_REACTIONS)}|{any_of(_LINKS)})"
+    # Without a comma only what cannot belong to the sentence: "No they are", but not "No one".
+    r"(?:\s+(?:there|again))?(?:\s*[,!.:;—-]+\s*|\s+(?=(?:i|it|he|she|they|we|you|there|that|this|the|my|a)(?:\s|')))"
+    r"|(?:yes|yeah|yea|yep|oh|ah|and|but)\s+"
+    rf"|{any_of(_CONNECTIVES)}\s*,\s+|{_NOTES} that\s+|then(?: again)?,?\s+(?=(?-i:[a-z\"]))",
+    _I,
+)
+"""What a sentence may begin with before it says anything. Applied until it no longer matches."""
+
+SMALL_TALK = re.compile(
+    "(?:"
+    + any_of(
+        _REACTIONS
+        + r""", true, indeed, agreed, welcome, bye, goodbye, please,
+        good (?:morning|afternoon|evening|night|day|luck|idea),
+        see you(?: soon| later)?, me (?:too|neither), same here, got it, no problem, no worries, take care, my pleasure,
+        you(?:'re| are) welcome, here you go, there you go, i agree, i know,
+        good for you, my friend, for asking, for sharing,
+        that(?:'s| is| sounds) (?:great|cool|nice|good|awesome|amazing|true|interesting|fine|funny),
+        (?:it(?:'s| is) )?nice to meet you, how are you, i(?:'m| am) (?:good|fine|great|well|doing well),
+        (?:i )?hope (?:this|that|it) helps, have a (?:nice|great|good) (?:day|one|time|trip|evening|weekend),
+        let me know if .*, feel free to .*, (?:thanks|thank you) for .*, happy to help, glad (?:i could|to) help,
+        i(?:'m| am) (?:so |very |really )?sorry, (?:i )?apologi[sz]e, very much, so much, so,
+        there, you, too, again, and,
+        how about you, what about you"""
+    )
+    # A separator after each, or "hahaha" could be read in exponentially many ways.
+    + r"(?:[\s,.!?:;)(-]+|$))+",
+    _I,
+)
+"""A whole sentence that says nothing which could be checked."""
+
+QUESTION = re.compile(
+    r"(?:and |but |so )?(?:(?:what|who|whom|whose|where|when|why|how|which)\s+(?:\w+\s+){0,2}?"
+    rf"{any_of('is, are, was, were, do, does, did, can, could, would, will, should, has, have, about, if, kinds?')}\b"
+    rf"|{any_of('do, does, did, is, are, was, were, have, has, can, could, would, will, should')}(?:n't)?\s+"
+    rf"{any_of('i, you, he, she, it, they, we, there, this, that, your, the')}\b)",
+    _I,
+)
+TAG = re.compile(
+    r"(?:,\s+(?:ok|okay|yes|no|yeah|true|see|get it|got it|remember|you know|you see|don't you think|wouldn't you say"
+    r"|can you believe it|did you know(?: that)?)|,?\s+(?:right|correct|huh|eh"
+    r"|(?:is|are|was|were|do|does|did|has|have|would|wo|ca)n't"
+    r" (?:i|you|he|she|it|they|we|there)))\s*\?+\s*$",
+    _I,
+)
+"""Turns a statement into a question that still states it: "Paris is big, isn't it?" """
+
+EXCLAMATION = re.compile(r"(?:what an?|how (?!to\b|many\b|much\b|long\b|far\b|old\b))\b.*!", _I | re.DOTALL)
+ELLIPTIC = re.compile(
+    r"(?:i|you|he|she|it|they|we|that|this|there)(?: (?:actually|really|sure|definitely|certainly))?\s*"
+    rf"(?:'s|'re|'m|{any_of('is, are, am, was, were, do, does, did, have, has, had, can, could, will, would, should')})"
+    r"(?:\s*n't| not)?(?: (?:too|either|also|so|indeed|actually|not))?",
+    _I,
+)
+"""A subject and an auxiliary, and what they mean stands elsewhere: "Yes, it does." """
+ANSWER = re.compile(rf"\s*(?P<word>{any_of(_YES_NO)})\b", _I)
+
+ASKED_IF_KNOWN = re.compile(
+    r"(?:did|do) you know (?:that )?|are you aware (?:of the fact )?that |have you heard that ", _I
+)
+NOT_KNOWN = re.compile(
+    r"i (?:(?:(?:did ?n'?t|did not|never)(?: really| even)? (?:know|knew|realize|realise|realized))"
+    r"|had no (?:idea|clue)|was(?: ?n't| not) aware) (?:that )?",
+    _I,
+)
+KNOWN = re.compile(
+    r"i (?:also |do |just |actually |have |really )*(?:know|knew|think|thought|believe|believed|guess|suppose|heard|read|learned)"
+    r"(?: for a fact)?,? (?:that )?",
+    _I,
+)
+"""Frames that are dropped: the fact behind them is what can be checked, and a hedge must not hide it."""
+REMARKED = re.compile(
+    r"(?:(?:i (?:\w+ )?(?:find|found|think|thought) it|it(?:'s| is| was)) (?:(?:so|very|really|quite|pretty|too) )?"
+    r"(?:a (?:pity|shame)|interesting|amazing|fascinating|funny|crazy|cool|great|good|bad|sad|nice|surprising|incredible|wild)"
+    r"(?: to (?:know|hear|see|learn))?|i(?: a|')m (?:so |very |really )?(?:glad|happy|sad|surprised|sorry)) (?:that|how) ",
+    _I,
+)
+"""Frames that are kept beside the fact behind them: a presupposition (VISTA App. A.1)."""
+SUBJECTLESS = re.compile(
+    r"(?:not (?:really |quite |entirely |too )?sure|(?:do ?n[o']t|dont) (?:really )?know|glad|no idea|no clue|dunno|ca ?n[o']t"
+    r"|cannot|unable to|wish)\b",
+    _I,
+)
+"""Beginnings that lost their "I": "Not sure, it may be 1925." """
+
+CATAPHORIC = re.compile(
+    r"\b(?:following|follows|below|here|these|such|several|some|few|many|various|ways?|tips?|steps?|reasons?|options?|things?"
+    r"|examples?|lists?|features?|details?|facts?|points?|aspects?|factors?|items?|types?|kinds?|categor(?:y|ies)|ideas?|summary"
+    r"|overview|answers?|information|including|includes?|like|two|three|four|five|six|seven|eight|nine|ten)\b",
+    _I,
+)
+"""Words of a lead-in that tell of what comes, and claim nothing by themselves: "There are three ways to get there:"."""

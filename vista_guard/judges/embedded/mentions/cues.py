@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 
 from vista_guard.judges.embedded.english.words import any_of, is_past, is_verb
-from vista_guard.judges.embedded.mentions.kinds import Kind, Region, holder, is_clause
 from vista_guard.judges.embedded.mentions.words import (
     AUTHORITIES,
     IDEAS,
@@ -14,6 +13,10 @@ from vista_guard.judges.embedded.mentions.words import (
     STRANGERS,
     THINKING,
     UNTRUE,
+    Kind,
+    Region,
+    holder,
+    is_clause,
 )
 
 _I = re.IGNORECASE

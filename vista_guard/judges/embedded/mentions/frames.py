@@ -6,13 +6,11 @@ import re
 from dataclasses import replace
 from functools import lru_cache
 
-from vista_guard.judges.embedded.english.phrases import ASKED_IF_KNOWN
 from vista_guard.judges.embedded.english.verbs import words_of
-from vista_guard.judges.embedded.english.words import is_past
-from vista_guard.judges.embedded.mentions.complements import complements
+from vista_guard.judges.embedded.english.words import ASKED_IF_KNOWN, is_past
+from vista_guard.judges.embedded.mentions.clauses import complements
 from vista_guard.judges.embedded.mentions.cues import cues
-from vista_guard.judges.embedded.mentions.kinds import Kind, Region, SentenceReading, is_clause
-from vista_guard.judges.embedded.mentions.words import LEFT_OVER
+from vista_guard.judges.embedded.mentions.words import LEFT_OVER, Kind, Region, SentenceReading, is_clause
 
 _I = re.IGNORECASE
 _MOST = 1200

@@ -2,6 +2,11 @@
 
 A verifier reads "5 mg" and "50 mg" as nearly the same. What can be read off a text need not be left to it. But a wrong veto
 is a false alarm: what could be counted, computed, rounded or told in words of its own is not asked for.
+
+Evidence that says of a claim's words all but the figure, and another figure in its place. Pure.
+
+"The collection holds 412 clocks" against "The collection holds only 90 clocks": what a verifier hesitates about can
+be read off the two.
 """
 
 from __future__ import annotations
@@ -11,9 +16,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import combinations
 
-from vista_guard.judges.embedded.quantities.amounts import Amount, amounts
-from vista_guard.judges.embedded.quantities.numbers import equal, rounds_to
-from vista_guard.judges.embedded.quantities.units import SECONDS_A_MONTH, UNITS
+from vista_guard.judges.embedded.evidence import words
+from vista_guard.judges.embedded.quantities.amounts import SECONDS_A_MONTH, UNITS, Amount, amounts, equal, rounds_to
 
 COUNTABLE = 12
 """Whole numbers up to this one, without a unit, can be counted off a text that never names them."""
@@ -181,3 +185,32 @@ def _identifiers(claim: str) -> list[str]:
 @lru_cache(maxsize=1024)
 def _folded(text: str) -> str:
     return _FOLD.sub("", text).casefold()
+
+
+_IDLE = frozenset({"only", "just", "exactly", "also", "still", "now"})
+
+
+def other_figure(claim: str, evidence: str) -> bool:
+    """Whether the evidence has every content word of the claim, lacks a figure of it, and has one of the same kind instead.
+
+    Args:
+        claim: folded.
+        evidence: one sentence: of two figures it must be plain which stands in the claim's place.
+    """
+    missing = lacking(claim, evidence)
+    if missing is None:
+        return False
+    place = claim.find(missing)
+    kinds = {_kind(amount) for amount in amounts(claim) if amount.start <= place < amount.end}
+    given = [amount for amount in amounts(evidence) if _kind(amount) in kinds]
+    if len(given) != 1:
+        return False
+    stems = {word[:5] for word in words(evidence)}
+    rest = words(claim[:place] + " " + claim[place + len(missing) :]) - _IDLE
+    return bool(rest) and all(word[:5] in stems for word in rest if not word[0].isdigit())
+
+
+def _kind(amount: Amount) -> str:
+    """A year is no number of men."""
+    is_year = not amount.dimension and amount.value in range(1000, 2101)
+    return "year" if is_year else amount.dimension

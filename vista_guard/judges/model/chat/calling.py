@@ -1,21 +1,89 @@
-"""One call to a chat model, whoever serves it: a place, a rate, a budget, a breaker and the books around it."""
+"""One call to a chat model, whoever serves it: a place, a rate, a budget, a breaker and the books around it.
+
+What the model judge needs from a chat model, whoever serves it.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
 
 from vista_guard.errors import ConfigError
-from vista_guard.judges.metering import meter
-from vista_guard.judges.model.chat.budget import Budget
-from vista_guard.judges.model.chat.limits import Gate, OnLoop
-from vista_guard.judges.model.chat.prices import PriceTable
-from vista_guard.judges.model.chat.protocol import ChatRequest, Reply
+from vista_guard.judges.contract import meter
+from vista_guard.judges.model.chat.limits import Budget, Gate, OnLoop, PriceTable
 from vista_guard.settings.model import ModelOptions
-from vista_guard.telemetry.asked import ModelCall
+from vista_guard.telemetry.spans import ModelCall
 from vista_guard.types import Usage
+
+Finish = Literal["stop", "length", "refusal", "other"]
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message of a prompt. What comes first is what stays the same longest: a provider's prefix cache works by that."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True)
+class ChatRequest:
+    """One call. `stage` is what is asked for; `turn`: one verdict on a whole turn, as an LLM-as-Judge gives it.
+
+    `schema` is the JSON schema that the answer should have, in the subset that strict structured output takes.
+    """
+
+    messages: tuple[Message, ...]
+    stage: Literal["decompose", "verify", "categorize", "judge", "fused", "turn"]
+    schema: Mapping[str, Any] | None = None
+    alternatives: int = 0
+    """How many likely tokens are wanted at each place of the answer, with their probabilities. Not every endpoint gives them."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The model's words. `length`: cut off at the token limit. `refusal`: the model or its filter declined."""
+
+    text: str
+    finish: Finish = "stop"
+    first: Mapping[str, float] = field(default_factory=dict)
+    """What the first token that is no blank might have been, with natural logarithms of the probabilities, where they were asked
+    for and given."""
+
+
+class ChatModel(Protocol):
+    """A model behind an endpoint. What a call used is told to `metering.meter()`."""
+
+    @property
+    def name(self) -> str:
+        """As in a settings string, without anything secret: `openai:gpt-4o-mini`."""
+        ...
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """What else shapes the answers: temperature and the like; JSON types only."""
+        ...
+
+    @property
+    def why_exhausted(self) -> str | None:
+        """Why no further call will be made in this run: its budget is spent. None while calls are made."""
+        ...
+
+    async def complete(self, request: ChatRequest) -> Reply:
+        """The model's answer.
+
+        Raises:
+            JudgeError: no answer; the message names the endpoint, the cause and the next step, never a key.
+            ContextTooLongError: the prompt does not fit.
+            BudgetError: the run's or the turn's budget is spent.
+        """
+        ...
+
+    async def aclose(self) -> None: ...
+
 
 CHARACTERS_A_TOKEN = 4
 LIBRARIES = ("aiolimiter", "genai_prices", "purgatory")

@@ -1,13 +1,20 @@
-"""What went wrong at an endpoint, read from whatever error its client raises, and told so that one can act on it."""
+"""What went wrong at an endpoint, read from whatever error its client raises, and told so that one can act on it.
+
+What a model might have said instead: the log-probabilities that an endpoint gives along with an answer.
+
+URLs of endpoints: what may be shown of them, and whether one pays there.
+"""
 
 from __future__ import annotations
 
+import ipaddress
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
+from urllib.parse import unquote, urlsplit, urlunsplit
 
-from vista_guard.errors import ContextTooLongError, JudgeError
+from vista_guard.errors import ConfigError, ContextTooLongError, JudgeError
 from vista_guard.judges.model.chat.limits import EndpointError
 
 LONGEST_MESSAGE = 300
@@ -172,3 +179,65 @@ def clean(text: str, secrets: Collection[str]) -> str:
 def sendable(text: str) -> str:
     """The text without halves of characters: JSON can name them, but no request, file or database can carry them."""
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+BLANKS = 4
+"""Tokens without a word that may stand before the answer."""
+
+
+def first_tokens(choice: object) -> Mapping[str, float]:
+    """The likely tokens at the first place that is no blank, with natural logarithms of their probabilities.
+
+    Args:
+        choice: one choice of a chat completion, from whatever endpoint; empty where it holds no such thing.
+    """
+    content = getattr(getattr(choice, "logprobs", None), "content", None)
+    for place in list(content or ())[:BLANKS] if isinstance(content, list) else ():
+        if str(getattr(place, "token", "")).strip():
+            return dict(_likely(place))
+    return {}
+
+
+def _likely(place: object) -> Iterator[tuple[str, float]]:
+    for one in (place, *(getattr(place, "top_logprobs", None) or ())):
+        token, logprob = getattr(one, "token", None), getattr(one, "logprob", None)
+        if (
+            isinstance(token, str)
+            and isinstance(logprob, int | float)
+            and not isinstance(logprob, bool)
+            and logprob <= 0
+        ):
+            yield token, float(logprob)
+
+
+def read_url(url: str, *, query_allowed: bool = True) -> tuple[str, str]:
+    """The URL without what may be secret, and the login that stood in it: `user:password`, or nothing.
+
+    Raises:
+        ConfigError: it is no URL of an endpoint.
+    """
+    parts = urlsplit(url)
+    shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else parts.path
+    try:
+        host, _ = parts.hostname, parts.port
+    except ValueError as exc:
+        raise ConfigError(f"base_url {shown!r} is no URL: {exc}; it looks like https://host/v1") from None
+    if parts.scheme not in ("http", "https") or not host:
+        raise ConfigError(f"base_url {shown!r} is no HTTP URL; it looks like https://host/v1")
+    if (parts.query or parts.fragment) and not query_allowed:
+        raise ConfigError(
+            f"base_url {shown!r} has a query or a fragment; pass a client with default_query, such as AsyncAzureOpenAI"
+        )
+    login = unquote(parts.netloc.rpartition("@")[0])
+    clean_url = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path.rstrip("/"), "", ""))
+    return clean_url, login
+
+
+def priced_url(url: str) -> str | None:
+    """The URL by which a provider is priced; None for one's own machine, which no price table knows."""
+    host = urlsplit(url).hostname or ""
+    try:
+        own = ipaddress.ip_address(host).is_private
+    except ValueError:
+        own = "." not in host
+    return None if own else url

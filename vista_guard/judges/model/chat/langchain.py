@@ -15,13 +15,22 @@ from pydantic import SecretStr
 from vista_guard._aio.loop import through
 from vista_guard._extras import how_to_install, require
 from vista_guard.errors import ConfigError, JudgeError
-from vista_guard.judges.model.chat.calling import LIBRARIES, Answer, Line, counted, first_finds_out, learn, refused
-from vista_guard.judges.model.chat.faults import clean, read_fault, sendable, to_error
-from vista_guard.judges.model.chat.prices import PriceTable
-from vista_guard.judges.model.chat.protocol import ChatRequest, Finish, Reply
-from vista_guard.judges.model.chat.urls import priced_url, read_url
-from vista_guard.settings.model import DEFAULTS, ModelOptions
-from vista_guard.telemetry.asked import is_instrumented
+from vista_guard.judges.model.chat.calling import (
+    LIBRARIES,
+    Answer,
+    ChatRequest,
+    Finish,
+    Line,
+    Reply,
+    counted,
+    first_finds_out,
+    learn,
+    refused,
+)
+from vista_guard.judges.model.chat.faults import clean, priced_url, read_fault, read_url, sendable, to_error
+from vista_guard.judges.model.chat.limits import PriceTable
+from vista_guard.settings.model import MODEL_DEFAULTS, ModelOptions
+from vista_guard.telemetry.spans import is_instrumented
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -53,7 +62,7 @@ class LangChainChat:
         ConfigError: the extra `model` is missing, or a budget of money for a model whose price is not known.
     """
 
-    def __init__(self, model: BaseChatModel, *, options: ModelOptions = DEFAULTS) -> None:
+    def __init__(self, model: BaseChatModel, *, options: ModelOptions = MODEL_DEFAULTS) -> None:
         require("a judge that asks a LangChain chat model", *LIBRARIES, extra="model")
         import_module("tenacity")  # loaded at the start: no turn should wait for it
         told: Mapping[str, Any] = model._get_ls_params()  # what the integration tells LangSmith: free of secrets
@@ -76,7 +85,7 @@ class LangChainChat:
         )
 
     @classmethod
-    def from_name(cls, name: str, *, options: ModelOptions = DEFAULTS) -> LangChainChat:
+    def from_name(cls, name: str, *, options: ModelOptions = MODEL_DEFAULTS) -> LangChainChat:
         """The model that LangChain's `init_chat_model` makes of `provider:model`, with the temperature and limits of `options`.
 
         Its key is in the variable that its integration reads.

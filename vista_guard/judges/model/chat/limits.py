@@ -1,15 +1,72 @@
-"""How hard an endpoint is pressed: calls at a time, calls and tokens a minute, and a pause when it keeps failing."""
+"""How hard an endpoint is pressed: calls at a time, calls and tokens a minute, and a pause when it keeps failing.
+
+What a run and a turn may spend.
+
+What a call cost, in US dollars: the user's prices first, then the table of the library genai-prices. Never the network.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from threading import Lock
 from typing import Generic, TypeVar
 
-from vista_guard.errors import JudgeError
-from vista_guard.settings.model import ModelOptions
+from vista_guard.errors import BudgetError, JudgeError
+from vista_guard.settings.model import BudgetOptions, ModelOptions, Price, Spend
+from vista_guard.types import Usage
+
+
+class Budget:
+    """Adds up what a run spends and says when it, or a turn, may spend no more. Safe to share between threads."""
+
+    def __init__(self, limits: BudgetOptions) -> None:
+        self._limits = limits
+        self._spent = Usage()
+        self._lock = Lock()
+
+    @property
+    def spent(self) -> Usage:
+        """What the run used so far."""
+        return self._spent
+
+    @property
+    def why_exhausted(self) -> str | None:
+        """Why the run may make no further call, and what to do; None while it may."""
+        return _why_over("run", self._limits.run, self._spent)
+
+    def add(self, spent: Usage) -> None:
+        """Counts what was used."""
+        with self._lock:
+            self._spent = self._spent + spent
+
+    def check(self, turn: Usage) -> None:
+        """Lets a call through or not, given what its turn used so far.
+
+        Raises:
+            BudgetError: the run's or the turn's budget is spent; says which and how to raise it.
+        """
+        why = self.why_exhausted or _why_over("turn", self._limits.turn, turn)
+        if why is not None:
+            raise BudgetError(why)
+
+
+def _why_over(whose: str, limits: Spend, spent: Usage) -> str | None:
+    tokens = spent.input_tokens + spent.output_tokens
+    if limits.calls is not None and spent.calls >= limits.calls:
+        return _spent(whose, "calls", f"{limits.calls} calls", f"{spent.calls} made")
+    if limits.tokens is not None and tokens >= limits.tokens:
+        return _spent(whose, "tokens", f"{limits.tokens} tokens", f"{tokens} used")
+    if limits.cost is not None and spent.cost >= limits.cost:
+        return _spent(whose, "cost", f"${limits.cost:g}", f"${spent.cost:.4g} used")
+    return None
+
+
+def _spent(whose: str, field: str, limit: str, used: str) -> str:
+    return f"the {whose}'s budget of {limit} is spent ({used}); raise budget.{whose}.{field} to go on"
+
 
 T = TypeVar("T")
 
@@ -118,3 +175,51 @@ class Gate:
                 f"{self._endpoint} failed {breaker.context.threshold} times in a row and is left alone for {wait:.0f} s more; "
                 f"the last failure: {self._last_failure}"
             ) from None
+
+
+class PriceTable:
+    """Prices of one model behind one endpoint.
+
+    Args:
+        model: its name.
+        overrides: prices by model name, which go before the table's.
+        url: the endpoint, which tells the provider. A provider that the table does not know is not priced: the same
+            weights cost nothing on one's own machine.
+        provider: the provider's name, in place of a URL.
+    """
+
+    def __init__(
+        self, model: str, overrides: Mapping[str, Price], *, url: str | None = None, provider: str | None = None
+    ) -> None:
+        self._model = model
+        self._own = overrides.get(model)
+        self._url = url
+        self._provider = provider
+        # Asked here once: the table takes a moment to load, and no turn should wait for it.
+        self.known = self._own is not None or self._from_table(0, 0, 0) is not None
+
+    def cost(self, input_tokens: int, output_tokens: int, cached_tokens: int) -> float | None:
+        """US dollars; `cached_tokens` are among `input_tokens`. None when the price is not known."""
+        if not self.known:
+            return None
+        cached_tokens = min(cached_tokens, input_tokens)
+        if self._own is None:
+            return self._from_table(input_tokens, output_tokens, cached_tokens)
+        cached_price = self._own.input if self._own.cached_input is None else self._own.cached_input
+        fresh = input_tokens - cached_tokens
+        return (fresh * self._own.input + cached_tokens * cached_price + output_tokens * self._own.output) / 1e6
+
+    def _from_table(self, input_tokens: int, output_tokens: int, cached_tokens: int) -> float | None:
+        if self._url is None and self._provider is None:
+            return None
+        from genai_prices import Usage, calc_price
+
+        usage = Usage(input_tokens=input_tokens, output_tokens=output_tokens, cache_read_tokens=cached_tokens)
+        try:
+            if self._url is not None:
+                price = calc_price(usage, self._model, provider_api_url=self._url)
+            else:
+                price = calc_price(usage, self._model, provider_id=self._provider)
+        except (LookupError, ValueError):  # unknown provider or model; a kind of token that has no price
+            return None
+        return float(price.total_price)

@@ -13,15 +13,30 @@ from urllib.parse import urlsplit
 from vista_guard._aio.loop import through
 from vista_guard._extras import require
 from vista_guard.errors import ConfigError, JudgeError
-from vista_guard.judges.model.chat.calling import LIBRARIES, Answer, Line, counted, first_finds_out, learn, refused
-from vista_guard.judges.model.chat.faults import clean, read_fault, sendable, to_error
-from vista_guard.judges.model.chat.likely import first_tokens
-from vista_guard.judges.model.chat.limits import OnLoop
-from vista_guard.judges.model.chat.prices import PriceTable
-from vista_guard.judges.model.chat.protocol import ChatRequest, Finish, Reply
-from vista_guard.judges.model.chat.urls import priced_url, read_url
-from vista_guard.settings.model import DEFAULTS, ModelOptions
-from vista_guard.telemetry.asked import is_instrumented
+from vista_guard.judges.model.chat.calling import (
+    LIBRARIES,
+    Answer,
+    ChatRequest,
+    Finish,
+    Line,
+    Reply,
+    counted,
+    first_finds_out,
+    learn,
+    refused,
+)
+from vista_guard.judges.model.chat.faults import (
+    clean,
+    first_tokens,
+    priced_url,
+    read_fault,
+    read_url,
+    sendable,
+    to_error,
+)
+from vista_guard.judges.model.chat.limits import OnLoop, PriceTable
+from vista_guard.settings.model import MODEL_DEFAULTS, ModelOptions
+from vista_guard.telemetry.spans import is_instrumented
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -58,7 +73,7 @@ class OpenAIChat:
         *,
         base_url: str | None = None,
         client: AsyncOpenAI | None = None,
-        options: ModelOptions = DEFAULTS,
+        options: ModelOptions = MODEL_DEFAULTS,
     ) -> None:
         require("a judge that asks an OpenAI-compatible endpoint", "openai", *LIBRARIES, extra="model")
         import_module("openai.resources.chat.completions")  # loaded at the start: no turn should wait for it

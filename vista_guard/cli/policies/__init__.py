@@ -1,1 +1,0 @@
-"""`vista-guard replay --against`: two policies over one log."""

@@ -1,0 +1,235 @@
+"""`vista-guard reports`: what was kept, for other programs.
+
+`vista-guard db`: the tables that reports are in.
+
+`vista-guard forget`: a conversation, or all of a tenant, out of every store.
+
+Where the reports are that a command is about.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from vista_guard.cli.common import exit_codes
+
+if TYPE_CHECKING:
+    from vista_guard.settings.sources import Settings
+
+
+ReportsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--reports",
+        metavar="URL",
+        help="The database: sqlite, or an SQLAlchemy URL.  [default: from the settings, else the file in the data folder]",
+    ),
+]
+DataDirOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER", help="The stores' folder.  [default: from the settings, else the user's data folder]"
+    ),
+]
+
+
+def configured(reports: str | None, data_dir: Path | None) -> tuple[Settings, str]:
+    """The settings, and the URL of the reports: the file in the data folder where nothing says otherwise.
+
+    Raises:
+        ConfigError: the settings make no sense.
+    """
+    from vista_guard.assembly import reports_url
+    from vista_guard.settings.sources import Settings
+
+    given: dict[str, Any] = {"reports": reports, "data_dir": data_dir}
+    settings = Settings.load(**{name: value for name, value in given.items() if value is not None})
+    if settings.reports is None:
+        settings = settings.model_copy(update={"reports": "sqlite"})
+    return settings, reports_url(settings) or ""
+
+
+reports = typer.Typer(
+    name="reports",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="The reports that were kept.",
+)
+
+
+class Format(StrEnum):
+    """What kind of file."""
+
+    JSONL = "jsonl"
+    PARQUET = "parquet"
+
+
+class Done(StrEnum):
+    """`Action`, without its room being loaded for `--help`."""
+
+    ALLOW = "ALLOW"
+    FLAG = "FLAG"
+    REPAIR = "REPAIR"
+    BLOCK = "BLOCK"
+
+
+@reports.callback()
+def _group() -> None:
+    """Keeps `export` a command of its own while it is the only one."""
+
+
+@reports.command()
+def export(
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write; it must not be there yet.")],
+    format: Annotated[
+        Format, typer.Option(help="jsonl: a report on each line. parquet: a row for each turn, with its claims.")
+    ] = Format.JSONL,
+    start: Annotated[datetime | None, typer.Option(help="Reports from this time on (UTC).")] = None,
+    end: Annotated[datetime | None, typer.Option(help="Reports before this time (UTC).")] = None,
+    tenant: Annotated[str | None, typer.Option(metavar="NAME", help="Of this tenant only.")] = None,
+    policy: Annotated[str | None, typer.Option(metavar="NAME", help="Decided by this policy.")] = None,
+    action: Annotated[
+        list[Done] | None, typer.Option(case_sensitive=False, help="What was done with the turn; may be repeated.")
+    ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(metavar="LABEL", help="With a claim of this label, or UNCHECKED; may be repeated."),
+    ] = None,
+    conversation: Annotated[str | None, typer.Option(metavar="ID", help="Of this conversation only.")] = None,
+    texts: Annotated[
+        bool, typer.Option("--texts", help="With the texts that were kept (see the setting record).")
+    ] = False,
+    reports: ReportsOption = None,
+    data_dir: DataDirOption = None,
+) -> None:
+    """Write reports into a file, the newest first."""
+    with exit_codes():
+        from contextlib import closing
+
+        from vista_guard.stores.reports import ReportFilter, ReportReader
+        from vista_guard.stores.reports.export import write
+        from vista_guard.types import Action
+
+        asked = ReportFilter(
+            start=start,
+            end=end,
+            tenant=tenant,
+            policy=policy,
+            actions=tuple(Action(one.value) for one in action or ()),
+            labels=tuple(label or ()),
+            conversation_id=conversation,
+        )
+        with closing(ReportReader(configured(reports, data_dir)[1])) as reader:
+            count = write(reader.reports(asked), out, format.value, texts=texts)
+        typer.echo(f"wrote {count:,} reports to {out}", err=True)
+
+
+database = typer.Typer(
+    name="db",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="The database of reports: its schema, and what is past its time.",
+)
+
+
+@database.command()
+def status(reports: ReportsOption = None, data_dir: DataDirOption = None) -> None:
+    """Say which schema the database has, how many reports it holds, and how many of an older version wait."""
+    with exit_codes():
+        from vista_guard.stores.reports.retention import state
+
+        _, url = configured(reports, data_dir)
+        found = state(url)
+        typer.echo(f"{found.name}: schema {found.revision or 'none yet'}, newest {found.newest}")
+        if found.revision is not None:
+            typer.echo(f"{found.reports:,} reports, {found.waiting:,} of them to be brought over")
+        if not found.is_newest:
+            typer.echo("run: vista-guard db upgrade")
+
+
+@database.command()
+def upgrade(reports: ReportsOption = None, data_dir: DataDirOption = None) -> None:
+    """Bring the tables up to date, and every report of an older version into them.
+
+    A SQLite file is brought up to date when it is opened; Postgres waits for this command. It may be stopped and run again.
+    """
+    with exit_codes():
+        from vista_guard.stores.reports.retention import bring_up_to_date
+
+        _, url = configured(reports, data_dir)
+        brought = 0
+        for count in bring_up_to_date(url):
+            brought += count
+            typer.echo(f"{brought:,} reports brought over", err=True)
+        typer.echo("up to date")
+
+
+@database.command()
+def prune(reports: ReportsOption = None, data_dir: DataDirOption = None) -> None:
+    """Delete texts and reports that are past `text_retention_days` and `report_retention_days`, at once.
+
+    A guard that writes reports does so too, once an hour and a little at a time.
+    """
+    with exit_codes():
+        from vista_guard.stores.reports.retention import prune_all
+
+        settings, url = configured(reports, data_dir)
+        gone = prune_all(url, settings.report_retention_days)
+        typer.echo(f"deleted {gone.reports:,} reports and the texts of {gone.texts:,}")
+
+
+def forget(
+    conversation: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="A conversation's id; the proxy's are TENANT/ID, or --tenant says whose."),
+    ] = None,
+    tenant: Annotated[
+        str | None, typer.Option(metavar="NAME", help="All of this tenant; with --conversation, that one of its.")
+    ] = None,
+    reports: ReportsOption = None,
+    data_dir: DataDirOption = None,
+) -> None:
+    """Forget a conversation or a tenant: reports, kept texts, claims, reviews, annotations, and what was established.
+
+    Documents that were added for a tenant stay: `vista-guard documents remove --tenant`. What a running process has in memory
+    is forgotten when it ends; the proxy's own `DELETE /guard/conversations/ID` reaches that too.
+    """
+    with exit_codes():
+        import asyncio
+
+        from vista_guard.errors import InputError
+
+        if conversation is None and tenant is None:
+            raise InputError("forget what? Give --conversation ID, or --tenant NAME")
+        settings, url = configured(reports, data_dir)
+        name = f"{tenant}/{conversation}" if tenant is not None and conversation is not None else conversation
+        kept, claims = asyncio.run(_forget(settings, url, name, tenant))
+        typer.echo(f"forgot {kept:,} reports and {claims:,} claims of knowledge")
+
+
+async def _forget(settings: Settings, url: str, conversation: str | None, tenant: str | None) -> tuple[int, int]:
+    from vista_guard.assembly import kept_knowledge
+    from vista_guard.stores.reports import SqlReports
+
+    store, knowledge, claims = SqlReports(url), kept_knowledge(settings), 0
+    try:
+        names = [conversation] if conversation is not None else store.reader.conversation_ids(tenant or "")
+        # Knowledge first: only the reports know which conversations a tenant had.
+        if knowledge is not None:
+            claims = sum([await knowledge.forget(name) for name in names])
+        if conversation is not None:
+            return await store.forget(conversation), claims
+        return await store.forget_tenant(tenant or ""), claims
+    finally:
+        await store.aclose()
+        if knowledge is not None:
+            await knowledge.aclose()

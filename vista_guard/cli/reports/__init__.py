@@ -1,1 +1,0 @@
-"""`vista-guard reports`, `db` and `forget`: what is kept of turns, exported, brought up to date and deleted."""

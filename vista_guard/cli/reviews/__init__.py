@@ -1,1 +1,0 @@
-"""`vista-guard reviews`: complaints come in, and what people decided goes out."""

@@ -1,1 +1,0 @@
-"""`vista-guard eval`, and what every long run needs: to be stopped."""

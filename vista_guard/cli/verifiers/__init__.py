@@ -1,1 +1,0 @@
-"""`vista-guard verifiers`, and the part of `vista-guard calibrate` that is about them."""

@@ -1,0 +1,193 @@
+"""The dialogue: who said what, with the claims marked where they stand.
+
+Which turn and which claim are open, as the address says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vista_guard.dashboard.elements import address
+from vista_guard.dashboard.elements import address as times
+from vista_guard.dashboard.elements.tree import Act, Node, Piece, chip, el, look, name_of, pieces, sign
+from vista_guard.dashboard.turns import GuardedTurn
+from vista_guard.types import Action, Outcome, Span
+
+
+@dataclass(frozen=True)
+class Selected:
+    """A turn by its report's id, a claim of it by its id, and which of its drafts that is of: None for the last."""
+
+    turn: str | None = None
+    claim: str | None = None
+    draft: int | None = None
+
+    def is_(self, turn: str, claim: str, draft: int | None) -> bool:
+        """Whether this claim is the open one."""
+        return (self.turn, self.claim, self.draft) == (turn, claim, draft)
+
+    def outcome(self, turn: GuardedTurn) -> Outcome | None:
+        """The open claim's outcome; None when there is none of that id."""
+        outcomes = turn.report.outcomes
+        if self.draft is not None:
+            drafts = turn.report.attempts
+            outcomes = drafts[self.draft - 1].outcomes if 1 <= self.draft <= len(drafts) else ()
+        return next((one for one in outcomes if one.claim.id == self.claim), None)
+
+
+def selected() -> Selected:
+    """What the address says. A claim that it names badly is none."""
+    claim = address.read(address.CLAIM) or ""
+    draft, colon, rest = claim.partition(":")
+    if colon and draft.isdecimal():
+        return Selected(address.read(address.TURN), rest or None, int(draft))
+    return Selected(address.read(address.TURN), claim or None)
+
+
+def claim_act(turn: str, claim: str, draft: int | None) -> Act:
+    """Opens a claim."""
+    return Act("claim", f"{turn} {claim if draft is None else f'{draft}:{claim}'}")
+
+
+def follow(act: Act) -> bool:
+    """Writes what was pressed into the address; False when it was something else."""
+    if act.name == "claim":
+        turn, _, claim = act.value.partition(" ")
+        address.write(turn=turn, claim=claim)
+    elif act.name == "turn":
+        address.write(turn=act.value, claim=None)
+    elif act.name == "close":
+        address.write(claim=None)
+    else:
+        return False
+    return True
+
+
+def dialogue(turns: Sequence[GuardedTurn], chosen: Selected) -> Node:
+    """All turns that are shown, oldest first."""
+    return el("ol", *(_exchange(turn, chosen) for turn in turns), cls="dialogue", aria_label="Dialogue")
+
+
+def marked(
+    text: str, ranges: Sequence[tuple[Span, Outcome]], turn: GuardedTurn, chosen: Selected, *, cls: str = ""
+) -> Node:
+    """A text with its claims marked; where they overlap, a press opens the first one, and the others are named."""
+    cut = pieces(text, ranges)
+    begun: set[str] = set()
+    return el("p", *(_piece(piece, turn, chosen, begun) for piece in cut), cls=f"text {cls}".strip())
+
+
+def _exchange(turn: GuardedTurn, chosen: Selected) -> Node:
+    asked = turn.texts.user_text if turn.texts else None
+    here = chosen.turn == turn.report.id
+    return el(
+        "li",
+        None
+        if asked is None
+        else el("div", el("span", "User: ", cls="hidden"), el("p", asked, cls="text"), cls="user"),
+        el(
+            "div",
+            *_answer(turn, chosen),
+            cls=f"assistant {'here' if here else ''}".strip(),
+            reveal=turn.report.id if here else None,
+        ),
+        cls="exchange",
+        key=turn.report.id,
+    )
+
+
+def _answer(turn: GuardedTurn, chosen: Selected) -> list[Node | None]:
+    report = turn.report
+    ranges = [(span, outcome) for outcome in report.outcomes for span in turn.delivered(outcome.claim)]
+    return [
+        el("span", "Assistant: ", cls="hidden"),
+        marked(report.response, ranges, turn, chosen),
+        _draft(turn, chosen),
+        _unplaced(turn, chosen),
+        _foot(turn, chosen),
+    ]
+
+
+def _draft(turn: GuardedTurn, chosen: Selected) -> Node | None:
+    """What was judged, where it is not what was delivered."""
+    draft = turn.texts.draft if turn.texts else None
+    if draft is None or draft == turn.report.response:
+        return None
+    ranges = [(outcome.claim.span, outcome) for outcome in turn.report.outcomes if outcome.claim.span]
+    return el("div", el("h4", "Draft, not delivered like this"), marked(draft, ranges, turn, chosen), cls="withheld")
+
+
+def _unplaced(turn: GuardedTurn, chosen: Selected) -> Node | None:
+    """Claims that no text here shows: of a draft that was not kept, or without a place."""
+    drawn = turn.texts is not None and turn.texts.draft is not None
+    rest = [one for one in turn.report.outcomes if not turn.delivered(one.claim) and not (drawn and one.claim.span)]
+    if not rest:
+        return None
+    return el(
+        "div",
+        el("p", _why_unmarked(turn), cls="note"),
+        el("ul", *(claim_row(turn, outcome, chosen) for outcome in rest), cls="claims small"),
+        cls="stack",
+    )
+
+
+def _why_unmarked(turn: GuardedTurn) -> str:
+    if turn.hidden:
+        return (
+            "These claims were not delivered. Your role does not include withheld drafts, so their words are left out."
+        )
+    if turn.report.decision.action in (Action.ALLOW, Action.FLAG):
+        return "These claims have no place of their own in the text."
+    if turn.texts is None or turn.texts.draft is None:
+        return 'Nothing is marked: the draft was not kept. With record = "full" in the settings, drafts of later turns are.'
+    return "These claims have no place of their own in the draft."
+
+
+def claim_row(turn: GuardedTurn, outcome: Outcome, chosen: Selected, draft: int | None = None) -> Node:
+    """A claim as a line that can be pressed."""
+    here = chosen.is_(turn.report.id, outcome.claim.id, draft)
+    act = claim_act(turn.report.id, outcome.claim.id, draft)
+    body = (chip(name_of(outcome)), el("span", outcome.claim.text, cls="text"))
+    return el("li", el("button", *body, act=act, cls="chosen" if here else "", aria_pressed=str(here).lower()))
+
+
+def _piece(piece: Piece[Outcome], turn: GuardedTurn, chosen: Selected, begun: set[str]) -> Node | str:
+    if not piece.owners:
+        return piece.text
+    first = piece.owners[0]
+    names = "; ".join(f"{look(name_of(one)).word}: {one.claim.text}" for one in piece.owners)
+    opening = () if first.claim.id in begun else (sign(name_of(first)),)
+    begun.add(first.claim.id)
+    here = any(chosen.is_(turn.report.id, one.claim.id, None) for one in piece.owners)
+    return el(
+        "mark",
+        *opening,
+        piece.text,
+        cls=f"claim tone-{look(name_of(first)).tone}{' chosen' if here else ''}",
+        act=claim_act(turn.report.id, first.claim.id, None),
+        aria_label=names,
+        aria_pressed=str(here).lower(),
+        title=names if len(piece.owners) > 1 else None,
+    )
+
+
+def _foot(turn: GuardedTurn, chosen: Selected) -> Node:
+    report = turn.report
+    here = chosen.turn == report.id
+    name = address.link("conversation", turn=report.id)
+    return el(
+        "div",
+        chip(report.decision.action),
+        None if report.score is None else el("span", f"score {report.score:.2f}", cls="nowrap"),
+        el("span", times.span_of(report.timings.total), cls="nowrap"),
+        el("time", times.exact(report.created_at), cls="nowrap", datetime=report.created_at.isoformat()),
+        el(
+            "a",
+            f"turn {report.turn_index}",
+            href=name,
+            act=Act("turn", report.id),
+            aria_current="true" if here else None,
+        ),
+        cls="foot row",
+    )

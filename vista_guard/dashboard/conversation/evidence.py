@@ -1,0 +1,162 @@
+"""Evidence: the quote marked inside its document, and for knowledge the turn that established it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from vista_guard.dashboard.elements import address
+from vista_guard.dashboard.elements.tree import Act, Node, chip, el
+from vista_guard.dashboard.scoped import ScopedReports
+from vista_guard.dashboard.turns import GuardedTurn
+from vista_guard.types import Document, Evidence, Finding, Label, Outcome, Passage, SourceKind, Span
+
+KINDS = {
+    SourceKind.DOCUMENT: "document",
+    SourceKind.KNOWLEDGE: "said earlier in this conversation",
+    SourceKind.PERSONA: "persona",
+    SourceKind.HISTORY: "earlier turn",
+}
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The conversation's other turns by their key, as knowledge names the turn that established it: (report id, turn index)."""
+
+    turns: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+
+    def established(self, source_id: str) -> tuple[str, int, str] | None:
+        """The turn and the claim that established a piece of knowledge: report id, turn index, claim id. None when unknown."""
+        key, _, claim = source_id.partition(":")
+        found = self.turns.get(key)
+        return None if found is None else (*found, claim.partition("#")[0])
+
+
+def sources_of(
+    reports: ScopedReports, name: str | None, shown: Iterable[GuardedTurn], outcome: Outcome | None
+) -> Sources:
+    """The shown turns of conversation `name`, and those that established what the open claim leans on, shown or not."""
+    known = {one.report.turn_key: (one.report.id, one.report.turn_index) for one in shown if one.report.turn_key}
+    for key in turn_keys(outcome) if outcome and name else ():
+        row = None if key in known or name is None else reports.established_by(name, key)
+        if row is not None:
+            known[key] = (row.id, row.turn_index)
+    return Sources(known)
+
+
+def evidence_of(outcome: Outcome, turn: GuardedTurn, sources: Sources) -> list[Node]:
+    """All evidence of a claim, the judge's best first; says so where there is none."""
+    found = outcome.evidence if isinstance(outcome, Finding) else ()
+    if not found:
+        missing = (
+            "There was nothing to verify against." if turn.report.evidence_missing else "The judge names no evidence."
+        )
+        return [el("p", missing, cls="note")]
+    token = f"{turn.report.id} {outcome.claim.id}"
+    return [_source(one, place, turn, sources, token) for place, one in enumerate(found)]
+
+
+def knowledge_then(turn: GuardedTurn, sources: Sources) -> Node | None:
+    """What the conversation knew when the turn was judged, where it was kept."""
+    known = [one for one in (turn.texts.evidence if turn.texts else ()) if one.source is not SourceKind.DOCUMENT]
+    if not known:
+        return None
+    rows = (el("li", _known(one, sources), cls="small") for one in known)
+    return el("details", el("summary", f"Knowledge as it stood: {len(known)}"), el("ul", *rows, cls="stack"))
+
+
+def _source(evidence: Evidence, place: int, turn: GuardedTurn, sources: Sources, token: str) -> Node:
+    document = _document(evidence, turn)
+    name = evidence.title or (document.title if document else None) or evidence.source_id
+    head = el(
+        "div",
+        el(
+            "span",
+            KINDS[evidence.source],
+            " ",
+            el("strong", name) if evidence.source is not SourceKind.KNOWLEDGE else None,
+        ),
+        el("span", f"score {evidence.score:.2f}", cls="faint nowrap"),
+        cls="name",
+    )
+    quoted = (
+        _in_document(document, evidence, f"{token} {place}" if place == 0 else None) if document else _quote(evidence)
+    )
+    return el(
+        "section",
+        head,
+        quoted,
+        _origin(evidence.source_id, sources) if _is_known(evidence.source) else None,
+        cls="source",
+    )
+
+
+def _document(evidence: Evidence, turn: GuardedTurn) -> Document | None:
+    if evidence.source is not SourceKind.DOCUMENT or turn.texts is None:
+        return None
+    return next((one for one in turn.texts.documents if one.id == evidence.source_id), None)
+
+
+def _in_document(document: Document, evidence: Evidence, token: str | None) -> Node:
+    span, text = quoted_span(document.text, evidence), document.text
+    if span is None:
+        return _readable(text)
+    quote = el("mark", text[span.start : span.end], cls="quote", reveal=token)
+    return _readable(text[: span.start], quote, text[span.end :])
+
+
+def _readable(*parts: Node | str) -> Node:
+    """A box that scrolls, by keyboard too."""
+    label = "Document, with the quote marked"
+    return el("div", *parts, cls="page", data_scroll="", tabindex="0", role="region", aria_label=label)
+
+
+def quoted_span(text: str, evidence: Evidence) -> Span | None:
+    """Where the quote stands in its document: the judge's place if the quote is there, else where it is found; or None."""
+    span, quote = evidence.span, evidence.quote
+    if span is not None and span.end <= len(text) and text[span.start : span.end].split() == quote.split():
+        return span
+    place = text.find(quote)
+    if place >= 0 and quote:
+        return Span(start=place, end=place + len(quote))
+    return span if span is not None and span.start < span.end <= len(text) else None
+
+
+def _quote(evidence: Evidence) -> Node:
+    return el("div", el("mark", evidence.quote, cls="quote"), cls="page")
+
+
+def _is_known(source: SourceKind) -> bool:
+    return source in (SourceKind.KNOWLEDGE, SourceKind.HISTORY)
+
+
+def _origin(source_id: str, sources: Sources) -> Node:
+    found = sources.established(source_id)
+    if found is None:
+        return el("div", "The turn that established it is not among the reports.", cls="name faint")
+    report, index, claim = found
+    there = address.link("conversation", turn=report, claim=claim)
+    return el(
+        "div", el("a", f"established in turn {index}", href=there, act=Act("claim", f"{report} {claim}")), cls="name"
+    )
+
+
+def _known(passage: Passage, sources: Sources) -> Node:
+    origin = sources.established(passage.source_id)
+    link = None
+    if origin is not None:
+        report, index, claim = origin
+        there = address.link("conversation", turn=report, claim=claim)
+        link = el("a", f"turn {index}", href=there, act=Act("claim", f"{report} {claim}"), cls="nowrap")
+    label = (
+        el("span", "persona", cls="faint")
+        if passage.source is SourceKind.PERSONA
+        else chip(passage.label or Label.VERIFIED)
+    )
+    return el("div", label, el("span", passage.text, cls="text grow"), link, cls="row")
+
+
+def turn_keys(outcome: Outcome) -> tuple[str, ...]:
+    """Keys of the earlier turns that a claim's evidence comes from."""
+    found = outcome.evidence if isinstance(outcome, Finding) else ()
+    return tuple(one.source_id.partition(":")[0] for one in found if _is_known(one.source))

@@ -1,0 +1,220 @@
+"""The panel beside the dialogue: the open claim with its evidence, and what happened in its turn.
+
+The course of a turn: decision, drafts before it, what became of the draft, stages, figures, trace.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Any
+
+from vista_guard.dashboard.conversation.dialogue import Selected, claim_row
+from vista_guard.dashboard.conversation.evidence import Sources, evidence_of, knowledge_then
+from vista_guard.dashboard.elements import address
+from vista_guard.dashboard.elements.address import to
+from vista_guard.dashboard.elements.tree import Act, Node, chip, el, name_of
+from vista_guard.dashboard.turns import GuardedTurn
+from vista_guard.types import Attempt, Finding, Outcome, TurnReport
+
+MOST_COMPARED = 20_000
+"""Characters of draft and delivered text together up to which they are compared word by word."""
+
+
+def course(turn: GuardedTurn, chosen: Selected, trace_url: str | None) -> list[Node | None]:
+    """All of it, in the order in which it happened."""
+    report = turn.report
+    return [
+        el("div", chip(report.decision.action), el("p", report.decision.reason, cls="small text"), cls="stack"),
+        *(_attempt(turn, place, attempt, chosen) for place, attempt in enumerate(report.attempts, 1)),
+        _difference(turn),
+        el("div", el("h4", "Stages"), _stages(report)),
+        _facts(report),
+        _warnings(report),
+        _trace(report, trace_url),
+    ]
+
+
+def _attempt(turn: GuardedTurn, place: int, attempt: Attempt, chosen: Selected) -> Node:
+    what = f"Draft {place}, not delivered" + (f": {attempt.repair}" if attempt.repair else "")
+    rows = (claim_row(turn, outcome, chosen, place) for outcome in attempt.outcomes)
+    return el(
+        "details",
+        el("summary", what),
+        el("p", attempt.decision.reason, cls="small text"),
+        el("ul", *rows, cls="claims small"),
+        open="",
+    )
+
+
+def _difference(turn: GuardedTurn) -> Node | None:
+    draft = turn.texts.draft if turn.texts else None
+    delivered = turn.report.response
+    if draft is None or draft == delivered:
+        return None
+    return el("details", el("summary", "Draft against delivered"), compared(draft, delivered))
+
+
+def compared(draft: str, delivered: str) -> Node:
+    """Both texts in one, word by word: what was taken out, and what was put in."""
+    if len(draft) + len(delivered) > MOST_COMPARED:
+        return el("div", el("p", draft, cls="text out"), el("p", delivered, cls="text in"), cls="differs")
+    old, new = _words(draft), _words(delivered)
+    parts: list[Node | str] = []
+    for what, start, end, into, upto in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if what == "equal":
+            parts.append("".join(old[start:end]))
+            continue
+        if start < end:
+            parts.append(el("span", el("span", "taken out: ", cls="hidden"), "".join(old[start:end]), cls="out"))
+        if into < upto:
+            parts.append(el("span", el("span", "put in: ", cls="hidden"), "".join(new[into:upto]), cls="in"))
+    return el("p", *parts, cls="text differs small")
+
+
+def _words(text: str) -> list[str]:
+    words, word = [], ""
+    for character in text:
+        word += character
+        if character.isspace():
+            words.append(word)
+            word = ""
+    return [*words, word] if word else words
+
+
+def _stages(report: TurnReport) -> Node:
+    """One lane a stage, in order, each beginning where the one before it ended; stages of several drafts are summed."""
+    spent: dict[str, float] = {
+        name: value for name, value in report.timings.model_dump().items() if name != "total" and value > 0
+    }
+    whole = sum(spent.values()) or 1.0
+    lanes, begun = [], 0.0
+    for name, took in spent.items():
+        bar = el("span", cls="bar", style={"left": 100 * begun / whole, "width": 100 * took / whole})
+        lanes.append(
+            el(
+                "li",
+                el("span", name),
+                el("span", bar, cls="lane", aria_hidden="true"),
+                el("span", address.span_of(took), cls="took"),
+                cls="stage",
+            )
+        )
+        begun += took
+    return el("ol", *lanes, cls="stages") if lanes else el("p", "No times were kept.", cls="faint small")
+
+
+def _facts(report: TurnReport) -> Node:
+    usage = report.usage
+    told: dict[str, Any] = {
+        "judge": f"{report.judge.name} {report.judge.version}",
+        "policy": report.policy + (f" ({report.rules})" if report.rules else ""),
+        "gate": report.gate,
+        "tenant": report.tenant,
+        "risk": None
+        if report.risk is None
+        else f"{report.risk:.2f}{'' if report.risk_calibrated else ', not calibrated'}",
+        "remembered": len(report.remembered) or None,
+        "calls": f"{usage.calls}, {usage.input_tokens} + {usage.output_tokens} tokens" if usage.calls else None,
+        "cost": f"${usage.cost:.4f}" if usage.cost else None,
+        "report": report.id,
+        "conversation": report.conversation_id or "anonymous",
+        "when": address.exact(report.created_at),
+    }
+    rows = [
+        part for name, value in told.items() if value is not None for part in (el("dt", name), el("dd", str(value)))
+    ]
+    return el("dl", *rows, cls="facts")
+
+
+def _warnings(report: TurnReport) -> Node | None:
+    if not report.warnings:
+        return None
+    return el("div", el("h4", "Warnings"), el("ul", *(el("li", one, cls="small text") for one in report.warnings)))
+
+
+def _trace(report: TurnReport, template: str | None) -> Node | None:
+    if report.trace_id is None:
+        return None
+    if template is None:
+        return el(
+            "p",
+            f"Trace {report.trace_id}. With dashboard.trace_url in the settings this is a link.",
+            cls="small faint text",
+        )
+    there = template.format(trace_id=report.trace_id, span_id=report.span_id or "")
+    return el("p", el("a", "Open the trace", href=there), cls="small")
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What the panel knows beside its turn: where evidence comes from, the template of trace links, who may review."""
+
+    sources: Sources
+    trace_url: str | None = None
+    may_review: bool = False
+
+
+def panel(turn: GuardedTurn | None, chosen: Selected, beside: Beside) -> Node:
+    """The panel; an invitation where no turn is open."""
+    if turn is None:
+        return el(
+            "aside",
+            el("p", "Press a marked claim, or a turn, to see why it was judged so.", cls="faint"),
+            cls="panel idle",
+        )
+    outcome = chosen.outcome(turn)
+    if outcome is None:
+        lost = None if chosen.claim is None else el("p", f"This turn has no claim {chosen.claim!r}.", cls="note")
+        return _panel(
+            el("h3", f"Turn {turn.report.turn_index}"),
+            lost,
+            _doubt(turn, beside),
+            *course(turn, chosen, beside.trace_url),
+            idle=True,
+        )
+    return _panel(
+        el(
+            "div",
+            _verdict(outcome),
+            el("button", "✕", cls="close", act=Act("close"), aria_label="Close the claim"),
+            cls="top",
+        ),
+        el("p", outcome.claim.text, cls="statement"),
+        el("p", _reason(outcome), cls="small text"),
+        *evidence_of(outcome, turn, beside.sources),
+        knowledge_then(turn, beside.sources),
+        _doubt(turn, beside),
+        el(
+            "details",
+            el("summary", f"Turn {turn.report.turn_index}: course and figures"),
+            *course(turn, chosen, beside.trace_url),
+        ),
+    )
+
+
+def _doubt(turn: GuardedTurn, beside: Beside) -> Node | None:
+    return to("review", "Is this verdict wrong? Review it", turn=turn.report.id) if beside.may_review else None
+
+
+def _panel(*parts: Node | None, idle: bool = False) -> Node:
+    return el("aside", *parts, cls=f"panel{' idle' if idle else ''}", aria_label="Evidence", tabindex="0")
+
+
+def _verdict(outcome: Outcome) -> Node:
+    if not isinstance(outcome, Finding):
+        return el("div", chip(name_of(outcome)), el("span", f"a {outcome.what}", cls="faint small"), cls="row")
+    by = None if outcome.judged_by is None else el("span", f"by {outcome.judged_by}", cls="faint small")
+    return el(
+        "div",
+        chip(name_of(outcome)),
+        el("span", f"confidence {outcome.confidence:.2f}", cls="faint small"),
+        by,
+        cls="row",
+    )
+
+
+def _reason(outcome: Outcome) -> str:
+    if isinstance(outcome, Finding):
+        return outcome.reason
+    return f"Not judged: {outcome.error}" + (f"\nThe judge answered: {outcome.raw}" if outcome.raw else "")

@@ -1,0 +1,218 @@
+"""The address: filters and selections are in it, so that each view can be sent to a colleague.
+
+Filters: the same on every page, and in the address.
+
+Links between pages: addresses that can be copied and opened elsewhere, and that a press follows without loading anew.
+
+Times as people read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from typing import Final
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from vista_guard.dashboard.elements.tree import UNCHECKED, Act, Node, el, look
+from vista_guard.types import Action, Label
+
+TURN: Final = "turn"
+"""A report's id."""
+CLAIM: Final = "claim"
+"""A claim's id; of an earlier draft `1:t3.c1`, counted from 1."""
+CONVERSATION: Final = "conversation"
+
+
+def read(name: str) -> str | None:
+    """The parameter's value; None when it is not there, or empty."""
+    return st.query_params.get(name) or None
+
+
+def write(**values: str | None) -> None:
+    """Sets parameters of the page's address; None takes one out. The rest stays."""
+    for name, value in values.items():
+        if value:
+            if st.query_params.get(name) != value:
+                st.query_params[name] = value
+        elif name in st.query_params:
+            del st.query_params[name]
+
+
+def link(page: str, **values: str | None) -> str:
+    """The address of a page of the dashboard, relative to the one that shows it."""
+    return place(page, {name: value for name, value in values.items() if value})
+
+
+def place(page: str, values: Mapping[str, str]) -> str:
+    """As `link`, of a mapping."""
+    query = urlencode(values)
+    return f"./{page}?{query}" if query else f"./{page}"
+
+
+def go(address: str, pages: Mapping[str, object]) -> None:
+    """Shows the page of an address that `link` made, without loading it anew. An address of no page is left alone."""
+    from urllib.parse import parse_qsl, urlsplit
+
+    parts = urlsplit(address)
+    page = pages.get(parts.path.removeprefix("./"))
+    if page is not None:
+        st.switch_page(page, query_params=dict(parse_qsl(parts.query)))  # type: ignore[arg-type]  # made by st.Page
+
+
+ANY: Final = ""
+HOURS: Final = {"1": "last hour", "24": "last day", "168": "last week", "720": "last 30 days", ANY: "all time"}
+LABELS: Final = (*map(str, Label), UNCHECKED)
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Which turns are shown; None lets all through. The names are those of the address."""
+
+    hours: int | None = None
+    """Turns of so many hours before now."""
+    tenant: str | None = None
+    policy: str | None = None
+    judge: str | None = None
+    action: Action | None = None
+    label: str | None = None
+    """Turns that have a claim with this label, or `UNCHECKED`."""
+    evidence_missing: bool | None = None
+
+    @property
+    def narrow(self) -> bool:
+        """Whether anything is left out."""
+        return any(getattr(self, one.name) is not None for one in fields(self))
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What there is to choose from among the reports that the viewer may see."""
+
+    tenants: Sequence[str] = ()
+    """None of them is `Filters.tenant` being None: all of them, where `all_tenants`, else the first."""
+    policies: Sequence[str] = ()
+    judges: Sequence[str] = ()
+    all_tenants: bool = True
+
+
+def from_address() -> Filters:
+    """The filters that the address names. What it names wrongly is not filtered by."""
+    hours, action, label = read("hours"), read("action"), read("label")
+    return Filters(
+        hours=int(hours) if hours in HOURS and hours else None,
+        tenant=read("tenant"),
+        policy=read("policy"),
+        judge=read("judge"),
+        action=Action(action) if action in set(Action) else None,
+        label=label if label in LABELS else None,
+        evidence_missing=True if read("evidence_missing") == "1" else None,
+    )
+
+
+def filter_bar(choices: Choices, *, time: bool = True) -> Filters:
+    """Draws the filters where the page is, writes them into the address, and returns them.
+
+    Args:
+        choices: what there is to choose from.
+        time: whether the time can be chosen; a page of what happens now has no use for it.
+    """
+    now = from_address()
+    count = sum(getattr(now, one.name) is not None for one in fields(now))
+    with st.popover(f"Filters ({count})" if count else "Filters", icon=":material/filter_list:"):
+        if time:
+            _choice("Time", "hours", list(HOURS), HOURS)
+        _choice("Action", "action", [ANY, *map(str, Action)], {str(one): look(one).word for one in Action})
+        _choice("Has a claim that is", "label", [ANY, *LABELS], {one: look(one).word for one in LABELS})
+        _tenant(choices)
+        _choice("Policy", "policy", [ANY, *choices.policies])
+        _choice("Judge", "judge", [ANY, *choices.judges])
+        _choice("Evidence", "evidence_missing", [ANY, "1"], {"1": "there was none"})
+        st.button("Clear all", on_click=clear, disabled=not count)
+    return from_address()
+
+
+def clear() -> None:
+    """Takes all filters out of the address."""
+    for name in (one.name for one in fields(Filters)):
+        write(**{name: None})
+        st.session_state.pop(_key(name), None)
+
+
+def _tenant(choices: Choices) -> None:
+    """Who sees all tenants may look at one; who sees some looks at one at a time; who sees one has nothing to choose."""
+    if choices.all_tenants:
+        _choice("Tenant", "tenant", [ANY, *choices.tenants])
+    elif len(choices.tenants) > 1:
+        _choice("Tenant", "tenant", [ANY, *choices.tenants[1:]], {ANY: choices.tenants[0]})
+
+
+def _choice(title: str, name: str, options: Sequence[str], words: dict[str, str] | None = None) -> None:
+    current = read(name) or ANY
+    # A colleague's link may name a tenant that is not among the choices (any more): it stays chosen, and finds nothing.
+    known = list(options) if current in options else [*options, current]
+    st.session_state[_key(name)] = current
+    shown = {ANY: "any", **(words or {})}
+    st.selectbox(
+        title, known, key=_key(name), format_func=lambda value: shown.get(value, value), on_change=_chosen, args=(name,)
+    )
+
+
+def _chosen(name: str) -> None:
+    write(**{name: str(st.session_state[_key(name)]) or None})
+
+
+def _key(name: str) -> str:
+    return f"filter-{name}"
+
+
+GO: Final = "go"
+"""The act of a link; its value is the address. `Desk.follow` goes there."""
+
+
+def to(page: str, text: str | Node, *, cls: str = "", **values: str | None) -> Node:
+    """A link to a page, with parameters of its address.
+
+    Example:
+        >>> to("conversation", "turn 4", turn="9f0c…").attributes["href"]
+        './conversation?turn=9f0c%E2%80%A6'
+    """
+    there = link(page, **values)
+    return el("a", text, href=there, act=Act(GO, there), cls=cls)
+
+
+MINUTE, HOUR, DAY = 60, 3600, 86_400
+
+
+def ago(moment: datetime, now: datetime | None = None) -> str:
+    """How long ago it was: `just now`, `40 s ago`, `3 min ago`, `5 h ago`, `2 d ago`."""
+    seconds = ((now or datetime.now(UTC)) - aware(moment)).total_seconds()
+    if seconds < 5:
+        return "just now"
+    if seconds < MINUTE:
+        return f"{seconds:.0f} s ago"
+    if seconds < HOUR:
+        return f"{seconds // MINUTE:.0f} min ago"
+    if seconds < 2 * DAY:
+        return f"{seconds // HOUR:.0f} h ago"
+    return f"{seconds // DAY:.0f} d ago"
+
+
+def exact(moment: datetime) -> str:
+    """To the second, in UTC: `2026-11-22 01:05:07 UTC`."""
+    return aware(moment).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def span_of(milliseconds: float) -> str:
+    """A duration: `0.4 ms`, `12 ms`, `3.4 s`."""
+    if milliseconds >= 1000:
+        return f"{milliseconds / 1000:.1f} s"
+    return f"{milliseconds:.0f} ms" if milliseconds >= 10 else f"{milliseconds:.1f} ms"
+
+
+def aware(moment: datetime) -> datetime:
+    """In UTC. SQLite gives times back without their zone; they were written in UTC."""
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

@@ -1,0 +1,333 @@
+"""Drawing: a page is a tree of elements that the browser makes one by one, and never text that is read as HTML or Markdown.
+
+What people and models wrote comes into a page only as the text of an element or as the value of a few attributes, both set
+through the DOM. There is nothing to escape, and so nothing to forget: a `<script>` in a tenant's name is nine characters.
+
+Example:
+    >>> node = el("p", "The hall opened in ", el("b", "1931", cls="vg-quote"))
+    >>> asked = draw(node, key="note")          # inside a Streamlit script
+    >>> asked.name if asked else None           # what was pressed: the `act` of a button or of a mark
+
+Errors as pages: what was raised on purpose is shown with what to do; anything else goes to the log.
+
+Labels and actions as elements: a colour, a sign and a word each, so that none has to be told by its colour alone.
+
+Claims in place: a text, the ranges that claims have in it, and the pieces it is cut into where they overlap.
+
+What a page shows when it has nothing to show: nothing yet, nothing found, or something that went wrong.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, wraps
+from importlib.resources import files
+from itertools import pairwise
+from typing import Any, Generic, ParamSpec, TypeVar
+from urllib.parse import urlsplit
+
+import streamlit as st
+
+from vista_guard.dashboard.elements.looks import LOOKS, UNCHECKED, Look, look, name_of
+from vista_guard.errors import StoreError, VistaGuardError
+from vista_guard.types import Span
+
+TAGS = frozenset(
+    [
+        "a",
+        "article",
+        "aside",
+        "b",
+        "blockquote",
+        "button",
+        "code",
+        "dd",
+        "details",
+        "div",
+        "dl",
+        "dt",
+        "em",
+        "footer",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "header",
+        "hr",
+        "i",
+        "kbd",
+        "label",
+        "li",
+        "mark",
+        "nav",
+        "ol",
+        "p",
+        "section",
+        "small",
+        "span",
+        "strong",
+        "summary",
+        "table",
+        "tbody",
+        "td",
+        "th",
+        "thead",
+        "time",
+        "tr",
+        "ul",
+    ]
+)
+ATTRIBUTES = frozenset(
+    ["role", "tabindex", "title", "datetime", "scope", "colspan", "open", "lang", "dir", "disabled", "target", "rel"]
+)
+"""Besides these: `href`, and all that begin with `aria-` or `data-`."""
+
+
+@dataclass(frozen=True)
+class Act:
+    """What happens when an element is pressed: the page is run again and `draw` returns this."""
+
+    name: str
+    value: str = ""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Text that was selected by mouse or keyboard: offsets are code points of the element's own text, half-open."""
+
+    name: str
+    value: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Node:
+    """One element. Made by `el`."""
+
+    tag: str
+    children: tuple[Node | str, ...] = ()
+    cls: str = ""
+    key: str | None = None
+    act: Act | None = None
+    select: Act | None = None
+    reveal: str | None = None
+    style: Mapping[str, float] = field(default_factory=dict)
+    attributes: Mapping[str, str] = field(default_factory=dict)
+
+    def wire(self) -> dict[str, Any]:
+        """What the browser is sent."""
+        told = {
+            "t": self.tag,
+            "c": self.cls,
+            "k": self.key,
+            "act": _wired(self.act),
+            "sel": _wired(self.select),
+            "r": self.reveal,
+            "s": dict(self.style),
+            "a": dict(self.attributes),
+            "n": [child if isinstance(child, str) else child.wire() for child in self.children],
+        }
+        return {name: value for name, value in told.items() if value}
+
+    def text(self) -> str:
+        """All of its text, for tests and for readers without a browser."""
+        return "".join(child if isinstance(child, str) else child.text() for child in self.children)
+
+
+def el(
+    tag: str,
+    *children: Node | str | None,
+    cls: str = "",
+    key: str | None = None,
+    act: Act | None = None,
+    select: Act | None = None,
+    reveal: str | None = None,
+    style: Mapping[str, float] | None = None,
+    **attributes: str | None,
+) -> Node:
+    """One element; children that are None are left out.
+
+    Args:
+        tag: one of `TAGS`.
+        children: elements, and texts, which are shown as they are.
+        cls: classes of `tree.css`.
+        key: tells it from its siblings when the page is drawn again: focus and scrolling stay with it.
+        act: what `draw` returns when it is pressed. Anything but a `button`, `a` or `summary` gets `role` and `tabindex` for it.
+        select: what `draw` returns, with offsets, when a part of its text is selected.
+        reveal: when this value changes, the element is scrolled into view.
+        style: percentages, of `left`, `width` and `height`.
+        attributes: `href` and those of `ATTRIBUTES`; `aria_label` stands for `aria-label`. None leaves one out.
+
+    Raises:
+        ValueError: a tag or an attribute that a page may not have.
+    """
+    if tag not in TAGS:
+        raise ValueError(f"{tag!r} is not an element that a page may have; take one of {', '.join(sorted(TAGS))}")
+    kept = tuple(child for child in children if child is not None and child != "")
+    given = {name.rstrip("_").replace("_", "-"): value for name, value in attributes.items() if value is not None}
+    for name, value in given.items():
+        _check(name, value)
+    if "href" in given and urlsplit(given["href"]).scheme:
+        given = {"target": "_blank", "rel": "noopener noreferrer", **given}
+    if act is not None and tag not in ("a", "button", "summary"):
+        given = {"role": "button", "tabindex": "0", **given}
+    return Node(tag, kept, cls, key, act, select, reveal, style or {}, given)
+
+
+def draw(node: Node, key: str) -> Act | Selection | None:
+    """Puts the tree into the page, and returns what was pressed or selected in it since the page was last run.
+
+    Args:
+        node: the root.
+        key: of this place on the page. Drawing other things under the same key changes what is there, and keeps its focus.
+    """
+    answer = _component()(key=key, data=node.wire(), on_event_change=_nothing)
+    return _event(getattr(answer, "event", None))
+
+
+def _event(told: Any) -> Act | Selection | None:
+    if not isinstance(told, Mapping):
+        return None
+    name, value = str(told.get("name", "")), str(told.get("value", ""))
+    start, end = told.get("start"), told.get("end")
+    if isinstance(start, int) and isinstance(end, int):
+        return Selection(name, value, start, end)
+    return Act(name, value)
+
+
+def _check(name: str, value: str) -> None:
+    if name == "href":
+        if urlsplit(value).scheme not in ("", "http", "https"):
+            raise ValueError(f"a page may not link to {value!r}; give a path, http or https")
+    elif name not in ATTRIBUTES and not name.startswith(("aria-", "data-")):
+        raise ValueError(
+            f"{name!r} is not an attribute that a page may set; take one of {', '.join(sorted(ATTRIBUTES))}"
+        )
+
+
+def _wired(act: Act | None) -> dict[str, str] | None:
+    return None if act is None else {"name": act.name, "value": act.value}
+
+
+def _nothing() -> None:
+    """Streamlit keeps a component's value only where somebody listens to it."""
+
+
+@cache
+def _component() -> Any:
+    here = files("vista_guard.dashboard.elements")
+    return st.components.v2.component(
+        "vista_guard_tree",
+        html='<div class="vg"></div>',
+        css=here.joinpath("tree.css").read_text("utf-8"),
+        js=here.joinpath("tree.js").read_text("utf-8"),
+    )
+
+
+def empty(title: str, text: str, *, command: str | None = None, act: Act | None = None, button: str = "") -> Node:
+    """Nothing here: what would fill it, with the command to type or a button to press."""
+    return el(
+        "section",
+        el("h2", title),
+        el("p", text),
+        None if command is None else el("code", command, cls="command"),
+        None if act is None else el("button", button, cls="plain", act=act),
+        cls="state",
+    )
+
+
+def problem(title: str, error: object, next_step: str = "") -> Node:
+    """Something went wrong: what, and what to do. The error's text may quote anything: it is shown as text."""
+    return el(
+        "section",
+        el("h2", el("span", "!", cls="sign", aria_hidden="true"), title),
+        el("p", str(error), cls="told"),
+        el("p", next_step) if next_step else None,
+        cls="state problem",
+        role="alert",
+    )
+
+
+def show_problem(title: str, error: object, next_step: str = "") -> None:
+    """Draws a problem where the page is."""
+    draw(problem(title, error, next_step), key=f"problem-{title}")
+
+
+P = ParamSpec("P")
+
+logger = logging.getLogger("vista_guard")
+
+
+def shown(draw_it: Callable[P, None]) -> Callable[P, None]:
+    """The function, with its errors drawn in its place. For pages, and for fragments, which run without their page."""
+
+    @wraps(draw_it)
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            draw_it(*args, **kwargs)
+        except StoreError as exc:
+            show_problem("The reports cannot be read", exc, "When that is mended, load the page anew.")
+        except VistaGuardError as exc:
+            show_problem("This cannot be shown", exc)
+        except Exception:
+            # What it says may quote a conversation: it goes to the log of whoever runs this, not into the page.
+            logger.exception("%s failed", draw_it.__name__)
+            show_problem(
+                "This page failed", "Nobody foresaw this error. The dashboard's log has it.", "Load the page anew."
+            )
+
+    return guarded
+
+
+def chip(name: str, text: str | None = None, *, cls: str = "", key: str | None = None) -> Node:
+    """A small mark with sign and word; `text` in place of the word."""
+    shown = look(name)
+    return el("span", sign(name), text or shown.word, cls=f"chip tone-{shown.tone} {cls}".strip(), key=key)
+
+
+def counted(name: str, count: int) -> Node:
+    """A chip that says how many there are: `✗ 2`, with the word for those who do not see it."""
+    shown = look(name)
+    told = f"{count} {shown.word}"
+    return el("span", sign(name), str(count), cls=f"chip tone-{shown.tone}", title=told, role="img", aria_label=told)
+
+
+def sign(name: str) -> Node:
+    """The sign alone; readers of the screen hear the word that stands beside it."""
+    return el("span", look(name).sign, cls="sign", aria_hidden="true")
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Piece(Generic[T]):
+    """A stretch of text that all of `owners` share, in the order they were given; nobody's when there are none."""
+
+    text: str
+    owners: tuple[T, ...] = ()
+
+
+def pieces(text: str, ranges: Sequence[tuple[Span, T]]) -> tuple[Piece[T], ...]:
+    """The text cut at each border of a range, so that overlapping claims can each be drawn and pressed.
+
+    Offsets are code points. A range that reaches beyond the text is cut at its end; an empty one marks nothing.
+
+    Example:
+        >>> [piece.owners for piece in pieces("abcd", [(Span(start=0, end=3), "x"), (Span(start=2, end=4), "y")])]
+        [('x',), ('x', 'y'), ('y',)]
+    """
+    borders = {0, len(text)}
+    for span, _ in ranges:
+        borders |= {min(span.start, len(text)), min(span.end, len(text))}
+    places = sorted(borders)
+    return tuple(
+        Piece(text[start:end], tuple(owner for span, owner in ranges if span.start < end and start < span.end))
+        for start, end in pairwise(places)
+    )
+
+
+__all__ = ["LOOKS", "UNCHECKED", "Look", "chip", "counted", "look", "name_of", "sign"]

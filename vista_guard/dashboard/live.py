@@ -1,0 +1,370 @@
+"""An alert as text: the condition for Prometheus over the proxy's own figures, to be copied into its rules.
+
+The feed: turns as they come, the newest on top, pinned ones above them.
+
+Live's figures, as they are counted: the last minutes from the turns' rows, a week ago from the roll-ups.
+
+Live, as it is drawn.
+
+What one reader's Live page has seen so far.
+
+The figures on top: the last five minutes, and the same hour a week ago.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import streamlit as st
+
+from vista_guard.dashboard.elements import address, tree
+from vista_guard.dashboard.elements import address as times
+from vista_guard.dashboard.elements.address import Filters, filter_bar, from_address, to
+from vista_guard.dashboard.elements.tree import LOOKS, UNCHECKED, Act, Node, chip, counted, draw, el, look, shown, sign
+from vista_guard.dashboard.page import Desk
+from vista_guard.dashboard.scoped import ROWS, ScopedReports
+from vista_guard.dashboard.turns import GuardedTurn
+from vista_guard.stores.reports import ATTENTION, LiveCursor, Rollup, Summary, TurnRow, percentile
+from vista_guard.types import Action
+
+TURNS: Final = "vista_guard_turns_total"
+"""The proxy's counter of turns (`/metrics`), by `decision`."""
+
+WATCHED: Final = (Action.BLOCK, Action.REPAIR, Action.FLAG)
+
+
+def condition(action: Action, percent: float, minutes: int) -> str:
+    """PromQL that holds while more than `percent` of the turns of the last `minutes` got this action.
+
+    Without turns it holds nothing: a rate over no turns is no number, and Prometheus fires on none.
+    """
+    acted = f'sum(rate({TURNS}{{decision="{action}"}}[{minutes}m]))'
+    return f"{acted} / sum(rate({TURNS}[{minutes}m])) > {percent / 100:g}"
+
+
+def rule(action: Action, percent: float, minutes: int) -> str:
+    """The condition as a rule of Prometheus' rule files (YAML)."""
+    return (
+        "groups:\n"
+        "  - name: vista-guard\n"
+        "    rules:\n"
+        f"      - alert: VistaGuard{action.title()}Share\n"
+        f"        expr: {condition(action, percent, minutes)}\n"
+        f"        for: {minutes}m\n"
+        "        annotations:\n"
+        f"          summary: more than {percent:g} % of turns are {look(action).word}\n"
+    )
+
+
+def alert_box() -> None:
+    """Draws the choice and the text."""
+    with st.popover("Alert", icon=":material/notifications:"):
+        words = {str(one): look(one).word for one in WATCHED}
+        action = st.selectbox("When turns are", list(words), format_func=lambda one: words[one], key="alert-action")
+        percent = st.number_input("more often than (percent)", 0.1, 100.0, 5.0, 0.5, key="alert-percent")
+        minutes = st.number_input("over (minutes)", 1, 1440, 10, key="alert-minutes")
+        st.code(rule(Action(action), float(percent), int(minutes)), language="yaml")
+        st.caption(
+            "For Prometheus over the proxy's /metrics. Copy it into a rule file; Grafana takes the expression alone."
+        )
+
+
+PIN = "pin"
+"""The act of a row's button; its value is the report's id."""
+
+
+def feed(
+    rows: Sequence[TurnRow], pinned: Sequence[TurnRow], said: Mapping[str, str], fresh: frozenset[str], now: datetime
+) -> Node:
+    """The rows.
+
+    Args:
+        rows: newest first.
+        pinned: stand above the others, whatever comes.
+        said: what was delivered, by report id.
+        fresh: ids of turns that came with this look; they are shown to be new for a moment.
+        now: what ages are counted from.
+    """
+    kept = {row.id for row in pinned}
+    shown = [_row(row, said.get(row.id), now, "pinned") for row in pinned]
+    shown += [
+        _row(row, said.get(row.id), now, "fresh" if row.id in fresh else "") for row in rows if row.id not in kept
+    ]
+    return el("ol", *shown, cls="feed", aria_label="Turns, the newest first")
+
+
+def _row(row: TurnRow, text: str | None, now: datetime, state: str) -> Node:
+    attention = "attention" if row.action in ATTENTION else ""
+    return el(
+        "li",
+        el("div", chip(row.action), cls="verdict"),
+        el(
+            "div",
+            to("conversation", _opening(text), cls="said", **{address.TURN: row.id}),
+            _about(row, now),
+            cls="body",
+        ),
+        _chips(row),
+        _pin(row, state == "pinned"),
+        cls=" ".join(filter(None, ("turn-row", f"tone-{look(row.action).tone}", attention, state))),
+        key=row.id,
+    )
+
+
+def _opening(text: str | None) -> str:
+    if text is None:
+        return "(this report cannot be read by this version)"
+    return " ".join(text.split())[:400] or "(no text)"
+
+
+def _about(row: TurnRow, now: datetime) -> Node:
+    parts = [
+        times.ago(row.created_at, now),
+        f"turn {row.turn_index} of {row.conversation_id or 'an anonymous conversation'}",
+    ]
+    parts += [f"tenant {row.tenant}"] if row.tenant else []
+    parts += [f"policy {row.policy}", times.span_of(row.duration_ms)]
+    parts += ["no evidence"] if row.evidence_missing else []
+    return el("div", " · ".join(parts), cls="meta", title=times.exact(row.created_at))
+
+
+def _chips(row: TurnRow) -> Node:
+    names = [name for name in (*LOOKS, *row.labels) if row.labels.get(name)]
+    return el("div", *(counted(name, row.labels[name]) for name in dict.fromkeys(names)), cls="chips")
+
+
+def _pin(row: TurnRow, pinned: bool) -> Node:
+    name = f"Pin turn {row.turn_index} of {row.conversation_id or 'an anonymous conversation'}"
+    return el(
+        "button",
+        "◆" if pinned else "◇",
+        cls="pin",
+        act=Act(PIN, row.id),
+        aria_pressed=str(pinned).lower(),
+        aria_label=name,
+    )
+
+
+ACTIONS = (Action.BLOCK, Action.REPAIR, Action.FLAG)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What happened in a stretch of time. `p95_ms` is None where no turn was, or its durations are not known."""
+
+    minutes: float
+    turns: int = 0
+    actions: tuple[tuple[Action, int], ...] = ()
+    claims: int = 0
+    unchecked: int = 0
+    p95_ms: float | None = None
+
+    def share(self, action: Action) -> float | None:
+        """Of all turns, how many got this action; None without turns."""
+        return dict(self.actions).get(action, 0) / self.turns if self.turns else None
+
+    @property
+    def unchecked_share(self) -> float | None:
+        """Of all claims, how many could not be judged."""
+        return self.unchecked / self.claims if self.claims else None
+
+    @property
+    def a_minute(self) -> float:
+        """Turns a minute."""
+        return self.turns / self.minutes
+
+
+def tiles(now: Counts, then: Counts) -> Node:
+    """Six figures, each with what it was a week ago."""
+    return el(
+        "dl",
+        _tile("turns in 5 minutes", str(now.turns), f"{then.a_minute * now.minutes:.0f}" if then.turns else "none"),
+        *(_tile(look(one).word, _percent(now.share(one)), _percent(then.share(one)), sign(one)) for one in ACTIONS),
+        _tile("claims unchecked", _percent(now.unchecked_share), _percent(then.unchecked_share), sign(UNCHECKED)),
+        _tile("95 % took less than", _took(now.p95_ms), _took(then.p95_ms)),
+        cls="tiles",
+    )
+
+
+def _tile(title: str, now: str, then: str, mark: Node | None = None) -> Node:
+    return el(
+        "div",
+        el("dt", mark, f" {title}" if mark else title),
+        el("dd", now, cls="figure"),
+        el("dd", f"a week ago {then}", cls="then"),
+        cls="tile",
+    )
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.1f} %"
+
+
+def _took(milliseconds: float | None) -> str:
+    return "–" if milliseconds is None else address.span_of(milliseconds)
+
+
+MINUTES: Final = 5
+WEEK: Final = timedelta(days=7)
+HOUR: Final = timedelta(hours=1)
+
+
+def now_and_then(reports: ScopedReports, filters: Filters, now: datetime | None = None) -> tuple[Counts, Counts]:
+    """The last five minutes, and the same hour of the day a week ago."""
+    moment = now or datetime.now(UTC)
+    hour = (moment - WEEK).replace(minute=0, second=0, microsecond=0)
+    return (
+        of_summary(reports.summary(filters, moment - timedelta(minutes=MINUTES))),
+        of_rollup(reports.rollup(filters, hour, hour + HOUR)),
+    )
+
+
+def of_summary(found: Summary) -> Counts:
+    """Counts of minutes."""
+    return Counts(
+        minutes=MINUTES,
+        turns=found.turns,
+        actions=tuple((action, found.actions.get(action, 0)) for action in Action),
+        claims=sum(found.claims.values()),
+        unchecked=found.claims.get(UNCHECKED, 0),
+        p95_ms=percentile(found.latency, 0.95),
+    )
+
+
+def of_rollup(found: Rollup) -> Counts:
+    """Counts of an hour."""
+    latency = [sum(buckets) for buckets in zip(*(one.latency for one in found.turns), strict=True)]
+    return Counts(
+        minutes=60,
+        turns=sum(one.turns for one in found.turns),
+        actions=tuple((action, sum(one.turns for one in found.turns if one.action == action)) for action in Action),
+        claims=sum(one.claims for one in found.claims),
+        unchecked=sum(one.claims for one in found.claims if one.label == UNCHECKED),
+        p95_ms=percentile(latency, 0.95),
+    )
+
+
+MOST = 200
+"""Turns that one look reads at most: a hundred a second."""
+
+
+@dataclass
+class Seen:
+    """Rows, newest first, and what they say; kept between two looks, so that each look reads only what is new.
+
+    `asked` is what the rows were asked by: with other filters the page begins anew.
+    """
+
+    asked: tuple[Filters, bool]
+    rows: list[TurnRow] = field(default_factory=list)
+    said: dict[str, str] = field(default_factory=dict)
+    fresh: frozenset[str] = frozenset()
+    pinned: tuple[TurnRow, ...] = ()
+    cursor: LiveCursor | None = None
+    at: datetime | None = None
+
+    def look(self, reports: ScopedReports, now: datetime) -> None:
+        """Reads what came since the last look."""
+        filters, attention = self.asked
+        first = self.cursor is None
+        news = reports.since(self.cursor, filters, attention=attention, limit=0 if first else MOST)
+        self.cursor = news.cursor
+        # The cursor comes before the page: what is written between them is new at the next look, and never lost.
+        found = reports.page(filters, attention=attention).rows if first else news.rows
+        known = {row.id for row in self.rows}
+        came = [row for row in found if row.id not in known]
+        self.fresh = frozenset() if first else frozenset(row.id for row in came)
+        self.rows = sorted([*came, *self.rows], key=lambda row: (row.created_at, row.number), reverse=True)[:ROWS]
+        self.at = now
+        self._read(reports)
+
+    def pin(self, reports: ScopedReports, names: Sequence[str]) -> None:
+        """Makes these the pinned rows; those that are nowhere in the list are read."""
+        here = {row.id: row for row in (*self.pinned, *self.rows)}
+        found = (here.get(name) or reports.row(name) for name in names)
+        self.pinned = tuple(row for row in found if row is not None)
+        self._read(reports)
+
+    def _read(self, reports: ScopedReports) -> None:
+        shown = [row.id for row in (*self.pinned, *self.rows)]
+        missing = [name for name in shown if name not in self.said]
+        if missing:
+            found = reports.turns(missing)
+            self.said |= {name: one.report.response for name, one in found.items() if isinstance(one, GuardedTurn)}
+        self.said = {name: self.said[name] for name in shown if name in self.said}
+
+
+EVERY_S: Final = 2.0
+MOST_PINNED: Final = 20
+
+
+def live(desk: Desk) -> None:
+    """Draws the page."""
+    st.title("Live", anchor=False)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        filter_bar(desk.reports.choices(from_address()), time=False)
+        attention = st.toggle(
+            "Attention only", key="live-attention", value=address.read("attention") == "1", on_change=_attention
+        )
+        paused = st.toggle("Pause", key="live-paused")
+        alert_box()
+    st.fragment(shown(_stream), run_every=None if paused else EVERY_S)(desk, attention, paused)
+
+
+def _stream(desk: Desk, attention: bool, paused: bool) -> None:
+    filters, now = from_address(), datetime.now(UTC)
+    seen = _seen(filters, attention)
+    if not paused or seen.at is None:
+        seen.look(desk.reports, now)
+    seen.pin(desk.reports, _pins())
+    draw(
+        el("div", _age(seen, now, paused), tiles(*now_and_then(desk.reports, filters, now)), cls="stack"),
+        key="live-tiles",
+    )
+    if not seen.rows:
+        draw(_nothing(filters, attention), key="live-empty")
+        return
+    event = draw(feed(seen.rows, seen.pinned, seen.said, seen.fresh, now), key="live-feed")
+    if isinstance(event, Act) and event.name == PIN:
+        _turn_pin(event.value)
+        st.rerun(scope="fragment")
+    desk.follow(event)
+
+
+def _seen(filters: Filters, attention: bool) -> Seen:
+    seen = st.session_state.get("live-seen")
+    if not isinstance(seen, Seen) or seen.asked != (filters, attention):
+        seen = st.session_state["live-seen"] = Seen((filters, attention))
+    return seen
+
+
+def _age(seen: Seen, now: datetime, paused: bool) -> Node:
+    newest = f"newest turn {times.ago(seen.rows[0].created_at, now)}" if seen.rows else "no turns"
+    looked = "paused; looked" if paused else "looked"
+    return el("p", f"{looked} at {times.exact(seen.at or now)} · {newest}", cls="small faint")
+
+
+def _nothing(filters: Filters, attention: bool) -> Node:
+    if filters.narrow or attention:
+        return tree.empty("No turn like this", "No stored turn passes the filters. New ones appear here as they come.")
+    return tree.empty(
+        "No turns yet",
+        "Turns appear here within two seconds of being judged, wherever a guard with the same reports runs.",
+        command="vista-guard dashboard --demo",
+    )
+
+
+def _pins() -> list[str]:
+    return [name for name in (address.read("pin") or "").split(",") if name][:MOST_PINNED]
+
+
+def _turn_pin(name: str) -> None:
+    pins = _pins()
+    address.write(pin=",".join([one for one in pins if one != name] if name in pins else [name, *pins]))
+
+
+def _attention() -> None:
+    address.write(attention="1" if st.session_state["live-attention"] else None)

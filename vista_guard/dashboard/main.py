@@ -1,0 +1,105 @@
+"""The script that Streamlit runs for every reader and every press: the frame around all pages."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import streamlit as st
+from streamlit.errors import StreamlitAuthError
+
+from vista_guard.dashboard import server
+from vista_guard.dashboard.access import THIS_MACHINE, Viewer, viewer_of
+from vista_guard.dashboard.elements.tree import draw, el, show_problem, shown
+from vista_guard.dashboard.page import Desk, Words
+from vista_guard.dashboard.registry import PAGES, PageInfo
+from vista_guard.dashboard.scoped import ScopedReports
+from vista_guard.dashboard.server import Setup
+from vista_guard.evaluation.runners import decided
+
+logger = logging.getLogger("vista_guard")
+
+STYLE = """<style>
+[data-testid="stMainBlockContainer"] { max-width: 84rem; padding: 4.6rem 2rem 3rem; }
+@media (max-width: 640px) { [data-testid="stMainBlockContainer"] { padding: 4.4rem 0.9rem 2rem; } }
+[data-testid="stHeader"] { border-bottom: 1px solid var(--vg-line, rgb(128 128 128 / 0.25)); }
+[data-stale] { opacity: 1 !important; transition: none !important; }
+h1 { letter-spacing: -0.01em; }
+</style>"""
+"""Ours, and constant: nothing from content is ever put in here."""
+
+
+def frame() -> None:
+    """One run: who is it, which page, what does it show."""
+    st.set_page_config(page_title="vista-guard", page_icon="🛡️", layout="wide", initial_sidebar_state="collapsed")
+    st.html(STYLE)
+    setup = server.setup()
+    viewer = THIS_MACHINE if setup.settings.sign_in is None else signed_in(setup)
+    if viewer is None:
+        return
+    pages: dict[str, Any] = {}
+    reviews = server.reviews().of_tenants(viewer.tenants)
+    annotations = server.annotation().of_tenants(viewer.tenants)
+    desk = Desk(
+        ScopedReports(server.reports(), viewer),
+        viewer,
+        setup.settings,
+        reviews,
+        annotations,
+        setup.material,
+        Words(setup.material.labels, lambda: decided.words(reviews, annotations)),
+        pages,
+    )
+    open_to = [info for info in PAGES if info.needs is None or viewer.allows(info.needs)]
+    pages.update({info.path: _page(info, desk, first=info is open_to[0]) for info in open_to})
+    _account(setup, viewer)
+    st.navigation(list(pages.values()), position="top").run()
+
+
+def signed_in(setup: Setup) -> Viewer | None:
+    """Who signed in; None, with a page that says so, when nobody did, or nobody who may come in."""
+    if not st.user.is_logged_in:
+        st.title("vista-guard", anchor=False)
+        st.button("Sign in", on_click=_sign_in, type="primary")
+        return None
+    viewer = viewer_of(dict(st.user), setup.settings.people)
+    if viewer is None:
+        address = str(st.user.get("email") or "an account without an e-mail address")
+        show_problem(
+            "You may not come in",
+            f"You signed in as {address}. The settings name nobody of that address, or your provider has not verified it.",
+            "Ask whoever runs the dashboard to add you under [dashboard.people].",
+        )
+        st.button("Sign out", on_click=st.logout)
+    return viewer
+
+
+def _page(info: PageInfo, desk: Desk, *, first: bool) -> Any:
+    return st.Page(
+        lambda: shown(info.show)(desk),
+        title=info.title,
+        url_path=info.path,
+        icon=f":material/{info.icon}:",
+        default=first,
+    )
+
+
+def _account(setup: Setup, viewer: Viewer) -> None:
+    if setup.settings.sign_in is None:
+        return
+    with st.sidebar:
+        draw(el("p", viewer.name, cls="small faint text"), key="account")
+        st.button("Sign out", on_click=st.logout)
+
+
+def _sign_in() -> None:
+    try:
+        st.login()
+    except StreamlitAuthError as exc:
+        logger.error("sign-in failed: %s", exc)
+        show_problem(
+            "Nobody can be signed in", "The sign-in of this dashboard is not set up as it must be.", "Its log says why."
+        )
+
+
+frame()

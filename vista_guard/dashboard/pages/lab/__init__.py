@@ -1,1 +1,0 @@
-"""Policy lab: two policies over the same stored turns, and the lines that put one of them into force."""

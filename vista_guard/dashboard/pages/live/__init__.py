@@ -1,1 +1,0 @@
-"""Live: what is happening now, against the same hour last week, and the turns as they come."""

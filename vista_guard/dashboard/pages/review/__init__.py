@@ -1,1 +1,0 @@
-"""Review: turns that wait for a person, and what they decide."""

@@ -1,1 +1,0 @@
-"""Trends: what happened over hours and days, from the roll-ups alone."""

@@ -1,1 +1,0 @@
-"""What all pages are made of: drawing, filters, addresses, labels and states."""

@@ -1,0 +1,254 @@
+"""Reports as one viewer may see them. The only way from a page to the store: what is not theirs does not come out of here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from time import monotonic
+from typing import Final, TypeVar
+from weakref import WeakKeyDictionary
+
+from vista_guard.dashboard.access import Viewer
+from vista_guard.dashboard.elements.address import Choices, Filters
+from vista_guard.dashboard.settings import Permission
+from vista_guard.dashboard.turns import GuardedTurn, without_withheld
+from vista_guard.errors import ConfigError, StoreError
+from vista_guard.stores.reports import (
+    ATTENTION,
+    ConversationRow,
+    FindingRow,
+    KeptTurn,
+    LiveCursor,
+    Maker,
+    News,
+    Page,
+    ReportFilter,
+    ReportReader,
+    Rollup,
+    SourceCount,
+    Summary,
+    TurnRow,
+)
+from vista_guard.stores.reports.rollups import Step
+from vista_guard.types import Action, Label
+
+T = TypeVar("T")
+
+CHOICES_S: Final = 60.0
+_CHOICES: WeakKeyDictionary[ReportReader, dict[str | None, tuple[float, Mapping[str, tuple[str, ...]]]]] = (
+    WeakKeyDictionary()
+)
+"""By database, then by tenant: one tenant's names never stand among another's choices."""
+
+ROWS: Final = 50
+"""Rows of a list, as they are shown at once."""
+
+CLAIMS: Final = 500
+"""Claims that are read at once."""
+
+WINDOW: Final = 100
+"""Turns of a conversation that are shown at once."""
+
+BEFORE: Final = 20
+"""Of these, so many before the turn that a link names."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """Turns of one conversation, oldest first. `after` is the place behind which they begin, `next` where later ones do.
+
+    `unreadable` are reports that this version cannot read: id and what is wrong with them.
+    """
+
+    turns: tuple[GuardedTurn, ...]
+    after: str | None = None
+    next: str | None = None
+    unreadable: tuple[tuple[str, str], ...] = ()
+
+
+class ScopedReports:
+    """One viewer's reports.
+
+    A viewer of one tenant is given that tenant's reader, whatever they ask for. A viewer of several looks at one at a time:
+    the one that the filter names, else the first. Every method raises `StoreError` when the database cannot be read.
+    """
+
+    def __init__(self, reader: ReportReader, viewer: Viewer) -> None:
+        self._reader, self._viewer = reader, viewer
+
+    def choices(self, filters: Filters | None = None) -> Choices:
+        """What can be filtered by, among what the viewer may see."""
+        found = self._known(self._of(filters or Filters()), filters)
+        tenants = found["tenant"] if self._viewer.tenants is None else self._viewer.tenants
+        return Choices(
+            tenants=tuple(name for name in tenants if name),
+            policies=found["policy"],
+            judges=found["judge"],
+            all_tenants=self._viewer.tenants is None,
+        )
+
+    def page(
+        self, filters: Filters, *, after: str | None = None, attention: bool = False, limit: int = ROWS
+    ) -> Page[TurnRow]:
+        """Turns, newest first; `attention`: only those that were not simply let through."""
+        return self._of(filters).page(self._asked(filters, attention), after=after, limit=limit)
+
+    def since(self, cursor: LiveCursor | None, filters: Filters, *, attention: bool = False, limit: int = ROWS) -> News:
+        """Turns that were written since the cursor; see `ReportReader.since`."""
+        return self._of(filters).since(cursor, self._asked(filters, attention), limit=limit)
+
+    def summary(self, filters: Filters, start: datetime, end: datetime | None = None) -> Summary:
+        """Counts over the turns of some minutes."""
+        return self._of(filters).summary(replace(self._asked(filters), start=start, end=end))
+
+    def rollup(self, filters: Filters, start: datetime, end: datetime, by: Step = "hour") -> Rollup:
+        """Counts by the hour or the day, of any length of time: turns by action, claims by label, unchecked ones by reason.
+
+        Filters that roll-ups have no column for are not looked at.
+        """
+        told = {"keys": ("action", "reason"), "claim_keys": ("label",)}
+        return self._of(filters).rollup(start, end, by, self._asked(filters), **told)
+
+    def makers(self, filters: Filters, start: datetime, end: datetime, by: Step = "hour") -> tuple[Maker, ...]:
+        """The judges and policies of these hours or days."""
+        return self._of(filters).makers(start, end, by, self._asked(filters))
+
+    def contradicted_sources(self, filters: Filters) -> tuple[SourceCount, ...]:
+        """What the newest contradicted claims contradict, the most frequent first."""
+        return self._of(filters).sources(replace(self._asked(filters), labels=(Label.CONTRADICTED.value,)))
+
+    def conversations(self, filters: Filters, *, after: str | None = None) -> Page[ConversationRow]:
+        """Conversations, the one that spoke last first."""
+        return self._of(filters).conversations(self._asked(filters), after=after, limit=ROWS)
+
+    def findings(self, filters: Filters, conversation_id: str) -> Iterator[FindingRow]:
+        """Claims of a conversation with what became of each, without reading whole reports."""
+        asked, after = replace(self._asked(filters), conversation_id=conversation_id), None
+        while True:
+            page = self._of(filters).findings(asked, after=after, limit=CLAIMS)
+            yield from page.rows
+            after = page.next
+            if after is None:
+                return
+
+    def turn(self, report_id: str) -> GuardedTurn | None:
+        """The turn of a report; None when there is none, or when it is another's.
+
+        Raises:
+            StoreError: the report cannot be read by this version.
+        """
+        return self._first(lambda reader: self._shown(reader.get(report_id)))
+
+    def row(self, report_id: str) -> TurnRow | None:
+        """The thin row of a report."""
+        return self._first(lambda reader: reader.row(report_id))
+
+    def turns(self, report_ids: Sequence[str]) -> dict[str, GuardedTurn | str]:
+        """The turns of reports, by id; in the place of one that cannot be read, what is wrong with it."""
+        found: dict[str, GuardedTurn | str] = {}
+        for reader in self._readers():
+            found |= _each(reader, [name for name in report_ids if name not in found], self._allowed)
+        return found
+
+    def conversation(
+        self, conversation_id: str, *, around: GuardedTurn | None = None, after: str | None = None
+    ) -> Window:
+        """The turns of a conversation: all of them, or `WINDOW` behind a place in it, or those around a turn of it."""
+        for reader in self._readers():
+            window = self._window(reader, conversation_id, around, after)
+            if window.turns or window.unreadable:
+                return window
+        return Window(())
+
+    def established_by(self, conversation_id: str, turn_key: str) -> TurnRow | None:
+        """The turn that brought a piece of knowledge."""
+        return self._first(lambda reader: reader.established_by(conversation_id, turn_key))
+
+    def _window(self, reader: ReportReader, name: str, around: GuardedTurn | None, after: str | None) -> Window:
+        whole = ReportFilter(conversation_id=name)
+        if after is None and around is not None:
+            after = _before(reader, whole, around)
+        try:
+            page = reader.conversation(name, after=after, limit=WINDOW)
+        except StoreError:  # one that cannot be read must not hide the others
+            rows = reader.page(whole, limit=WINDOW).rows
+            found = _each(reader, [row.id for row in reversed(rows)], self._allowed)
+            told = tuple((key, problem) for key, problem in found.items() if isinstance(problem, str))
+            return Window(tuple(one for one in found.values() if isinstance(one, GuardedTurn)), unreadable=told)
+        return Window(tuple(map(self._allowed, page.rows)), after, page.next)
+
+    def _known(self, reader: ReportReader, filters: Filters | None) -> Mapping[str, tuple[str, ...]]:
+        """What there is to choose from, at most a minute old: it is asked for at every run of a page, and seldom changes."""
+        kept = _CHOICES.setdefault(self._reader, {})
+        tenant = None if self._viewer.tenants is None else self._tenant(filters or Filters())
+        at, found = kept.get(tenant, (0.0, {}))
+        if not found or monotonic() - at > CHOICES_S:
+            kept[tenant] = (monotonic(), found := reader.choices())
+        return found
+
+    def _tenant(self, filters: Filters) -> str:
+        tenants = self._viewer.tenants or ("",)
+        return filters.tenant if filters.tenant in tenants else tenants[0]
+
+    def _of(self, filters: Filters) -> ReportReader:
+        """The reader for what the filters ask for: never of a tenant that the viewer may not see."""
+        readers, tenants = self._readers(), self._viewer.tenants
+        return readers[0] if tenants is None else readers[tenants.index(self._tenant(filters))]
+
+    def _asked(self, filters: Filters, attention: bool = False) -> ReportFilter:
+        actions: Iterable[Action] = ATTENTION if attention else ()
+        if filters.action is not None:
+            actions = [filters.action]
+        return ReportFilter(
+            start=None if filters.hours is None else datetime.now(UTC) - timedelta(hours=filters.hours),
+            tenant=filters.tenant if self._viewer.tenants is None else None,  # others' is in their reader
+            policy=filters.policy,
+            judge=filters.judge,
+            actions=tuple(actions),
+            labels=() if filters.label is None else (filters.label,),
+            evidence_missing=filters.evidence_missing,
+        )
+
+    def _readers(self) -> list[ReportReader]:
+        tenants = self._viewer.tenants
+        if tenants is None:
+            return [self._reader]
+        if not tenants:
+            raise ConfigError(
+                f"the settings give {self._viewer.name} no tenant to look at; name some in dashboard.people"
+            )
+        return [self._reader.of_tenant(name) for name in tenants]
+
+    def _first(self, find: Callable[[ReportReader], T | None]) -> T | None:
+        return next((found for reader in self._readers() if (found := find(reader)) is not None), None)
+
+    def _shown(self, kept: KeptTurn | None) -> GuardedTurn | None:
+        return None if kept is None else self._allowed(kept)
+
+    def _allowed(self, kept: KeptTurn) -> GuardedTurn:
+        turn = GuardedTurn(kept.report, kept.texts)
+        return turn if self._viewer.allows(Permission.DRAFTS) else without_withheld(turn)
+
+
+def _before(reader: ReportReader, whole: ReportFilter, turn: GuardedTurn) -> str | None:
+    """The place behind which a window begins that has the turn in it; None where all of the conversation fits."""
+    earlier = reader.page(replace(whole, end=turn.report.created_at), limit=WINDOW - 1).rows
+    return earlier[BEFORE].cursor if len(earlier) == WINDOW - 1 else None
+
+
+def _each(
+    reader: ReportReader, names: Sequence[str], show: Callable[[KeptTurn], GuardedTurn]
+) -> dict[str, GuardedTurn | str]:
+    try:
+        return {name: show(kept) for name, kept in reader.many(names).items()}
+    except StoreError:
+        return {name: found for name in names if (found := _one(reader, name, show)) is not None}
+
+
+def _one(reader: ReportReader, name: str, show: Callable[[KeptTurn], GuardedTurn]) -> GuardedTurn | str | None:
+    try:
+        kept = reader.get(name)
+    except StoreError as exc:
+        return str(exc)
+    return None if kept is None else show(kept)

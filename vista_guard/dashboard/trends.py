@@ -1,0 +1,326 @@
+"""The figures on top of Trends: all of the time that is shown, beside as long a time before it. Pure.
+
+Trends, as they are drawn.
+
+The charts of Trends, each with its figures in a table.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from string import ascii_uppercase
+from typing import Any, Final
+
+import streamlit as st
+
+from vista_guard.dashboard import series
+from vista_guard.dashboard.elements import address, charts, tree
+from vista_guard.dashboard.elements.address import LABELS, Filters, filter_bar, from_address
+from vista_guard.dashboard.elements.charts import diagram
+from vista_guard.dashboard.elements.tree import UNCHECKED, Node, draw, el, look, sign
+from vista_guard.dashboard.page import Desk
+from vista_guard.dashboard.series import Change, Point, Sums, Value
+from vista_guard.stores.reports import Maker, Rollup, SourceCount
+from vista_guard.stores.reports.rollups import Step
+from vista_guard.types import Action
+from vista_lab.metrics.labels import reliability
+
+
+def overview(now: Sums, before: Sums | None) -> Node:
+    """Eight figures; `before` is None where all time is shown."""
+    then = before if before is not None and before.turns else None
+
+    def tile(title: str, figure: Callable[[Sums], str], mark: Node | None = None) -> Node:
+        was = None if then is None else el("dd", f"before {figure(then)}", cls="then")
+        return el(
+            "div", el("dt", mark, f" {title}" if mark else title), el("dd", figure(now), cls="figure"), was, cls="tile"
+        )
+
+    return el(
+        "dl",
+        tile("turns", lambda it: f"{it.turns:,}"),
+        tile(look(Action.FLAG).word, lambda it: percent(it.share(Action.FLAG)), sign(Action.FLAG)),
+        tile(look(Action.REPAIR).word, lambda it: percent(it.share(Action.REPAIR)), sign(Action.REPAIR)),
+        tile(look(Action.BLOCK).word, lambda it: percent(it.share(Action.BLOCK)), sign(Action.BLOCK)),
+        tile("claims unchecked", lambda it: percent(it.unchecked_share), sign(UNCHECKED)),
+        tile("mean VISTA score", lambda it: number(it.score)),
+        tile("95 % took less than", lambda it: took(it.p95_ms)),
+        tile("cost", money),
+        cls="tiles eight",
+    )
+
+
+def percent(share: float | None) -> str:
+    """`12.3 %`; a dash where there is nothing to share."""
+    return "–" if share is None else f"{100 * share:.1f} %"
+
+
+def number(value: float | None) -> str:
+    """To two places."""
+    return "–" if value is None else f"{value:.2f}"
+
+
+def took(milliseconds: float | None) -> str:
+    """A duration."""
+    return "–" if milliseconds is None else address.span_of(milliseconds)
+
+
+def money(of: Sums) -> str:
+    """US dollars; marked where some calls had no known price."""
+    return f"${of.cost:,.2f}{' +' if of.unpriced else ''}"
+
+
+MOST_ROWS: Final = 400
+"""Rows of a table of figures, the newest first."""
+
+MOST_REASONS: Final = 12
+
+
+def show(found: Rollup, makers: Sequence[Maker], step: Step) -> None:
+    """Draws all of them."""
+    changed = series.changes(makers, step)[-len(ascii_uppercase) :]
+    marks = _marks(changed)
+    draw(_legend(changed), key="trends-changes")
+    for left, right in ((_actions, _labels), (_score, _latency), (_tokens, _cost)):
+        columns = st.columns(2, gap="large")
+        for column, draw_it in zip(columns, (left, right), strict=True):
+            with column:
+                draw_it(found, step, marks)
+    draw(_reasons(found), key="trends-reasons")
+
+
+def _marks(changed: Sequence[Change]) -> list[tuple[datetime, str]]:
+    """One mark for each moment, with the letters of all that changed then."""
+    letters: dict[datetime, str] = defaultdict(str)
+    for letter, change in zip(ascii_uppercase, changed, strict=False):
+        letters[change.at] += letter
+    return [(at, told if len(told) < 3 else f"{told[0]}–{told[-1]}") for at, told in letters.items()]
+
+
+def _legend(changed: Sequence[Change]) -> Node:
+    if not changed:
+        return el("p", "No judge and no policy changed in this time.", cls="note")
+    told = [
+        el(
+            "li",
+            el("b", letter),
+            f" {address.exact(one.at)[:16]}: {one.what} ",
+            el("b", one.name),
+            _whose(one),
+            key=f"{letter}{one}",
+        )
+        for letter, one in zip(ascii_uppercase, changed, strict=False)
+    ]
+    return el("section", el("h2", "What changed"), el("ol", *told, cls="changes small"))
+
+
+def _whose(change: Change) -> str | None:
+    return f", of tenant {change.tenant}" if change.tenant else None
+
+
+def _actions(found: Rollup, step: Step, marks: Any) -> None:
+    names = [str(one) for one in Action]
+    points = series.actions(found, step)
+    chart = charts.marked(charts.stacked(points, names, "turns"), marks)
+    text = "Turns, by what was done with them. Letters mark changes of judge or policy."
+    charts.panel("trends-actions", "Actions", text, chart, *_crosstab(points, names))
+
+
+def _labels(found: Rollup, step: Step, marks: Any) -> None:
+    points = series.labels(found, step)
+    chart = charts.marked(charts.stacked(points, LABELS, "claims"), marks)
+    charts.panel("trends-labels", "Labels", "Claims, by what became of them.", chart, *_crosstab(points, LABELS))
+
+
+def _score(found: Rollup, _step: Step, marks: Any) -> None:
+    values = series.score(found)
+    names = ("score", "no evidence")
+    chart = charts.marked(charts.lines(values, names, "share", {"scale": charts.UNIT}), marks)
+    text = "Mean VISTA score of the turns of which something was judged, and the share of turns without any evidence."
+    charts.panel("trends-score", "Score", text, chart, *_columns(values, names))
+
+
+def _latency(found: Rollup, _step: Step, marks: Any) -> None:
+    values = series.latency(found)
+    names = [f"p{100 * share:g}" for share in series.PERCENTILES]
+    chart = charts.marked(charts.lines(values, names, "milliseconds", {"scale": charts.LOG}), marks)
+    text = "Time that the guard took for a turn, from counts by range: half, 95 % and 99 % of the turns were quicker."
+    more = (
+        " Some took longer than the last range: their figure is at least that." if series.slowest_known(values) else ""
+    )
+    charts.panel("trends-latency", "Latency", text + more, chart, *_columns(values, names))
+
+
+def _tokens(found: Rollup, step: Step, marks: Any) -> None:
+    points = series.tokens(found, step)
+    names = ("input", "output")
+    chart = charts.marked(charts.stacked(points, names, "tokens", by_look=False), marks) if points else None
+    text = (
+        "Tokens that the judge's model read and wrote."
+        if points
+        else "No tokens: the judge of these turns asks no model."
+    )
+    charts.panel("trends-tokens", "Tokens", text, chart, *_crosstab(points, names))
+
+
+def _cost(found: Rollup, step: Step, marks: Any) -> None:
+    points = series.cost(found, step)
+    unpriced = sum(row.unpriced_calls for row in found.turns)
+    chart = charts.marked(charts.stacked(points, ("cost",), "US dollars", by_look=False), marks) if points else None
+    text = (
+        "Estimated cost of the judge's calls in US dollars."
+        if points
+        else "No cost: no call of these turns has a known price."
+    )
+    more = f" {unpriced:,} calls have no known price, and are not in it." if unpriced else ""
+    charts.panel("trends-cost", "Cost", text + more, chart, *_crosstab(points, ("cost",)))
+
+
+def _reasons(found: Rollup) -> Node:
+    counts = series.reasons(found)
+    heading = el("h2", "Why claims could not be judged")
+    if not counts:
+        return el("section", heading, el("p", "Every claim of this time was judged.", cls="note"))
+    most = counts[0][1]
+    rows = [_bar(reason, count, most) for reason, count in counts[:MOST_REASONS]]
+    rest = sum(count for _, count in counts[MOST_REASONS:])
+    more = el("p", f"and {rest:,} claims for other reasons", cls="small faint") if rest else None
+    return el("section", heading, el("ul", *rows, cls="bars"), more)
+
+
+def contradicted(sources: Sequence[SourceCount]) -> Node:
+    """What contradicted claims contradict most."""
+    heading = el("h2", "Most contradicted")
+    if not sources:
+        return el("section", heading, el("p", "No claim of this time was contradicted.", cls="note"))
+    rows = [_bar(f"{one.source} {one.source_id}", one.claims, sources[0].claims) for one in sources]
+    told = el("p", "Where the evidence against the newest 10,000 contradicted claims stands.", cls="small faint")
+    return el("section", heading, told, el("ul", *rows, cls="bars"))
+
+
+def _bar(reason: str, count: int, most: int) -> Node:
+    bar = el("span", el("span", cls="bar", style={"width": 100 * count / most}), cls="lane", aria_hidden="true")
+    return el(
+        "li",
+        el("span", reason or "no reason given", cls="text"),
+        bar,
+        el("span", f"{count:,}", cls="took"),
+        key=reason or "none",
+    )
+
+
+def _crosstab(points: Iterable[Point], names: Sequence[str]) -> tuple[list[str], list[list[str | float]]]:
+    """A row for each stretch of time, a column for each name."""
+    counts: dict[datetime, dict[str, float]] = defaultdict(dict)
+    for point in points:
+        counts[point.at][point.name] = point.amount
+    rows: list[list[str | float]] = [
+        [_when(at), *(counts[at].get(name, 0) for name in names)] for at in sorted(counts, reverse=True)[:MOST_ROWS]
+    ]
+    return ["from (UTC)", *(look(name).word if name.isupper() else name for name in names)], rows
+
+
+def _columns(values: Iterable[Value], names: Sequence[str]) -> tuple[list[str], list[list[str | float]]]:
+    found: dict[datetime, dict[str, float]] = defaultdict(dict)
+    for value in values:
+        found[value.at][value.name] = value.value
+    rows: list[list[str | float]] = [
+        [_when(at), *(found[at].get(name, "–") for name in names)] for at in sorted(found, reverse=True)[:MOST_ROWS]
+    ]
+    return ["from (UTC)", *names], rows
+
+
+def _when(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M}"
+
+
+HOURLY: Final = 168
+"""Hours of time that are still shown by the hour; more is shown by the day."""
+
+BEGINNING: Final = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+def trends(desk: Desk) -> None:
+    """Draws the page."""
+    st.title("Trends", anchor=False)
+    filters = filter_bar(desk.reports.choices(from_address()))
+    now = datetime.now(UTC)
+    step, found = _found(desk, filters, now)
+    if not found.turns:
+        draw(_nothing(filters), key="trends-empty")
+        return
+    draw(
+        el(
+            "div",
+            _age(found, step),
+            overview(series.sums(found), _before(desk, filters, now)),
+            _unasked(filters),
+            cls="stack",
+        ),
+        key="trends-top",
+    )
+    makers = desk.reports.makers(filters, found.turns[0].at, now + timedelta(seconds=1), step)
+    show(found, makers, step)
+    draw(contradicted(desk.reports.contradicted_sources(filters)), key="trends-contradicted")
+    judged = desk.words.judged(desk.reports, filters)
+    diagram(
+        [("judge", reliability([one for one, _ in judged], [right for _, right in judged]))], key="trends-reliability"
+    )
+
+
+def _found(desk: Desk, filters: Filters, now: datetime) -> tuple[Step, Rollup]:
+    """What was counted, by the hour where it spans no more than a week: a single day would be a single bar."""
+    until = now + timedelta(seconds=1)
+    if filters.hours is None:
+        found = desk.reports.rollup(filters, BEGINNING, until, "day")
+        week = now - timedelta(hours=HOURLY)
+        if not found.turns or min(row.at for row in found.turns) < week:
+            return "day", found
+        return "hour", desk.reports.rollup(filters, week, until, "hour")
+    step: Step = "hour" if filters.hours <= HOURLY else "day"
+    return step, desk.reports.rollup(filters, _start(filters, now), until, step)
+
+
+def _start(filters: Filters, now: datetime) -> datetime:
+    return BEGINNING if filters.hours is None else now - timedelta(hours=filters.hours)
+
+
+def _before(desk: Desk, filters: Filters, now: datetime) -> series.Sums | None:
+    """The same length of time before; None where all time is shown."""
+    if filters.hours is None:
+        return None
+    # Roll-ups know whole hours: the hour in which the shown time begins is counted there.
+    until = _start(filters, now).replace(minute=0, second=0, microsecond=0)
+    return series.sums(desk.reports.rollup(filters, until - timedelta(hours=filters.hours), until, "day"))
+
+
+def _age(found: Rollup, step: Step) -> Node:
+    first, last = min(row.at for row in found.turns), max(row.at for row in found.turns)
+    text = f"by the {step}, in UTC · {first:%Y-%m-%d %H:%M} to the {step} of {last:%Y-%m-%d %H:%M} · deleted turns still count"
+    return el("p", text, cls="small faint")
+
+
+def _unasked(filters: Filters) -> Node | None:
+    """Filters that the roll-ups have no column for."""
+    told = []
+    if filters.evidence_missing is not None:
+        told.append(
+            "The filter for missing evidence is not applied here: roll-ups count such turns, and don't keep them apart."
+        )
+    if filters.label is not None:
+        told.append("The filter by label narrows the claims, not the turns.")
+    return el("p", " ".join(told), cls="note") if told else None
+
+
+def _nothing(filters: Filters) -> Node:
+    if filters != Filters():
+        return tree.empty(
+            "No turns in this time", "Nothing was counted that passes the filters. Choose a longer time, or clear them."
+        )
+    return tree.empty(
+        "No turns yet",
+        "Each guarded turn is counted when it is stored. Replayed and guarded turns appear here at once.",
+        command="vista-guard dashboard --demo",
+    )

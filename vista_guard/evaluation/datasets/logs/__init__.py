@@ -1,1 +1,0 @@
-"""Log formats, a module each, and what turns traces of many rows into conversations."""

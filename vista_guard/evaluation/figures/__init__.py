@@ -1,1 +1,0 @@
-"""A replay's figures as people read them: tables."""

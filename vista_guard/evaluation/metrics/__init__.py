@@ -1,1 +1,0 @@
-"""Figures over gold and predictions. Pure."""

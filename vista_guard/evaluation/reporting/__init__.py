@@ -1,1 +1,0 @@
-"""Runs side by side in the layouts of the paper's tables, made from their folders alone."""

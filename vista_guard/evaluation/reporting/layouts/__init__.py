@@ -1,1 +1,0 @@
-"""The paper's tables, filled with runs: a function each, from runs to sheets."""

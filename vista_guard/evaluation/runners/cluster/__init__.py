@@ -1,1 +1,0 @@
-"""A run on a Ray cluster: many workers that judge, behind the seam of one system. Needs the extra `ray`."""

@@ -1,1 +1,0 @@
-"""The sets that the embedded judge is developed and measured on, and how each is asked."""

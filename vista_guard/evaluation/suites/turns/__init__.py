@@ -1,1 +1,0 @@
-"""Whole turns through the guard: summaries, remarks in chat, and what each preset does with turns that were judged once."""

@@ -1,1 +1,0 @@
-"""What is compared: a guard, its ablations, and the methods it is measured against, all behind one seam."""

@@ -1,1 +1,0 @@
-"""Verifiers that users bring, measured and calibrated."""

@@ -1,0 +1,494 @@
+"""Documents as a host has them: its own objects, under its own keys, given once as a list or found for each draft.
+
+The host's own objects and what the guard needs of them: reads requests and replies, puts a text back. Pure.
+
+A request is a text, a list of messages (LangChain's or chat JSON), or a mapping with `messages`, or with `input`,
+`question` or `query` (and `chat_history`). A reply is a text, one message, a `Turn`, or a mapping with `messages`, with
+`answer`, `output`, `response`, `result` or `text` (and `documents`, `context` or `source_documents`), or a chat message.
+
+What a LangChain message says to its reader, in whatever place a provider put the words. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar, cast, overload
+
+from langchain_core.documents import Document as LangChainDocument
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    BaseMessageChunk,
+    ChatMessage,
+    HumanMessage,
+    MessageLikeRepresentation,
+    ToolMessage,
+    convert_to_openai_messages,
+)
+from langchain_core.prompt_values import PromptValue
+from langchain_core.runnables import RunnableConfig
+from typing_extensions import TypeIs
+
+from vista_guard.errors import ConfigError, InputError
+from vista_guard.reading.chat_json import distinct, to_conversation, to_document
+from vista_guard.types import Conversation, Document, Role, Turn
+
+DOCUMENT_KEYS = ("documents", "context", "source_documents")
+
+GivenDocument = Document | LangChainDocument | str | Mapping[str, object]
+"""A document, LangChain's, a text, or a mapping that `to_document` reads."""
+
+GivenDocuments = GivenDocument | Sequence[GivenDocument]
+"""One document, or several."""
+
+FindDocuments = Callable[[Conversation], Sequence[Document]]
+"""Gives the documents of a draft from the conversation that ends with it."""
+
+Find = TypeVar("Find", bound=Callable[[Conversation], object])
+
+
+@overload
+def find_documents_of(documents: None) -> None: ...
+
+
+@overload
+def find_documents_of(documents: GivenDocuments) -> FindDocuments: ...
+
+
+@overload
+def find_documents_of(documents: GivenDocuments | Find | None) -> FindDocuments | Find | None: ...
+
+
+def find_documents_of(documents: GivenDocuments | Find | None) -> FindDocuments | Find | None:
+    """What finds the documents that a host gave by its option `documents`: a function as it is, for others one that gives them.
+
+    Example:
+        find_documents_of("Closed on Mondays.")(conversation)  # (Document(id="doc-…", text="Closed on Mondays."),)
+
+    Raises:
+        ConfigError: it is neither a document, nor a list of them, nor a function.
+    """
+    if documents is None or callable(documents):
+        return documents
+    given = _read_given(documents)
+    return lambda _: given
+
+
+def read_documents(mapping: Mapping[str, object]) -> tuple[Document, ...]:
+    """The documents that a request or an answer brings under one of the keys for them."""
+    for key in DOCUMENT_KEYS:
+        value = mapping.get(key)
+        if isinstance(value, str) and value.strip():
+            return (to_document(value),)
+        if isinstance(value, Sequence) and not isinstance(value, str) and value:
+            return tuple(read_document(item) for item in value)
+    return ()
+
+
+def read_document(item: object) -> Document:
+    """A document from LangChain's, or from a text or mapping."""
+    if not isinstance(item, LangChainDocument):
+        return to_document(item)
+    metadata = {
+        str(key): value for key, value in item.metadata.items() if isinstance(value, str | int | float | bool | None)
+    }
+    named: dict[str, object] = {"text": item.page_content, "metadata": metadata}
+    return to_document({**named, "id": item.id} if item.id else named)
+
+
+def _read_given(documents: object) -> tuple[Document, ...]:
+    """Each document once, from one or from a list."""
+    if isinstance(documents, Document | LangChainDocument | str | Mapping):
+        return (_read_option("documents", documents),)
+    if isinstance(documents, Sequence) and not isinstance(documents, bytes | bytearray):
+        return distinct(_read_option(f"documents[{place}]", item) for place, item in enumerate(documents))
+    raise ConfigError(
+        f"documents is {type(documents).__name__}; give a Document or a text, a list of them, or a function that takes the "
+        "conversation and returns a list"
+    )
+
+
+def _read_option(name: str, item: object) -> Document:
+    if not isinstance(item, Document | LangChainDocument | str | Mapping):
+        raise ConfigError(f"{name} is {type(item).__name__}; give a Document, a text, or a mapping with text")
+    try:
+        return read_document(item)
+    except InputError as exc:
+        raise ConfigError(f"{name}: {exc}") from exc
+
+
+_UNSPOKEN = frozenset({"reasoning", "reasoning_content", "thinking", "redacted_thinking", "non_standard", "citation"})
+"""Types of content parts that are made for the model or for programs: no host shows them as the answer."""
+_DONE = ("_call", "_use", "_result", "_output", "_call_chunk")
+"""How the types of parts end that call something, or hold what a tool of the provider's answered."""
+_SPOKEN = ("text", "refusal", "output_text")
+"""Where a part has its words."""
+
+
+def is_assistant(message: object) -> TypeIs[AIMessage | ChatMessage]:
+    """Whether the message is an assistant's: some integrations say it by a role only."""
+    return isinstance(message, AIMessage) or (isinstance(message, ChatMessage) and message.role == "assistant")
+
+
+@overload
+def in_words(message: AIMessageChunk) -> AIMessageChunk: ...
+
+
+@overload
+def in_words(message: AIMessage | ChatMessage) -> AIMessage: ...
+
+
+@overload
+def in_words(message: BaseMessage) -> BaseMessage: ...
+
+
+def in_words(message: BaseMessage) -> BaseMessage:
+    """The message with all that it says as its text: refusals, transcripts of sounds, and parts of no known kind too.
+
+    Whatever says nothing but text, and whatever is no assistant's, comes back as it is.
+    """
+    if not is_assistant(message):
+        return message
+    if not isinstance(message, AIMessage):
+        kind = AIMessageChunk if isinstance(message, BaseMessageChunk) else AIMessage
+        message = kind(content=message.content, id=message.id, additional_kwargs=message.additional_kwargs)
+    content = _content_in_words(message.content)
+    said = _said_beside(message)
+    if not said:
+        return message if content == message.content else message.model_copy(update={"content": content})
+    kept = {name: held for name, held in message.additional_kwargs.items() if name not in ("refusal", "audio")}
+    return message.model_copy(update={"content": _with_more(content, said), "additional_kwargs": kept})
+
+
+def _content_in_words(content: str | list[str | dict[str, object]]) -> str | list[str | dict[str, object]]:
+    if isinstance(content, str):
+        return content
+    return [{"type": "text", "text": words} if (words := _hidden_words(part)) else part for part in content]
+
+
+def _hidden_words(part: object) -> str:
+    """Words of a part that does not look like text, and that a reader may be shown."""
+    if not isinstance(part, Mapping) or part.get("type") == "text":
+        return ""
+    kind = str(part.get("type"))
+    if kind in _UNSPOKEN or kind.endswith(_DONE):
+        return ""
+    return "\n".join(said for name in _SPOKEN if isinstance(said := part.get(name), str) and said)
+
+
+def _said_beside(message: AIMessage) -> list[str]:
+    """What is said beside the content: OpenAI's refusal, and the words of a sound."""
+    audio = message.additional_kwargs.get("audio")
+    said = (message.additional_kwargs.get("refusal"), audio.get("transcript") if isinstance(audio, Mapping) else None)
+    return [text for text in said if isinstance(text, str) and text]
+
+
+def _with_more(content: str | list[str | dict[str, object]], said: list[str]) -> str | list[str | dict[str, object]]:
+    if isinstance(content, str):
+        return "\n".join([*([content] if content else []), *said])
+    more: list[str | dict[str, object]] = [{"type": "text", "text": f"\n{text}"} for text in said]
+    return [*content, *more]
+
+
+QUESTION_KEYS = ("input", "question", "query")
+ANSWER_KEYS = ("answer", "output", "response", "result", "text")
+HISTORY_KEYS = ("chat_history", "history")
+
+_NAME = re.compile(r"[\w.-]{1,64}")
+
+_ASSISTANTS = "vista-guard reads answers in messages of an assistant (AIMessage). Return one of these"
+
+HostState = Mapping[str, object]
+"""A state, request, reply or update of the host, by its keys."""
+
+
+@dataclass(frozen=True)
+class ReplyDraft:
+    """What the agent said, and the documents that came with it. `text` is None when it said nothing to a user."""
+
+    text: str | None
+    documents: tuple[Document, ...] = ()
+
+
+def read_request(request: object) -> Conversation:
+    """What was said so far, anonymous.
+
+    Raises:
+        InputError: a kind of object that is not listed above.
+    """
+    if isinstance(request, str):
+        return Conversation(turns=(Turn(role=Role.USER, text=request),))
+    if isinstance(request, Conversation):
+        return request
+    if isinstance(request, BaseMessage):
+        return _conversation([request])
+    if isinstance(request, PromptValue):
+        return _conversation(request.to_messages())
+    if isinstance(request, Mapping):
+        return _read_mapping(request)
+    if isinstance(request, Sequence):
+        return _conversation(request)
+    raise InputError(
+        f"the agent was called with {type(request).__name__}; vista-guard reads a text, messages, or a mapping with messages"
+    )
+
+
+def read_reply(request: object, reply: object) -> ReplyDraft:
+    """The draft in the agent's answer, with the documents of the answer and those that came with the request.
+
+    Raises:
+        InputError: a kind of object that is not listed above, so that nothing unread is ever delivered.
+    """
+    draft = _read_reply(request, reply)
+    known = {document.id for document in draft.documents}
+    return ReplyDraft(
+        draft.text, (*draft.documents, *(found for found in _documents_asked_with(request) if found.id not in known))
+    )
+
+
+def _documents_asked_with(request: object) -> tuple[Document, ...]:
+    """Documents that came with the request: under a key of its own, with the user's message, or from tools that ran since."""
+    if isinstance(request, Mapping):
+        return (*read_documents(request), *_documents_asked_with(request.get("messages") or ()))
+    if isinstance(request, Sequence) and not isinstance(request, str) and request:
+        return _conversation([*request, AIMessage("-")]).turns[-1].documents
+    return ()
+
+
+def _read_reply(request: object, reply: object) -> ReplyDraft:
+    if isinstance(reply, str):
+        return ReplyDraft(reply)
+    if isinstance(reply, Turn):
+        return ReplyDraft(reply.text, reply.documents)
+    if isinstance(reply, BaseMessage):
+        if not is_assistant(reply):
+            raise InputError(f"the agent answered with a {type(reply).__name__}; {_ASSISTANTS}")
+        return _draft_of([reply])
+    if isinstance(reply, Mapping):
+        return _read_reply_mapping(request, reply)
+    raise InputError(
+        f"the agent answered with {type(reply).__name__}; vista-guard guards a text, a message, or a mapping with "
+        f"messages or one of {', '.join(ANSWER_KEYS)}. Wrap a function that returns one of these"
+    )
+
+
+@overload
+def replace_text(reply: BaseMessage, text: str, request: object = None) -> AIMessage: ...
+
+
+@overload
+def replace_text(reply: HostState, text: str, request: object = None) -> dict[str, object]: ...
+
+
+@overload
+def replace_text(reply: object, text: str, request: object = None) -> object: ...
+
+
+def replace_text(reply: object, text: str, request: object = None) -> object:
+    """The same kind of object with `text` in place of the draft. Messages keep their id and lose what else held the draft.
+
+    Messages of the `request` that the reply begins with are not of the draft.
+    """
+    if isinstance(reply, Turn):
+        return Turn(role=reply.role, text=text, documents=reply.documents)
+    if isinstance(reply, BaseMessage):
+        name = reply.name if reply.name and _NAME.fullmatch(reply.name) else None  # any other may be made of the draft
+        return AIMessage(content=text, id=reply.id, name=name)
+    return _replace_in_mapping(reply, text, request) if isinstance(reply, Mapping) else text
+
+
+def _replace_in_mapping(reply: HostState, text: str, request: object) -> dict[str, object]:
+    if "messages" in reply:
+        return {**reply, "messages": _replace_in_messages(_items(reply["messages"]), text, request)}
+    key = "content" if "content" in reply else _first_key(reply, ANSWER_KEYS)
+    draft = reply[key]
+    if not isinstance(draft, str):
+        return {**reply, key: replace_text(draft, text)}
+    # A raw answer beside the cleaned one holds the draft too.
+    return {name: text if isinstance(value, str) and draft in value else value for name, value in reply.items()}
+
+
+def _replace_in_messages(messages: list[object], text: str, request: object) -> list[object]:
+    """The last message of the draft with the text in its place, and the draft's other messages gone."""
+    start = len(messages) - len(_new_messages(messages, request))
+    *others, last = [start + place for place in places_of_draft(messages[start:])] or [len(messages)]
+    replaced = [replace_text(message, text) if place == last else message for place, message in enumerate(messages)]
+    return [message for place, message in enumerate(replaced) if place not in others]
+
+
+def without_text(chunk: AIMessageChunk) -> AIMessageChunk | None:
+    """What a chunk brings beside its text: tool calls, reasoning, usage. None when that is nothing."""
+    parts = "" if isinstance(chunk.content, str) else [part for part in chunk.content if not _is_text(part)]
+    rest = chunk.model_copy(update={"content": parts, "chunk_position": None})
+    return rest if parts or rest.tool_call_chunks or rest.additional_kwargs or rest.usage_metadata else None
+
+
+def with_feedback(request: object, draft: str, note: str) -> object:
+    """The request again, with the withheld draft and a note on it."""
+    if isinstance(request, str):
+        return f"{request}\n\n{note}"
+    if isinstance(request, Conversation):
+        turns = (Turn(role=Role.ASSISTANT, text=draft), Turn(role=Role.USER, text=note))
+        return request.model_copy(update={"turns": (*request.turns, *turns)})
+    if isinstance(request, Mapping):
+        if "messages" in request:
+            return {**request, "messages": with_feedback(_items(request["messages"]), draft, note)}
+        key = _first_key(request, QUESTION_KEYS)
+        return {**request, key: f"{request[key]}\n\n{note}"}
+    messages = _items(request.to_messages() if isinstance(request, PromptValue) else request)
+    if any(isinstance(message, Mapping) for message in messages):
+        return [*messages, {"role": "assistant", "content": draft}, {"role": "user", "content": note}]
+    return [*messages, AIMessage(content=draft), HumanMessage(content=note)]
+
+
+def thread_id_of(config: RunnableConfig) -> str | None:
+    """The conversation's name in a run."""
+    thread = (config.get("configurable") or {}).get("thread_id")
+    return str(thread) if thread not in (None, "") else None
+
+
+def _read_mapping(request: HostState) -> Conversation:
+    if "messages" in request:
+        return _conversation(_items(request["messages"]))
+    question = next((said for key in QUESTION_KEYS if isinstance(said := request.get(key), str)), None)
+    if question is None:
+        keys = ", ".join(QUESTION_KEYS)
+        raise InputError(
+            f"the agent was called with the keys {sorted(map(str, request))}; vista-guard reads messages, {keys}"
+        )
+    past = next((request[name] for name in HISTORY_KEYS if request.get(name)), ())
+    return _conversation([*_items(past), HumanMessage(content=question)])
+
+
+def _read_reply_mapping(request: object, reply: HostState) -> ReplyDraft:
+    documents = read_documents(reply)
+    if "messages" in reply:
+        draft = _draft_of(_items(reply["messages"]), len(_new_messages(_items(reply["messages"]), request)))
+        return ReplyDraft(draft.text, (*draft.documents, *documents))
+    if "role" in reply or "content" in reply:
+        return _draft_of([reply])
+    inner = reply[_first_key(reply, ANSWER_KEYS)]
+    return ReplyDraft(_read_reply(request, inner).text, documents)
+
+
+def _new_messages(messages: Sequence[object], request: object) -> Sequence[object]:
+    """What this run of the agent added: all after the last user message, without what the request had there already."""
+    asked = request.get("messages") if isinstance(request, Mapping) else request
+    given = _after_user(asked) if isinstance(asked, Sequence) and not isinstance(asked, str) else ()
+    added = _after_user(messages)
+    old = next((n for n, (one, other) in enumerate(zip(added, given, strict=False)) if not _is_same(one, other)), None)
+    return added[min(len(added), len(given)) if old is None else old :]
+
+
+def _after_user(messages: Sequence[object]) -> Sequence[object]:
+    for place in range(len(messages) - 1, -1, -1):
+        if _role(messages[place]) in ("user", "human"):
+            return messages[place + 1 :]
+    return messages
+
+
+def _is_same(message: object, other: object) -> bool:
+    identity = getattr(message, "id", None)
+    return message is other or message == other or (identity is not None and identity == getattr(other, "id", None))
+
+
+def _draft_of(messages: Sequence[object], new: int | None = None) -> ReplyDraft:
+    """The draft: what the last message says, and what those before it say that call no tools. Only the last `new` messages may
+    be of it; evidence is in all."""
+    turns = _conversation(messages).turns
+    added = messages[len(messages) - new :] if new is not None else messages
+    places = places_of_draft(added)
+    if not places or not turns or turns[-1].role is not Role.ASSISTANT:
+        return ReplyDraft(None)
+    said = [_conversation([added[place]]).turns[-1].text for place in places]
+    return ReplyDraft("\n\n".join(said), turns[-1].documents)
+
+
+def places_of_draft(messages: Sequence[object]) -> list[int]:
+    """Places of the messages that make the draft. What is said beside a call of a tool is not of it, unless nothing is said after
+    it."""
+    speaking = [place for place, message in enumerate(messages) if _speaks(message)]
+    return [place for place in speaking if place == speaking[-1] or not _calls(messages[place])]
+
+
+def _speaks(message: object) -> bool:
+    if _role(message) not in ("assistant", "ai"):
+        return False
+    turns = _conversation([message]).turns
+    return bool(turns) and bool(turns[-1].text.strip())
+
+
+def _calls(message: object) -> bool:
+    found = message.get("tool_calls") if isinstance(message, Mapping) else getattr(message, "tool_calls", None)
+    return bool(found)
+
+
+def _conversation(messages: Iterable[object]) -> Conversation:
+    return to_conversation([_chat_json(message) for message in messages])
+
+
+def _items(messages: object) -> list[object]:
+    """The messages, listed.
+
+    Raises:
+        InputError: they are nothing that can be listed.
+    """
+    if not isinstance(messages, Iterable):
+        raise InputError(f"the messages are {type(messages).__name__}; give a list of messages")
+    return list(messages)
+
+
+def _chat_json(message: object) -> HostState:
+    if isinstance(message, Mapping) and "role" in message:
+        return message
+    if isinstance(message, BaseMessage):
+        message = in_words(message)
+    converted: HostState = convert_to_openai_messages([cast(MessageLikeRepresentation, message)])[0]
+    found = _artifact_documents(message)
+    # A retriever tool's artifact is what its text was printed from: the documents themselves, with their titles.
+    return {**converted, "content": "", "documents": found} if found else converted
+
+
+def _artifact_documents(message: object) -> list[Document]:
+    if (
+        not isinstance(message, ToolMessage)
+        or not isinstance(message.artifact, Sequence)
+        or isinstance(message.artifact, str)
+    ):
+        return []
+    return [read_document(item) for item in message.artifact if isinstance(item, LangChainDocument)]
+
+
+def _role(message: object) -> str:
+    if isinstance(message, Mapping):
+        return str(message.get("role", ""))
+    return "assistant" if is_assistant(message) else str(getattr(message, "type", ""))
+
+
+def _is_text(part: object) -> bool:
+    return isinstance(part, str) or (isinstance(part, Mapping) and part.get("type") == "text")
+
+
+def _first_key(mapping: HostState, keys: Sequence[str]) -> str:
+    found = next((key for key in keys if key in mapping), None)
+    if found is None:
+        raise InputError(
+            f"the mapping has the keys {sorted(map(str, mapping))}; vista-guard reads one of {', '.join(keys)}"
+        )
+    return found
+
+
+__all__ = [
+    "DOCUMENT_KEYS",
+    "FindDocuments",
+    "GivenDocument",
+    "GivenDocuments",
+    "find_documents_of",
+    "in_words",
+    "is_assistant",
+    "read_document",
+    "read_documents",
+]

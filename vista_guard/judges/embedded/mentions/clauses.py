@@ -1,0 +1,238 @@
+"""Clauses that another word governs: "the rival claims that ...", "no proof that ...", "asked whether ...".
+
+Questions and what follows them: an answered question is a statement, or the denial of one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from vista_guard.judges.embedded.english.words import any_of, is_verb, word_set
+from vista_guard.judges.embedded.mentions.words import (
+    AUTHORITIES,
+    DOUBTING,
+    FACTS,
+    IDEAS,
+    NEGATION,
+    OPEN_VERBS,
+    SAYING,
+    STATING,
+    STRANGERS,
+    SURE,
+    THINKING,
+    UNSURE,
+    UNTRUE,
+    Kind,
+    Region,
+    holder,
+    is_clause,
+)
+
+_I = re.IGNORECASE
+_THAT = re.compile(
+    r"\b(?P<word>[\w'-]+)(?:\s+(?:to\s+)?(?:us|me|him|her|them|you|it|everyone|people|himself|herself"
+    r"|itself))?,?\s+that\s+(?=\S)",
+    _I,
+)
+_LATER_THAT = re.compile(
+    rf"\b(?P<word>{THINKING.pattern}|{IDEAS.pattern}|{OPEN_VERBS.pattern})(?: \w+){{1,4}} that\s+(?=(?:the"
+    r"|an?|it|he|she|they|we|no|all|[A-Z]\w*)\b)"
+)
+"""A thought and its "that", with something in between: "dreamt one night that"."""
+_WELCOME = re.compile(r"\b(?:interested|pleased|happy|glad|surprised|delighted|relieved|good) to$", _I)
+_FEW_KNOW = re.compile(r"\b(?:not many|not every\w*|few|hardly any\w*|not all)\b[^,]*$", _I)
+_IS_THAT = re.compile(
+    r"\b(?:is|was|being|be|'s)\s+(?:\w+ly\s+)?(?P<word>[^,;:]{2,60}?)\s+(?:that|to (?:think|say|believe|claim)(?: that)?)\s+",
+    _I,
+)
+_WHETHER = re.compile(
+    r"\b(?!regardless|matter)(?:[\w']+\s+)?(?<!regardless of )(?<!no matter )(?:whether|as (?:if"
+    r"|though))\b|\b(?:ask\w*|wonder\w*|know|see|check\w*|sure|unclear|doubt\w*) if\b",
+    _I,
+)
+_BARE = re.compile(
+    rf"\b(?P<word>{THINKING.pattern}|says?|said)\b,?\s+(?P<rest>[\"“']?(?:the|an?|it|he|she|they|we|I|this"
+    r"|these|those|its|his|her|their|there|all|no|[A-Z0-9][\w'-]*)\s.+)"
+)
+_THAT_SUBJECT = re.compile(
+    rf"^[\"“']?That\s+(?P<said>.+?)\s+(?:is|was|has been)\s+(?:\w+ly\s+|not\s+)?(?:{UNTRUE.pattern}|{UNSURE.pattern}|true)\b",
+    _I,
+)
+_RELATIVE = re.compile(r"(?:is|was|were|are|has|have|had|can|will|would|could|may|might|did|does|do)\b", _I)
+_SUBJECT = re.compile(r"(?:the|an?|this|these|those|its|his|her|their|our|my|all|no|every)\b|[A-Z]")
+_LINKING = word_set(
+    """so such now in given except only but seeing granted considering like all everything anything it way time day out and or
+    yesterday
+    today confidence certainty surprising surprise satisfied important remarkable interesting notable fortunate pity shame
+    good great
+    fine worth holds lucky natural sad strange odd significant"""
+)
+"""Words before a "that" which states, or which begins a relative clause."""
+_WINDOW = 70
+"""Characters before a verb in which a negation can take back what it states."""
+
+
+def complements(said: str) -> Iterator[Region]:
+    """The governed clauses that the sentence does not state, from the governing word to the sentence's end."""
+    for match in _IS_THAT.finditer(said):
+        yield from _adjective(said, match)
+    for match in _THAT.finditer(said):
+        if not _RELATIVE.match(said, match.end()):
+            yield from _governed(said, match)
+    for match in _LATER_THAT.finditer(said):
+        yield Region(match.start(), len(said), Kind.REPORTED, holder(said[: match.start()]))
+    for match in _WHETHER.finditer(said):
+        yield Region(match.start(), len(said), Kind.SUPPOSED)
+    bare = _BARE.search(said)
+    if bare and is_clause(bare["rest"]) and not _stated_by(said[: bare.start()], bare["word"]):
+        yield Region(bare.start(), len(said), Kind.REPORTED, holder(said[: bare.start()]))
+    subject = _THAT_SUBJECT.match(said)
+    if subject and not subject[0].lower().endswith(" true"):
+        yield Region(0, subject.end(), Kind.DENIED, denies=UNTRUE.search(subject[0]) is not None)
+
+
+def _adjective(said: str, match: re.Match[str]) -> Iterator[Region]:
+    """ "It is false that ..." and its kin."""
+    word, before = match["word"], said[: match.start("word")]
+    negated = NEGATION.search(before[-_WINDOW:] + word) is not None
+    if re.search(rf"\b{UNTRUE.pattern}\b", word, _I):
+        if not negated:
+            yield Region(match.start(), len(said), Kind.DENIED, denies=True)
+    elif re.search(rf"\b{UNSURE.pattern}\b", word, _I):
+        yield Region(match.start(), len(said), Kind.SUPPOSED)
+    elif re.search(rf"\b(?:{SURE.pattern}|case|so)\b", word, _I) and negated:
+        yield Region(
+            match.start(),
+            len(said),
+            Kind.DENIED,
+            denies=re.search(r"\b(?:true|case|correct|so)\b", word, _I) is not None,
+        )
+
+
+def _governed(said: str, match: re.Match[str]) -> Iterator[Region]:
+    """ "The rival claims that ...", "no proof that ...": nothing for what states it."""
+    word, before = match["word"], said[max(0, match.start() - _WINDOW) : match.start()]
+    before = re.split(r"[;:]|, (?:but|and)\b", before)[-1]
+    negated = NEGATION.search(before) is not None
+    if (DOUBTING.fullmatch(word) and negated) or _WELCOME.search(before.rstrip()):
+        return
+    if STATING.fullmatch(word) or FACTS.fullmatch(word):
+        if (negated and not _FEW_KNOW.search(before)) or _imagined(before):
+            yield Region(match.start(), len(said), Kind.REPORTED, holder(before))
+        return
+    if SURE.fullmatch(word) or UNTRUE.fullmatch(word) or UNSURE.fullmatch(word):
+        return
+    if word.lower() in ("is", "was", "be", "are", "were"):
+        if re.search(rf"\b{IDEAS.pattern}\b", before, _I):
+            yield Region(match.start(), len(said), Kind.REPORTED, holder(before))
+        return
+    if SAYING.fullmatch(word) and not negated and _stated_by(before, word):
+        return
+    if any(known.fullmatch(word) for known in (SAYING, THINKING, OPEN_VERBS, IDEAS, DOUBTING)) or (
+        is_verb(word)
+        or (_SUBJECT.match(said, match.end()) and word.lower() not in _LINKING and not word.endswith("ly"))
+    ):
+        yield Region(match.start(), len(said), Kind.REPORTED, holder(before))
+
+
+def _stated_by(before: str, word: str) -> bool:
+    """Whether an authority says it."""
+    near = re.split(r"[,;:]", before)[-1]
+    if STRANGERS.search(near) or NEGATION.search(near) or _imagined(near):
+        return False
+    return SAYING.fullmatch(word) is not None and AUTHORITIES.search(near) is not None
+
+
+def _imagined(before: str) -> bool:
+    return (
+        re.search(
+            r"\b(?:hero|heroine|protagonist|narrator|villain|character|detective in|novel|film|movie)\w*\b", before, _I
+        )
+        is not None
+    )
+
+
+_LABEL = re.compile(
+    r"^\W*(?:(?:q\d*|question|faq|frequently asked|asked|visitors? ask|quiz)\b[^:?]{0,20}[:.)]\s*)+", _I
+)
+_ANSWER_LABEL = re.compile(r"^\W*(?:a|answer|reply|response)\s*(?:\d+\s*)?[:.)]\s*", _I)
+_YES = re.compile(
+    r"(?:"
+    + any_of(
+        """yes, yeah, yep, yup, indeed, correct, certainly, absolutely, of course, sure, right, true, exactly, definitely,
+        that is (?:right|so|correct|true)"""
+    )
+    + r"|(?:it|he|she|they|this|we) (?:really |certainly |indeed )?(?:does|did|do|is|was|are|were|has|have)\b(?=\W|$))"
+    r"(?=\W|$)(?! (?:not|n't|never|a (?:myth|lie|joke)|untrue|false|unclear|unknown))(?! \w+ing\b)",
+    _I,
+)
+_NO = re.compile(
+    any_of(
+        """no, nope, nah, not, never, unfortunately not, sadly not, of course not, certainly not, by no means, false, wrong,
+        untrue, incorrect,
+        (?:it|he|she|they|this|that|we) (?:\\w+ )?(?:(?:does|did|do|is|was|are|were|has|have)(?: not|n't)|never),
+        that is (?:not|false|wrong|untrue)"""
+    )
+    + r"\b",
+    _I,
+)
+_NOBODY = re.compile(
+    r"\W*(?:nobody|no one|none|never|nothing|nowhere|unknown|not|no|it (?:never|did not|didn't|was not"
+    r"|wasn't)|we do not|we don't|i do|i don)\b",
+    _I,
+)
+_YES_OR_NO = re.compile(
+    r"(?:and |but |so |or )?(?P<aux>do|does|did|am|is|are|was|were|have|has|had|can|could|will|would"
+    r"|should|must)(?:n't)?\s+(?P<rest>.+)",
+    _I,
+)
+_SUPPOSES = re.compile(r"\b(?:would|could|might)\b.*\bif\b|\bif\b.*\b(?:would|could|might)\b", re.IGNORECASE)
+"""What asks for the outcome of a thing that is not so: the sentence behind it answers something else."""
+_OPEN = re.compile(
+    r"(?:(?:in|at|on|for|from|to|with|by|of|since|until) )?(?:what|who|whom|whose|where|when|which"
+    r"|how (?:long|much|many|far|big|tall|old|heavy|often|high|deep|wide|fast))\b",
+    _I,
+)
+_TAIL = re.compile(
+    r",\s*(?:right|correct|(?:is|are|was|were|do|does|did|has|have)(?:n't)? (?:it|he|she|they|there|not))\s*$", _I
+)
+
+
+def question(said: str) -> str:
+    """What a sentence asks, without its label and its mark; nothing where it asks nothing."""
+    bare = said.strip().rstrip("\"'”’)* ")
+    return _LABEL.sub("", bare).rstrip("? ") if bare.endswith("?") else ""
+
+
+def declared(asked: str) -> str:
+    """The statement that a question of yes or no asks for, its auxiliary dropped; nothing for any other question."""
+    match = _YES_OR_NO.fullmatch(asked)
+    if match is None:
+        return "" if _OPEN.match(asked) or re.match(r"(?:why|how|if|or)\b", asked, _I) else _TAIL.sub("", asked)
+    return match["rest"]
+
+
+def is_open(asked: str) -> bool:
+    """Whether it asks for a value of what is so: when, who, how long. "Why" takes for granted what it asks: it is not."""
+    return _OPEN.match(asked) is not None and not _SUPPOSES.search(asked)
+
+
+def answer(said: str) -> str:
+    """What follows a question, without its label."""
+    return _ANSWER_LABEL.sub("", said).strip()
+
+
+def agrees(said: str) -> bool:
+    """Whether an answer begins with yes."""
+    return _YES.match(answer(said)) is not None
+
+
+def declines(said: str) -> bool:
+    """Whether an answer begins with no."""
+    return _NO.match(answer(said)) is not None
+
+
+def names_nothing(said: str) -> bool:
+    """Whether the answer to an open question is that there is none."""
+    return _NOBODY.match(answer(said)) is not None

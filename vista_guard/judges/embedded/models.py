@@ -1,0 +1,167 @@
+"""What was measured when the shipped models were made: `judge.json`, and the claim-type head of `heads.npz`.
+
+The shipped verifier: a cross-encoder over evidence and claim, with its temperature.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from zipfile import BadZipFile
+
+from vista_guard.errors import ConfigError
+from vista_guard.inference.onnx import WEIGHTS, Encoder, shared_encoder, weights_file
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+SUPPORTED, CONTRADICTED, NOT_ENOUGH = "supported", "contradicted", "not_enough"
+FACTUAL, OPINION, ABSTENTION = "factual", "opinion", "abstention"
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How the models' outputs are read. Thresholds are probabilities in [0, 1]."""
+
+    version: str
+    labels: tuple[str, ...]
+    """Order of the verifier's outputs."""
+    type_labels: tuple[str, ...]
+    """Order of the claim-type head's outputs."""
+    temperature: float
+    supported: float
+    contradicted: float
+    opinion: float
+    abstention: float
+    max_length: int
+    """Most tokens of a pair."""
+
+    @classmethod
+    def load(cls, folder: Path = WEIGHTS) -> Calibration:
+        """Reads `judge.json`.
+
+        Raises:
+            ConfigError: the file is missing, or lacks a field.
+        """
+        path = weights_file("judge.json", folder)
+        try:
+            read = json.loads(path.read_text(encoding="utf-8"))
+            thresholds = read["thresholds"]
+            return cls(
+                version=str(read["version"]),
+                labels=tuple(read["labels"]),
+                type_labels=tuple(read["type_labels"]),
+                temperature=float(read["temperature"]),
+                supported=float(thresholds["supported"]),
+                contradicted=float(thresholds["contradicted"]),
+                opinion=float(thresholds["opinion"]),
+                abstention=float(thresholds["abstention"]),
+                max_length=int(read["max_length"]),
+            )
+        except (ValueError, KeyError, TypeError) as exc:
+            raise ConfigError(
+                f"weights file {path} lacks or misspells {exc}. Reinstall: pip install --force-reinstall vista-guard"
+            ) from exc
+
+    def probabilities(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Temperature-scaled softmax over `labels`, shape (pairs, 3)."""
+        return softmax(logits / self.temperature)
+
+
+@dataclass(frozen=True)
+class ClaimTypeHead:
+    """Two dense layers over a claim's embedding and its function words: factual, opinion or abstention."""
+
+    words: tuple[str, ...]
+    """Words whose presence is told to the head: an embedding is nearly blind to "not", "should" and "I"."""
+    hidden: NDArray[np.float32]
+    hidden_bias: NDArray[np.float32]
+    output: NDArray[np.float32]
+    output_bias: NDArray[np.float32]
+
+    @classmethod
+    def load(cls, folder: Path = WEIGHTS) -> ClaimTypeHead:
+        """Reads `heads.npz`.
+
+        Raises:
+            ConfigError: the file is missing or damaged.
+        """
+        import numpy as np
+
+        path = weights_file("heads.npz", folder)
+        try:
+            with np.load(path, allow_pickle=False) as arrays:
+                words = tuple(map(str, arrays["type_words"])) if "type_words" in arrays else ()
+                return cls(words, arrays["type_W1"], arrays["type_b1"], arrays["type_W2"], arrays["type_b2"])
+        except (OSError, ValueError, KeyError, BadZipFile) as exc:
+            raise ConfigError(
+                f"weights file {path} cannot be read ({exc}). Reinstall: pip install --force-reinstall vista-guard"
+            ) from exc
+
+    def probabilities(self, vectors: NDArray[np.float32], texts: Sequence[str]) -> NDArray[np.float32]:
+        """Probabilities of the claim types, shape (claims, types), for the claims' embeddings and texts."""
+        import numpy as np
+
+        inputs = np.concatenate([vectors, word_features(texts, self.words)], axis=1)
+        hidden = np.maximum(inputs @ self.hidden + self.hidden_bias, 0.0)
+        return softmax(hidden @ self.output + self.output_bias)
+
+
+def word_features(texts: Sequence[str], words: Sequence[str]) -> NDArray[np.float32]:
+    """1 where a text has a word, else 0: shape (texts, words). Case does not matter; "don't" is one word."""
+    import numpy as np
+
+    column = {word: number for number, word in enumerate(words)}
+    features = np.zeros((len(texts), len(words)), np.float32)
+    for row, text in enumerate(texts):
+        for word in re.findall(r"[a-z]+(?:'[a-z]+)?", text.lower().replace("’", "'")):
+            if word in column:
+                features[row, column[word]] = 1.0
+    return features
+
+
+def softmax(scores: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Over the last axis."""
+    import numpy as np
+
+    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    result: NDArray[np.float32] = powers / powers.sum(axis=-1, keepdims=True)
+    return result
+
+
+SUPPORTED_COLUMN, CONTRADICTED_COLUMN, NOT_ENOUGH_COLUMN = range(3)
+"""Columns of what a verifier answers."""
+
+
+class ShippedVerifier:
+    """Implements `Verifier` with the model of `verifier.onnx`."""
+
+    name = "shipped"
+
+    def __init__(self, encoder: Encoder, limits: Calibration) -> None:
+        self._encoder = encoder
+        self._limits = limits
+        names = (SUPPORTED, CONTRADICTED, NOT_ENOUGH)
+        self._columns = [limits.labels.index(name) for name in names]
+
+    @classmethod
+    def load(cls, limits: Calibration, folder: Path = WEIGHTS) -> ShippedVerifier:
+        """The verifier of a weights folder; that of the package is loaded once a process.
+
+        Raises:
+            ConfigError: a file is missing or damaged.
+        """
+        if folder == WEIGHTS:
+            return cls(shared_encoder("verifier", limits.max_length), limits)
+        return cls(Encoder.load("verifier", max_length=limits.max_length, folder=folder), limits)
+
+    def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        """See `Verifier.probabilities`."""
+        rows: NDArray[np.float32] = self._limits.probabilities(self._encoder.run(pairs))[:, self._columns]
+        return rows

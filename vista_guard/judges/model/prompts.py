@@ -1,0 +1,237 @@
+"""The prompts of the model judge: files in our own words, with the structure of the paper's (VISTA, App. A.1).
+
+What stays the same longest stands first: instructions and examples in the system message, then documents, knowledge and
+history, then what is asked about. A provider's prompt cache thereby serves all claims of a turn.
+
+Less to read, for a model that cannot read all: knowledge goes first, then document passages, the least relevant first.
+
+What the claims are about decides what is relevant, by shared words. The report says what was left out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Self, TypeVar, get_args
+
+from vista_guard.errors import ConfigError, ContextTooLongError
+from vista_guard.judges.contract import meter
+from vista_guard.judges.model.chat.calling import ChatRequest, Message
+from vista_guard.judges.model.prompt_files import PromptFile, Stage, fill, read
+from vista_guard.judges.model.rendering import Roles, Style
+from vista_guard.reading.passages import nearest_passages
+from vista_guard.types import Claim, EvidenceSet, Label, Turn
+
+STAGES: tuple[Stage, ...] = get_args(Stage)
+FOLDER = Path(__file__).parent / "texts"
+"""The package's own prompt files."""
+
+_FORM = 1
+"""Goes into the fingerprint: to be raised when evidence is written into prompts in another way."""
+
+
+def _object(**properties: object) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _list(items: object) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+def _one_of(*values: str) -> dict[str, Any]:
+    return {"type": "string", "enum": list(values)}
+
+
+_TEXT = {"type": "string"}
+_REASONS = [str(label) for label in Label if label is not Label.VERIFIED]
+_LABELS = [str(Label.VERIFIED), *_REASONS]
+
+# A label comes after what it rests on: a model writes in this order.
+ANSWERS: Mapping[str, Mapping[str, Any]] = {
+    "decompose": _object(claims=_list(_object(claim=_TEXT, quote=_TEXT))),
+    "verify": _object(quote=_TEXT, label=_one_of("VERIFIED", "UNVERIFIABLE")),
+    "categorize": _object(reason=_TEXT, quote=_TEXT, label=_one_of(*_REASONS)),
+    "judge": _object(answers=_list(_object(id=_TEXT, reason=_TEXT, quote=_TEXT, label=_one_of(*_LABELS)))),
+    "fused": _object(
+        claims=_list(_object(claim=_TEXT, quote=_TEXT, reason=_TEXT, evidence=_TEXT, label=_one_of(*_LABELS)))
+    ),
+}
+"""JSON schema of each stage's answer, in the subset that strict structured output takes."""
+
+
+@dataclass(frozen=True)
+class PromptInfo:
+    """What of a prompt a run's manifest holds: `fingerprint` (12 hex digits) changes with its text, `shots` are its examples."""
+
+    fingerprint: str
+    shots: int
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """One prompt for each stage; a request for each thing asked.
+
+    `fingerprint`: 12 hex digits that change with any text in use, with `shots` and with the names of the speakers.
+    """
+
+    roles: Roles
+    fingerprint: str
+    told: Mapping[Stage, PromptInfo]
+    """Of each prompt by itself."""
+    _files: Mapping[Stage, PromptFile] = field(repr=False)
+    _system: Mapping[Stage, str] = field(repr=False)
+
+    @classmethod
+    def load(
+        cls, folder: Path | None = None, *, shots: Literal["few", "zero"] = "few", roles: Roles | None = None
+    ) -> Self:
+        """Reads the prompts. Those that `folder` does not hold are the package's own.
+
+        `shots="zero"` leaves the part of examples out; a file without parts is taken as it is.
+
+        Raises:
+            ConfigError: a folder or file that cannot be read, a file that is none of the five, a slot that is missing or
+                unknown; names file and slot.
+        """
+        roles = roles or Roles()
+        own = _own_files(folder) if folder is not None else {}
+        files = {
+            stage: read(own.get(stage, FOLDER / f"{stage}.txt"), stage, examples=shots == "few") for stage in STAGES
+        }
+        names = {"assistant": roles.assistant, "user": roles.user}
+        system = {stage: fill(file.system, names) for stage, file in files.items()}
+        texts = {stage: [stage, system[stage], repr(file.input), file.answer] for stage, file in files.items()}
+        told = {stage: PromptInfo(_hashed(_FORM, names, texts[stage]), file.shots) for stage, file in files.items()}
+        return cls(roles, _hashed(_FORM, shots, names, [*texts.values()]), told, files, system)
+
+    def decompose(self, turn: Turn, history: Sequence[Turn]) -> ChatRequest:
+        """Asks for the claims of `turn`; `history` is what was said before it."""
+        style = self._style("decompose")
+        return self._request("decompose", history=style.history(history), turn=style.turn(turn))
+
+    def verify(self, claim: Claim, evidence: EvidenceSet) -> ChatRequest:
+        """Asks whether the evidence establishes the claim."""
+        shown = self._evidence("verify", evidence)
+        return self._request("verify", **shown, claim=self._style("verify").claim(claim))
+
+    def categorize(self, claim: Claim, evidence: EvidenceSet) -> ChatRequest:
+        """Asks why the evidence does not establish the claim."""
+        shown = self._evidence("categorize", evidence)
+        return self._request("categorize", **shown, claim=self._style("categorize").claim(claim))
+
+    def judge(self, claims: Sequence[Claim], evidence: EvidenceSet) -> ChatRequest:
+        """Asks for the label of each claim; the prompt calls them c1, c2, ... by position."""
+        shown = self._evidence("judge", evidence)
+        return self._request("judge", **shown, claims=self._style("judge").claims(claims))
+
+    def fused(self, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet) -> ChatRequest:
+        """Asks for the claims of `turn` and the label of each. `history` is evidence too when `evidence` holds it."""
+        style = self._style("fused")
+        shown = self._evidence("fused", evidence)
+        if not evidence.history:
+            shown["history"] = style.history(history)
+        return self._request("fused", **shown, turn=style.turn(turn))
+
+    def _style(self, stage: Stage) -> Style:
+        return Style(self.roles, self._files[stage].headings)
+
+    def _evidence(self, stage: Stage, evidence: EvidenceSet) -> dict[str, str]:
+        shown = self._files[stage].slots
+        for name in ("knowledge", "history"):
+            if getattr(evidence, name) and name not in shown:
+                meter().warn(f"the {stage} prompt has no slot ${name}: the judge did not see the {name}")
+        style = self._style(stage)
+        return {
+            "documents": style.documents(evidence.documents),
+            "knowledge": style.knowledge(evidence.knowledge),
+            # Said to be empty, it would seem that nothing was said before; it is only not shown.
+            "history": style.history(evidence.history, evidence=True) if evidence.history else "",
+        }
+
+    def _request(self, stage: Stage, **values: str) -> ChatRequest:
+        file, system = self._files[stage], self._system[stage]
+        asked = fill(file.input, {**values, "assistant": self.roles.assistant, "user": self.roles.user})
+        messages = (Message("system", system), Message("user", asked)) if system else (Message("user", asked),)
+        return ChatRequest(messages, stage, ANSWERS[stage] if file.answer == "json" else None)
+
+
+def _hashed(*parts: object) -> str:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def _own_files(folder: Path) -> dict[Stage, Path]:
+    """The prompt files of a researcher's folder, by stage."""
+    known: dict[str, Stage] = {f"{stage}.txt": stage for stage in STAGES}
+    try:
+        found = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    except OSError as exc:
+        raise ConfigError(f"prompts_dir {folder} cannot be read: {exc}. Give a folder with prompt files") from exc
+    for path in found:
+        if path.name not in known:
+            raise ConfigError(f"prompts_dir {folder} holds {path.name}; the prompt files are {', '.join(known)}")
+    return {known[path.name]: path for path in found}
+
+
+T = TypeVar("T")
+
+
+async def trimmed(
+    ask: Callable[[EvidenceSet, Sequence[Turn]], Awaitable[T]],
+    model: str,
+    query: str,
+    evidence: EvidenceSet,
+    history: Sequence[Turn],
+) -> T:
+    """Asks with all of it; while the model says that this is too long, with half of what may go next.
+
+    Raises:
+        ContextTooLongError: even the claim with one passage is too long.
+    """
+    seen, kept = evidence, tuple(history)
+    while True:
+        try:
+            answer = await ask(seen, kept)
+        except ContextTooLongError:
+            less = _less(query, seen, kept)
+            if less is None:
+                raise
+            seen, kept = less
+            continue
+        left_out = _left_out(evidence, seen, history, kept)
+        if left_out:
+            meter().warn(f"{model} cannot read the whole prompt; judged without {left_out}")
+        return answer
+
+
+def _less(query: str, seen: EvidenceSet, kept: tuple[Turn, ...]) -> tuple[EvidenceSet, tuple[Turn, ...]] | None:
+    """Half of the first kind that there is still something of: knowledge, history (its oldest turns), documents."""
+    if seen.knowledge:
+        known = nearest_passages(query, seen.knowledge, len(seen.knowledge) // 2)
+        return seen.model_copy(update={"knowledge": known}), kept
+    if seen.history or kept:
+        turns = seen.history[(len(seen.history) + 1) // 2 :]
+        return seen.model_copy(update={"history": turns}), kept[(len(kept) + 1) // 2 :]
+    if len(seen.documents) > 1:
+        passages = nearest_passages(query, seen.documents, len(seen.documents) // 2)
+        return seen.model_copy(update={"documents": passages}), kept
+    return None
+
+
+def _left_out(whole: EvidenceSet, seen: EvidenceSet, history: Sequence[Turn], kept: Sequence[Turn]) -> str:
+    counts = (
+        (len(whole.knowledge) - len(seen.knowledge), "known claims"),
+        (max(len(whole.history) - len(seen.history), len(history) - len(kept)), "earlier turns"),
+        (len(whole.documents) - len(seen.documents), "document passages"),
+    )
+    return ", ".join(f"{count} {name}" for count, name in counts if count)
+
+
+__all__ = ["ANSWERS", "FOLDER", "STAGES", "PromptInfo", "Prompts", "Roles"]

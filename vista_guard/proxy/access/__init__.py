@@ -1,1 +1,0 @@
-"""Who may call, as whom, how much, and whose conversation it is."""

@@ -1,0 +1,307 @@
+"""Which conversation a request belongs to, and what an anonymous one's earlier turns are recognised by.
+
+A name is looked for in this order: the header of the settings, `metadata.conversation_id`, `conversation`, the chain of
+`previous_response_id`. Without any the conversation is anonymous: the guard recognises its earlier turns by a fingerprint
+of all that was said up to them (`turn/history.py`), and judges once what it doesn't know, an edited history above all.
+
+One account at upstream, several tenants: what upstream keeps, it keeps for all of them.
+
+Where the server has one key for upstream and several tenants, a stored response, a conversation, a file or a vector store of
+one tenant could be reached by another through upstream. So only what upstream forgets passes. Without a key for upstream on the
+server, callers send their own beside ours, and all of upstream is theirs.
+
+What keeps tenants apart in whatever is stored, and what of it they may see. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
+
+from vista_guard.errors import InputError, StoreError
+from vista_guard.guard import Guard
+from vista_guard.protocols import DocumentStore
+from vista_guard.proxy.paths import judged_api, read_path
+from vista_guard.proxy.settings import ProxySettings
+from vista_guard.proxy.upstream import Problem
+from vista_guard.turn.evidence import past_key
+from vista_guard.turn.report import earned
+from vista_guard.turn.work import PastClaims
+from vista_guard.types import Conversation, Outcome, TurnReport, Unchecked
+
+FORGOTTEN = frozenset({("POST", "embeddings"), ("POST", "moderations"), ("GET", "models")})
+"""Routes of which upstream keeps nothing that another caller could ask for."""
+
+KEPT_FIELDS = ("previous_response_id", "conversation", "prompt")
+"""Fields of a request by which upstream brings what it keeps."""
+
+KEPT_IDS = frozenset({"file_id", "file_ids", "vector_store_ids", "container", "container_id"})
+
+_WHY = "the tenants of this guard share one account at upstream, which keeps nothing apart for them"
+
+
+def share_account(settings: ProxySettings) -> bool:
+    """Whether several tenants call upstream with one key."""
+    return settings.upstream_key is not None and len(settings.keys) > 1
+
+
+def refusal(method: str, raw_path: str, body: bytes) -> str | None:
+    """Why a request could reach what upstream keeps for another tenant; None when it couldn't.
+
+    Args:
+        method: of the request.
+        raw_path: quoted, as it came.
+        body: of the request.
+    """
+    try:
+        path = read_path(raw_path)
+    except Problem:
+        return None  # no route will take it
+    if method == "POST" and judged_api(path) is not None:
+        found = _kept(body)
+        return (
+            None
+            if found is None
+            else f"{found} names what upstream keeps, and {_WHY}: send the history and the texts themselves"
+        )
+    if method == "OPTIONS":
+        return None
+    name, _, rest = path.partition("/")
+    if (method, name) in FORGOTTEN and (not rest or name == "models"):
+        return None
+    return f"this path reaches what upstream keeps, and {_WHY}"
+
+
+def _kept(body: bytes) -> str | None:
+    try:
+        content = json.loads(body)
+    except (ValueError, RecursionError):
+        return None  # the route refuses it
+    if not isinstance(content, dict):
+        return None
+    named = next((field for field in KEPT_FIELDS if content.get(field) is not None), None)
+    return named or _reference(content)
+
+
+def _reference(content: object) -> str | None:
+    """The first id of something that upstream keeps, wherever it stands."""
+    waiting = [content]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            if value.get("type") == "item_reference":
+                return "an item_reference"
+            # An id is a text, or a list of them; a mapping of that name is part of a tool's schema.
+            found = next((name for name in KEPT_IDS if isinstance(value.get(name), str | list)), None)
+            if found is not None:
+                return found
+            waiting += [part for name, part in value.items() if name != "metadata"]
+        elif isinstance(value, list):
+            waiting += value
+    return None
+
+
+SEPARATOR = "/"
+"""No tenant's name holds it, so a stored id can be read in one way only."""
+
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^\s'\",;)]+", re.IGNORECASE)
+
+
+def scoped(tenant: str, conversation_id: str) -> str:
+    """The id under which a tenant's conversation is stored. Two tenants' ids are never the same, whatever they are.
+
+    Raises:
+        InputError: the id is empty.
+    """
+    if not conversation_id:
+        raise InputError("the conversation's id is empty; leave it out for an anonymous conversation")
+    return f"{tenant}{SEPARATOR}{conversation_id}"
+
+
+def unscoped(tenant: str, stored_id: str) -> str:
+    """The id as the tenant knows it.
+
+    Raises:
+        ValueError: the conversation is another tenant's.
+    """
+    owner, separator, conversation_id = stored_id.partition(SEPARATOR)
+    if owner != tenant or not separator:
+        raise ValueError("the conversation belongs to another tenant")
+    return conversation_id
+
+
+@runtime_checkable
+class DividedDocuments(DocumentStore, Protocol):
+    """A document store in which each tenant can have documents of its own."""
+
+    def of_tenant(self, tenant: str, *, shared: bool) -> DocumentStore:
+        """The tenant's part, in which searching finds the undivided store's documents only with `shared`."""
+        ...
+
+
+def documents_of(tenant: str, store: DocumentStore | None, settings: ProxySettings) -> DocumentStore | None:
+    """What the tenant's turns are held against when they bring no documents: its own, and those of no tenant where it may.
+
+    Everything is for everybody where there are no keys, and in a store that does not divide.
+    """
+    if not settings.keys or not isinstance(store, DividedDocuments):
+        return store
+    return store.of_tenant(tenant, shared=shares_documents(settings))
+
+
+def shares_documents(settings: ProxySettings) -> bool:
+    """Whether tenants retrieve documents that were added for none of them: a single one does, several only when told so."""
+    return settings.shared_documents or len(settings.keys) < 2
+
+
+def own_report(tenant: str, report: TurnReport) -> TurnReport:
+    """The report as its tenant may see it: with the conversation's id as the tenant knows it, and without the addresses of
+    judges and stores that warnings and errors name.
+
+    Raises:
+        ValueError: the report is another tenant's.
+    """
+    named = None if report.conversation_id is None else unscoped(tenant, report.conversation_id)
+    attempts = [
+        attempt.model_copy(update={"outcomes": tuple(map(_discreet, attempt.outcomes))}) for attempt in report.attempts
+    ]
+    return report.model_copy(
+        update={
+            "conversation_id": named,
+            "outcomes": tuple(map(_discreet, report.outcomes)),
+            "attempts": tuple(attempts),
+            # What follows the colon is a store's or a judge's own account of what went wrong.
+            "warnings": tuple(warning.partition(": ")[0] for warning in report.warnings),
+        }
+    )
+
+
+def _discreet(outcome: Outcome) -> Outcome:
+    if not isinstance(outcome, Unchecked):
+        return outcome
+    return outcome.model_copy(update={"error": _ADDRESS.sub("(address)", outcome.error)})
+
+
+logger = logging.getLogger("vista_guard.proxy")
+
+LONGEST_NAME = 512
+
+_ALIAS = "\x1fresponse "
+"""No caller's name can hold a control character, so no name is mistaken for an alias."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A conversation's name as the caller knows it, None for an anonymous one, and whose it is.
+
+    `chained` says that the name was found through `previous_response_id`, as the next request will have to.
+    """
+
+    tenant: str
+    name: str | None = None
+    chained: bool = False
+
+    @property
+    def stored(self) -> str | None:
+        """The id that the conversation has in the stores."""
+        return None if self.name is None else scoped(self.tenant, self.name)
+
+
+def given_name(headers: Mapping[str, str], body: Mapping[str, object], header: str) -> str | None:
+    """The name that the request gives its conversation.
+
+    Raises:
+        InputError: a name that is no text, is empty or too long, or holds a control character.
+    """
+    metadata, conversation = body.get("metadata"), body.get("conversation")
+    places = {
+        f"the header {header}": headers.get(header),
+        "metadata.conversation_id": metadata.get("conversation_id") if isinstance(metadata, Mapping) else None,
+        "conversation": conversation.get("id") if isinstance(conversation, Mapping) else conversation,
+    }
+    return next((_name(value, place) for place, value in places.items() if value is not None), None)
+
+
+def _name(value: object, place: str) -> str:
+    if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_NAME or not value.isprintable():
+        raise InputError(
+            f"{place} is {str(value)[:80]!r}; a conversation's name is a printable text of at most {LONGEST_NAME} characters"
+        )
+    return value
+
+
+class Conversations:
+    """The guard for each tenant, and what ties requests to conversations."""
+
+    def __init__(self, guard: Guard, settings: ProxySettings) -> None:
+        self._guard = guard
+        self._settings = settings
+        self._guards: dict[str, Guard] = {}
+
+    def guard(self, tenant: str) -> Guard:
+        """The guard, with the tenant's own documents and its own memory of anonymous conversations: a history that one
+        tenant was delivered must not be believed when another one sends it. Everything else is the same for all."""
+        if tenant not in self._guards:  # as many as have keys
+            self._guards[tenant] = self._own_guard(tenant)
+        return self._guards[tenant]
+
+    async def identify(
+        self, tenant: str, headers: Mapping[str, str], body: Mapping[str, object], header: str
+    ) -> Identity:
+        """The conversation of a request.
+
+        Raises:
+            InputError: see `given_name`.
+        """
+        name, previous = given_name(headers, body, header), body.get("previous_response_id")
+        if name is not None or previous is None:
+            return Identity(tenant, name)
+        return Identity(tenant, await self._root(tenant, _name(previous, "previous_response_id")), chained=True)
+
+    async def make_known(
+        self, identity: Identity, next_time: Conversation, report: TurnReport, *, response_id: str | None = None
+    ) -> None:
+        """Makes the turn known to requests that build on it.
+
+        Args:
+            identity: the conversation's.
+            next_time: the conversation as a caller will send it: anonymous, with what was delivered as its last turn.
+            report: the turn's.
+            response_id: by which the Responses API will go on, when it can.
+        """
+        if identity.name is None:
+            self.guard(identity.tenant).parts.past.put(past_key(next_time), earned(report.remembered, report.outcomes))
+        if response_id is None or not response_id.isprintable() or response_id == identity.name:
+            return
+        knowledge, turn = self._guard.parts.knowledge, next_time.turn_key()
+        try:
+            if identity.name is None:
+                await knowledge.remember(
+                    scoped(identity.tenant, response_id), turn, earned(report.remembered, report.outcomes)
+                )
+            elif identity.chained:
+                await knowledge.remember(scoped(identity.tenant, _ALIAS + response_id), identity.name, ())
+        except StoreError as exc:
+            logger.error("the conversation of a response was not stored: %s", exc)
+
+    async def _root(self, tenant: str, response_id: str) -> str:
+        """The conversation that a response belongs to; a conversation of its own when that is not known."""
+        try:
+            roots = await self._guard.parts.knowledge.delivered(scoped(tenant, _ALIAS + response_id))
+        except StoreError as exc:
+            logger.error("the conversation of a response could not be read: %s", exc)
+            return response_id
+        return min(roots, default=response_id)
+
+    def _own_guard(self, tenant: str) -> Guard:
+        parts = self._guard.parts
+        own = copy(self._guard)
+        documents = documents_of(tenant, parts.documents, self._settings)
+        own.parts = replace(parts, past=PastClaims(), documents=documents, tenant=tenant)
+        own.__dict__.pop("_checking", None)  # the graph that was built with the parts before
+        return own

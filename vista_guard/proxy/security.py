@@ -1,0 +1,318 @@
+"""Who may call, as whom, how much at once; and what an error says.
+
+Every request passes `Gatekeeper` before any route: it finds the tenant, takes our own key out of the headers, so that it's never
+sent on, and reads the body within limits.
+
+API keys: made once, kept as hashes, told apart in constant time.
+
+A key holds 256 random bits, so one round of SHA-256 is enough: slow hashes protect what people choose, not what can't be guessed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import re
+import secrets
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from vista_guard.errors import ConfigError
+from vista_guard.proxy import identity, metrics
+from vista_guard.proxy.errors import error_response, install_handlers
+from vista_guard.proxy.identity import DividedDocuments, shares_documents
+from vista_guard.proxy.settings import ANONYMOUS, ProxySettings
+from vista_guard.settings.sources import is_loopback
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from vista_guard.guard import Guard
+
+
+PREFIX = "vg_"
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who calls: the tenant, and the key's hash."""
+
+    tenant: str
+    key_hash: str
+
+
+class Keyring:
+    """The tenants' keys, as hashes."""
+
+    def __init__(self, keys: Mapping[str, Sequence[str]]) -> None:
+        self._callers = tuple(Caller(tenant, hashed) for tenant, hashes in keys.items() for hashed in hashes)
+
+    def __bool__(self) -> bool:
+        return bool(self._callers)
+
+    def caller(self, key: bytes) -> Caller | None:
+        """Whose key this is. Every hash is compared, so the time taken tells nothing about any of them."""
+        given = key_hash(key)
+        found = None
+        for caller in self._callers:
+            if hmac.compare_digest(caller.key_hash, given):
+                found = caller
+        return found
+
+
+def new_key() -> str:
+    """A key that nobody can guess: `vg_` and 43 characters of 256 random bits."""
+    return PREFIX + secrets.token_urlsafe(32)
+
+
+def key_hash(key: str | bytes) -> str:
+    """What the settings keep of a key: `sha256:` and 64 hex digits."""
+    return f"sha256:{sha256(key.encode('utf-8', 'surrogatepass') if isinstance(key, str) else key).hexdigest()}"
+
+
+OWN_HEADER = b"x-vista-guard-key"
+KEY_HEADERS = (OWN_HEADER, b"x-api-key", b"authorization")
+"""Where a key may stand. The first is never sent on; the others may hold upstream's, and are sent on unless they hold ours."""
+
+_AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/@?#\[\]]+)(?::\d*)?")
+
+PROBES = frozenset({"/healthz", "/readyz"})
+UNCOUNTED = PROBES | {"/metrics"}
+OWN_PATHS = UNCOUNTED | {"/guard", "/openapi.json", "/beta/litellm_basic_guardrail_api"}
+
+
+def install(app: FastAPI, settings: ProxySettings) -> None:
+    """Puts keys, tenants and limits before every route, and makes every error one that tells nothing about the inside.
+
+    Afterwards `request.state.tenant` names the tenant: `default` where no keys are set.
+    """
+    app.add_middleware(Gatekeeper, settings=settings)
+    install_handlers(app)
+
+
+def check_exposure(settings: ProxySettings, *, allow_anonymous: bool) -> None:
+    """Passes when whoever can connect may call.
+
+    Raises:
+        ConfigError: other machines can connect, and nobody needs a key.
+    """
+    if not settings.loopback and not settings.keys and not allow_anonymous:
+        raise ConfigError(
+            f"host {settings.host} can be reached from other machines, and no keys are set: everybody could read and forget "
+            "conversations and spend upstream's key. Make a key with vista-guard serve --new-key TENANT, or pass "
+            "--allow-anonymous"
+        )
+
+
+def check_documents(guard: Guard, settings: ProxySettings) -> None:
+    """Passes when no tenant retrieves what is another's.
+
+    Raises:
+        ConfigError: several tenants would share a store that does not divide, and nobody said that they may.
+    """
+    documents = guard.parts.documents
+    if documents is not None and not isinstance(documents, DividedDocuments) and not shares_documents(settings):
+        raise ConfigError(
+            f"the tenants {', '.join(settings.keys)} would all retrieve from one document store. Set shared_documents = true "
+            "in [proxy] when its documents are meant for all of them, or retrieve = false (VISTA_GUARD_RETRIEVE=false)"
+        )
+
+
+class Gatekeeper:
+    """Pure ASGI: streams pass through it unbuffered, and cancelling them works as without it."""
+
+    def __init__(self, app: ASGIApp, settings: ProxySettings) -> None:
+        self._app = app
+        self._settings = settings
+        self._keyring = Keyring(settings.keys)
+        self._shared_account = identity.share_account(settings)
+        self._open: Counter[str] = Counter()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] == "http":  # nothing here speaks WebSocket
+            try:
+                tenant, client, headers = self._admit(scope)
+                state = {**scope.get("state", {}), "tenant": tenant}
+                with self._place(client, scope["path"]) as leave:
+                    body = await self._body(scope, receive)
+                    self._keep_apart(scope, body)
+                    await self._app(
+                        {**scope, "headers": headers, "state": state}, _replay(body, receive), _leaving(send, leave)
+                    )
+            except _Refused as refused:
+                metrics.refused(refused.code)
+                await refused.response(scope, receive, send)
+
+    def _admit(self, scope: Scope) -> tuple[str, str, list[tuple[bytes, bytes]]]:
+        """The tenant, the client that places are counted for, and the headers without our keys."""
+        address = (scope.get("client") or ("unknown", 0))[0]
+        headers = [(name, value) for name, value in scope["headers"] if name != OWN_HEADER]
+        self._check_host(headers)
+        open_path = scope["path"] in PROBES or (scope["path"] == "/metrics" and self._settings.open_metrics)
+        if not self._keyring:
+            self._refuse_foreign_pages(headers)
+            return ANONYMOUS, address, headers
+        callers = {}
+        kept = []
+        for name, value in scope["headers"]:
+            caller = self._keyring.caller(_key(name, value)) if name in KEY_HEADERS else None
+            if caller is not None:
+                callers[caller.tenant] = caller
+            elif name != OWN_HEADER:
+                kept.append((name, value))
+        if len(callers) == 1:
+            ((tenant, caller),) = callers.items()
+            return tenant, caller.key_hash, kept
+        if open_path and not callers:
+            return ANONYMOUS, address, kept
+        raise _Refused(
+            401,
+            "invalid_api_key",
+            "this guard needs its own API key, in Authorization: Bearer KEY, x-api-key or x-vista-guard-key",
+            {"www-authenticate": "Bearer"},
+        )
+
+    def _check_host(self, headers: list[tuple[bytes, bytes]]) -> None:
+        """A page whose own name was made to resolve to this machine is of the same origin for its browser: only `Host` tells."""
+        for name in (b"host", b"origin"):
+            if [found for found, _ in headers].count(name) > 1:
+                raise _Refused(400, "invalid_request", f"the request has two {name.decode().title()} headers; send one")
+        given = dict(headers).get(b"host")
+        if given is None:  # of HTTP/1.0, which no browser speaks
+            return
+        host = _host(given)
+        allowed = self._settings.allowed_hosts
+        local = not self._keyring and self._settings.loopback
+        if host.lower() in map(str.lower, allowed) or (not allowed and (not local or is_loopback(host.lower()))):
+            return
+        raise _Refused(
+            421, "unknown_host", f"the guard is not called {host[:100]!r}; add the name to allowed_hosts in [proxy]"
+        )
+
+    def _refuse_foreign_pages(self, headers: list[tuple[bytes, bytes]]) -> None:
+        """A web page in this machine's browser can reach loopback too, and spend upstream's key: only local pages may."""
+        origin = dict(headers).get(b"origin")
+        if origin is None or not self._settings.loopback:
+            return
+        if not is_loopback(_host(origin.partition(b"://")[2])):
+            raise _Refused(403, "foreign_origin", "without API keys, only pages from this machine may call the guard")
+
+    @contextmanager
+    def _place(self, client: str, path: str) -> Iterator[Callable[[], None]]:
+        """A place for as long as the context lasts, or until what it gives is called."""
+        if path in UNCOUNTED:
+            yield lambda: None
+            return
+        if self._open[client] >= self._settings.streams_per_client:
+            raise _Refused(
+                429,
+                "too_many_streams",
+                f"{self._settings.streams_per_client} requests of this client are being answered; wait for one to end",
+                {"retry-after": "1"},
+            )
+        self._open[client] += 1
+        held = True
+
+        def leave() -> None:
+            nonlocal held
+            if not held:
+                return
+            held = False
+            self._open[client] -= 1
+            if not self._open[client]:
+                del self._open[client]
+
+        try:
+            yield leave
+        finally:
+            leave()
+
+    def _keep_apart(self, scope: Scope, body: bytes) -> None:
+        if not self._shared_account or scope["path"] in OWN_PATHS or scope["path"].startswith("/guard/"):
+            return
+        raw_path = (scope.get("raw_path") or scope["path"].encode()).decode("ascii", "replace")
+        why = identity.refusal(scope["method"], raw_path, body)
+        if why is not None:
+            raise _Refused(403, "shared_account", why)
+
+    async def _body(self, scope: Scope, receive: Receive) -> bytes:
+        most = self._settings.max_body_bytes
+        too_large = _Refused(413, "request_too_large", f"the request has more than {most:,} bytes; send less at once")
+        declared = dict(scope["headers"]).get(b"content-length", b"0")
+        if declared.isdigit() and int(declared) > most:
+            raise too_large
+        chunks, size = [], 0
+        try:
+            async with asyncio.timeout(self._settings.body_timeout_s):
+                async for chunk in _chunks(receive):
+                    chunks.append(chunk)
+                    size += len(chunk)
+                    if size > most:
+                        raise too_large
+        except TimeoutError:
+            seconds = f"{self._settings.body_timeout_s:g} s"
+            raise _Refused(408, "request_timeout", f"the request did not arrive within {seconds}") from None
+        return b"".join(chunks)
+
+
+class _Refused(Exception):
+    def __init__(self, status: int, code: str, message: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.response = error_response(status, message, code, headers)
+
+
+def _key(name: bytes, value: bytes) -> bytes:
+    if name != b"authorization":
+        return value.strip()
+    scheme, _, key = value.strip().partition(b" ")
+    return key.strip() if scheme.lower() == b"bearer" else b""
+
+
+def _host(authority: bytes) -> str:
+    """The name in `Host`, or in an origin without its scheme; empty when it is none."""
+    # A URL's parser reads "[::1].evil.example" as "::1".
+    found = _AUTHORITY.fullmatch(authority.decode("latin-1"))
+    return found.group(1).strip("[]") if found else ""
+
+
+def _leaving(send: Send, leave: Callable[[], None]) -> Send:
+    """`send`, which leaves the place before the last byte: who has read that may ask again, whatever is left to clear up here."""
+
+    async def last(message: Message) -> None:
+        if message["type"] == "http.response.body" and not message.get("more_body", False):
+            leave()
+        await send(message)
+
+    return last
+
+
+async def _chunks(receive: Receive) -> AsyncIterator[bytes]:
+    more = True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise _Refused(400, "client_disconnected", "the client went away before its request was complete")
+        yield message.get("body", b"")
+        more = message.get("more_body", False)
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """The body once more, and then what the server says next: that the client went away."""
+    sent = False
+
+    async def again() -> Message:
+        nonlocal sent
+        if sent:
+            return await receive()
+        sent = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again

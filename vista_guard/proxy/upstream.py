@@ -1,0 +1,346 @@
+"""The guarded endpoint: one pool of connections, no redirects, no cookies of its own, nothing secret in an error.
+
+Which of upstream's headers go with an answer that is judged: those that are known not to carry a model's words.
+
+An answer of upstream's as it is read here: inflated in small pieces, and never more of it than is allowed.
+
+Server-sent events of upstream in, of the proxy out. The parser is httpx2's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+import zlib
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import aclosing
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import Final
+from urllib.parse import urlsplit
+
+import anyio
+import httpx2
+
+from vista_guard.integrations.openai_api import Json
+from vista_guard.proxy import metrics
+from vista_guard.proxy.settings import ProxySettings
+from vista_guard.telemetry.propagation import trace_headers, without_trace_headers
+
+_NAMES: Final = re.compile(
+    r"content-type|cache-control|vary|via|retry-after(-ms)?|x-should-retry|x-request-id|request-id|cf-ray|cf-cache-status"
+    r"|openai-(version|organization|project|processing-ms|model)|x-ratelimit-[a-z-]+|anthropic-ratelimit-[a-z-]+"
+    r"|apim-request-id|x-ms-[a-z-]+|azureml-[a-z-]+|x-envoy-upstream-service-time|x-amzn-requestid|x-groq-region"
+    r"|strict-transport-security|x-content-type-options|access-control-[a-z-]+"
+)
+_VALUE: Final = re.compile(r"[ -~]{0,200}")
+
+
+def answer_headers(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The headers that may go with a judged answer."""
+    return [(name, value) for name, value in headers if _NAMES.fullmatch(name) and _VALUE.fullmatch(value)]
+
+
+ACCEPTED = "gzip, deflate"
+"""What upstream is asked for. Others inflate a chunk at once, however large it gets."""
+
+_PIECE = 65_536
+_WINDOWS = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": 32 + zlib.MAX_WBITS}
+
+
+class TooLargeError(httpx2.ReadError):
+    """The answer is larger than is allowed, as it was sent or inflated."""
+
+
+class EncodingError(httpx2.ReadError):
+    """The answer is compressed in a way that was not asked for."""
+
+
+class Inflated(httpx2.AsyncByteStream):
+    """The body of an answer. Closing it closes the answer.
+
+    Args:
+        response: as upstream sent it.
+        most: bytes of it, as sent and inflated; any number when None.
+        idle_seconds: longest silence; None leaves it to the connection.
+    """
+
+    def __init__(self, response: httpx2.Response, *, most: int | None, idle_seconds: float | None) -> None:
+        self._response = response
+        self._most = most
+        self._idle_seconds = idle_seconds
+        self._size = 0
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        inflate = _inflating(self._response.headers.get("content-encoding", ""))
+        sent = 0
+        async with aclosing(self._response.aiter_raw()) as received:
+            while (chunk := await self._next(received)) is not None:
+                sent += len(chunk)
+                self._check(sent)
+                for piece in inflate(chunk):
+                    self._size += len(piece)
+                    self._check(self._size)
+                    yield piece
+                    await asyncio.sleep(0)  # a bomb is inflated in many pieces, and others have to get between them
+
+    async def aclose(self) -> None:
+        """Closes the answer."""
+        await self._response.aclose()
+
+    async def _next(self, received: AsyncIterator[bytes]) -> bytes | None:
+        try:
+            async with asyncio.timeout(self._idle_seconds):
+                return await anext(received, None)
+        except TimeoutError:
+            raise httpx2.ReadTimeout("upstream fell silent", request=self._response.request) from None
+
+    def _check(self, size: int) -> None:
+        if self._most is not None and size > self._most:
+            raise TooLargeError(f"upstream's answer has more than {self._most:,} bytes")
+
+
+def inflated(response: httpx2.Response, *, most: int | None, idle_seconds: float | None) -> httpx2.Response:
+    """The same answer with a body that is read within bounds, and without the headers that told of its compression."""
+    kept = [
+        (name, value)
+        for name, value in response.headers.multi_items()
+        if name.lower() not in ("content-encoding", "content-length")
+    ]
+    body = Inflated(response, most=most, idle_seconds=idle_seconds)
+    return httpx2.Response(response.status_code, headers=kept, stream=body, request=response.request)
+
+
+def _inflating(encoding: str) -> Callable[[bytes], Iterator[bytes]]:
+    name = encoding.strip().lower()
+    if name in ("", "identity"):
+        return lambda chunk: iter((chunk,))
+    if name not in _WINDOWS:
+        raise EncodingError(f"upstream's answer is compressed as {name[:40]!r}, which was not asked for")
+    decompress = zlib.decompressobj(_WINDOWS[name])
+
+    def inflate(chunk: bytes) -> Iterator[bytes]:
+        try:
+            while chunk:
+                yield decompress.decompress(chunk, _PIECE)
+                chunk = decompress.unconsumed_tail
+        except zlib.error as exc:
+            raise httpx2.DecodingError(f"upstream's answer cannot be inflated: {exc}") from None
+
+    return inflate
+
+
+DONE = b"data: [DONE]\n\n"
+"""How a stream of chat completions ends."""
+
+
+def frame(content: Mapping[str, object]) -> bytes:
+    """An event, named by its content's `type` when it has one, as the Responses API does."""
+    kind = content.get("type")
+    name = f"event: {kind}\n" if isinstance(kind, str) else ""
+    return f"{name}data: {json.dumps(content, separators=(',', ':'))}\n\n".encode()
+
+
+async def events(response: httpx2.Response, *, most: int) -> AsyncGenerator[Json | None, None]:
+    """The events of a stream as JSON objects; None for `[DONE]`, after which nothing is read.
+
+    Raises:
+        ValueError: an event that is no JSON object.
+        httpx2.TransportError: the stream broke off, was silent for too long, or has an event of more than `most` bytes.
+    """
+    async with aclosing(_received(response, most)) as received:
+        async for event in received:
+            if event.data.strip() == "[DONE]":
+                yield None
+                return
+            if not event.data.strip():
+                continue
+            content = json.loads(event.data)
+            if not isinstance(content, dict):
+                raise ValueError("an event of upstream is no JSON object")
+            yield content
+
+
+async def _received(response: httpx2.Response, most: int) -> AsyncGenerator[httpx2.ServerSentEvent, None]:
+    async for event in httpx2.EventSource(response, max_event_size=most):
+        yield event
+
+
+logger = logging.getLogger("vista_guard.proxy")
+
+HOP_BY_HOP = frozenset(
+    {
+        "connection",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+OUR_PREFIX = "x-vista-guard-"
+"""Headers with it are the proxy's own: upstream neither sees nor sets them."""
+
+_NOT_SENT = HOP_BY_HOP | {"host", "content-length", "accept-encoding", "expect"}
+# Bodies leave decoded; `alt-svc` would send the client around the proxy; the server writes its own date and name.
+_NOT_RETURNED = HOP_BY_HOP | {"content-length", "content-encoding", "alt-svc", "date", "server"}
+_KEYS = frozenset({"authorization", "api-key", "x-api-key"})
+_CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+_CLOSING_SECONDS = 5.0
+_KEPT_SECONDS = 3.0
+"""Model servers on uvicorn close a connection that was idle for 5 s. A request that is just being sent would be lost with it."""
+
+Headers = list[tuple[str, str]]
+
+Ask = Callable[[Json], Awaitable[httpx2.Response]]
+"""Sends a body to upstream; the answer's body is unread."""
+
+
+class Problem(Exception):
+    """What the caller is told when there is no answer: an HTTP status, a code, and nothing about the inside."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+
+
+class Upstream:
+    """Asks the guarded endpoint. Belongs to one event loop; `aclose` at its end."""
+
+    def __init__(self, settings: ProxySettings) -> None:
+        self._settings = settings
+        self._base = base_url(settings.upstream)
+        self._client = httpx2.AsyncClient(
+            follow_redirects=False,
+            # One pool serves everybody: a cookie that one caller was given must not go out with another's request.
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=200, keepalive_expiry=_KEPT_SECONDS),
+            timeout=httpx2.Timeout(settings.request_timeout_s, connect=settings.connect_timeout_s),
+        )
+
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        query: str,
+        headers: Iterable[tuple[str, str]],
+        body: bytes,
+    ) -> httpx2.Response:
+        """The answer with its body unread; close it with `close_answer`.
+
+        Args:
+            method: of the request.
+            path: below the base URL, quoted.
+            query: without the question mark.
+            headers: the caller's.
+            body: of the request.
+
+        Raises:
+            Problem: upstream cannot be reached, is too slow, or redirects.
+        """
+        url = f"{self._base}/{path}" + (f"?{query}" if query else "")
+        try:
+            request = self._client.build_request(method, url, headers=self._sent(headers), content=body or None)
+            response = await self._client.send(request, stream=True)
+        except (httpx2.HTTPError, httpx2.InvalidURL) as exc:
+            raise problem_of(exc, self._settings) from None  # the cause carries the request, and with it the key
+        if any(map(_CONTROL.search, (part for header in response.headers.raw for part in header))):
+            await close_answer(response)
+            raise Problem(502, "upstream_unreadable", "upstream's answer has control characters in its headers")
+        if response.has_redirect_location:
+            await close_answer(response)
+            raise Problem(502, "upstream_redirect", "upstream redirects to another address, which is not followed")
+        # What is fetched, such as a file, is passed on as it comes; what is answered is read, and has to end somewhere.
+        most = None if method == "GET" else self._settings.max_answer_bytes
+        idle = self._settings.stream_idle_timeout_s if is_stream(response.headers) else None
+        return inflated(response, most=most, idle_seconds=idle)
+
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        await self._client.aclose()
+
+    def _sent(self, headers: Iterable[tuple[str, str]]) -> Headers:
+        key = self._settings.upstream_key
+        dropped = _NOT_SENT | {self._settings.conversation_header} | (_KEYS if key else frozenset())
+        kept = [*headers_passed_on(headers, dropped), ("accept-encoding", ACCEPTED)]
+        # The caller's trace goes on, or the one that began here: what it sent itself names a span that is not upstream's parent.
+        kept = [*without_trace_headers(kept), *trace_headers()]
+        return [*kept, ("authorization", f"Bearer {key.get_secret_value()}")] if key else kept
+
+
+def base_url(upstream: str) -> str:
+    """Where routes start. A bare host is completed by `/v1`, as the API has it."""
+    url = upstream.rstrip("/")
+    return url if urlsplit(url).path else f"{url}/v1"
+
+
+def returned_headers(response: httpx2.Response) -> Headers:
+    """Upstream's headers, as far as they go to the caller."""
+    return headers_passed_on(response.headers.multi_items(), _NOT_RETURNED)
+
+
+def headers_passed_on(headers: Iterable[tuple[str, str]], dropped: frozenset[str]) -> Headers:
+    """The headers without `dropped`, the proxy's own, and those that `Connection` names."""
+    items = [(name.lower(), value) for name, value in headers]
+    named = {part.strip().lower() for name, value in items if name == "connection" for part in value.split(",")}
+    return [
+        (name, value)
+        for name, value in items
+        if name not in dropped and name not in named and not name.startswith(OUR_PREFIX)
+    ]
+
+
+def is_stream(headers: Mapping[str, str]) -> bool:
+    """Whether a body comes as server-sent events."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower() == "text/event-stream"
+
+
+def problem_of(exc: Exception, settings: ProxySettings, *, inside_stream: bool = False) -> Problem:
+    """What a failed call tells the caller; the log learns upstream's address and the kind of failure, never a path or a key."""
+    if isinstance(exc, httpx2.TimeoutException):
+        return timed_out(settings)
+    logger.warning("upstream %s failed: %s", settings.upstream_address, type(exc).__name__)
+    if isinstance(exc, httpx2.ConnectError | httpx2.InvalidURL | httpx2.UnsupportedProtocol):
+        metrics.upstream_error("connect")
+        hint = "; is it running, and is --upstream right?" if settings.names_upstream else ""
+        return Problem(502, "upstream_unreachable", f"{settings.upstream_name} cannot be reached{hint}")
+    metrics.upstream_error("stream" if inside_stream else "connect")
+    if isinstance(exc, TooLargeError | EncodingError):
+        return Problem(502, "upstream_unreadable", str(exc))
+    return Problem(502, "upstream_broken", "upstream broke off its answer")
+
+
+def timed_out(settings: ProxySettings, what: str = "did not answer in time") -> Problem:
+    """What the caller is told of an upstream that is too slow; the log learns its address."""
+    metrics.upstream_error("timeout")
+    logger.warning("upstream %s %s", settings.upstream_address, what)
+    return Problem(504, "upstream_timeout", f"{settings.upstream_name} {what}")
+
+
+async def close_answer(response: httpx2.Response) -> None:
+    """Closes an answer, also in a task that is being cancelled: the endpoint must learn that nobody listens."""
+    with anyio.move_on_after(_CLOSING_SECONDS, shield=True):
+        await response.aclose()
+
+
+async def open_answer(ask: Ask, sent: Json, settings: ProxySettings) -> httpx2.Response:
+    """The beginning of an answer.
+
+    Raises:
+        Problem: upstream does not answer in time, or with an error.
+    """
+    try:
+        async with asyncio.timeout(settings.request_timeout_s):
+            response = await ask(sent)
+    except TimeoutError:
+        raise timed_out(settings) from None
+    if not response.is_success:
+        metrics.upstream_error("status")
+        await close_answer(response)
+        raise Problem(502, "upstream_status", f"upstream answered with status {response.status_code}")
+    return response

@@ -1,0 +1,404 @@
+"""Chroma on a folder, in a process of its own: `docs/design/stores.md` tells why. Its surface is that of Chroma's clients.
+
+One process that holds Chroma for a folder, from the side of those who ask it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Mapping
+from concurrent.futures import Future, InvalidStateError
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from time import monotonic
+from typing import IO, Any
+
+from vista_guard.errors import StoreError
+from vista_guard.stores.chroma.worker import Answer, Call, Fault, read, write
+
+_STARTING_S = 60.0
+_CLOSING_S = 5.0
+# The package is found as it was found here, whatever the child's working folder and environment.
+_PROGRAM = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from vista_guard.stores.chroma.worker import main; main()"
+)
+
+
+class NoCollectionError(LookupError):
+    """There is no collection of that name."""
+
+
+class GoneError(StoreError):
+    """The process ended before it answered; asking another one may help."""
+
+
+class ChromaProcess:
+    """A running engine. What one thread asks does not wait for another's answer.
+
+    Raises:
+        StoreError: Chroma cannot open the folder.
+    """
+
+    def __init__(self, folder: Path, *, telemetry: bool) -> None:
+        self._owner = os.getpid()
+        self._numbers = count(1)
+        self._waiting: dict[int, tuple[Future[Answer], float]] = {}
+        self._writing = threading.Lock()
+        self._ended = False
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _PROGRAM, json.dumps(sys.path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        ready = self._wait_for(0)
+        threading.Thread(target=self._read, daemon=True, name="vista-guard-chroma").start()
+        opening = {"folder": str(folder), "telemetry": telemetry}
+        try:
+            self._send(Call(0, "open", arguments=dict(opening)))
+            answer = ready.result(_STARTING_S)
+        except (GoneError, FutureTimeoutError) as exc:
+            self.kill()
+            raise StoreError(str(exc) or f"Chroma did not start within {_STARTING_S:g} s") from None
+        if answer.fault is not None:
+            self.kill()
+            raise StoreError(str(answer.value))
+
+    @property
+    def id(self) -> int:
+        """The system's number for it."""
+        return self._process.pid
+
+    @property
+    def usable(self) -> bool:
+        """Whether it can be asked: it runs, and this is not a fork of the process that started it."""
+        return not self._ended and self._owner == os.getpid()
+
+    def ask(self, method: str, collection: str | None, arguments: dict[str, object]) -> object:
+        """What the method returns. Blocks.
+
+        Raises:
+            NoCollectionError: there is no such collection.
+            ValueError: Chroma does not take the arguments.
+            GoneError: the process is gone, or Chroma failed in it: then it is ended, and is not to be asked again.
+        """
+        number = next(self._numbers)
+        waiting = self._wait_for(number)
+        try:
+            self._send(Call(number, method, collection, arguments))
+            answer = waiting.result()
+        finally:
+            self._waiting.pop(number, None)
+        if answer.fault is Fault.MISSING:
+            raise NoCollectionError(str(answer.value))
+        if answer.fault is Fault.REFUSED:
+            raise ValueError(str(answer.value))
+        if answer.fault is Fault.BROKEN:
+            self.kill(str(answer.value))
+            raise GoneError(str(answer.value))
+        return answer.value
+
+    def silent_for(self) -> float:
+        """Seconds since the oldest call was sent that has no answer."""
+        return max((monotonic() - asked for _, asked in list(self._waiting.values())), default=0.0)
+
+    def kill(self, why: str = "Chroma's process was stopped") -> None:
+        """Ends the process at once. What was written stays, and calls that wait for an answer fail."""
+        self._ended = True
+        if self._owner == os.getpid():
+            self._process.kill()
+            self._bury()
+        self._fail(why)
+
+    def close(self) -> None:
+        """Lets Chroma finish what it does, for some seconds."""
+        self._ended = True
+        if self._owner != os.getpid():
+            return
+        if self.silent_for() < _CLOSING_S:  # else somebody may be writing into a pipe that nobody reads
+            with suppress(OSError), self._writing:
+                self._input.close()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_CLOSING_S)
+        self.kill("the store was closed")
+
+    @property
+    def _input(self) -> IO[bytes]:
+        if self._process.stdin is None:
+            raise AssertionError("the process has a pipe")
+        return self._process.stdin
+
+    def _wait_for(self, number: int) -> Future[Answer]:
+        waiting: Future[Answer] = Future()
+        self._waiting[number] = (waiting, monotonic())
+        return waiting
+
+    def _send(self, call: Call) -> None:
+        try:
+            with self._writing:
+                write(self._input, call)
+        except (OSError, ValueError) as exc:  # a closed pipe is a ValueError
+            raise GoneError("Chroma's process is gone") from exc
+        if self._ended:  # it may have ended between the two
+            self._fail("Chroma's process is gone")
+
+    def _read(self) -> None:
+        answers = self._process.stdout
+        if answers is None:
+            raise AssertionError("the process has a pipe")
+        with suppress(EOFError, OSError, ValueError), answers:
+            while isinstance(answer := read(answers), Answer):
+                waiting, _ = self._waiting.pop(answer.id, (None, 0.0))
+                if waiting is not None:
+                    with suppress(InvalidStateError):
+                        waiting.set_result(answer)
+        self._ended = True
+        self._fail("Chroma's process ended")
+
+    def _fail(self, why: str) -> None:
+        for waiting, _ in list(self._waiting.values()):
+            with suppress(InvalidStateError):
+                waiting.set_exception(GoneError(why))
+
+    def _bury(self) -> None:
+        with suppress(OSError):
+            self._input.close()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_CLOSING_S)
+
+
+FREE_BYTES = 64_000_000
+"""Space that a write leaves on the disk. A turn's claims take kilobytes, the largest batch of passages some 40 MB."""
+
+_PAUSE_S = 5.0
+"""Before an engine that did not start is started again."""
+_WRITES = frozenset({"add", "update"})
+
+
+class FullError(StoreError):
+    """The disk has too little space left for a write to be tried."""
+
+
+class FolderClient:
+    """A client for a folder. Those of one folder in one process share an engine, which is started again when it has failed.
+
+    Args:
+        folder: of the database.
+        telemetry: whether Chroma may send its own usage data.
+        free_bytes: space that has to be left on the disk for a write to be tried.
+
+    Raises:
+        StoreError: Chroma cannot open the folder.
+    """
+
+    def __init__(self, folder: Path, *, telemetry: bool = False, free_bytes: int = FREE_BYTES) -> None:
+        self.folder = folder
+        self.telemetry = telemetry
+        self._free_bytes = free_bytes
+        self._engine = _shared(folder, telemetry=telemetry)
+        self._release = weakref.finalize(self, _released, self._engine, gently=False)
+        self._release.atexit = False
+        try:
+            self._engine.start()
+        except StoreError:
+            self._release()
+            raise
+
+    @property
+    def process_id(self) -> int:
+        """Of the engine, which is started when it has to be."""
+        return self._engine.start().id
+
+    def list_collections(self) -> list[FolderCollection]:
+        """All collections."""
+        names = self._ask("list_collections")
+        return [self.get_collection(str(name)) for name in names] if isinstance(names, list) else []
+
+    def get_collection(self, name: str, embedding_function: None = None) -> FolderCollection:  # noqa: ARG002  # as Chroma's
+        """The collection.
+
+        Raises:
+            NoCollectionError: it was never made.
+        """
+        return self._collection(name, self._ask("get_collection", name=name))
+
+    def get_or_create_collection(
+        self,
+        name: str,
+        embedding_function: None = None,  # noqa: ARG002  # as Chroma's
+        metadata: Mapping[str, str | int] | None = None,
+        configuration: Mapping[str, object] | None = None,
+    ) -> FolderCollection:
+        """The collection, made when missing; an existing one keeps its own metadata."""
+        try:
+            return self.get_collection(name)
+        except NoCollectionError:
+            self._check_space()
+        made = {"metadata": metadata and dict(metadata), "configuration": configuration and dict(configuration)}
+        return self._collection(name, self._ask("get_or_create_collection", name=name, **made))
+
+    def delete_collection(self, name: str) -> None:
+        """Drops the collection and what is in it."""
+        self._ask("delete_collection", name=name)
+
+    def get_max_batch_size(self) -> int:
+        """Rows that one call may carry."""
+        return int(str(self._ask("get_max_batch_size")))
+
+    def close(self) -> None:
+        """Closes the engine, unless others use it. Closing again does nothing."""
+        if self._release.detach() is not None:
+            _released(self._engine, gently=True)
+
+    def give_up(self, seconds: float) -> None:
+        """Ends an engine that has not answered a call for that long; the next call gets another one."""
+        self._engine.end_if_silent(seconds)
+
+    def call(self, collection: str, method: str, arguments: dict[str, object]) -> object:
+        """What the collection's method returns."""
+        if method in _WRITES:
+            self._check_space()
+        return self._engine.ask(method, collection, arguments)
+
+    def _ask(self, method: str, **arguments: object) -> object:
+        return self._engine.ask(method, None, {name: value for name, value in arguments.items() if value is not None})
+
+    def _collection(self, name: str, metadata: object) -> FolderCollection:
+        return FolderCollection(self, name, dict(metadata) if isinstance(metadata, Mapping) else None)
+
+    def _check_space(self) -> None:
+        """Raises `FullError` while the disk is too full. A write that hits its end leaves Chroma's engine broken."""
+        free = shutil.disk_usage(self.folder).free
+        if free < self._free_bytes:
+            raise FullError(
+                f"the disk of {self.folder} has {free / 1e6:.1f} MB left, less than the {self._free_bytes / 1e6:g} MB that "
+                "a write has to leave (setting store_free_mb): free some space"
+            )
+
+
+@dataclass(frozen=True)
+class FolderCollection:
+    """A collection of a folder. The methods are those of Chroma's, and take keywords only."""
+
+    client: FolderClient
+    name: str
+    metadata: Mapping[str, Any] | None
+
+    def get(self, **arguments: object) -> Any:
+        """Rows by id or by metadata."""
+        return self.client.call(self.name, "get", arguments)
+
+    def query(self, **arguments: object) -> Any:
+        """Rows near to vectors."""
+        return self.client.call(self.name, "query", arguments)
+
+    def add(self, **arguments: object) -> None:
+        """New rows. Those whose ids are there stay as they are."""
+        self.client.call(self.name, "add", arguments)
+
+    def update(self, **arguments: object) -> None:
+        """Merges metadata into rows."""
+        self.client.call(self.name, "update", arguments)
+
+    def delete(self, **arguments: object) -> None:
+        """Drops rows."""
+        self.client.call(self.name, "delete", arguments)
+
+    def count(self) -> int:
+        """How many rows there are."""
+        return int(str(self.client.call(self.name, "count", {})))
+
+
+@dataclass
+class _Engine:
+    """The process of a folder, whichever it is by now, and how many clients use it."""
+
+    folder: Path
+    telemetry: bool
+    users: int = 0
+    process: ChromaProcess | None = None
+    starting: threading.Lock = field(default_factory=threading.Lock)
+    not_before: float = 0.0
+    failure: str = ""
+
+    def start(self) -> ChromaProcess:
+        """The process, started when there is none that can be asked."""
+        process = self.process
+        if process is not None and process.usable:
+            return process
+        with self.starting:
+            if self.process is None or not self.process.usable:
+                if self.process is not None:
+                    self.process.kill()  # it may have ended by itself, and nobody took notice of it
+                self.process = self._started()
+            return self.process
+
+    def _started(self) -> ChromaProcess:
+        if not self.users:
+            raise StoreError("the store is closed. Open a new one")
+        if monotonic() < self.not_before:
+            raise StoreError(f"Chroma could not be started a moment ago: {self.failure}")
+        try:
+            process = ChromaProcess(self.folder, telemetry=self.telemetry)
+        except StoreError as exc:
+            # Whoever waited for this start shares its failure: on a broken disk each one may take its whole time.
+            self.not_before, self.failure = monotonic() + _PAUSE_S, str(exc)
+            raise
+        if not self.users:
+            process.kill()
+            raise StoreError("the store is closed. Open a new one")
+        return process
+
+    def ask(self, method: str, collection: str | None, arguments: Mapping[str, object]) -> object:
+        """What the method returns. All of Chroma's calls can be made twice, so one that was lost with its process is."""
+        try:
+            return self.start().ask(method, collection, dict(arguments))
+        except GoneError:
+            return self.start().ask(method, collection, dict(arguments))
+
+    def end_if_silent(self, seconds: float) -> None:
+        process = self.process
+        if process is not None and process.silent_for() >= seconds:
+            process.kill(f"Chroma did not answer in {seconds:g} s and was stopped")
+
+    def end(self, *, gently: bool) -> None:
+        process, self.process = self.process, None
+        if process is not None:
+            process.close() if gently else process.kill()
+
+
+_engines: dict[tuple[Path, bool], _Engine] = {}
+_engines_lock = threading.RLock()  # a collected client may be released while another one is made
+
+
+def _shared(folder: Path, *, telemetry: bool) -> _Engine:
+    with _engines_lock:
+        engine = _engines.setdefault((folder, telemetry), _Engine(folder, telemetry))
+        engine.users += 1
+        return engine
+
+
+def _released(engine: _Engine, *, gently: bool) -> None:
+    with _engines_lock:
+        engine.users -= 1
+        last = not engine.users
+        if last:
+            _engines.pop((engine.folder, engine.telemetry), None)
+    if last:
+        engine.end(gently=gently)
+
+
+@atexit.register
+def _end_all() -> None:
+    for engine in list(_engines.values()):
+        engine.end(gently=False)

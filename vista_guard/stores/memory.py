@@ -1,0 +1,119 @@
+"""Documents in the memory of one process: for tests, and for collections that are read anew at every start.
+
+Knowledge in the memory of one process: for tests, for conversations that need not outlive the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from vista_guard.protocols import Embedder
+from vista_guard.reading.passages import passages
+from vista_guard.stores.chroma.documents import ListedDocument
+from vista_guard.stores.entries import claim_passages, nearest, persona_passages
+from vista_guard.types import Claim, Document, Passage, Persona
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class MemoryDocuments:
+    """A `DocumentStore` that compares a query with every passage: exact, and right for some ten thousand passages."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._documents: dict[str, tuple[ListedDocument, tuple[Passage, ...], NDArray[np.float32]]] = {}
+        self._lock = Lock()
+
+    async def add(self, documents: Sequence[Document]) -> int:
+        """See `DocumentStore.add`."""
+        return sum([await asyncio.to_thread(self._add, document) for document in _last_of_each(documents)])
+
+    async def search(self, query: str, limit: int) -> Sequence[Passage]:
+        """See `DocumentStore.search`."""
+        return await asyncio.to_thread(self._search, query, limit)
+
+    async def delete(self, document_id: str) -> int:
+        """Returns how many passages that were."""
+        with self._lock:
+            removed = self._documents.pop(document_id, None)
+        return 0 if removed is None else len(removed[1])
+
+    async def stored(self) -> Sequence[ListedDocument]:
+        """Every document that has passages, by id."""
+        with self._lock:
+            listed = [listed for listed, _, _ in self._documents.values() if listed.passages]
+        return tuple(sorted(listed, key=lambda one: one.id))
+
+    async def aclose(self) -> None:
+        """Nothing to release."""
+
+    def _add(self, document: Document) -> int:
+        found = passages(document)
+        vectors = self._embedder.embed([passage.text for passage in found])
+        listed = ListedDocument(document.id, document.title, len(found), document.metadata)
+        with self._lock:
+            self._documents[document.id] = (listed, found, vectors)
+        return len(found)
+
+    def _search(self, query: str, limit: int) -> tuple[Passage, ...]:
+        import numpy as np
+
+        with self._lock:
+            entries = [(found, vectors) for _, found, vectors in self._documents.values() if found]
+        if not entries or limit <= 0:
+            return ()
+        found = [passage for stored, _ in entries for passage in stored]
+        scores = np.concatenate([vectors for _, vectors in entries]) @ self._embedder.embed([query])[0]
+        return tuple(found[index] for index in np.argsort(-scores, kind="stable")[:limit].tolist())
+
+
+def _last_of_each(documents: Sequence[Document]) -> list[Document]:
+    return list({document.id: document for document in documents}.values())
+
+
+class MemoryKnowledge:
+    """A `KnowledgeStore` that nothing outlives and no other process sees. It grows until `forget`."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._personas: dict[str, tuple[Passage, ...]] = {}
+        self._turns: dict[str, dict[str, tuple[Passage, ...]]] = {}
+        self._lock = Lock()  # one guard may serve several event loops, each in its own thread
+
+    async def seed(self, persona: Persona) -> None:
+        """See `KnowledgeStore.seed`."""
+        with self._lock:
+            self._personas.setdefault(persona.key, persona_passages(persona))
+
+    async def recall(
+        self, conversation_id: str, *, persona: Persona | None, query: str, limit: int, exclude_turn: str | None = None
+    ) -> Sequence[Passage]:
+        """See `KnowledgeStore.recall`."""
+        with self._lock:
+            facts = self._personas.get(persona.key, ()) if persona else ()
+            turns = list(self._turns.get(conversation_id, {}).items())
+        claims = [passage for turn_key, passages in turns if turn_key != exclude_turn for passage in passages]
+        return await asyncio.to_thread(nearest, self._embedder, query, [*facts, *claims], limit)
+
+    async def remember(self, conversation_id: str, turn_key: str, claims: Sequence[Claim]) -> None:
+        """See `KnowledgeStore.remember`. The first call for a turn counts."""
+        with self._lock:
+            self._turns.setdefault(conversation_id, {}).setdefault(turn_key, claim_passages(turn_key, claims))
+
+    async def delivered(self, conversation_id: str) -> frozenset[str]:
+        """See `KnowledgeStore.delivered`."""
+        with self._lock:
+            return frozenset(self._turns.get(conversation_id, {}))
+
+    async def forget(self, conversation_id: str) -> int:
+        """See `KnowledgeStore.forget`."""
+        with self._lock:
+            return sum(len(passages) for passages in self._turns.pop(conversation_id, {}).values())
+
+    async def aclose(self) -> None:
+        """Nothing to release."""

@@ -1,1 +1,0 @@
-"""Knowledge and documents in memory, for tests and for those who keep nothing."""

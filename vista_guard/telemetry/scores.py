@@ -1,0 +1,252 @@
+"""Phoenix and Langfuse, which keep evaluations by APIs of their own. Labels and numbers are sent, never a word of a turn.
+
+Backends for scores by name, as the settings have them: `phoenix:URL`, `langfuse:URL`.
+
+A sink that hands verdicts to a backend's own API from a bounded queue: one that is slow or down costs a turn nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from queue import Empty, Full, Queue
+from threading import Lock, Thread
+from time import monotonic
+from typing import Any, Protocol
+
+from vista_guard._extras import require
+from vista_guard.errors import ConfigError
+from vista_guard.telemetry import attributes
+from vista_guard.types import Finding, Outcome, TurnReport
+
+TIMEOUT_S = 5.0
+
+Json = dict[str, Any]
+
+
+class PhoenixScores:
+    """Span annotations in Arize Phoenix: `vista.score` of the turn, `vista.claim` of each claim.
+
+    Phoenix puts those whose span has not come yet aside until it does.
+
+    Args:
+        url: of Phoenix, `http://127.0.0.1:6006`.
+        api_key: `PHOENIX_API_KEY` of the environment when not given; a server without sign-in needs none.
+
+    Raises:
+        ConfigError: the extra `otel` is missing.
+    """
+
+    name = "Phoenix"
+
+    def __init__(self, url: str, *, api_key: str | None = None) -> None:
+        key = api_key or os.environ.get("PHOENIX_API_KEY")
+        self._client = _client(url, headers={"authorization": f"Bearer {key}"} if key else {})
+
+    def send(self, reports: Sequence[TurnReport]) -> None:
+        """One request for all."""
+        data = [annotation for report in reports for annotation in _annotations(report)]
+        self._client.post("/v1/span_annotations", json={"data": data}).raise_for_status()
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._client.close()
+
+
+class LangfuseScores:
+    """Scores in Langfuse, on the turn's observation: `vista.score` and `vista.action` of the turn, `vista.claim` of each claim.
+
+    Args:
+        url: of Langfuse, `https://cloud.langfuse.com`.
+        public_key, secret_key: `LANGFUSE_PUBLIC_KEY` and `LANGFUSE_SECRET_KEY` of the environment when not given.
+
+    Raises:
+        ConfigError: a key or the extra `otel` is missing.
+    """
+
+    name = "Langfuse"
+
+    def __init__(self, url: str, *, public_key: str | None = None, secret_key: str | None = None) -> None:
+        public = public_key or os.environ.get("LANGFUSE_PUBLIC_KEY")
+        secret = secret_key or os.environ.get("LANGFUSE_SECRET_KEY")
+        if not public or not secret:
+            raise ConfigError("scores for Langfuse need LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY; set both")
+        self._client = _client(url, auth=(public, secret))
+
+    def send(self, reports: Sequence[TurnReport]) -> None:
+        """One request a score. Each has an id of its own, so that one which is sent twice is kept once."""
+        for report in reports:
+            for score in _scores(report):
+                self._client.post("/api/public/scores", json=score).raise_for_status()
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._client.close()
+
+
+def _client(url: str, **options: Any) -> Any:
+    if not url.startswith(("http://", "https://")):
+        raise ConfigError(f"scores are to be sent to {url!r}, which is no URL; write http://host:port")
+    require("sending scores", "httpx", extra="otel")
+    import httpx
+
+    return httpx.Client(base_url=url, timeout=TIMEOUT_S, **options)
+
+
+def _annotations(report: TurnReport) -> Iterator[Json]:
+    shared = {"span_id": report.span_id, "annotator_kind": "CODE"}
+    turn = {"label": report.decision.action.value, **_numbered("score", report.score)}
+    yield {**shared, "name": attributes.TURN_SCORE, "identifier": report.id, "result": turn}
+    for outcome in report.outcomes:
+        result = {"label": _label(outcome), **_numbered("score", _confidence(outcome))}
+        yield {**shared, "name": attributes.CLAIM_SCORE, "identifier": outcome.claim.id, "result": result}
+
+
+def _scores(report: TurnReport) -> Iterator[Json]:
+    shared = {"traceId": report.trace_id, "observationId": report.span_id}
+    if report.score is not None:
+        score = {"name": attributes.TURN_SCORE, "value": report.score, "dataType": "NUMERIC"}
+        yield {**shared, **score, "id": f"{report.id}-score"}
+    action = {"name": "vista.action", "value": report.decision.action.value, "dataType": "CATEGORICAL"}
+    yield {**shared, **action, "id": f"{report.id}-action"}
+    for outcome in report.outcomes:
+        claim = {"name": attributes.CLAIM_SCORE, "value": _label(outcome), "dataType": "CATEGORICAL"}
+        yield {**shared, **claim, "id": f"{report.id}-{outcome.claim.id}"}
+
+
+def _label(outcome: Outcome) -> str:
+    return outcome.label.value if isinstance(outcome, Finding) else "UNCHECKED"
+
+
+def _confidence(outcome: Outcome) -> float | None:
+    return outcome.confidence if isinstance(outcome, Finding) else None
+
+
+def _numbered(name: str, value: float | None) -> Json:
+    return {} if value is None else {name: value}
+
+
+logger = logging.getLogger("vista_guard")
+
+MOST_WAITING = 1000
+AT_ONCE = 50
+LAST_SECONDS = 3.0
+_TOLD_EVERY_S = 60.0
+
+
+class ScoreExporter(Protocol):
+    """A backend that takes scores."""
+
+    @property
+    def name(self) -> str:
+        """As the log calls it."""
+        ...
+
+    def send(self, reports: Sequence[TurnReport]) -> None:
+        """Sends the scores of these turns. Called in a thread; what it raises is told in the log, and the turns are let go."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class ScoreSink:
+    """Takes finished reports, as any sink: `Guard(judge, sinks=[ScoreSink(PhoenixScores("http://127.0.0.1:6006"))])`.
+
+    Turns that were not traced are left out: a backend would not know where to put their scores. Where more than `most_waiting`
+    wait, the new ones are dropped, which the log tells once a minute.
+
+    Args:
+        exporter: the backend.
+        most_waiting: reports that may wait.
+    """
+
+    def __init__(self, exporter: ScoreExporter, *, most_waiting: int = MOST_WAITING) -> None:
+        self._exporter = exporter
+        self._waiting: Queue[TurnReport | None] = Queue(most_waiting)
+        self._thread: Thread | None = None
+        self._starting = Lock()
+        self._told = -_TOLD_EVERY_S
+        self.dropped = 0
+        """Reports whose scores were never sent."""
+
+    async def write(self, report: TurnReport) -> None:
+        """Puts the report into the queue, and returns at once."""
+        if report.span_id is None:
+            return
+        self._start()
+        try:
+            self._waiting.put_nowait(report)
+        except Full:
+            self._drop(1, f"{self._waiting.maxsize} reports are waiting already")
+
+    async def aclose(self) -> None:
+        """Sends what waits, for a few seconds at most."""
+        await asyncio.to_thread(self.close)
+
+    def close(self) -> None:
+        """As `aclose`."""
+        thread = self._thread
+        if thread is None or not thread.is_alive():
+            return
+        try:
+            self._waiting.put(None, timeout=LAST_SECONDS)
+        except Full:
+            return
+        thread.join(LAST_SECONDS)
+
+    def _start(self) -> None:
+        with self._starting:
+            # A forked child has none of its parent's threads.
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = Thread(target=self._run, name=f"vista-guard scores: {self._exporter.name}", daemon=True)
+                self._thread.start()
+
+    def _run(self) -> None:
+        ended = False
+        while not ended:
+            batch, ended = self._next_batch()
+            try:
+                if batch:
+                    self._exporter.send(batch)
+            except Exception as exc:
+                # A backend's failure is nobody's turn. What it answered may quote what was sent: only its class is told.
+                self._drop(len(batch), type(exc).__name__)
+        self._exporter.close()
+
+    def _next_batch(self) -> tuple[list[TurnReport], bool]:
+        """What waits, at least one; and whether that was the last."""
+        batch: list[TurnReport] = []
+        item = self._waiting.get()
+        while item is not None:
+            batch.append(item)
+            if len(batch) == AT_ONCE:
+                return batch, False
+            try:
+                item = self._waiting.get_nowait()
+            except Empty:
+                return batch, False
+        return batch, True
+
+    def _drop(self, count: int, why: str) -> None:
+        self.dropped += count
+        if monotonic() - self._told >= _TOLD_EVERY_S:
+            self._told = monotonic()
+            logger.warning("%s did not take the scores of %s turns so far: %s", self._exporter.name, self.dropped, why)
+
+
+_BACKENDS = {"phoenix": PhoenixScores, "langfuse": LangfuseScores}
+
+
+def score_sink(named: str) -> ScoreSink:
+    """The sink that sends scores there.
+
+    Raises:
+        ConfigError: no such backend, no URL, a missing key or extra.
+    """
+    kind, _, url = named.partition(":")
+    backend = _BACKENDS.get(kind)
+    if backend is None:
+        raise ConfigError(f"otel.scores has {named!r}; write {' or '.join(f'{known}:URL' for known in _BACKENDS)}")
+    return ScoreSink(backend(url))

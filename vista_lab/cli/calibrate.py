@@ -1,0 +1,288 @@
+"""`vista-guard calibrate`: labelled reports become a risk table, from which a policy takes thresholds that hold a rate.
+
+`vista-guard verifiers`: how well a verifier of one's own does, and what it costs.
+
+`vista-guard calibrate --verifier`: temperature and thresholds of a verifier, into a file that the settings name.
+
+How far it is, on stderr; without a terminal nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from vista_guard.cli.common import exit_codes
+from vista_guard.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from vista_guard.judges.verifiers import VerifierCalibration
+    from vista_guard.judges.verifiers.named import Chosen
+    from vista_lab.metrics.calibration import Calibration
+    from vista_lab.suites.challenge import JudgedPair
+    from vista_lab.training.verifiers import TimedVerifier
+
+
+LevelName = Literal["turn", "claim"]
+
+
+def calibrate(
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="Where the risk table or the calibration goes. Replaces what is there.")
+    ],
+    reports: Annotated[
+        Path | None, typer.Argument(metavar="REPORTS", help="What replay wrote with --policy monitor.")
+    ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="With REPORTS: people's word on turns or claims, JSON lines, see docs/design."
+        ),
+    ] = None,
+    verifier: Annotated[
+        str | None,
+        typer.Option(metavar="MODEL", help="In place of REPORTS: fit temperature and thresholds of this verifier."),
+    ] = None,
+    pairs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="With --verifier: JSON lines with evidence, claim and label (supported, contradicted or not_enough).  "
+            "[default: the challenge's development half]",
+        ),
+    ] = None,
+    level: Annotated[
+        LevelName,
+        typer.Option(
+            help="turn: count fine turns that are withheld. claim: count fine claims, as a share of each turn."
+        ),
+    ] = "turn",
+    source: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="What the turns or pairs are, for people.  [default: the file's name]"),
+    ] = None,
+) -> None:
+    """Let labelled turns choose the thresholds, or labelled claims those of a verifier.
+
+    Writes what the judge wrongly held against fine turns: numbers only, no text. With risk_table set to that file,
+    policy.max_false_alarm_rate withholds at most that share of fine turns, as far as future turns are like the labelled
+    ones. With at least 30 fine and 30 other turns it fits the turn's risk too, by which policies flag and withhold (needs the
+    extra evaluation). Prints the threshold for some rates, what it still catches, and how far confidences can be taken at their
+    word.
+
+    With --verifier it fits a verifier of your own: verifier_options.calibration names the file.
+    Exits with 0 when the file was written, 2 for wrong usage or input, 1 when the verifier failed.
+    """
+    with exit_codes():
+        if verifier is not None:
+            if reports is not None or labels is not None:
+                raise InputError("--verifier fits a verifier, REPORTS and --labels a policy; give one of the two")
+            fit(verifier, pairs, out, source)
+            return
+        if reports is None or labels is None or pairs is not None:
+            raise InputError(
+                "calibrate takes REPORTS with --labels FILE, or --verifier MODEL, which --pairs FILE goes with"
+            )
+        _fit_policy(reports, labels, out, level, source or reports.name)
+
+
+def _fit_policy(reports: Path, labels: Path, out: Path, level: LevelName, source: str) -> None:
+    """The risk table of labelled reports, written and told."""
+    from datetime import UTC, datetime
+
+    from rich.console import Console
+
+    from vista_guard.cli.common import visible
+    from vista_guard.policy.risk import Level
+    from vista_lab.metrics.calibration import calibrate as run
+
+    found = run(reports, labels, level=Level(level), source=source, today=datetime.now(UTC).date())
+    found.table.save(out)
+    console = Console(highlight=False)
+    console.print(tables(found))
+    console.print(f"wrote {visible(str(out))}: {visible(found.table.name)}", markup=False, soft_wrap=True)
+    if found.unfitted:
+        console.print(f"the turn's risk was not fitted: {visible(found.unfitted)}", markup=False, soft_wrap=True)
+    if found.unknown or found.unmatched:
+        typer.echo(
+            f"{found.unknown:,} reported {level}s without a label and {found.unmatched:,} labels without a report are "
+            "not counted",
+            err=True,
+        )
+
+
+def tables(found: Calibration) -> RenderableType:
+    """Thresholds by rate, and the reliability table."""
+    from rich.console import Group
+
+    from vista_lab.tables.terminal import reliability_table, risk_table, turn_risk_table
+
+    parts = [risk_table(found.table, found.missed)]
+    if found.fit is not None:
+        parts.append(turn_risk_table(found.fit))
+    if found.reliability is not None:
+        parts.append(reliability_table(found.reliability))
+    return Group(*parts)
+
+
+verifiers = typer.Typer(
+    name="verifiers",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Verifiers in place of the shipped one: models from a folder, from the Hugging Face hub, or behind an endpoint.",
+)
+
+
+@verifiers.callback()
+def _group() -> None:
+    """Verifiers in place of the shipped one: models from a folder, from the Hugging Face hub, or behind an endpoint."""
+
+
+@verifiers.command("test")
+def measure(
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL", help="shipped, hf:ORG/MODEL, a folder, openai:MODEL@URL, veto:A,B or split:A,B."
+        ),
+    ],
+    calibration: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What calibrate --verifier wrote for it.  [default: none]")
+    ] = None,
+    policy: Annotated[str, typer.Option(metavar="NAME", help="monitor, balanced or strict.")] = "balanced",
+    limit: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Only the documents of the first N items.  [default: all]")
+    ] = None,
+) -> None:
+    """Judge the challenge's development half with a verifier.
+
+    1,220 claims in 610 minimal pairs, written by hand: through the whole embedded judge, by phenomenon, with
+    the time that the verifier takes. The settings say how a model is read and run (verifier_options, model). Exits with 0
+    when all was judged, 2 for wrong usage or settings, 1 for other failures.
+    """
+    with exit_codes():
+        import asyncio
+
+        from vista_guard.cli.common import visible
+        from vista_lab.suites.challenge import as_text, rows
+        from vista_lab.training.verifiers import TimedVerifier
+
+        chosen = chosen_verifier(model, calibration)
+        timed = TimedVerifier(chosen.verifier)
+        judged = asyncio.run(_judged(timed, chosen, policy, limit))
+        typer.echo(f"challenge, development half, verifier {visible(timed.name)}, policy {policy}")
+        typer.echo(as_text(rows(judged)))
+        typer.echo(f"{timed.pairs:,} pairs of evidence and claim, {timed.milliseconds or 0.0:.1f} ms a pair")
+
+
+def chosen_verifier(model: str, calibration: Path | None) -> Chosen:
+    """The verifier as the settings would run it, with this calibration and no other.
+
+    Raises:
+        ConfigError: it cannot be built.
+    """
+    from vista_guard.judges.verifiers import build_verifier
+    from vista_guard.settings.sources import Settings
+
+    settings = Settings.load()
+    return build_verifier(
+        model, settings.verifier_options.model_copy(update={"calibration": calibration}), settings.model
+    )
+
+
+async def _judged(timed: TimedVerifier, chosen: Chosen, policy: str, limit: int | None) -> list[JudgedPair]:
+    from itertools import islice
+
+    from vista_guard.guard import Guard
+    from vista_guard.judges.embedded import EmbeddedJudge
+    from vista_guard.stores.entries import OnnxEmbedder
+    from vista_lab.suites.challenge import judge_items, read_items
+
+    items = list(islice(read_items("development"), limit))
+    guard = Guard(EmbeddedJudge.load(OnnxEmbedder(), verifier=timed, thresholds=chosen.thresholds), policy)
+    judged: list[JudgedPair] = []
+    try:
+        with steps("documents", len(items)) as done:
+            for item in items:
+                judged += await judge_items(guard, [item])
+                done(1)
+    finally:
+        await guard.aclose()
+    return judged
+
+
+def fit(model: str, pairs: Path | None, out: Path, source: str | None) -> None:
+    """Fits, writes the file and prints what was found.
+
+    Raises:
+        ConfigError: the verifier cannot be built, or the file cannot be written.
+        InputError: the pairs cannot be read, or are all of one kind.
+        JudgeError: the verifier failed.
+    """
+    import asyncio
+    from datetime import UTC, datetime
+
+    from rich.console import Console
+
+    from vista_guard.cli.common import visible
+    from vista_guard.judges.verifiers.calibrated import close
+    from vista_guard.stores.entries import OnnxEmbedder
+    from vista_lab.training.verifiers import HOTTEST, calibrate, challenge_cases, read_cases
+
+    cases = challenge_cases() if pairs is None else read_cases(pairs)
+    named = source or ("challenge, development half" if pairs is None else pairs.name)
+    verifier = chosen_verifier(model, None).verifier
+
+    async def fitted() -> VerifierCalibration:
+        try:
+            with steps("claims", 2 * len(cases)) as done:
+                today = datetime.now(UTC).date()
+                return await calibrate(verifier, OnnxEmbedder(), cases, source=named, today=today, progress=done)
+        finally:
+            await close(verifier)
+
+    found = asyncio.run(fitted())
+    found.save(out)
+    console = Console(highlight=False)
+    console.print(table(found))
+    if found.temperature >= HOTTEST:
+        told = (
+            "on these claims its probabilities say next to nothing; look at the share that is right before you use it"
+        )
+        typer.echo(f"{visible(found.verifier)}: the temperature is the highest that is tried: {told}", err=True)
+    console.print(f"wrote {visible(str(out))}: set verifier_options.calibration to it", markup=False, soft_wrap=True)
+
+
+def table(found: VerifierCalibration) -> RenderableType:
+    """What was fitted, and how it does on documents that it was not fitted on."""
+    from rich.table import Table
+
+    on = found.fitted_on
+    precision = "none was" if on.contradicted_precision is None else f"{on.contradicted_precision:.1%}"
+    shown = Table("", "value", title=f"{found.verifier}, on {on.claims:,} claims about {on.documents:,} documents")
+    shown.add_row("temperature", f"{found.temperature:g}")
+    shown.add_row("supported from", f"{found.thresholds.supported:g}")
+    shown.add_row("contradicted from", f"{found.thresholds.contradicted:g}")
+    shown.add_row("supported or not, right (other documents)", f"{on.supported_or_not:.1%}")
+    shown.add_row("called contradicted, and not supported (other documents)", precision)
+    return shown
+
+
+@contextmanager
+def steps(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar over `total` steps; call what it gives with how many more are done."""
+    console = Console(stderr=True, highlight=False)
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda done: bar.advance(task, done)

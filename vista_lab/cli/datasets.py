@@ -1,0 +1,194 @@
+"""`vista-guard datasets`: the data sets of the literature that can be evaluated, and what a folder holds of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vista_guard.cli.common import WRONG_INPUT, exit_codes
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from vista_lab.datasets.files import DataSet
+    from vista_lab.datasets.opening import Survey
+
+DATA_VARIABLE = "VISTA_GUARD_DATA"
+SHOWN_DIGITS = 12
+"""Of a fingerprint, in the table; `datasets NAME` and `--json` have all 64."""
+
+WIDE = 180
+"""Columns where no terminal says how many it has: a pipe, a file."""
+
+DataOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FOLDER", envvar=DATA_VARIABLE, help="Where the publishers' files are, at any depth."),
+]
+
+
+def datasets(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="One data set, with all that is known of it.")
+    ] = None,
+    data: DataOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one line for each.")] = False,
+    download: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Fetch the files of NAME that FOLDER lacks, then look there."),
+    ] = None,
+) -> None:
+    """List the data sets that can be evaluated.
+
+    With a folder, each is read as far as its files are there: how many conversations and turns it holds, which rows cannot
+    be read and why, and the sha256 of its files, unzipped. Data sets marked "test" are for final figures: choose nothing on
+    them. Exits with 2 when NAME is not known, or is not whole in the folder.
+    """
+    with exit_codes():
+        from vista_guard.cli.common import visible
+        from vista_guard.errors import InputError
+        from vista_lab.datasets.opening import DataFolder, survey
+        from vista_lab.datasets.registry import all_datasets, find
+
+        if download is not None:
+            if name is None:
+                raise InputError("--download fetches one data set at a time: give its NAME")
+            _fetched(find(name), download)
+            data = download
+        chosen = [find(name)] if name is not None else list(all_datasets().values())
+        folder = None if data is None else DataFolder(data)
+        found = [survey(one, folder) for one in chosen]
+        _print(found, as_json=as_json, whole=name is not None)
+        if name is not None and found[0].error is not None:
+            typer.echo(f"error: {visible(found[0].error)}", err=True)
+            raise typer.Exit(WRONG_INPUT)
+
+
+def _fetched(dataset: DataSet, folder: Path) -> None:
+    from vista_lab.datasets.opening import download
+
+    typer.echo(f"{dataset.title}: {dataset.source}; licence: {dataset.licence}", err=True)
+    written = download(dataset, folder, said=lambda line: typer.echo(line, err=True))
+    typer.echo(
+        f"wrote {', '.join(map(str, written))}" if written else f"nothing to fetch: {folder} has it all", err=True
+    )
+
+
+def _print(found: Sequence[Survey], *, as_json: bool, whole: bool) -> None:
+    import json
+
+    from rich.console import Console
+
+    if as_json:
+        for one in found:
+            typer.echo(json.dumps(one.as_json(), ensure_ascii=False))
+        return
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = WIDE
+    looked = any(one.opened or one.missing for one in found)
+    console.print(_page(found[0]) if whole else _table(found, looked))
+    if not whole and not looked:
+        typer.echo(f"with --data FOLDER (or {DATA_VARIABLE}) they are looked for, read and counted", err=True)
+
+
+def _table(found: Sequence[Survey], looked: bool) -> RenderableType:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("name", min_width=max(len(one.dataset.name) for one in found), no_wrap=True)
+    for title in ("split", "licence", "looked for"):
+        table.add_column(title)
+    if looked:
+        for title in ("conversations", "turns", "skipped"):
+            table.add_column(title, justify="right")
+        table.add_column("sha256", overflow="fold")
+    for one in found:
+        table.add_row(*_cells(one, looked))
+    return table
+
+
+def _cells(one: Survey, looked: bool) -> Iterator[str]:
+    dataset = one.dataset
+    yield dataset.name
+    yield _split(dataset)
+    yield dataset.licence
+    yield str(dataset.task)
+    if looked:
+        yield from _counted(one)
+
+
+def _split(dataset: DataSet) -> str:
+    return f"{dataset.split}, test" if dataset.test and dataset.split != "test" else dataset.split
+
+
+def _counted(one: Survey) -> Iterator[str]:
+    from rich.markup import escape
+
+    from vista_guard.cli.common import visible
+
+    counts = one.counts
+    if counts is None or one.opened is None:
+        yield from ("", "", "")
+        yield escape(f"{', '.join(one.missing)} missing" if one.missing else visible(one.error or ""))
+        return
+    yield from (f"{number:,}" for number in (counts.conversations, counts.turns, counts.skipped.total()))
+    yield " ".join(digest[:SHOWN_DIGITS] for digest in one.opened.fingerprints.values())
+
+
+def _page(one: Survey) -> RenderableType:
+    from rich.table import Table
+    from rich.text import Text
+
+    from vista_guard.cli.common import visible
+
+    table = Table.grid(padding=(0, 2))
+    for title, text in _lines(one):
+        table.add_row(Text(title, style="bold"), Text(visible(text)))
+    return table
+
+
+def _lines(one: Survey) -> Iterator[tuple[str, str]]:
+    dataset = one.dataset
+    yield "name", dataset.name
+    yield "title", dataset.title
+    yield "source", dataset.source
+    yield "licence", dataset.licence
+    yield "split", f"{dataset.split} (test: final figures only)" if dataset.test else dataset.split
+    yield "looked for", f"turns, {dataset.task}"
+    yield "sample", dataset.sample
+    yield from _file_lines(one)
+    if one.counts is not None:
+        yield from _count_lines(one)
+
+
+def _file_lines(one: Survey) -> Iterator[tuple[str, str]]:
+    from vista_lab.datasets.opening import can_be_fetched
+
+    for name in one.dataset.files:
+        if one.opened is not None:
+            yield "file", f"{name}: {one.opened.paths[name]}"
+            yield "sha256", one.opened.fingerprints[name]
+        elif one.error is not None and name not in one.missing:
+            yield "file", f"{name}: there"
+        else:
+            how = "--download can fetch it" if can_be_fetched(one.dataset, name) else "to be got by hand"
+            yield "file", f"{name} ({how}: {one.dataset.origins.get(name, one.dataset.source)})"
+
+
+def _count_lines(one: Survey) -> Iterator[tuple[str, str]]:
+    counts = one.counts
+    if counts is None:
+        return
+    yield "conversations", f"{counts.conversations:,}"
+    yield "turns", f"{counts.turns:,}, of which {counts.positive:,} are looked for and {counts.open:,} are left open"
+    if counts.claims:
+        yield "claims", f"{counts.claims:,} with a label"
+    skipped = counts.skipped.total()
+    yield "skipped", f"{skipped:,} row{'s' * (skipped != 1)}"
+    for reason, number in counts.skipped.most_common():
+        yield "", f"{number:,}: {reason}"
+    for example in counts.examples:
+        yield "for example", f"{example.source} {example.error}"

@@ -1,0 +1,350 @@
+"""`vista-guard eval`: a data set or a log through a system, into a run's folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from vista_guard.cli.common import (  # typer reads them
+    FAILED,
+    STOPPED,
+    WRONG_INPUT,
+    JudgeOption,
+    PersonaOption,
+    VerifierOption,
+    exit_codes,
+)
+
+if TYPE_CHECKING:
+    from vista_lab.runs.evaluate import Evaluated, Made
+    from vista_lab.runs.plan import Plan, Source
+    from vista_lab.systems.catalogue import Ordered
+    from vista_lab.systems.protocol import System, SystemInfo
+
+Claims = Literal["given", "judge"]
+Gold = Literal["strict", "safe", "original"]
+Engine = Literal["local", "ray"]
+
+ESTIMATED = 1000
+"""Conversations that an estimate draws from: enough for any, and no log is held in memory for it."""
+
+
+DataArgument = Annotated[
+    str, typer.Argument(metavar="DATASET|LOG", help="A name of vista-guard datasets, or a log's file.")
+]
+OutOption = Annotated[Path, typer.Option(metavar="FOLDER", help="The run's folder. Goes on with what is there.")]
+SystemOption = Annotated[
+    str,
+    typer.Option(metavar="NAME", help="What is evaluated: vista, vista+ctx, overlap, … An unknown name lists all."),
+]
+PolicyName = Annotated[str, typer.Option(metavar="NAME", help="monitor, balanced or strict.")]
+OwnOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=VALUE", help="An option of the system's own, such as threshold=0.5; may be repeated."),
+]
+FitOption = Annotated[
+    str | None,
+    typer.Option(
+        "--fit-on", metavar="DATASET", help="Fit majority or overlap on this set: no test set, and not what is judged."
+    ),
+]
+ClaimsOption = Annotated[
+    Claims,
+    typer.Option(help="given: judge the data's own claims, and only turns that have some. judge: every turn's own."),
+]
+GoldOption = Annotated[
+    Gold,
+    typer.Option(
+        help="Reading that the summary is printed under; the run holds all. original: the data set's word on turns. "
+        "strict: some claim is not VERIFIED. safe: some claim is LACKING_EVIDENCE or CONTRADICTED."
+    ),
+]
+LimitOption = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Judge a sample of N conversations.  [default: all]")
+]
+SeedOption = Annotated[int, typer.Option(metavar="S", help="Of the sample.")]
+CostOption = Annotated[
+    float | None,
+    typer.Option(min=0, metavar="USD", help="Stop when a model has cost this much.  [default: no limit]"),
+]
+CacheOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FOLDER", help="Where a model judge's answers are kept: none is paid for twice."),
+]
+EngineOption = Annotated[Engine, typer.Option(help="local: in this process. ray: on a Ray cluster.")]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="local: conversations judged at once.  [default: 4]  ray: workers.  [default: one a core of the cluster]",
+    ),
+]
+EachOption = Annotated[int, typer.Option(min=1, metavar="N", help="ray: conversations that a worker judges at once.")]
+AddressOption = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="ray: of a running cluster, or auto.  [default: start one on this machine]"),
+]
+FolderOption = Annotated[
+    Path | None,
+    typer.Option("--data", metavar="FOLDER", envvar="VISTA_GUARD_DATA", help="Where the data sets' files are."),
+]
+FormatOption = Annotated[str, typer.Option("--format", metavar="NAME", help="A log's format; auto looks at it.")]
+ColumnsOption = Annotated[
+    str | None,
+    typer.Option(metavar="WHAT=COLUMN,…", help="Columns of a log that is a table: conversation=thread,role=speaker."),
+]
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Where it is judged: `count` conversations at once here, or workers of a Ray cluster with `each` conversations at once."""
+
+    engine: Engine = "local"
+    count: int | None = None
+    each: int = 1
+    address: str | None = None
+
+
+def evaluate(
+    data: DataArgument,
+    out: OutOption,
+    system: SystemOption = "vista",
+    judge: JudgeOption = None,
+    verifier: VerifierOption = None,
+    policy: PolicyName = "monitor",
+    persona: PersonaOption = None,
+    option: OwnOption = None,
+    fit_on: FitOption = None,
+    claims: ClaimsOption = "judge",
+    gold: GoldOption = "original",
+    limit: LimitOption = None,
+    seed: SeedOption = 0,
+    max_cost: CostOption = None,
+    cache: CacheOption = None,
+    engine: EngineOption = "local",
+    workers: WorkersOption = None,
+    each: EachOption = 1,
+    address: AddressOption = None,
+    folder: FolderOption = None,
+    log_format: FormatOption = "auto",
+    columns: ColumnsOption = None,
+) -> None:
+    """Evaluate a system on a data set or a log.
+
+    Writes a folder: manifest.json (how the run was made), gold.jsonl, reports.jsonl and summary.json. Stopped by Ctrl-C, a full
+    disk or a kill, the same command goes on where it stopped; a command that would judge in another way is refused. What was not
+    judged is in no average: the summary says how much was. Exits with 0 when all was judged, 2 for wrong usage or input (also
+    when lines of a log could not be read), 1 for other failures and when the budget is spent, 130 after Ctrl-C.
+    """
+    with exit_codes():
+        from vista_guard.telemetry.sdk import configured
+        from vista_lab.runs.cluster import SERVICE
+        from vista_lab.runs.evaluate import Made
+        from vista_lab.runs.loop import ClaimsMode
+        from vista_lab.runs.plan import fitted_on, planned
+        from vista_lab.systems.catalogue import Ordered, asks_judge
+
+        place = _workers(engine, workers, each, address)
+        source = source_of(data, folder, log_format, columns)
+        made = Made(ClaimsMode(claims), limit, seed, engine)
+        plan = planned(source, made.claims, limit=limit, seed=seed)
+        settings = _settings(judge, verifier, policy, persona, cache)
+        if judge is not None and not asks_judge(system):
+            typer.echo(f"{system} asks no judge: --judge {judge} changes nothing", err=True)
+        own = _options(option or ())
+        if fit_on is not None:
+            found = fitted_on(fit_on, folder, system=system, measured=source, claims=made.claims)
+            own = _fitted(system, own, found)
+        order = Ordered(system, source.task, own, settings, kept_documents=source.is_log)
+        with configured(SERVICE):
+            code = run(order, plan, out, made, place, max_cost=max_cost, gold=gold)
+    raise typer.Exit(code)
+
+
+def run(
+    order: Ordered, plan: Plan, out: Path, made: Made, place: Workers, *, max_cost: float | None, gold: Gold
+) -> int:
+    """Evaluates. Progress and the estimate go to stderr, the summary to stdout.
+
+    Returns:
+        The exit code.
+    """
+    import asyncio
+
+    from rich.console import Console
+
+    from vista_lab.cli.long_runs import ReplayProgress, stopping
+    from vista_lab.runs.evaluate import evaluate
+    from vista_lab.runs.loop import Steering
+    from vista_lab.tables.terminal import run_table, summary_table
+
+    stopped: list[int] = []
+
+    async def judged() -> Evaluated:
+        info = await _rehearsed(order, plan, out, made, max_cost)
+        progress = ReplayProgress(len(plan.rows.conversations))
+        system, at_once = await _start(order, place, max_cost, info, progress.say)
+        stop = asyncio.Event()
+        try:
+            with progress, stopping(stop, stopped, progress.say):
+                return await evaluate(system, plan, out, made, Steering(at_once, progress.update, stop))
+        finally:
+            await system.aclose()
+
+    _tell_left_out(plan)
+    if plan.rows.test:
+        typer.echo(f"{plan.rows.name} is a test set: its figures are final, nothing is chosen on it", err=True)
+    done = asyncio.run(judged())
+    console = Console(highlight=False)
+    console.print(summary_table(done.session, "evaluation"))
+    console.print(run_table(done.figures, gold))
+    return _code(done, plan, out, stopped)
+
+
+def _tell_left_out(plan: Plan) -> None:
+    """Names the first rows that cannot be read, and counts conversations without a turn to judge."""
+    from vista_guard.cli.common import visible
+
+    for row in plan.broken:
+        typer.echo(visible(f"{row.source}: {row.error}"), err=True)
+    if sum(plan.rows.skipped.values()) > len(plan.broken):
+        typer.echo("… more rows cannot be read; they are counted below", err=True)
+    if plan.silent:
+        what = "conversation has" if plan.silent == 1 else "conversations have"
+        typer.echo(f"{plan.silent:,} {what} no turn to judge", err=True)
+
+
+def _code(done: Evaluated, plan: Plan, out: Path, stopped: Sequence[int]) -> int:
+    reported = f"{done.figures.reported:,} of {done.figures.turns:,} turns are in {out}"
+    if stopped:
+        typer.echo(f"stopped: {reported}; run the same command again to go on", err=True)
+        return STOPPED + stopped[0]
+    if done.session.exhausted:
+        why = done.session.exhausted
+        typer.echo(f"stopped: {why}; {reported}; run the same command again, with a new budget, to go on", err=True)
+        return FAILED
+    # A publisher's rows that nobody can read are known and counted; those of one's own log are to be mended.
+    mendable = plan.source.is_log and done.figures.skipped > 0
+    return WRONG_INPUT if mendable or not done.figures.complete else 0
+
+
+async def _start(
+    order: Ordered, place: Workers, max_cost: float | None, info: SystemInfo, say: Callable[[str], None]
+) -> tuple[System, int]:
+    """The system, and how many conversations it judges at once. Workers elsewhere must judge as this process would."""
+    if place.engine == "local":
+        return order(max_cost), place.count or 4
+    from vista_lab.runs.cluster import RaySystem
+
+    cluster = await RaySystem.start(
+        order,
+        workers=place.count,
+        address=place.address,
+        each=place.each,
+        max_cost=max_cost,
+        expected=info,
+        tell=say,
+    )
+    return cluster, cluster.places
+
+
+async def _rehearsed(order: Ordered, plan: Plan, out: Path, made: Made, max_cost: float | None) -> SystemInfo:
+    """How it will be judged, by a system that is built here; says what that will take, where a model is asked."""
+    from itertools import islice
+
+    from vista_lab.runs.folder import count_reports
+    from vista_lab.runs.loop import prepared, wanted_turns
+    from vista_lab.systems.estimating import estimate
+
+    def turns(entry: Any) -> Any:
+        return wanted_turns(entry, made.claims)
+
+    system = order()
+    info = system.info
+    try:
+        sample = [prepared(entry, made.claims) for entry in islice(plan.entries(), ESTIMATED)]
+        found = await estimate(system, sample, turns)
+    finally:
+        await system.aclose()
+    left = plan.rows.turns - count_reports(out)
+    if found is None and left > 0:
+        typer.echo("no estimate: how often this system asks a model is not known", err=True)
+    if found is None or not found.calls or left <= 0:
+        return info
+    share = left / found.turns
+    cost = "at a price that is not known" if found.cost is None else f"about ${found.cost * share:,.2f}"
+    tokens = f"{found.input_tokens * share:,.0f} input and {found.output_tokens * share:,.0f} output tokens"
+    typer.echo(
+        f"estimate for {left:,} turns: {found.calls * share:,.0f} calls, {tokens}, {cost} ({found.sampled} turns rehearsed)",
+        err=True,
+    )
+    if found.cost is not None and max_cost is not None and found.cost * share > max_cost:
+        typer.echo(
+            f"that is more than --max-cost {max_cost:g}: the run will stop there, and can be gone on with", err=True
+        )
+    return info
+
+
+def source_of(data: str, folder: Path | None, log_format: str, columns: str | None) -> Source:
+    """The data set of this name, else the log of this path: `./fade` is a file or folder, `fade` a data set."""
+    from vista_guard.errors import InputError
+    from vista_lab.datasets.registry import all_datasets
+    from vista_lab.runs.plan import of_dataset, of_log
+
+    if data not in all_datasets():
+        if Path(data).exists():
+            return of_log(Path(data), None if log_format == "auto" else log_format, columns)
+        if Path(data).suffix or "/" in data:
+            raise InputError(f"there is no log {data}; give a file, or a name of vista-guard datasets")
+    return of_dataset(data, folder)
+
+
+def _workers(engine: Engine, count: int | None, each: int, address: str | None) -> Workers:
+    from vista_guard.errors import ConfigError
+
+    if engine == "local" and (address is not None or each != 1):
+        given = "--address" if address is not None else "--each"
+        raise ConfigError(f"{given} is for --engine ray; here --workers says how many conversations are judged at once")
+    return Workers(engine, count, each, address)
+
+
+def _options(given: Sequence[str]) -> dict[str, str]:
+    from vista_guard.errors import ConfigError
+
+    found = {}
+    for one in given:
+        name, equals, value = one.partition("=")
+        if not equals or not name:
+            raise ConfigError(f"--option is {one!r}; give NAME=VALUE, such as threshold=0.5")
+        found[name] = value
+    return found
+
+
+def _fitted(system: str, own: Mapping[str, str], found: Mapping[str, str]) -> dict[str, str]:
+    """The options with those that were found. They are said, and stand in the manifest."""
+    from vista_guard.errors import ConfigError
+
+    both = own.keys() & found.keys()
+    if both:
+        raise ConfigError(f"--fit-on finds {', '.join(sorted(both))} for itself; give --fit-on or the option, not both")
+    typer.echo(f"{system}: {', '.join(f'{name} {value}' for name, value in found.items())}", err=True)
+    return {**own, **found}
+
+
+def _settings(
+    judge: str | None, verifier: str | None, policy: str, persona: Path | None, cache: Path | None
+) -> dict[str, Any]:
+    """Plain values. Paths are whole: a worker may run in another folder."""
+    given = {
+        "judge": judge,
+        "verifier": str(Path(verifier).resolve()) if verifier and Path(verifier).is_dir() else verifier,
+        "policy": policy,
+        "persona": persona and str(persona.resolve()),
+        "judge_cache": cache and cache.resolve(),
+    }
+    return {name: value for name, value in given.items() if value is not None}

@@ -1,0 +1,105 @@
+"""How far a replay is, on stderr.
+
+Ctrl-C and SIGTERM of a command that judges for a long time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType, TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.text import Text
+
+from vista_guard.cli.common import STOPPED, visible
+from vista_lab.logs.formats import BrokenEntry, LoggedConversation
+from vista_lab.runs.evaluate import Event
+
+SHOWN = 20
+"""Broken entries that are shown one by one; the others are only counted."""
+
+
+class ReplayProgress:
+    """A bar over the log's entries, and a line for each that could not be read. Without a terminal, only the lines."""
+
+    def __init__(self, total: int) -> None:
+        console = Console(stderr=True, highlight=False)
+        columns = (
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[turns]} turns"),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+        )
+        self._progress = Progress(*columns, console=console, disable=not console.is_terminal)
+        self._task = self._progress.add_task("", total=total, turns=0)
+        self._turns = 0
+        self._broken = 0
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def update(self, event: Event) -> None:
+        """Counts one event."""
+        if isinstance(event, BrokenEntry):
+            self._broken += 1
+            if self._broken <= SHOWN:
+                self.say(f"{event.source}: {event.error}")
+            elif self._broken == SHOWN + 1:
+                self.say("… more entries cannot be read; they are counted below")
+        elif not isinstance(event, LoggedConversation):
+            self._turns += 1
+        finished = isinstance(event, BrokenEntry | LoggedConversation)
+        self._progress.update(self._task, advance=int(finished), turns=self._turns)
+
+    def say(self, message: str) -> None:
+        """One line, above the bar."""
+        self._progress.console.print(Text(visible(message)), soft_wrap=True)
+
+
+@contextmanager
+def stopping(stop: asyncio.Event, stopped: list[int], say: Callable[[str], None]) -> Iterator[None]:
+    """The first Ctrl-C or SIGTERM sets `stop`; a second one ends the process at once.
+
+    At once means without unwinding: that would wait for whatever still runs, and every report is on disk already.
+    """
+    loop = asyncio.get_running_loop()
+    handled = (signal.SIGINT, signal.SIGTERM)
+
+    def stop_at_once(number: int, _frame: FrameType | None) -> None:
+        show_cursor = b"\x1b[?25h" if sys.stderr.isatty() else b""
+        os.write(2, show_cursor + b"interrupted\n")
+        os._exit(STOPPED + number)
+
+    def begin_to_stop(number: int) -> None:
+        for each in handled:
+            signal.signal(each, stop_at_once)
+        stopped.append(number)
+        stop.set()
+        say("stopping after the turns that are being judged; once more to stop at once")
+
+    def on_signal(number: int, _frame: FrameType | None) -> None:
+        loop.call_soon_threadsafe(begin_to_stop, number)
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    before = {number: signal.signal(number, on_signal) for number in handled}
+    try:
+        yield
+    finally:
+        restore()

@@ -1,0 +1,125 @@
+"""What `--policy`, `--against`, `--labels` and `--html` name, and what is shown of it.
+
+Options that name two policies and what is shown of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Self
+
+import typer
+
+from vista_guard.errors import ConfigError
+from vista_guard.settings.sources import Settings
+from vista_lab.policies.named import NamedPolicy, named_policy, standing
+from vista_lab.policies.replayed import Heard, Replayed, ReplayedTurn, decide, turns
+from vista_lab.runs.gold import Gold, read_gold
+
+if TYPE_CHECKING:
+    from vista_guard.types import JudgeInfo
+
+
+SHOWN = 10
+"""Turns that change which a terminal shows."""
+
+
+@dataclass
+class Against:
+    """Two policies, and what they are held against."""
+
+    policies: tuple[NamedPolicy, NamedPolicy]
+    log: Path
+    gold: Gold | None = None
+    html: Path | None = None
+    heard: Heard = field(default_factory=Heard)
+
+    @classmethod
+    def named(cls, policy: str, against: str | None, log: Path, labels: Path | None, html: Path | None) -> Self | None:
+        """As the command line has them; None without a second policy.
+
+        Raises:
+            ConfigError: no such policy, a page that cannot be written, or labels and page without a second policy.
+            InputError: labels that make no sense.
+        """
+        if against is None:
+            if labels is not None or html is not None:
+                given = "--labels" if labels is not None else "--html"
+                raise ConfigError(f"{given} goes with two policies; name the second one with --against")
+            return None
+        if html is not None:
+            from vista_lab.tables.html import check_place
+
+            check_place(html)
+        settings = Settings.load()
+        policies = named_policy(policy, settings), named_policy(against, settings)
+        return cls(_shortly_named(*policies), log, None if labels is None else read_gold(labels), html)
+
+    def check(self, judge: JudgeInfo) -> None:
+        """Asked before anything is judged.
+
+        Raises:
+            ConfigError: a policy promises a rate that no table of this judge holds.
+        """
+        for one in self.policies:
+            standing(one.recipe.policy(), [judge], one.risk_table)
+
+    def show(self, out: Path) -> None:
+        """Both policies over the reports: on the terminal, and as a page where one was asked for."""
+        from datetime import UTC, datetime
+
+        from rich.console import Console
+
+        from vista_guard.reading.canonical import visible
+        from vista_lab.tables.terminal import policies_table
+
+        replayed = decide(out, self.heard, self.policies, self.gold)
+        console = Console(highlight=False)
+        console.print(policies_table(replayed, self._changed(out, replayed)))
+        if self.html is not None:
+            from vista_lab.tables.html import write_page
+
+            write_page(self.html, self.log.name, out, self.heard, replayed, now=datetime.now(UTC))
+            console.print(f"wrote {visible(str(self.html))}", markup=False, soft_wrap=True)
+
+    def _changed(self, out: Path, replayed: Replayed) -> list[ReplayedTurn]:
+        wanted = [it.case.report_id for it in replayed.found.changed[:SHOWN]]
+        found = {turn.report.id: turn for turn in turns(out, self.heard, replayed, frozenset(wanted))}
+        return [found[name] for name in wanted]
+
+
+def _shortly_named(first: NamedPolicy, second: NamedPolicy) -> tuple[NamedPolicy, NamedPolicy]:
+    """Files without their folders, where that still tells them apart."""
+    one, other = Path(first.name).name, Path(second.name).name
+    return (first, second) if one == other else (replace(first, name=one), replace(second, name=other))
+
+
+FirstPolicyOption = Annotated[
+    str,
+    typer.Option(
+        "--policy",
+        metavar="NAME",
+        help="monitor, balanced, strict, settings, or a TOML or YAML file with policy and policy_overrides.",
+    ),
+]
+AgainstOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="A second policy: turns are judged once, and it is shown what each would have done with them.",
+    ),
+]
+LabelsOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="With --against: people's word on turns, as for calibrate, or a labelled log.  [default: what the log says]",
+    ),
+]
+HtmlOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="With --against: one page with the turns, to be sent around. Needs the extra evaluation."
+    ),
+]

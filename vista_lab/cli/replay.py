@@ -1,0 +1,249 @@
+"""`vista-guard replay`: a log through the guard, with progress and a summary."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from vista_guard.cli.common import (  # typer reads them
+    FAILED,
+    STOPPED,
+    WRONG_INPUT,
+    JudgeOption,
+    PersonaOption,
+    VerifierOption,
+    exit_codes,
+)
+from vista_lab.cli.policies import AgainstOption, FirstPolicyOption, HtmlOption, LabelsOption
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vista_guard.guard import Guard
+    from vista_lab.cli.policies import Against
+    from vista_lab.logs.formats import BrokenEntry, Columns, LoggedConversation
+    from vista_lab.metrics.labels import Summary
+
+Format = Literal[
+    "auto",
+    "reference",
+    "openai",
+    "sharegpt",
+    "langsmith",
+    "langfuse",
+    "openinference",
+    "openai-evals",
+    "azure",
+    "hf",
+    "csv",
+]
+Claims = Literal["given", "judge"]
+
+LogArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="LOG", help="Logged conversations: JSON, JSON lines, CSV, Parquet, gzipped or not, or a folder of them."
+    ),
+]
+ClaimsOption = Annotated[
+    Claims,
+    typer.Option(
+        help="given: judge the log's own claims, and only turns that have some. judge: drop them, judge every turn."
+    ),
+]
+ColumnsOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WHAT=COLUMN,…",
+        help="Which column of a table holds what: conversation, role, content, question, answer, time, documents, id, label.",
+    ),
+]
+CacheOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FOLDER", help="Where a model judge's answers are kept: none is paid for twice."),
+]
+MaxCostOption = Annotated[
+    float | None,
+    typer.Option(min=0, metavar="USD", help="Stop when a model judge has cost this much.  [default: no limit]"),
+]
+
+
+def replay(
+    log: LogArgument,
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="Where the reports go, one a line. Goes on with what is there.")
+    ],
+    judge: JudgeOption = None,
+    verifier: VerifierOption = None,
+    policy: FirstPolicyOption = "monitor",
+    against: AgainstOption = None,
+    labels: LabelsOption = None,
+    html: HtmlOption = None,
+    persona: PersonaOption = None,
+    claims: ClaimsOption = "judge",
+    concurrency: Annotated[
+        int, typer.Option(min=1, metavar="N", help="How many conversations are replayed at once.")
+    ] = 4,
+    log_format: Annotated[Format, typer.Option("--format", help="The log's format; auto looks at it.")] = "auto",
+    columns: ColumnsOption = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Only the first N conversations.  [default: all]")
+    ] = None,
+    cache: CacheOption = None,
+    max_cost: MaxCostOption = None,
+) -> None:
+    """Judge every assistant turn of a log.
+
+    Writes one report a line, as soon as it is there. Stopped by Ctrl-C, a full disk or a kill, the same command goes
+    on where it stopped. Turns without documents are held against those of `vista-guard documents add`. Knowledge lives
+    in memory: nothing is written to a store.
+
+    With --against the reports are those of the policy monitor, whatever policies are compared: other policies over the same
+    reports need no judge. Exits with 0 when all was judged, 2 for wrong usage or input (also when
+    single entries of the log could not be read), 1 for other failures and when the judge's budget is spent, 130 after
+    Ctrl-C.
+    """
+    with exit_codes():
+        from vista_guard.telemetry.sdk import configured
+        from vista_lab.cli.policies import Against
+        from vista_lab.logs.formats import Columns
+
+        two = Against.named(policy, against, log, labels, html)
+        mapped = None if columns is None else Columns.parse(columns)
+        guard = _guard(judge, verifier, policy if two is None else None, persona, cache, max_cost)
+        with configured("vista-guard-replay"):
+            code = run(
+                guard,
+                log,
+                out,
+                claims=claims,
+                concurrency=concurrency,
+                log_format=log_format,
+                limit=limit,
+                columns=mapped,
+                against=two,
+            )
+    raise typer.Exit(code)
+
+
+def _guard(
+    judge: str | None,
+    verifier: str | None,
+    policy: str | None,
+    persona: Path | None,
+    cache: Path | None,
+    max_cost: float | None,
+) -> Guard:
+    """The guard that replays: its knowledge lives in memory, and it writes to no store.
+
+    Args:
+        policy: the one that decides while turns are judged; None for the plain monitor, which leaves all decisions to later.
+    """
+    from vista_guard.assembly import kept_documents
+    from vista_guard.guard import Guard
+    from vista_guard.policy.label_policy import PRESETS
+    from vista_guard.settings.sources import Settings
+
+    given: dict[str, Any] = {} if cache is None else {"judge_cache": cache}
+    if max_cost is not None:
+        given["model"] = {"budget": {"run": {"cost": max_cost}}}
+    given |= {"policy": PRESETS["monitor"]} if policy is None else _policy(policy)
+    return Guard.from_settings(
+        judge=judge,
+        verifier=verifier,
+        persona=persona,
+        store="memory",
+        documents=kept_documents(Settings.load()),
+        reports=None,
+        **given,
+    )
+
+
+def _policy(told: str) -> dict[str, Any]:
+    """What the guard is told: a preset's name, with the settings' overrides; nothing, for their own policy; or a file's."""
+    from vista_guard.policy.label_policy import PRESETS
+    from vista_guard.settings.sources import Settings
+    from vista_lab.policies.named import SETTINGS, named_policy
+
+    if told in PRESETS:
+        return {"policy": told}
+    found = named_policy(told, Settings.load())
+    if told == SETTINGS:
+        return {}
+    table = {} if found.risk_table is None else {"risk_table": found.risk_table}
+    return {"policy": found.recipe.policy(), **table}
+
+
+def run(
+    guard: Guard,
+    log: Path,
+    out: Path,
+    *,
+    claims: Claims = "judge",
+    concurrency: int = 4,
+    log_format: Format = "auto",
+    limit: int | None = None,
+    columns: Columns | None = None,
+    against: Against | None = None,
+) -> int:
+    """Replays with a guard of the caller's choice, and closes it. Progress goes to stderr, the summary to stdout.
+
+    Args:
+        against: two policies to hold against the reports, once all are there; the guard's own should withhold nothing then.
+
+    Returns:
+        The exit code.
+    """
+    import asyncio
+
+    from rich.console import Console
+
+    from vista_lab.cli.long_runs import ReplayProgress, stopping
+    from vista_lab.logs.formats import LogFormat, count, read_log
+    from vista_lab.runs.evaluate import ClaimsMode, replay
+    from vista_lab.tables.terminal import summary_table
+
+    named = None if log_format == "auto" else LogFormat(log_format)
+    entries: Iterator[LoggedConversation | BrokenEntry] = islice(read_log(log, named, columns), limit)
+    if against is not None:
+        against.check(guard.parts.judge.info)
+        entries = against.heard.listening(entries)
+    total = count(log, named, columns) if limit is None else min(count(log, named, columns), limit)
+    stopped: list[int] = []
+
+    async def judged() -> Summary:
+        stop = asyncio.Event()
+        try:
+            with ReplayProgress(total) as progress, stopping(stop, stopped, progress.say):
+                return await replay(
+                    guard,
+                    entries,
+                    out,
+                    claims=ClaimsMode(claims),
+                    concurrency=concurrency,
+                    on_progress=progress.update,
+                    stop=stop,
+                )
+        finally:
+            await guard.aclose()
+
+    summary = asyncio.run(judged())
+    Console(highlight=False).print(summary_table(summary))
+    if stopped or summary.exhausted:
+        return _unfinished(summary, out, stopped)
+    if against is not None:
+        against.show(out)
+    return WRONG_INPUT if summary.broken else 0
+
+
+def _unfinished(summary: Summary, out: Path, stopped: list[int]) -> int:
+    """Says how to go on, and returns the exit code."""
+    safe = f"{summary.turns} reports are in {out}; run the same command again"
+    if stopped:
+        typer.echo(f"stopped: {safe} to go on", err=True)
+        return STOPPED + stopped[0]
+    typer.echo(f"stopped: {summary.exhausted}; {safe}, with a new budget, to go on", err=True)
+    return FAILED

@@ -1,0 +1,367 @@
+"""A data set's files in a user's folder: found as publishers pack them, named where they are missing, counted, fingerprinted.
+
+Fetching a data set's files: those at a stable address, and those on the Hugging Face hub. Nothing is fetched unasked.
+
+What a user has of the data sets: which are whole, how many turns they hold, what is skipped, their fingerprints.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from http.client import HTTPException
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+from vista_guard._extras import require
+from vista_guard.errors import InputError
+from vista_lab.datasets.files import DataSet, Entry, fingerprint
+from vista_lab.logs.source import BrokenEntry, LoggedConversation
+
+DATA_VARIABLE = "VISTA_GUARD_DATA"
+"""The environment's name of a user's folder."""
+SHOWN = 5
+"""Rows that could not be read which are kept one by one; the others are only counted."""
+DEEPEST = 6
+"""Folders below the user's that are looked into."""
+_PARTICULARS = re.compile(r"'[^']*'|\"[^\"]*\"|\b\d[\d.,]*\b|\b0x\w+")
+
+
+@dataclass(frozen=True)
+class OpenedDataSet:
+    """A data set whose files are all there. `paths` are in the order of `dataset.files`, by the publisher's names."""
+
+    dataset: DataSet
+    paths: Mapping[str, Path]
+
+    @cached_property
+    def fingerprints(self) -> Mapping[str, str]:
+        """The sha256 of each file's bytes, unzipped, by the publisher's name."""
+        return {name: fingerprint(path) for name, path in self.paths.items()}
+
+    def entries(self) -> Iterator[Entry]:
+        """The conversations, and in their places the rows that could not be read.
+
+        Raises:
+            InputError: a file as a whole cannot be read, or no row of it is a conversation.
+        """
+        first, some = None, False
+        for entry in self.dataset.read(tuple(self.paths.values())):
+            if isinstance(entry, BrokenEntry):
+                first = first or entry
+            else:
+                some = True
+            yield entry
+        if not some:
+            where = ", ".join(map(str, self.paths.values()))
+            why = f"; the first row that cannot be read: {first.source} {first.error}" if first else ""
+            raise InputError(f"data set {self.dataset.name} holds no conversation in {where}{why}")
+
+
+@dataclass
+class Counts:
+    """What was found in a data set. Turns are those with gold or with labelled claims: those that can be scored."""
+
+    conversations: int = 0
+    turns: int = 0
+    positive: int = 0
+    """Turns that are looked for."""
+    open: int = 0
+    """Turns of which the publisher leaves that open."""
+    claims: int = 0
+    """Claims with a label."""
+    skipped: Counter[str] = field(default_factory=Counter)
+    """Rows that could not be read, by reason; what is particular to a row stands as `…` in it."""
+    examples: list[BrokenEntry] = field(default_factory=list)
+    """The first of them."""
+
+    def add(self, entry: Entry) -> None:
+        """Counts one entry."""
+        if isinstance(entry, BrokenEntry):
+            self.skipped[reason(entry.error)] += 1
+            if len(self.examples) < SHOWN:
+                self.examples.append(entry)
+            return
+        self.conversations += 1
+        self.turns += len(scored_turns(entry))
+        self.positive += sum(gold.positive is True for gold in entry.gold.values())
+        self.open += sum(gold.positive is None for gold in entry.gold.values())
+        self.claims += len(entry.labels)
+
+
+def counted(entries: Iterable[Entry]) -> Counts:
+    """All entries, counted."""
+    counts = Counts()
+    for entry in entries:
+        counts.add(entry)
+    return counts
+
+
+def scored_turns(entry: LoggedConversation) -> set[int]:
+    """Places of the turns that something is known of: with gold, or with claims that have labels."""
+    turns = enumerate(entry.conversation.turns)
+    labelled = {place for place, turn in turns if any(claim.id in entry.labels for claim in turn.claims or ())}
+    return labelled | set(entry.gold)
+
+
+def reason(error: str) -> str:
+    """An error without what is particular to its row, so that equal ones can be counted."""
+    return _PARTICULARS.sub("…", error)[:200]
+
+
+@dataclass(frozen=True)
+class DataFolder:
+    """A user's folder of publishers' files. What lies in it is looked up once, however many data sets are looked for.
+
+    Raises:
+        InputError: when it is made, the folder is not there.
+    """
+
+    path: Path
+
+    def __post_init__(self) -> None:
+        if not self.path.is_dir():
+            raise InputError(f"the data folder {self.path} is not there; give one with --data or {DATA_VARIABLE}")
+
+    @cached_property
+    def files(self) -> Mapping[str, Sequence[Path]]:
+        """All files down to `DEEPEST` folders, by their names in lower case and without `.gz`. Hidden folders are left out."""
+        found: dict[str, list[Path]] = {}
+        seen: set[str] = set()
+        for place, folders, names in os.walk(self.path, followlinks=True):
+            here = Path(place)
+            depth, real = len(here.relative_to(self.path).parts), os.path.realpath(place)
+            # A link to a folder above it would have no end.
+            folders[:] = sorted(one for one in folders if not one.startswith(".")) if depth < DEEPEST else []
+            if real in seen:
+                folders.clear()
+                continue
+            seen.add(real)
+            for name in sorted(names):
+                found.setdefault(_plain(name), []).append(here / name)
+        return found
+
+    def find(self, name: str) -> Path | None:
+        """A data set's file by the publisher's name, wherever it lies; None when it is not there.
+
+        Raises:
+            InputError: different files fit, equally deep.
+        """
+        exact = [path for path in (self.path / name, self.path / f"{name}.gz") if path.is_file()]
+        if exact:
+            return exact[0]
+        wanted = PurePosixPath(name.lower())
+        near = [path for path in self.files.get(wanted.name, ()) if self._fits(wanted, path)]
+        nearest = [path for path in near if len(path.parts) == min(len(one.parts) for one in near)]
+        if len(nearest) > 1 and len({fingerprint(path) for path in nearest}) > 1:
+            told = ", ".join(map(str, nearest))
+            raise InputError(f"{name} is there more than once: {told}; leave one of them in {self.path}")
+        return nearest[0] if nearest else None
+
+    def missing(self, dataset: DataSet) -> list[str]:
+        """The publisher's names of the data set's files that are not here."""
+        return [name for name in dataset.files if self.find(name) is None]
+
+    def _fits(self, wanted: PurePosixPath, path: Path) -> bool:
+        """Whether the folders that the name asks for are among the file's, in that order, by how they begin."""
+        folders = iter((self.path.resolve().name, *path.relative_to(self.path).parts[:-1]))
+        return all(any(have.lower().startswith(part) for have in folders) for part in wanted.parts[:-1])
+
+
+def open_dataset(dataset: DataSet, folder: Path | DataFolder) -> OpenedDataSet:
+    """The data set with its files, as they lie in the folder or below it.
+
+    A file is found at its own path (`faithdial/test.json`), and below folders of any names, as long as those that its path
+    names are among them in that order (`FaithDial-main/data/test.json`), in any case of letters; the folder's own name counts.
+    Each may be gzipped.
+
+    Example:
+        >>> opened = open_dataset(find("begin-dev-wow"), Path("data"))  # doctest: +SKIP
+
+    Raises:
+        InputError: the folder cannot be read, a file is missing (says which, and where to get it), or found more than once.
+    """
+    folder = folder if isinstance(folder, DataFolder) else DataFolder(folder)
+    found = {name: folder.find(name) for name in dataset.files}
+    missing = [name for name, path in found.items() if path is None]
+    if missing:
+        raise InputError(
+            f"data set {dataset.name} is not whole in {folder.path}: {'; '.join(_wanted(dataset, missing))}"
+        )
+    return OpenedDataSet(dataset, {name: path for name, path in found.items() if path is not None})
+
+
+def _wanted(dataset: DataSet, missing: Iterable[str]) -> Iterator[str]:
+    for name in missing:
+        origin = dataset.origins.get(name, dataset.source)
+        yield f"{name} is missing, to be had from {origin.replace('hf:', 'huggingface.co/datasets/')}"
+
+
+def _plain(name: str) -> str:
+    return name.lower().removesuffix(".gz")
+
+
+HUB = "hf:"
+TIMEOUT = 60.0
+"""Seconds without an answer, after which a server is given up."""
+LFS = b"version https://git-lfs"
+"""What stands in a file of which a repository only keeps a pointer."""
+
+
+def download(dataset: DataSet, folder: Path, said: Callable[[str], None] = lambda line: None) -> list[Path]:
+    """The files that the folder lacks, each at its own path below it. A file that broke off is not left behind.
+
+    Args:
+        dataset: whose files.
+        folder: made when it is not there.
+        said: is told a line for each file before it is fetched.
+
+    Returns:
+        What was written; empty when all was there.
+
+    Raises:
+        ConfigError: a file is on the hub, and the extra `hub` is missing.
+        InputError: a file has no address that it could be fetched from, the network or the folder refuses, or what came is no
+            file. Says which, and where to get it by hand.
+    """
+    lacking = DataFolder(folder).missing(dataset) if folder.exists() else dataset.files
+    wanted = {name: folder / name for name in lacking}
+    by_hand = [name for name in wanted if not can_be_fetched(dataset, name)]
+    if by_hand:
+        told = "; ".join(f"{name}: {dataset.origins.get(name, dataset.source)}" for name in by_hand)
+        raise InputError(f"data set {dataset.name} cannot be downloaded whole, get these by hand into {folder}: {told}")
+    for name, path in wanted.items():
+        said(f"fetching {dataset.origins[name]}")
+        _fetch(dataset, name, path)
+    return list(wanted.values())
+
+
+def can_be_fetched(dataset: DataSet, name: str) -> bool:
+    """Whether a file of the data set has an address, rather than words for people."""
+    origin = dataset.origins.get(name, "")
+    return origin.startswith((HUB, "https://", "http://")) and " " not in origin
+
+
+def _fetch(dataset: DataSet, name: str, path: Path) -> None:
+    origin = dataset.origins[name]
+    part = path.with_name(f"{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        (_from_hub if origin.startswith(HUB) else _from_url)(origin, part)
+        with part.open("rb") as file:
+            if file.read(len(LFS)) == LFS:
+                raise OSError("the repository gives a pointer of Git LFS in its place")
+        part.replace(path)
+    except (OSError, HTTPException, ValueError) as exc:
+        why = " ".join(str(exc).split())[:200] or type(exc).__name__
+        raise InputError(
+            f"{name} of data set {dataset.name} could not be fetched from {origin} ({why}). "
+            f"Where there is a network, get it, and put it at {path}"
+        ) from exc
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _from_url(url: str, path: Path) -> None:
+    try:
+        with (
+            urlopen(Request(url, headers={"User-Agent": "vista-guard"}), timeout=TIMEOUT) as answer,
+            path.open("wb") as file,
+        ):
+            shutil.copyfileobj(answer, file)
+            length = answer.headers.get("Content-Length")
+    except HTTPError as exc:
+        exc.close()
+        raise OSError(f"the server answers {exc.code} {exc.reason}") from exc
+    if length is not None and path.stat().st_size != int(length):
+        raise OSError(f"it broke off after {path.stat().st_size:,} of {int(length):,} bytes")
+
+
+def _from_hub(origin: str, path: Path) -> None:
+    require("downloading a data set from the Hugging Face hub", "huggingface_hub", extra="hub")
+    from huggingface_hub import constants, hf_hub_download
+
+    owner, name, file = origin.removeprefix(HUB).split("/", 2)
+    try:
+        found = hf_hub_download(
+            f"{owner}/{name}",
+            file,
+            repo_type="dataset",
+            cache_dir=constants.HF_HUB_CACHE,
+            endpoint=os.environ.get("HF_ENDPOINT") or None,
+        )
+    except Exception as exc:  # the hub's own errors, and those of whatever HTTP client it was built on
+        raise OSError(_told(exc)) from exc
+    shutil.copyfile(found, path)
+
+
+def _told(exc: BaseException) -> str:
+    """What lies at the bottom of an error: the hub's own words speak of its cache where the network is what failed."""
+    while exc.__cause__ is not None:
+        exc = exc.__cause__
+    return f"{type(exc).__name__}: {exc}"
+
+
+@dataclass(frozen=True)
+class Survey:
+    """A data set in a folder. Without a folder nothing was looked for; with an error the rest is not known."""
+
+    dataset: DataSet
+    opened: OpenedDataSet | None = None
+    counts: Counts | None = None
+    missing: tuple[str, ...] = ()
+    error: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """All that is known, as JSON types."""
+        return {**_known(self.dataset), **self._files(), **_found(self.counts), "error": self.error}
+
+    def _files(self) -> dict[str, Any]:
+        opened, origins = self.opened, self.dataset.origins
+        files = [
+            {
+                "name": name,
+                "path": str(opened.paths[name]) if opened else None,
+                "sha256": opened.fingerprints[name] if opened else None,
+                "origin": origins.get(name),
+            }
+            for name in self.dataset.files
+        ]
+        return {"files": files, "missing": list(self.missing)}
+
+
+def survey(dataset: DataSet, folder: DataFolder | None) -> Survey:
+    """Reads the whole data set, where the folder has it; an error in it is part of the answer."""
+    if folder is None:
+        return Survey(dataset)
+    missing: list[str] = []
+    try:
+        missing = folder.missing(dataset)
+        opened = open_dataset(dataset, folder)
+        return Survey(dataset, opened, counted(opened.entries()))
+    except InputError as exc:
+        return Survey(dataset, missing=tuple(missing), error=str(exc))
+
+
+def _known(dataset: DataSet) -> dict[str, Any]:
+    fields = ("name", "title", "source", "licence", "split", "test", "task", "sample")
+    return {name: getattr(dataset, name) for name in fields}
+
+
+def _found(counts: Counts | None) -> dict[str, Any]:
+    if counts is None:
+        return {}
+    numbers = ("conversations", "turns", "positive", "open", "claims")
+    examples = [{"source": one.source, "error": one.error} for one in counts.examples]
+    return {
+        **{name: getattr(counts, name) for name in numbers},
+        "skipped": dict(counts.skipped.most_common()),
+        "examples": examples,
+    }

@@ -1,0 +1,72 @@
+"""FADE (Das et al. 2022): responses of OpenDialKG in which entities or relations were replaced, tagged by people word by word.
+
+A CSV whose cells hold Python lists: `history`, `corrupted_response`, `hallucination_tags` (O, or B-, I-, L-, U-HALLUC),
+`knowledge_base` with `render`, the triples told as a text. A response without a tag is faithful: it was left as it was. The texts
+are tokenised, which is undone as far as it can be; corrupted responses are in lower case.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from vista_guard.errors import InputError
+from vista_lab.datasets.files import Entry, Row, answer, clean, documents, ending, entries, said, table_rows
+from vista_lab.logs.source import LoggedConversation, TurnGold
+
+COLUMNS = ("history", "corrupted_response", "hallucination_tags", "knowledge_base")
+OUTSIDE = "O"
+TAGS = frozenset((OUTSIDE, *(f"{place}-HALLUC" for place in "BILU")))
+FAITHFUL, HALLUCINATED = TurnGold("faithful", False), TurnGold("hallucinated", True)
+
+
+def read(paths: Sequence[Path]) -> Iterator[Entry]:
+    """Each response, whoever gave it, as the assistant's turn at the end of its history.
+
+    Raises:
+        InputError: the file as a whole cannot be read.
+    """
+    (path,) = paths
+    yield from entries(table_rows(path, COLUMNS), _conversation)
+
+
+def _conversation(row: Row) -> Iterator[LoggedConversation]:
+    knowledge = _literal(row, "knowledge_base")
+    if not isinstance(knowledge, Mapping) or not isinstance(knowledge.get("render"), str):
+        raise InputError(f"knowledge_base is {str(knowledge)[:80]!r}; expected a mapping with render")
+    response = answer(clean(row.said("corrupted_response")), documents([clean(knowledge["render"])]))
+    history = said([clean(text) for text in _texts(row, "history")])
+    identity = (
+        f"{row.stem}-{row.name('', 'index')}"  # The first column, the row's number in the whole of FADE, has no name.
+    )
+    yield ending(row, identity, (*history, response), _gold(row))
+
+
+def _gold(row: Row) -> TurnGold:
+    tags = set(_texts(row, "hallucination_tags"))
+    if not tags or tags - TAGS:
+        raise InputError(
+            f"hallucination_tags holds {', '.join(sorted(tags - TAGS)) or 'nothing'}; the tags are {_known()}"
+        )
+    return FAITHFUL if tags == {OUTSIDE} else HALLUCINATED
+
+
+def _texts(row: Row, name: str) -> list[str]:
+    found = _literal(row, name)
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise InputError(f"{name} is {str(found)[:80]!r}; expected a list of texts")
+    return found
+
+
+def _literal(row: Row, name: str) -> object:
+    try:
+        return ast.literal_eval(row.said(name))
+    except (ValueError, SyntaxError, RecursionError, MemoryError) as exc:
+        raise InputError(
+            f"{name} is {row.text(name)[:80]!r}; expected Python's way to write a list or a mapping"
+        ) from exc
+
+
+def _known() -> str:
+    return ", ".join(sorted(TAGS))

@@ -1,0 +1,67 @@
+"""FaithDial (Dziri et al. 2022): Wizard of Wikipedia's dialogues, whose hallucinated responses people labelled and edited.
+
+A JSON list of dialogues with `utterances`: of each wizard's turn `history` (all that was said before), `knowledge`, `response`
+(edited), `original_response` and its `BEGIN` labels. What is evaluated is the original response, as in VISTA (§4.1); where none
+is told, the response was not edited. Written from the publisher's description.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from vista_guard.errors import InputError
+from vista_guard.types import Conversation, Turn
+from vista_lab.datasets.files import Entry, Row, answer, documents, entries, json_rows, said
+from vista_lab.logs.source import LoggedConversation, TurnGold
+
+HALLUCINATION = "Hallucination"
+WORDS = frozenset((HALLUCINATION, "Entailment", "Generic", "Uncooperative"))
+
+
+def read(paths: Sequence[Path]) -> Iterator[Entry]:
+    """The dialogues of one file; every wizard's turn with BEGIN labels has gold.
+
+    Raises:
+        InputError: the file as a whole cannot be read.
+    """
+    (path,) = paths
+    yield from entries(json_rows(path), _conversation)
+
+
+def _conversation(row: Row) -> Iterator[LoggedConversation]:
+    turns: list[Turn] = []
+    gold: dict[int, TurnGold] = {}
+    for utterance in row.parts("utterances"):
+        turns += _asked(utterance, len(turns))
+        known = _gold(utterance)
+        if known is not None:
+            gold[len(turns)] = known
+        turns.append(answer(_response(utterance), documents([utterance.text("knowledge")])))
+    if not turns:
+        raise InputError("utterances is empty")
+    identity = f"faithdial-{row.stem}-{row.name('dialog_idx')}"
+    yield LoggedConversation(Conversation(turns=tuple(turns), id=identity), labels={}, line=row.line, gold=gold)
+
+
+def _asked(utterance: Row, heard: int) -> Sequence[Turn]:
+    """What is new in the history. The wizard's earlier turns in it are the edited ones: the originals stand there already."""
+    history = utterance.texts("history")
+    if heard and len(history) <= heard:
+        raise InputError(f"{utterance.place}: its history has {len(history)} turns, and {heard} were said before")
+    return said(history[heard:])
+
+
+def _response(utterance: Row) -> str:
+    original = utterance.content.get("original_response")
+    return original if isinstance(original, str) and original.strip() else utterance.said("response")
+
+
+def _gold(utterance: Row) -> TurnGold | None:
+    if not utterance.content.get("BEGIN"):
+        return None
+    words = utterance.texts("BEGIN")
+    strange = [word for word in words if word not in WORDS]
+    if strange:
+        raise InputError(f"{utterance.place}: BEGIN is {strange[0][:80]!r}; the labels are {', '.join(sorted(WORDS))}")
+    return TurnGold(", ".join(words), HALLUCINATION in words)

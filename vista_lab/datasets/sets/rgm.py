@@ -1,0 +1,87 @@
+"""RGM-Contradictions (Sato et al. 2024): dialogues that a model goes on with, and whether it contradicts itself.
+
+JSON lines, a file for each model: `utterances`, `speakers`, `annotation_target_pair` (indices of the two utterances that were
+judged), `contradictory_label_count` (of three annotators). Responses that are not released yet read `[[TBA]]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+from vista_guard.errors import InputError
+from vista_guard.types import Role, Turn
+from vista_lab.datasets.files import Entry, Row, ending, entries, json_rows, records
+from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold
+
+ANNOTATORS, MAJORITY = 3, 2
+NOT_RELEASED = "[[TBA]]"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two turns of one speaker, who is the assistant; what was said before the second is its history."""
+
+    turns: tuple[Turn, ...]
+    first: int
+    contradictory: bool
+
+    @property
+    def earlier(self) -> Turn:
+        return self.turns[self.first]
+
+    @property
+    def later(self) -> Turn:
+        """The last turn."""
+        return self.turns[-1]
+
+
+def read(paths: Sequence[Path]) -> Iterator[Entry]:
+    """The dialogues of all files, each up to the later turn of its pair, which has gold.
+
+    Raises:
+        InputError: a file as a whole cannot be read.
+    """
+    yield from entries(chain.from_iterable(map(json_rows, paths)), _conversation)
+
+
+def pairs(path: Path) -> Iterator[Pair | BrokenEntry]:
+    """The pairs of one file: which earlier turn is meant, a conversation does not say."""
+    yield from records(json_rows(path), _pair)
+
+
+def _conversation(row: Row) -> Iterator[LoggedConversation]:
+    pair = _pair(row)
+    gold = TurnGold(f"{_votes(row)} of {ANNOTATORS}", pair.contradictory)
+    yield ending(row, f"{row.stem}-{row.number}", pair.turns, gold)
+
+
+def _pair(row: Row) -> Pair:
+    utterances, speakers = row.texts("utterances"), row.texts("speakers")
+    if len(utterances) != len(speakers):
+        raise InputError(f"has {len(utterances)} utterances and {len(speakers)} speakers")
+    first, second = _places(row, len(utterances))
+    if utterances[second].strip() == NOT_RELEASED:
+        raise InputError("its response is not released by the publisher yet ([[TBA]])")
+    turns = [
+        Turn(role=Role.ASSISTANT if who == speakers[second] else Role.USER, text=text)
+        for who, text in zip(speakers, utterances, strict=True)
+    ]
+    return Pair(tuple(turns[: second + 1]), first, _votes(row) >= MAJORITY)
+
+
+def _places(row: Row, count: int) -> tuple[int, int]:
+    match row.value("annotation_target_pair"):
+        case [int(first), int(second)] if 0 <= first < second < count:
+            return first, second
+        case other:
+            raise InputError(f"annotation_target_pair is {str(other)[:80]!r}; expected two places below {count}")
+
+
+def _votes(row: Row) -> int:
+    votes = row.number_of("contradictory_label_count")
+    if not 0 <= votes <= ANNOTATORS:
+        raise InputError(f"contradictory_label_count is {votes}; it must lie in 0 to {ANNOTATORS}")
+    return votes

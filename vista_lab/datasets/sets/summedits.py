@@ -1,0 +1,82 @@
+"""SummEdits (Laban et al. 2023): summaries of long documents, and the same with one edit, checked by people.
+
+A JSON list for each domain: `id`, `doc`, `summary`, `label` (1: consistent with the document), the `original_summary` that it was
+edited from and `edit_types`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from vista_guard.types import Document
+from vista_lab.datasets.files import Entry, Row, answer, ending, entries, json_rows, records
+from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold
+
+CONSISTENT, INCONSISTENT = "consistent", "inconsistent"
+LABELS = {"1": TurnGold(CONSISTENT, False), "0": TurnGold(INCONSISTENT, True)}
+DOMAINS = (
+    "billsum",
+    "ectsum",
+    "news",
+    "podcast",
+    "qmsumm",
+    "sales_call",
+    "sales_email",
+    "samsum",
+    "scitldr",
+    "shakespeare",
+)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A summary and what it tells of."""
+
+    identity: str
+    document: str
+    text: str
+    consistent: bool
+    original: str
+    """The consistent summary that it was edited from; itself, where the file does not say."""
+    edits: tuple[str, ...]
+
+
+def file_name(domain: str) -> str:
+    """The publisher's name of a domain's file."""
+    return f"summedits_{domain}.json"
+
+
+def read(paths: Sequence[Path]) -> Iterator[Entry]:
+    """Each summary as the one turn of a conversation, grounded in its document.
+
+    Raises:
+        InputError: the file as a whole cannot be read.
+    """
+    (path,) = paths
+    yield from entries(json_rows(path), _conversation)
+
+
+def summaries(path: Path) -> Iterator[Summary | BrokenEntry]:
+    """The summaries with what they were edited from."""
+    yield from records(json_rows(path), _summary)
+
+
+def _conversation(row: Row) -> Iterator[LoggedConversation]:
+    told = Document(id="document", text=row.said("doc"))
+    yield ending(
+        row, f"{row.stem}-{row.name('id')}", (answer(row.said("summary"), (told,)),), row.label("label", LABELS)
+    )
+
+
+def _summary(row: Row) -> Summary:
+    text = row.said("summary")
+    return Summary(
+        identity=row.name("id"),
+        document=row.said("doc"),
+        text=text,
+        consistent=row.label("label", LABELS).label == CONSISTENT,
+        original=row.text("original_summary") if "original_summary" in row.content else text,
+        edits=tuple(row.texts("edit_types")) if "edit_types" in row.content else (),
+    )

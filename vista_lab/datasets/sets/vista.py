@@ -1,0 +1,56 @@
+"""The human evaluation of VISTA (§5): conversations of AIS, BEGIN, FADE and FaithDial, whose claims people labelled.
+
+A JSON list of conversations in the reference implementation's format. Both golds are read: the consensus labels of claims, from
+which the readings `strict` and `safe` follow, and as the turn's gold what the original data set says of it (Fig. 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from vista_guard.errors import InputError
+from vista_lab.datasets.files import Entry, Row, entries
+from vista_lab.logs.formats import PARSERS, LogFormat, Value
+from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold, values
+
+LABELS = {word: TurnGold(word, word == "hallucinated") for word in ("faithful", "hallucinated")}
+TURNS = "turns"
+
+
+def read(paths: Sequence[Path]) -> Iterator[Entry]:
+    """The conversations of one file. Turns with claims are those that people annotated.
+
+    Raises:
+        InputError: the file as a whole cannot be read.
+    """
+    (path,) = paths
+    yield from entries(_rows(path), _conversation)
+
+
+def _rows(path: Path) -> Iterator[Row | BrokenEntry]:
+    """A conversation is a list of turns: it stands under a name of ours, so that it can be read as other rows are."""
+    for number, value in enumerate(values(path), 1):
+        if isinstance(value, BrokenEntry):
+            yield value
+        else:
+            yield Row({TURNS: value.content}, path, value.place, number, value.line)
+
+
+def _conversation(row: Row) -> Iterator[LoggedConversation]:
+    entry = PARSERS[LogFormat.REFERENCE](Value(row.content[TURNS], row.place, row.line))
+    turns = row.parts(TURNS)
+    gold = {
+        place: _gold(turns[place]) for place, turn in enumerate(entry.conversation.turns) if turn.claims is not None
+    }
+    if not gold:
+        raise InputError("has no turn with human_claims")
+    yield replace(entry, gold=gold)
+
+
+def _gold(turn: Row) -> TurnGold:
+    try:
+        return turn.label("original_dataset_label", LABELS)
+    except InputError as exc:
+        raise InputError(f"turn {turn.number - 1}: {exc}") from exc

@@ -1,0 +1,92 @@
+"""Azure AI Foundry's evaluation data: exchanges of query, response and context, or a conversation's messages.
+
+    {"query": "…", "response": "…", "context": "…"}
+    {"conversation": {"messages": [{"role": "assistant", "content": "…", "context": "…"}]}}
+
+Query and response of an agent are lists of messages.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from vista_guard.errors import InputError
+from vista_guard.reading.chat_json import to_conversation
+from vista_lab.logs.payloads import Message, answered, asked, decoded, documents_in
+from vista_lab.logs.source import LoggedConversation, Value
+
+
+def looks_like_it(content: Mapping[str, Any]) -> bool:
+    """Whether a value of the log is a conversation or an exchange of this form."""
+    if "query" in content and "response" in content:
+        return True
+    if isinstance(conversation := decoded(content.get("conversation")), Mapping) and "messages" in conversation:
+        return True
+    messages = decoded(content.get("messages"))
+    return isinstance(messages, list) and any(isinstance(one, Mapping) and "context" in one for one in messages)
+
+
+def parse(value: Value) -> LoggedConversation:
+    """One row as a conversation.
+
+    Raises:
+        InputError: neither query and response nor messages, or a message of another shape.
+    """
+    content = value.content if isinstance(value.content, Mapping) else {}
+    inner = decoded(content.get("conversation"))
+    chat = inner if isinstance(inner, Mapping) else content
+    if isinstance(messages := decoded(chat.get("messages")), list):
+        said = [_message(one) for one in messages]
+    elif content.get("query") and content.get("response"):
+        said = [*map(_message, asked(_parts(content["query"]))), *map(_message, answered(_parts(content["response"])))]
+    else:
+        raise InputError('is none of this format; expected {"query", "response", "context"} or {"messages": […]}')
+    identity = value.named(content.get("conversation_id"), content.get("id"), chat.get("id"))
+    documents = context_documents(content.get("context"))
+    return LoggedConversation(to_conversation(said, conversation_id=identity, documents=documents), {}, value.line)
+
+
+def context_documents(given: object) -> list[object]:
+    """A context as documents: a text, texts, or `{"citations": [{"id", "content"}]}`."""
+    content = decoded(given)
+    if isinstance(content, Mapping) and isinstance(content.get("citations"), list):
+        content = content["citations"]
+    return documents_in([content] if isinstance(content, str) else content)
+
+
+def _parts(given: object) -> object:
+    content = decoded(given)
+    return [_readable(one) for one in content] if isinstance(content, list) else content
+
+
+def _message(given: object) -> Message:
+    if not isinstance(given, Mapping):
+        raise InputError(f"has the message {str(given)[:80]!r}; expected a mapping with role and content")
+    message = dict(_readable(given))
+    documents = context_documents(message.pop("context", None))
+    return {**message, "documents": documents} if documents else message
+
+
+def _readable(given: Any) -> Any:
+    """An agent's message: what its tools answered becomes text, and calls of tools stand beside it."""
+    parts = given.get("content") if isinstance(given, Mapping) else None
+    if not isinstance(parts, list):
+        return given
+    calls = [part for part in parts if isinstance(part, Mapping) and part.get("type") == "tool_call"]
+    content = [_result(part) for part in parts if part not in calls]
+    return {**given, "content": content or None, **({"tool_calls": [_call(one) for one in calls]} if calls else {})}
+
+
+def _result(part: object) -> object:
+    if not isinstance(part, Mapping) or part.get("type") != "tool_result":
+        return part
+    result = part.get("tool_result")
+    return {"type": "text", "text": result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)}
+
+
+def _call(part: Mapping[str, Any]) -> Mapping[str, Any]:
+    inner = part.get("tool_call")
+    call = inner if isinstance(inner, Mapping) else part
+    return {**call, "id": part.get("tool_call_id") or call.get("id"), "name": part.get("name") or call.get("name")}

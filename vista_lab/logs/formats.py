@@ -1,0 +1,244 @@
+"""Logs as a stream of conversations: one reader for each format, found by what the file looks like.
+
+Which format a log is in, by what its first readable entry looks like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from vista_guard.errors import ConfigError, InputError
+from vista_lab.logs import (
+    azure,
+    columns,
+    huggingface,
+    langfuse,
+    langsmith,
+    openai_evals,
+    openai_messages,
+    openinference,
+    reference,
+    sharegpt,
+)
+from vista_lab.logs import columns as tables
+from vista_lab.logs.columns import Columns
+from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold, Value, broken, check_texts, values
+from vista_lab.logs.source import count as count_values
+
+PATIENCE = 20
+"""How many broken lines at the start before a file is given up as no log at all."""
+
+
+class LogFormat(StrEnum):
+    """The formats of logs."""
+
+    REFERENCE = "reference"
+    OPENAI = "openai"
+    SHAREGPT = "sharegpt"
+    LANGSMITH = "langsmith"
+    LANGFUSE = "langfuse"
+    OPENINFERENCE = "openinference"
+    OPENAI_EVALS = "openai-evals"
+    AZURE = "azure"
+    HF = "hf"
+    CSV = "csv"
+
+
+LOOKS: Sequence[tuple[LogFormat, Callable[[Mapping[str, Any]], bool]]] = (
+    (LogFormat.LANGSMITH, langsmith.looks_like_it),
+    (LogFormat.OPENINFERENCE, openinference.looks_like_it),
+    (LogFormat.LANGFUSE, langfuse.looks_like_it),
+    (LogFormat.OPENAI_EVALS, openai_evals.looks_like_it),
+    (LogFormat.AZURE, azure.looks_like_it),
+    (LogFormat.OPENAI, openai_messages.looks_like_it),
+    (LogFormat.SHAREGPT, lambda content: _has_speakers(content.get("conversations"))),
+    (LogFormat.HF, huggingface.looks_like_it),
+    (LogFormat.SHAREGPT, lambda content: "conversations" in content),
+    (LogFormat.OPENAI, lambda content: "messages" in content),
+    (LogFormat.CSV, columns.looks_like_it),
+)
+"""Formats by what their values look like, the most telling first."""
+
+
+def detect(path: Path) -> LogFormat:
+    """The format of the log.
+
+    Raises:
+        InputError: unreadable, or no format; lists the formats and how to name one.
+    """
+    return recognise(path, values(path))
+
+
+def recognise(path: Path, found: Iterable[Value | BrokenEntry]) -> LogFormat:
+    """The format of the first value among `found`, which may have broken entries before it."""
+    broken: list[BrokenEntry] = []
+    for entry in found:
+        if isinstance(entry, Value):
+            return _format(path, entry)
+        broken.append(entry)
+        if len(broken) >= PATIENCE:
+            break
+    why = f"{broken[0].source} {broken[0].error}" if broken else f"{path} holds no conversation"
+    raise InputError(f"{why}. {_help()}")
+
+
+def _format(path: Path, value: Value) -> LogFormat:
+    content = value.content
+    if isinstance(content, list):
+        return LogFormat.REFERENCE
+    shown = f"the value {str(content)[:80]!r}"
+    if isinstance(content, Mapping):
+        found = next((name for name, looks_like_it in LOOKS if looks_like_it(content)), None)
+        if found is not None:
+            return found
+        shown = f"the keys {', '.join(map(str, content))[:80]}"
+    raise InputError(f"{path} {value.place} has {shown}: no known format. {_help()}")
+
+
+def _has_speakers(given: object) -> bool:
+    return isinstance(given, list) and bool(given) and isinstance(given[0], Mapping) and "from" in given[0]
+
+
+def _help() -> str:
+    return (
+        f"The formats are {', '.join(LogFormat)}: name one with --format, or say which column of a table holds what with "
+        "--columns (docs/replay.md has an example of each)"
+    )
+
+
+Parse = Callable[[Value], LoggedConversation]
+"""Makes a conversation of one value of a log."""
+
+Entries = Iterator[LoggedConversation | BrokenEntry]
+
+PARSERS: Mapping[LogFormat, Parse] = {
+    LogFormat.REFERENCE: reference.parse,
+    LogFormat.OPENAI: openai_messages.parse,
+    LogFormat.SHAREGPT: sharegpt.parse,
+    LogFormat.OPENAI_EVALS: openai_evals.parse,
+    LogFormat.AZURE: azure.parse,
+    LogFormat.HF: huggingface.parse,
+}
+"""Formats in which each value is a conversation."""
+
+GATHERERS: Mapping[LogFormat, Callable[[Iterable[Value | BrokenEntry], str], Entries]] = {
+    LogFormat.LANGSMITH: langsmith.read,
+    LogFormat.LANGFUSE: langfuse.read,
+    LogFormat.OPENINFERENCE: openinference.read,
+    LogFormat.CSV: tables.read,
+}
+"""Formats in which a conversation's parts stand in several values, anywhere in the file: these are read to the end first."""
+
+
+def read_log(path: Path, log_format: LogFormat | Parse | None = None, columns: Columns | None = None) -> Entries:
+    """Conversations in the file's order, and in their place what could not be read.
+
+    Every conversation has an id, and no two the same: one without is named after its line, and one that repeats an
+    earlier id gets `#2`, `#3`, … appended, the same at every reading.
+
+    Args:
+        path: JSON, JSON lines, CSV (plain or gzipped) or Parquet, or a folder of such files. Lines are streamed where each is a
+            conversation.
+        log_format: the format, or a function that makes a conversation of each value; detected when not given. The function
+            raises `InputError` for a value that it cannot read, which is then answered with a `BrokenEntry`.
+        columns: which column of a table holds what; the log is then read as a table.
+
+    Raises:
+        InputError: the file as a whole cannot be read, or its format is not known.
+        ConfigError: `columns` and another format than csv, or a library that is missing for Parquet.
+    """
+    yield from _unique(_entries(path, log_format, columns))
+
+
+def count(path: Path, log_format: LogFormat | None = None, columns: Columns | None = None) -> int:
+    """How many entries `read_log` gives, broken ones included. Reads the log once, parsing only where it must."""
+    if columns is None and path.is_file() and (log_format or detect(path)) in PARSERS:
+        return count_values(path)
+    return sum(1 for _ in read_log(path, log_format, columns))
+
+
+def _entries(path: Path, log_format: LogFormat | Parse | None, columns: Columns | None) -> Entries:
+    found = values(path)
+    if columns is not None:
+        if log_format not in (None, LogFormat.CSV):
+            raise ConfigError(f"columns are named, and the log's format is {log_format}; drop one of the two")
+        return _storable(tables.read(found, str(path), columns), path)
+    if log_format is None:
+        head = list(_head(found))
+        log_format, found = recognise(path, head), chain(head, found)
+    if isinstance(log_format, LogFormat) and log_format in GATHERERS:
+        return _storable(GATHERERS[log_format](found, str(path)), path)
+    parse = log_format if callable(log_format) else PARSERS[log_format]
+    return _parsed(found, parse, str(path))
+
+
+def _parsed(found: Iterable[Value | BrokenEntry], parse: Parse, source: str) -> Entries:
+    for value in found:
+        if isinstance(value, BrokenEntry):
+            yield value
+            continue
+        try:
+            entry = parse(value)
+            check_texts(entry.conversation)
+        except (InputError, RecursionError) as exc:
+            yield broken(source, value, exc)
+        else:
+            yield entry
+
+
+def _storable(entries: Entries, path: Path) -> Entries:
+    for entry in entries:
+        if isinstance(entry, BrokenEntry):
+            yield entry
+            continue
+        try:
+            check_texts(entry.conversation)
+        except InputError as exc:
+            yield BrokenEntry(f"{path} conversation {entry.conversation.id}", str(exc))
+        else:
+            yield entry
+
+
+def _unique(entries: Entries) -> Entries:
+    taken: set[str] = set()
+    for entry in entries:
+        yield entry if isinstance(entry, BrokenEntry) else _renamed(entry, taken)
+
+
+def _head(found: Iterable[Value | BrokenEntry]) -> Iterator[Value | BrokenEntry]:
+    """Up to and with the first value."""
+    for entry in islice(found, PATIENCE):
+        yield entry
+        if isinstance(entry, Value):
+            return
+
+
+def _renamed(entry: LoggedConversation, taken: set[str]) -> LoggedConversation:
+    base = name = str(entry.conversation.id)
+    number = 1
+    while name in taken:
+        number += 1
+        name = f"{base}#{number}"
+    taken.add(name)
+    if name == base:
+        return replace(entry, every_turn=True)
+    return replace(entry, every_turn=True, conversation=entry.conversation.model_copy(update={"id": name}))
+
+
+__all__ = [
+    "BrokenEntry",
+    "Columns",
+    "LogFormat",
+    "LoggedConversation",
+    "Parse",
+    "TurnGold",
+    "Value",
+    "count",
+    "detect",
+    "read_log",
+]

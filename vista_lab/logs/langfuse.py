@@ -1,0 +1,146 @@
+"""Langfuse's exports: traces, sessions and observations.
+
+A trace or a session as JSON, tables of traces or observations (CSV, JSON, JSON lines), and the blob storage's files. Names come
+in two spellings, `sessionId` in JSON and `session_id` in the blob storage. An observation is a span of the trace `traceId`; a
+trace may have an input and output of its own, which are then those of the whole exchange.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from vista_guard.errors import InputError
+from vista_lab.logs.payloads import answered, asked, decoded, documents_in, said
+from vista_lab.logs.source import BrokenEntry, LoggedConversation, Value
+from vista_lab.logs.threads import Kind, Span, broken_span, conversations, moment
+
+TYPES = frozenset(
+    ["SPAN", "GENERATION", "EVENT", "EMBEDDING", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EVALUATOR", "GUARDRAIL"]
+)
+"""Types of observations."""
+
+KINDS = {"GENERATION": Kind.MODEL, "RETRIEVER": Kind.RETRIEVER, "TOOL": Kind.TOOL}
+
+
+def looks_like_it(content: Mapping[str, Any]) -> bool:
+    """Whether a value of the log is a session, a trace or an observation."""
+    content = _unquoted(content)
+    if isinstance(content.get("traces"), list) or isinstance(decoded(content.get("observations")), list):
+        return True
+    if _is_observation(content):
+        return True
+    return ("sessionId" in content or "session_id" in content) and "input" in content and "output" in content
+
+
+def read(found: Iterable[Value | BrokenEntry], source: str) -> Iterator[LoggedConversation | BrokenEntry]:
+    """Sessions as conversations; a trace without one is a conversation of its own.
+
+    Args:
+        found: rows of the log, in any order.
+        source: the file's name, for errors.
+    """
+    return conversations(_spans(found, source))
+
+
+def _spans(found: Iterable[Value | BrokenEntry], source: str) -> Iterator[Span | BrokenEntry]:
+    for value in found:
+        if isinstance(value, BrokenEntry):
+            yield value
+            continue
+        try:
+            yield from list(_of_value(value.content, value, source, None))
+        except (InputError, RecursionError) as exc:
+            row = value.content
+            yield broken_span(_unquoted(row) if isinstance(row, Mapping) else row, source, value, exc)
+
+
+def _of_value(content: object, value: Value, source: str, thread: str | None) -> Iterator[Span]:
+    if not isinstance(content, Mapping):
+        raise InputError(f"is {str(content)[:80]!r}; expected a trace, an observation or a session")
+    content = _unquoted(content)
+    if isinstance(content.get("traces"), list):
+        session = content["session"] if isinstance(content.get("session"), Mapping) else content
+        for trace in content["traces"]:
+            yield from _of_value(trace, value, source, _text(session, "id") or thread)
+    elif _is_observation(content):
+        yield _span(content, value, source, thread, trace=None)
+    else:
+        yield from _of_trace(content, value, source, thread)
+
+
+def _of_trace(content: Mapping[str, Any], value: Value, source: str, thread: str | None) -> Iterator[Span]:
+    trace = content["trace"] if isinstance(content.get("trace"), Mapping) else content
+    identity = _text(trace, "id")
+    if identity is None:
+        raise InputError(f"is a trace without an id; it has the keys {', '.join(map(str, trace))[:80]}")
+    named = _text(trace, "sessionId", "session_id") or thread
+    inner = decoded(content.get("observations", trace.get("observations")))
+    observations = [one for one in inner if isinstance(one, Mapping)] if isinstance(inner, list) else []
+    own = _span(trace, value, source, named, trace=identity)
+    whole = bool(own.inputs or own.outputs) or not observations
+    if whole:
+        yield own
+    for one in observations:
+        span = _span(one, value, source, named, trace=identity)
+        # What has no parent among the observations hangs on the trace, where that says something itself.
+        yield span if span.parent or not whole else replace(span, parent=own.id)
+
+
+def _span(row: Mapping[str, Any], value: Value, source: str, thread: str | None, *, trace: str | None) -> Span:
+    identity = _text(row, "id")
+    named = trace or _text(row, "traceId", "trace_id")
+    if identity is None or named is None:
+        raise InputError("is an observation without id and traceId")
+    kind = KINDS.get(str(row.get("type") or "").upper(), Kind.OTHER)
+    output = decoded(row.get("output"))
+    return Span(
+        id=identity,
+        trace=named,
+        parent=_text(row, "parentObservationId", "parent_observation_id"),
+        thread=_text(row, "sessionId", "session_id") or thread,
+        kind=kind,
+        start=moment(next((row[key] for key in ("startTime", "start_time", "timestamp") if row.get(key)), None)),
+        inputs=asked(row.get("input")),
+        outputs=answered(output),
+        documents=_documents(kind, output),
+        source=f"{source} {value.place}",
+        line=value.line,
+    )
+
+
+def _documents(kind: Kind, output: object) -> list[object]:
+    if kind is Kind.RETRIEVER:
+        return documents_in(output)
+    if kind is Kind.TOOL:
+        return [text for one in answered(output) if (text := said(one))]
+    # Before there were retrievers, retrieval was a span like others: told by documents that lie there by name.
+    return documents_in(output) if isinstance(output, Mapping) and isinstance(output.get("documents"), list) else []
+
+
+def _unquoted(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A row of the CSV that Langfuse's pages export: each cell is JSON there, an id as `"t1"` with its quotes."""
+    return {key: _text_of_json(cell) for key, cell in row.items()} if _is_quoted(row.get("id")) else row
+
+
+def _is_quoted(cell: object) -> bool:
+    return isinstance(cell, str) and len(cell) > 1 and cell[0] == cell[-1] == '"'
+
+
+def _text_of_json(cell: Any) -> Any:
+    if not _is_quoted(cell):
+        return cell
+    try:
+        return json.loads(cell)
+    except ValueError:
+        return cell
+
+
+def _is_observation(content: Mapping[str, Any]) -> bool:
+    return ("traceId" in content or "trace_id" in content) and str(content.get("type") or "").upper() in TYPES
+
+
+def _text(row: Mapping[str, Any], *keys: str) -> str | None:
+    return next((str(row[key]) for key in keys if row.get(key) not in (None, "")), None)

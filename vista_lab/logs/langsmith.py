@@ -1,0 +1,94 @@
+"""LangSmith's runs: `Run` objects as its SDK writes them, one a line or in a list, and the Parquet of its bulk export.
+
+A run is a span: `id`, `trace_id`, `parent_run_id`, `run_type`, `inputs`, `outputs`, `start_time`, `extra.metadata`. Its
+`session_id` is the project. What belongs to one thread says so in its metadata, as `thread_id`, `session_id` or
+`conversation_id`. In Parquet inputs, outputs and extra are JSON in a text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from vista_guard.errors import InputError
+from vista_lab.logs.payloads import answered, asked, decoded, documents_in, said
+from vista_lab.logs.source import BrokenEntry, LoggedConversation, Value
+from vista_lab.logs.threads import Kind, Span, conversations, moment, spans_of
+
+THREAD_KEYS = ("thread_id", "session_id", "conversation_id")
+"""Keys of a run's metadata that name its thread (LangSmith, "Configure threads")."""
+
+KINDS = {"llm": Kind.MODEL, "chat_model": Kind.MODEL, "retriever": Kind.RETRIEVER, "tool": Kind.TOOL}
+
+
+def looks_like_it(content: Mapping[str, Any]) -> bool:
+    """Whether a value of the log is a run, or a page of runs."""
+    return "run_type" in content or isinstance(content.get("runs"), list)
+
+
+def read(found: Iterable[Value | BrokenEntry], source: str) -> Iterator[LoggedConversation | BrokenEntry]:
+    """Threads of the runs, as conversations.
+
+    Args:
+        found: rows of the log, in any order.
+        source: the file's name, for errors.
+    """
+    return conversations(spans_of(found, source, _runs, _span))
+
+
+def _runs(content: object) -> Iterator[object]:
+    """A run, those of a page, and those that a run was written with as its children."""
+    if isinstance(content, Mapping) and "run_type" not in content and isinstance(content.get("runs"), list):
+        for run in content["runs"]:
+            yield from _runs(run)
+        return
+    yield content
+    if isinstance(content, Mapping) and isinstance(children := decoded(content.get("child_runs")), list):
+        for child in children:
+            yield from _runs(child)
+
+
+def _span(run: object, value: Value, source: str) -> Span:
+    if not isinstance(run, Mapping) or "run_type" not in run:
+        raise InputError("is no run; expected a mapping with id, trace_id, run_type, inputs and outputs")
+    identity = run.get("id")
+    if not identity:
+        raise InputError("is a run without an id")
+    kind = KINDS.get(str(run["run_type"]).lower(), Kind.OTHER)
+    outputs = decoded(run.get("outputs"))
+    return Span(
+        id=str(identity),
+        trace=str(run.get("trace_id") or identity),
+        parent=_parent(run),
+        thread=_thread(run),
+        kind=kind,
+        start=moment(run.get("start_time")),
+        inputs=asked(run.get("inputs")),
+        outputs=answered(outputs),
+        documents=_documents(kind, outputs),
+        source=f"{source} {value.place}",
+        line=value.line,
+    )
+
+
+def _parent(run: Mapping[str, Any]) -> str | None:
+    parents = decoded(run.get("parent_run_ids"))
+    given = run.get("parent_run_id") or (parents[-1] if isinstance(parents, list) and parents else None)
+    return None if given is None else str(given)
+
+
+def _thread(run: Mapping[str, Any]) -> str | None:
+    extra = decoded(run.get("extra"))
+    inner = decoded(extra.get("metadata")) if isinstance(extra, Mapping) else None
+    for metadata in (inner, decoded(run.get("metadata"))):
+        if isinstance(metadata, Mapping):
+            named = next((metadata[key] for key in THREAD_KEYS if metadata.get(key)), None)
+            if named is not None:
+                return str(named)
+    return str(run["thread_id"]) if run.get("thread_id") else None
+
+
+def _documents(kind: Kind, outputs: object) -> list[object]:
+    if kind is Kind.RETRIEVER:
+        return documents_in(outputs)
+    return [text for one in answered(outputs) if (text := said(one))] if kind is Kind.TOOL else []

@@ -1,0 +1,55 @@
+"""Rows of OpenAI's evals, `{"item": {…}, "sample": {…}}`, and output items of a run, with `datasource_item` in the item's place.
+
+The sample's input and output are what was said. A row without a sample brings both in its item.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from vista_guard.errors import InputError
+from vista_guard.reading.chat_json import to_conversation
+from vista_lab.logs.payloads import Message, answered, asked, decoded, documents_in
+from vista_lab.logs.source import LoggedConversation, Value
+
+DOCUMENTS = ("context", "contexts", "documents", "retrieved_documents", "reference")
+
+
+def looks_like_it(content: Mapping[str, Any]) -> bool:
+    """Whether a value of the log is a row of an eval."""
+    return "datasource_item" in content or ("item" in content and isinstance(decoded(content["item"]), Mapping))
+
+
+def parse(value: Value) -> LoggedConversation:
+    """One row as a conversation.
+
+    Raises:
+        InputError: no item, or nothing that was answered.
+    """
+    content = value.content if isinstance(value.content, Mapping) else {}
+    item = decoded(content.get("item", content.get("datasource_item")))
+    if not isinstance(item, Mapping):
+        raise InputError('is no row of an eval; expected {"item": {…}, "sample": {…}}')
+    sample = decoded(content.get("sample")) or {}
+    if not isinstance(sample, Mapping):
+        raise InputError(f"has the sample {str(sample)[:80]!r}; expected a mapping with input and output")
+    messages = _said(item, sample)
+    documents = next((found for key in DOCUMENTS if (found := documents_in(_listed(item.get(key))))), [])
+    identity = value.named(item.get("id"), content.get("datasource_item_id"), content.get("id"))
+    return LoggedConversation(to_conversation(messages, conversation_id=identity, documents=documents), {}, value.line)
+
+
+def _said(item: Mapping[str, Any], sample: Mapping[str, Any]) -> list[Message]:
+    question = asked(sample.get("input")) or asked({key: one for key, one in item.items() if key not in DOCUMENTS})
+    answer = answered(sample.get("output") or sample.get("output_text")) or answered(
+        item.get("output", item.get("answer"))
+    )
+    if not answer:
+        raise InputError(f"has no answer: its sample has the keys {', '.join(map(str, sample)) or 'none'}")
+    return [*question, *answer]
+
+
+def _listed(given: object) -> object:
+    content = decoded(given)
+    return [content] if isinstance(content, str) else content

@@ -1,0 +1,54 @@
+"""Logs of OpenAI chat messages: `{"messages": [...], "documents"?: [...], "id"?: "…"}`, one a line or in a list.
+
+An answer that stands beside its messages, as in stored completions (`choices`) and in logs of requests with their responses,
+is the last turn: `{"messages": [...], "choices": [...]}`, `{"request": {"messages": [...]}, "response": {"choices": [...]}}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from vista_guard.errors import InputError
+from vista_guard.reading.chat_json import to_conversation
+from vista_lab.logs.payloads import Message, answered
+from vista_lab.logs.source import LoggedConversation, Value
+
+ANSWERS = ("choices", "response", "completion", "output", "answer")
+"""Keys beside the messages below which their answer stands."""
+
+
+def looks_like_it(content: Mapping[str, Any]) -> bool:
+    """Whether a value of the log is a chat, or a request with its response."""
+    return isinstance(_request(content).get("messages"), list)
+
+
+def parse(value: Value) -> LoggedConversation:
+    """One logged chat as a conversation; see `vista_guard.reading.chat_json` for what each message becomes.
+
+    Raises:
+        InputError: no messages, or one of another shape.
+    """
+    content = value.content
+    if not isinstance(content, Mapping) or not looks_like_it(content):
+        raise InputError('is no chat; expected {"messages": [...]}')
+    identity = value.named(content.get("id"), content.get("conversation_id"))
+    documents = content.get("documents") or ()
+    messages = _request(content)["messages"]
+    conversation = to_conversation(
+        [*messages, *_answer(content, messages)], conversation_id=identity, documents=documents
+    )
+    return LoggedConversation(conversation, labels={}, line=value.line)
+
+
+def _request(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    request = content.get("request")
+    return request if isinstance(request, Mapping) and "messages" not in content else content
+
+
+def _answer(content: Mapping[str, Any], messages: Sequence[object]) -> list[Message]:
+    """What was answered to the messages, unless they hold it."""
+    last = messages[-1] if messages else None
+    if isinstance(last, Mapping) and last.get("role") == "assistant":
+        return []
+    return next((found for key in ANSWERS if (found := answered({key: content.get(key)}))), [])

@@ -1,0 +1,200 @@
+"""Spans by the OpenInference conventions, as Phoenix and Arize keep them: JSON, JSON lines, Parquet, and OTLP's JSON.
+
+Attributes are flat (`llm.input_messages.0.message.content`), nested, or columns of a table (`attributes.llm.input_messages`): all
+are read as one tree. `session.id` names the conversation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from vista_guard.errors import InputError
+from vista_lab.logs.payloads import Message, answered, asked, decoded, said
+from vista_lab.logs.source import BrokenEntry, LoggedConversation, Value
+from vista_lab.logs.threads import Kind, Span, conversations, moment, spans_of
+
+KINDS = {"LLM": Kind.MODEL, "RETRIEVER": Kind.RETRIEVER, "RERANKER": Kind.RETRIEVER, "TOOL": Kind.TOOL}
+
+
+def looks_like_it(content: Mapping[str, Any]) -> bool:
+    """Whether a value of the log is a span, or a page of spans."""
+    data = content.get("data")
+    return _is_span(data[0] if isinstance(data, list) and data and isinstance(data[0], Mapping) else content)
+
+
+def _is_span(content: Mapping[str, Any]) -> bool:
+    if "resourceSpans" in content or "resource_spans" in content or "span_kind" in content:
+        return True
+    if any(str(key).startswith(("context.", "attributes.")) for key in content):
+        return True
+    attributes = decoded(content.get("attributes"))
+    if isinstance(attributes, list):
+        keys = [str(one.get("key", "")) for one in attributes if isinstance(one, Mapping)]
+        return any(key.startswith("openinference") for key in keys)
+    return isinstance(attributes, Mapping) and any(
+        str(key).startswith(("openinference", "llm", "input")) for key in attributes
+    )
+
+
+def read(found: Iterable[Value | BrokenEntry], source: str) -> Iterator[LoggedConversation | BrokenEntry]:
+    """Sessions as conversations; a trace without one is a conversation of its own.
+
+    Args:
+        found: rows of the log, in any order.
+        source: the file's name, for errors.
+    """
+    return conversations(spans_of(found, source, _rows, _span))
+
+
+def _rows(content: object) -> Iterator[object]:
+    """A span, those of a page, or those that OTLP groups by resource and scope."""
+    if isinstance(content, Mapping):
+        for key in ("data", "resourceSpans", "resource_spans", "scopeSpans", "scope_spans", "spans"):
+            if isinstance(content.get(key), list):
+                for inner in content[key]:
+                    yield from _rows(inner)
+                return
+    yield content
+
+
+def _span(row: object, value: Value, source: str) -> Span:
+    if not isinstance(row, Mapping):
+        raise InputError(f"is {str(row)[:80]!r}; expected a span")
+    tree = nested({key: one for key, one in row.items() if key != "attributes"} | {"attributes": _attributes(row)})
+    identity = _first(tree, "context.span_id", "span_id", "spanId")
+    trace = _first(tree, "context.trace_id", "trace_id", "traceId")
+    if identity is None or trace is None:
+        raise InputError(f"is no span: it has no span_id and trace_id, but {', '.join(map(str, row))[:80]}")
+    kind = KINDS.get(str(_first(tree, "attributes.openinference.span.kind", "span_kind") or "").upper(), Kind.OTHER)
+    parent, thread = _first(tree, "parent_id", "parentSpanId", "parent_span_id"), _first(tree, "attributes.session.id")
+    return Span(
+        id=str(identity),
+        trace=str(trace),
+        parent=None if parent is None else str(parent),
+        thread=None if thread is None else str(thread),
+        kind=kind,
+        start=moment(_first(tree, "start_time", "startTimeUnixNano", "start_time_unix_nano")),
+        inputs=_chat(tree, "input") or asked(_first(tree, "attributes.input.value")),
+        outputs=_chat(tree, "output") or answered(_first(tree, "attributes.output.value")),
+        documents=_documents(tree, kind),
+        source=f"{source} {value.place}",
+        line=value.line,
+    )
+
+
+def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """A tree of keys with dots in them, at any depth: numbered keys become lists, JSON in texts stays a text."""
+    tree: dict[str, Any] = {}
+    for key, value in flat.items():
+        *path, last = str(key).split(".")
+        place = tree
+        for part in path:
+            inner = place.get(part)
+            place[part] = place = inner if isinstance(inner, dict) else {}
+        made = _inside(value)
+        known = place.get(last)
+        place[last] = {**known, **made} if isinstance(known, dict) and isinstance(made, dict) else made
+    return {key: _numbered(value) for key, value in tree.items()}
+
+
+def _inside(value: object) -> object:
+    if isinstance(value, Mapping):
+        return nested(value)
+    return [_inside(one) for one in value] if isinstance(value, list) else value
+
+
+def _numbered(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    inner = {key: _numbered(one) for key, one in value.items()}
+    if inner and all(key.isdecimal() for key in inner):
+        return [inner[key] for key in sorted(inner, key=int)]
+    return inner
+
+
+def _attributes(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    given = decoded(row.get("attributes"))
+    if isinstance(given, list):  # OTLP: [{"key": …, "value": {"stringValue": …}}]
+        return {str(one["key"]): _plain(one.get("value")) for one in given if isinstance(one, Mapping) and "key" in one}
+    return given if isinstance(given, Mapping) else {}
+
+
+def _plain(value: object) -> object:
+    """The one value of OTLP's alternatives; some writers list the others as null."""
+    if not isinstance(value, Mapping):
+        return value
+    given = next((one for one in value.values() if one is not None), None)
+    if isinstance(given, Mapping) and isinstance(given.get("values"), list):
+        return [_plain(one) for one in given["values"]]
+    return given
+
+
+def _chat(tree: Mapping[str, Any], side: str) -> list[Message]:
+    given = _decoded(f"attributes.llm.{side}_messages", _first(tree, f"attributes.llm.{side}_messages"))
+    items = [one.get("message", one) for one in map(_tree, given)] if isinstance(given, list) else []
+    return [_message(one) for one in items if isinstance(one, Mapping)]
+
+
+def _decoded(what: str, given: object) -> object:
+    """As `decoded`. What pandas writes into a CSV for a list cannot be read back: left out, its evidence would be missing."""
+    found = decoded(given)
+    if isinstance(found, str):
+        raise InputError(
+            f"has {what} as a text that is not JSON, {found[:60]!r}, as pandas writes lists into CSV; export it as Parquet "
+            "(to_parquet) or JSON lines (to_json) instead"
+        )
+    return found
+
+
+def _tree(value: object) -> Mapping[str, Any]:
+    return nested(value) if isinstance(value, Mapping) else {}
+
+
+def _message(given: Mapping[str, Any]) -> Message:
+    parts = given.get("contents")
+    texts = (
+        [str(_first(part, "message_content.text") or "") for part in map(_tree, parts)]
+        if isinstance(parts, list)
+        else []
+    )
+    content = given.get("content") or "\n".join(text for text in texts if text)
+    message = asked({"role": str(given.get("role") or "user"), "content": content})[0]
+    calls = given.get("tool_calls")
+    if isinstance(calls, list) and calls:
+        message["tool_calls"] = [one.get("tool_call", one) for one in map(_tree, calls)]
+    return {**message, **{key: given[key] for key in ("tool_call_id", "name") if given.get(key)}}
+
+
+def _documents(tree: Mapping[str, Any], kind: Kind) -> list[object]:
+    if kind is Kind.TOOL:
+        return [text for one in answered(_first(tree, "attributes.output.value")) if (text := said(one))]
+    found = _decoded(
+        "documents", _first(tree, "attributes.retrieval.documents", "attributes.reranker.output_documents")
+    )
+    items = [one.get("document", one) for one in map(_tree, found)] if isinstance(found, list) else []
+    return [_document(one) for one in items if isinstance(one, Mapping) and str(one.get("content") or "").strip()]
+
+
+def _document(given: Mapping[str, Any]) -> object:
+    metadata = decoded(given.get("metadata"))
+    title = given.get("name") or (
+        metadata.get("title") or metadata.get("source") if isinstance(metadata, Mapping) else None
+    )
+    return {
+        "text": str(given["content"]),
+        "id": given.get("id"),
+        "title": None if title is None else str(title),
+        "url": given.get("url") if isinstance(given.get("url"), str) else None,
+    }
+
+
+def _first(tree: Mapping[str, Any], *paths: str) -> Any:
+    """The first of these places that holds anything."""
+    for path in paths:
+        place: Any = tree
+        for part in path.split("."):
+            place = place.get(part) if isinstance(place, Mapping) else None
+        if place is not None and place != "":
+            return place
+    return None

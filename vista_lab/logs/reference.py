@@ -1,0 +1,110 @@
+"""The reference implementation's logs: a conversation is a list of turns, some annotated with claims and human labels.
+
+    {"role": "assistant", "utterance": "…", "retrieved_document": "… or N/A", "dataset": "AIS", "conversation_id": 7,
+     "original_dataset_label": "faithful", "human_claims": [{"claim_text": "…", "human_judgement": "verifiable"}]}
+
+The released human evaluation of VISTA (§5) is such a file. Its `turn_index` counts within another file: it is not used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from vista_guard.errors import InputError
+from vista_guard.types import Claim, Conversation, Document, Label, Role, Turn
+from vista_lab.logs.source import LoggedConversation, TurnGold, Value
+
+NO_DOCUMENT = frozenset({"", "n/a", "na", "none"})
+
+ORIGINAL = {"faithful": False, "hallucinated": True}
+"""What `original_dataset_label` calls a turn that its documents carry, and one that they do not."""
+
+JUDGEMENTS = {
+    "verifiable": Label.VERIFIED,
+    "verified": Label.VERIFIED,
+    "out of scope": Label.OUT_OF_SCOPE,
+    "contradicted": Label.CONTRADICTED,
+    "lacking evidence": Label.LACKING_EVIDENCE,
+    "abstention": Label.ABSTENTION,
+}
+
+
+def parse(value: Value) -> LoggedConversation:
+    """A list of turns as a conversation; its id is `{dataset}-{conversation_id}`, as ids repeat over datasets.
+
+    Raises:
+        InputError: a turn or claim of another shape; names its index and the value.
+    """
+    if not isinstance(value.content, list):
+        raise InputError(f"is {type(value.content).__name__}; a conversation of this format is a list of turns")
+    labels: dict[str, Label] = {}
+    turns = [_turn(index, turn, labels) for index, turn in enumerate(value.content)]
+    conversation = Conversation(turns=tuple(turns), id=_identity(value, value.content))
+    return LoggedConversation(conversation, labels, value.line, _gold(value.content))
+
+
+def _gold(turns: list[Any]) -> dict[int, TurnGold]:
+    """What the original data set says of turns. Another word than its two leaves open what it means."""
+    words = {place: turn.get("original_dataset_label") for place, turn in enumerate(turns)}
+    return {place: TurnGold(str(word), ORIGINAL.get(str(word))) for place, word in words.items() if word is not None}
+
+
+def _turn(index: int, turn: object, labels: dict[str, Label]) -> Turn:
+    if not isinstance(turn, Mapping) or not isinstance(turn.get("utterance"), str):
+        raise InputError(f"turn {index} is {str(turn)[:80]!r}; expected a mapping with role and utterance")
+    role = str(turn.get("role")).lower()
+    if role not in tuple(Role):
+        raise InputError(f"turn {index} has the role {turn.get('role')!r}; the roles are {', '.join(Role)}")
+    given = turn.get("human_claims", turn.get("claims"))
+    return Turn(
+        role=Role(role),
+        text=turn["utterance"],
+        documents=_documents(index, turn.get("retrieved_document")),
+        claims=None if given is None else _claims(index, given, labels),
+    )
+
+
+def _documents(index: int, given: object) -> tuple[Document, ...]:
+    texts = given if isinstance(given, list) else [given]
+    if not all(text is None or isinstance(text, str) for text in texts):
+        raise InputError(f"turn {index} has the retrieved_document {str(given)[:80]!r}; expected a text or texts")
+    kept = [text for text in texts if isinstance(text, str) and text.strip().lower() not in NO_DOCUMENT]
+    return tuple(Document(id=f"t{index}.d{number}", text=text) for number, text in enumerate(kept, 1))
+
+
+def _claims(index: int, given: object, labels: dict[str, Label]) -> tuple[Claim, ...]:
+    if not isinstance(given, list):
+        raise InputError(f"turn {index} has the claims {str(given)[:80]!r}; expected a list")
+    claims = []
+    for number, item in enumerate(given, 1):
+        claim = Claim(id=f"t{index}.c{number}", text=_claim_text(index, number, item))
+        if isinstance(item, Mapping) and item.get("human_judgement") is not None:
+            labels[claim.id] = _label(claim.id, item["human_judgement"])
+        claims.append(claim)
+    return tuple(claims)
+
+
+def _claim_text(index: int, number: int, item: object) -> str:
+    text = item.get("claim_text") if isinstance(item, Mapping) else item
+    if not isinstance(text, str):
+        raise InputError(f"claim {number} of turn {index} is {str(item)[:80]!r}; expected a mapping with claim_text")
+    return text
+
+
+def _label(claim_id: str, judgement: Any) -> Label:
+    name = str(judgement).strip().lower().replace("_", " ").replace("-", " ")
+    if name not in JUDGEMENTS:
+        known = ", ".join(JUDGEMENTS)
+        raise InputError(f"claim {claim_id} has the human_judgement {judgement!r}; the judgements are {known}")
+    return JUDGEMENTS[name]
+
+
+def _identity(value: Value, turns: list[Any]) -> str:
+    """The id is on the annotated turns only."""
+    dataset, number = (_first(turns, key) for key in ("dataset", "conversation_id"))
+    return value.named(number if dataset is None or number is None else f"{dataset}-{number}")
+
+
+def _first(turns: Iterable[Mapping[str, Any]], key: str) -> Any:
+    return next((turn[key] for turn in turns if turn.get(key) is not None), None)

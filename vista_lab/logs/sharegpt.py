@@ -1,0 +1,56 @@
+"""ShareGPT logs: `{"id": "…", "conversations": [{"from": "human", "value": "…"}, …]}`, one a line or in a list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from vista_guard.errors import InputError
+from vista_guard.reading.chat_json import to_conversation
+from vista_lab.logs.source import LoggedConversation, Value
+
+SPEAKERS = {
+    "human": "user",
+    "user": "user",
+    "gpt": "assistant",
+    "chatgpt": "assistant",
+    "assistant": "assistant",
+    "model": "assistant",
+    "bot": "assistant",
+    "bing": "assistant",
+    "bard": "assistant",
+    "system": "system",
+    "tool": "tool",
+    "observation": "tool",
+    "function_response": "tool",
+    "function_call": "function_call",
+}
+"""The names found in public logs, and the role of the chat message that each becomes."""
+
+
+def parse(value: Value) -> LoggedConversation:
+    """One logged chat as a conversation. What a tool answered grounds the assistant turn after it.
+
+    Raises:
+        InputError: no conversations, or a message of another shape.
+    """
+    content = value.content
+    if not isinstance(content, Mapping) or not isinstance(content.get("conversations"), list):
+        raise InputError('is no ShareGPT chat; expected {"conversations": [{"from": "human", "value": "…"}, …]}')
+    messages = [_message(index, item) for index, item in enumerate(content["conversations"])]
+    if isinstance(content.get("system"), str):
+        messages.insert(0, {"role": "system", "content": content["system"]})
+    identity = value.named(content.get("id"))
+    conversation = to_conversation(messages, conversation_id=identity, documents=content.get("documents") or ())
+    return LoggedConversation(conversation, labels={}, line=value.line)
+
+
+def _message(index: int, item: object) -> dict[str, Any]:
+    if not isinstance(item, Mapping) or not isinstance(item.get("value"), str | None):
+        raise InputError(f"message {index} is {str(item)[:80]!r}; expected a mapping with from and value")
+    role = SPEAKERS.get(str(item.get("from")).lower())
+    if role is None:
+        raise InputError(f"message {index} is from {item.get('from')!r}; it must be one of {', '.join(SPEAKERS)}")
+    if role == "function_call":
+        return {"role": "assistant", "content": None, "tool_calls": [{"type": "function"}]}
+    return {"role": role, "content": item.get("value")}

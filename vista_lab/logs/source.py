@@ -1,0 +1,455 @@
+"""Log files on disk, JSON, CSV and Parquet, plain or gzipped, one or a folder of them, as a stream of values. Knows no format.
+
+Tables on disk, CSV and Parquet, as a stream of rows. Knows no format of logs.
+
+Texts that no store and no report can hold: said before a conversation is handed on.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from enum import Enum, auto
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from vista_guard._extras import require
+from vista_guard.errors import InputError
+from vista_guard.types import Conversation, Label
+
+DELIMITERS = ",;\t|"
+PARQUET_MAGIC = b"PAR1"
+LONGEST_FIELD = 2**31 - 1
+"""Characters of one cell; the csv module's own limit is below what a document has."""
+
+Row = tuple[int, dict[str, Any] | str]
+"""A row's number, as its file counts, and its cells by column, or what is wrong with it."""
+
+
+def delimiter_of(head: str) -> str | None:
+    """What parts the cells of a table by its first line; None when it has one column only."""
+    line = head.splitlines()[0] if head else ""
+    if line.lower().startswith("sep=") and len(line) == 5 and line[-1] in DELIMITERS:  # as Excel writes it
+        return line[-1]
+    best = max(DELIMITERS, key=line.count)
+    return best if line.count(best) else None
+
+
+def csv_rows(file: BinaryIO, delimiter: str, name: str = "the table", *, short: bool = False) -> Iterator[Row]:
+    """Rows of a CSV file with a header, by the line that each begins on, counted from 1.
+
+    With `short` a row may lack cells at its end, which are empty then: Excel leaves delimiters out where a stretch of rows has
+    nothing in the last columns.
+
+    Raises:
+        InputError: two columns have one name; `name` is the file's.
+    """
+    csv.field_size_limit(LONGEST_FIELD)
+    text = TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
+    try:
+        yield from _read(csv.reader(text, delimiter=delimiter, strict=True), name, short)
+    finally:
+        text.detach()  # The file is its opener's to close.
+
+
+def _read(reader: Any, name: str, short: bool) -> Iterator[Row]:
+    header: list[str] | None = None
+    while True:
+        line = reader.line_num + 1
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as exc:
+            open_ended = "unexpected end" in str(exc)
+            why = "a quote is opened here or below and never closed, nothing behind it is read" if open_ended else exc
+            yield line, f"is no row of a table: {why}"
+            continue
+        if header is None:
+            header = _header(cells, name)
+        elif cells:
+            yield line, _row(header, cells + [""] * (len(header) - len(cells) if short else 0))
+
+
+def _header(cells: list[str], name: str) -> list[str] | None:
+    """The names of columns; None for an empty line, and for the one by which Excel says what parts cells."""
+    if not any(cells) or (cells[0].lower().startswith("sep=") and not any(cells[1:])):
+        return None
+    twice = next((name for name in cells if name and cells.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"{name} has two columns {twice!r}; rename one of them")
+    return cells
+
+
+def _row(header: list[str], cells: list[str]) -> dict[str, Any] | str:
+    if len(cells) != len(header):
+        return f"has {len(cells)} cells, and the header has {len(header)}"
+    for name, cell in zip(header, cells, strict=True):
+        place = next((place for place, letter in enumerate(cell) if "\udc80" <= letter <= "\udcff"), None)
+        if place is not None:
+            return f"column {name!r}: byte 0x{ord(cell[place]) - 0xDC00:02x} at position {place} is not UTF-8"
+    return dict(zip(header, cells, strict=True))
+
+
+def parquet_rows(path: Path) -> Iterator[Row]:
+    """Rows of a Parquet file, counted from 1, a batch at a time.
+
+    Raises:
+        ConfigError: pyarrow is missing.
+        InputError: the file is damaged or cut off.
+    """
+    require(f"reading the Parquet log {path}", "pyarrow", extra="parquet")
+    from pyarrow import ArrowException
+    from pyarrow.parquet import ParquetFile
+
+    number = 0
+    try:
+        with ParquetFile(path) as table:
+            for batch in table.iter_batches(batch_size=1000):
+                for row in batch.to_pylist():
+                    number += 1
+                    yield number, row
+    except (ArrowException, OSError) as exc:
+        raise InputError(f"log {path} is a damaged or cut-off Parquet file: {str(exc).splitlines()[0]}") from exc
+
+
+def parquet_count(path: Path) -> int:
+    """How many rows the file has, by its own word."""
+    require(f"reading the Parquet log {path}", "pyarrow", extra="parquet")
+    from pyarrow import ArrowException
+    from pyarrow.parquet import ParquetFile
+
+    try:
+        with ParquetFile(path) as table:
+            return int(table.metadata.num_rows)
+    except (ArrowException, OSError) as exc:
+        raise InputError(f"log {path} is a damaged or cut-off Parquet file: {str(exc).splitlines()[0]}") from exc
+
+
+GZIP_MAGIC = b"\x1f\x8b"
+BOM = b"\xef\xbb\xbf"
+OTHERS = {
+    b"\x28\xb5\x2f\xfd": "a zstd archive",
+    b"BZh91AY&SY": "a bzip2 archive",
+    b"\xfd7zXZ": "an xz archive",
+    b"PK\x03\x04": "a zip archive or an Excel workbook",
+}
+"""Files by their first bytes that are not read."""
+PAGES = (b'{"data"', b'{"object"')
+"""How a page of an API begins that was written on one line."""
+UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+SUFFIXES = frozenset({".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet"})
+"""Of the files that a folder is searched for, gzipped ones included."""
+
+
+@dataclass(frozen=True)
+class TurnGold:
+    """What a data set says of one assistant turn.
+
+    `label` is the publisher's own word ("Generic", "hallucinated"). `positive` says whether the turn is what the data set looks
+    for: for most a turn that its documents do not carry (VISTA, Table 2), or one that contradicts what was said before
+    (Table 5), or that abstains (Table 20). None where the publisher leaves it open.
+    """
+
+    label: str
+    positive: bool | None
+
+
+@dataclass(frozen=True)
+class LoggedConversation:
+    """A conversation of a log or of a data set.
+
+    `labels` are a human's, by claim id; `gold` is the data set's word on whole turns, by the turn's index; `line` counts from 1,
+    where a file has lines. Of a data set the turns with gold are meant; of a log `every_turn`, as people may have spoken of some.
+    """
+
+    conversation: Conversation
+    labels: Mapping[str, Label]
+    line: int | None = None
+    gold: Mapping[int, TurnGold] = field(default_factory=dict)
+    every_turn: bool = field(default=False, compare=False)
+
+
+@dataclass(frozen=True)
+class BrokenEntry:
+    """A line or list item of a log that is no conversation. `source` names file and place."""
+
+    source: str
+    error: str
+
+
+@dataclass(frozen=True)
+class Value:
+    """A JSON value as found: `place` is `line 3` or `conversation 3`."""
+
+    content: object
+    place: str
+    line: int | None = None
+
+    def named(self, *given: object) -> str:
+        """The first id that is given, as a text; the place when none is."""
+        return next(
+            (str(one) for one in given if one is not None and one != ""), self.place.replace(",", "").replace(" ", "-")
+        )
+
+
+def broken(source: str, value: Value, error: Exception) -> BrokenEntry:
+    """A value that its format cannot read."""
+    why = "is nested too deeply to be read" if isinstance(error, RecursionError) else str(error)
+    return BrokenEntry(f"{source} {value.place}", why)
+
+
+class Shape(Enum):
+    """What a file is made of."""
+
+    LIST = auto()
+    DOCUMENT = auto()
+    """One JSON value over several lines."""
+    LINES = auto()
+    TABLE = auto()
+    PARQUET = auto()
+
+
+def values(path: Path) -> Iterator[Value | BrokenEntry]:
+    """The items of a JSON list, the lines of a JSON-lines file, which is never held whole, or the rows of a table.
+
+    A page of an API, `{"data": [...], "meta": {...}}`, is its items.
+
+    A broken line or row is answered with a `BrokenEntry` and the rest goes on; a broken list has no rest. A folder is read file
+    by file, by name; one of its files that cannot be read is a `BrokenEntry`, too.
+
+    Raises:
+        InputError: the file is missing, empty, a damaged archive, or a list that is not JSON or not UTF-8; a folder without logs.
+    """
+    if path.is_dir():
+        for file in _files(path):
+            yield from _of_folder(path, file)
+        return
+    for value in _values(path):
+        yield from _items(value) if isinstance(value, Value) else [value]
+
+
+def _items(value: Value) -> Iterator[Value]:
+    """Of a page of Langfuse's or OpenAI's API what it lists; else the value itself."""
+    page = value.content if isinstance(value.content, dict) else {}
+    listed = page.get("data")
+    if isinstance(listed, list) and (page.get("object") == "list" or isinstance(page.get("meta"), dict)):
+        for number, item in enumerate(listed, 1):
+            yield replace(value, content=item, place=f"{value.place}, item {number}")
+    else:
+        yield value
+
+
+def _values(path: Path) -> Iterator[Value | BrokenEntry]:
+    match shape(path):
+        case Shape.LIST:
+            for number, content in enumerate(_json_list(path), 1):
+                yield Value(content, place=f"conversation {number}")
+        case Shape.DOCUMENT:
+            yield from _json_document(path)
+        case Shape.TABLE:
+            yield from _table(path)
+        case Shape.PARQUET:
+            yield from (Value(row, place=f"row {number}", line=number) for number, row in parquet_rows(path))
+        case Shape.LINES:
+            yield from _json_lines(path)
+
+
+def count(path: Path) -> int:
+    """How many values the file holds, broken ones included; reads it once, parsing only lists, tables and pages of an API."""
+    if path.is_dir():
+        return sum(map(_count_file, _files(path)))
+    match shape(path):
+        case Shape.LIST:
+            return len(_json_list(path))
+        case Shape.PARQUET:
+            return parquet_count(path)
+        case Shape.TABLE | Shape.DOCUMENT:
+            return sum(1 for _ in values(path))
+        case Shape.LINES:
+            with opened(path) as file:
+                return sum(_count_in(line) for line in file if line.strip())
+
+
+def _count_in(line: bytes) -> int:
+    if not line.lstrip().startswith(PAGES):
+        return 1
+    value = _json_line(Path(), 1, line, 0)
+    return sum(1 for _ in _items(value)) if isinstance(value, Value) else 1
+
+
+def _count_file(path: Path) -> int:
+    """One that cannot be read as a whole is one broken value of its folder."""
+    try:
+        return count(path)
+    except InputError:
+        return 1
+
+
+def shape(path: Path) -> Shape:
+    """What the file is made of, by its first line.
+
+    Raises:
+        InputError: there is no first line, or the file is UTF-16.
+    """
+    with opened(path) as file:
+        head = file.read(4096)
+        if head.startswith(UTF16_BOMS):
+            raise InputError(f"log {path}: byte 0 (0x{head[0]:02x}) starts UTF-16 text; save the file as UTF-8")
+        other = next((kind for start, kind in OTHERS.items() if head.startswith(start)), None)
+        if other is not None:
+            raise InputError(
+                f"log {path} is {other}; unpack it, or save it as JSON lines or CSV (gzipped ones are read)"
+            )
+        if head.startswith(PARQUET_MAGIC):
+            if isinstance(file, gzip.GzipFile):
+                raise InputError(f"log {path} is a Parquet file in a gzip archive; unpack it, Parquet is packed itself")
+            return Shape.PARQUET
+        head = head.removeprefix(BOM)
+        while not head.strip():
+            head = file.read(4096)
+            if not head:
+                raise InputError(f"log {path} is empty; expected a JSON list or one JSON object a line")
+    head = head.lstrip()
+    if head.startswith(b"["):
+        return Shape.LIST
+    first, whole, _ = head.partition(b"\n")
+    first = first.strip()
+    # A line that a value would go on behind is no line of JSON lines: `{`, or `{"messages": [`.
+    if whole and first.startswith(b"{") and first.endswith((b"{", b"[", b",")):
+        return Shape.DOCUMENT
+    return Shape.TABLE if _is_table(head) else Shape.LINES
+
+
+def _is_table(head: bytes) -> bool:
+    """Whether the first line is a header: names with something between them, and no JSON."""
+    return not head.startswith((b"{", b'{"')) and delimiter_of(head.decode("utf-8", "replace")) is not None
+
+
+def _files(folder: Path) -> list[Path]:
+    found = sorted(file for file in folder.rglob("*") if file.is_file() and SUFFIXES & set(file.suffixes))
+    if not found:
+        raise InputError(
+            f"log {folder} is a folder without logs; expected files that end in {', '.join(sorted(SUFFIXES))}"
+        )
+    return found
+
+
+def _of_folder(folder: Path, file: Path) -> Iterator[Value | BrokenEntry]:
+    found = values(file)
+    while True:
+        try:
+            value = next(found, None)
+        except InputError as exc:  # The other files are read.
+            value = BrokenEntry(str(file), str(exc).removeprefix(f"log {file} "))
+        if value is None:
+            return
+        place = f"{file.relative_to(folder)}"
+        yield replace(value, place=f"{place} {value.place}") if isinstance(value, Value) else value
+
+
+def _table(path: Path) -> Iterator[Value | BrokenEntry]:
+    with opened(path) as file:
+        head = file.read(65_536).decode("utf-8-sig", "replace")
+    with opened(path) as file:
+        for line, row in csv_rows(file, delimiter_of(head.lstrip()) or ",", f"log {path}"):
+            place = f"line {line}"
+            yield BrokenEntry(f"{path} {place}", row) if isinstance(row, str) else Value(row, place=place, line=line)
+
+
+def _json_document(path: Path) -> Iterator[Value | BrokenEntry]:
+    """One value over several lines."""
+    with opened(path) as file:
+        raw = file.read()
+    try:
+        yield Value(json.loads(raw.decode("utf-8-sig")), place="conversation 1")
+    except UnicodeDecodeError as exc:
+        raise InputError(
+            f"log {path}: byte {exc.start} (0x{raw[exc.start]:02x}) is not UTF-8; save the file as UTF-8"
+        ) from exc
+    except (ValueError, RecursionError) as exc:
+        raise InputError(f"log {path} starts like one JSON object over several lines but is not JSON: {exc}") from exc
+
+
+def _json_lines(path: Path) -> Iterator[Value | BrokenEntry]:
+    offset = 0
+    with opened(path) as file:
+        for number, line in enumerate(file, 1):
+            start, offset = offset, offset + len(line)
+            if number == 1:
+                line = line.removeprefix(BOM)
+            if line.strip():
+                yield _json_line(path, number, line, start)
+
+
+def _json_line(path: Path, number: int, line: bytes, start: int) -> Value | BrokenEntry:
+    place = f"line {number}"
+    try:
+        return Value(json.loads(line.decode("utf-8")), place=place, line=number)
+    except UnicodeDecodeError as exc:
+        error = f"byte {start + exc.start} (0x{line[exc.start]:02x}) is not UTF-8"
+    except (ValueError, RecursionError) as exc:
+        error = f"is not JSON: {exc}"
+    return BrokenEntry(f"{path} {place}", error)
+
+
+def _json_list(path: Path) -> list[object]:
+    with opened(path) as file:
+        raw = file.read()
+    try:
+        content = json.loads(raw.decode("utf-8-sig"))
+    except UnicodeDecodeError as exc:
+        found = f"byte {exc.start} (0x{raw[exc.start]:02x})"
+        raise InputError(f"log {path}: {found} is not UTF-8; save the file as UTF-8") from exc
+    except (ValueError, RecursionError) as exc:
+        raise InputError(f"log {path} starts like a JSON list but is not JSON: {exc}") from exc
+    return cast("list[object]", content)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """The file's bytes, unzipped when it is a gzip archive by its first bytes, whatever its name."""
+    try:
+        with path.open("rb") as raw:
+            zipped = raw.read(2) == GZIP_MAGIC
+            raw.seek(0)
+            if not zipped:
+                yield raw
+                return
+            with gzip.GzipFile(fileobj=raw) as file:
+                yield cast("BinaryIO", file)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as exc:
+        raise InputError(f"log {path} is a damaged or cut-off gzip archive: {exc}") from exc
+    except OSError as exc:
+        raise InputError(f"log {path} cannot be read: {exc.strerror or exc}") from exc
+
+
+def check_texts(conversation: Conversation) -> None:
+    """Refuses NUL characters and halves of surrogate pairs.
+
+    Raises:
+        InputError: names the turn, the document or the claim, and the position.
+    """
+    _check_text("the conversation's id", str(conversation.id))
+    for index, turn in enumerate(conversation.turns):
+        _check_text(f"turn {index}", turn.text)
+        for document in turn.documents:
+            _check_text(f"turn {index}: the id of a document", document.id)
+            _check_text(f"turn {index}: document {document.id!r}", document.text)
+        for claim in turn.claims or ():
+            _check_text(f"turn {index}: claim {claim.id}", claim.text)
+
+
+def _check_text(what: str, text: str) -> None:
+    if "\x00" in text:
+        raise InputError(f"{what} holds a NUL character at position {text.index(chr(0))}; remove it")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as exc:
+        raise InputError(f"{what} holds half a surrogate pair at position {exc.start}; repair it") from exc

@@ -1,0 +1,298 @@
+"""Rows that each hold a part of a conversation, put together: spans into traces, traces into conversations.
+
+A trace is one exchange. What is said in it is its root's input and output, or its last model call's where the root's cannot be
+read; what its retrievers and tools gave back grounds the answer. Traces of one thread follow each other by time, whatever the
+order of their rows, and a past that is sent again with each call is not said twice.
+
+When something was said, as logs write it down. Pure.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum, auto
+
+from vista_guard.errors import InputError
+from vista_guard.reading.chat_json import to_conversation
+from vista_lab.logs.payloads import Message, said
+from vista_lab.logs.source import BrokenEntry, LoggedConversation, Value, broken
+
+_FIRST = datetime.min.replace(tzinfo=UTC)
+
+
+class Kind(Enum):
+    """What a span did, as far as it matters here."""
+
+    MODEL = auto()
+    RETRIEVER = auto()
+    TOOL = auto()
+    OTHER = auto()
+
+
+@dataclass(frozen=True)
+class Span:
+    """One row of a trace. `source` names file and place, `line` counts from 1 where the file has lines."""
+
+    id: str
+    trace: str
+    parent: str | None
+    thread: str | None
+    kind: Kind
+    start: datetime | None
+    inputs: Sequence[Message] = ()
+    outputs: Sequence[Message] = ()
+    documents: Sequence[object] = ()
+    source: str = ""
+    line: int | None = None
+
+    @property
+    def order(self) -> datetime:
+        """By which spans are sorted; one without a time comes first."""
+        return self.start or _FIRST
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """What was said in one trace."""
+
+    thread: str
+    start: datetime | None
+    asked: Sequence[Message]
+    answered: Sequence[Message]
+    source: str
+    line: int | None
+
+
+@dataclass(frozen=True)
+class BrokenSpan(BrokenEntry):
+    """A span that cannot be read, of a trace that is known."""
+
+    trace: str
+
+
+def spans_of(
+    found: Iterable[Value | BrokenEntry],
+    source: str,
+    rows: Callable[[object], Iterable[object]],
+    make: Callable[[object, Value, str], Span],
+) -> Iterator[Span | BrokenEntry]:
+    """Spans of a log's values, and what of them is none.
+
+    Args:
+        found: lines or rows.
+        source: the file's name.
+        rows: what of a value is to be a span each.
+        make: makes one; raises InputError for what is none.
+    """
+    for value in found:
+        if isinstance(value, BrokenEntry):
+            yield value
+            continue
+        try:
+            parts = list(rows(value.content))
+        except RecursionError as exc:
+            yield broken(source, value, exc)
+            continue
+        yield from _made(parts, value, source, make)
+
+
+def _made(
+    parts: Iterable[object], value: Value, source: str, make: Callable[[object, Value, str], Span]
+) -> Iterator[Span | BrokenEntry]:
+    for part in parts:
+        try:
+            yield make(part, value, source)
+        except (InputError, RecursionError) as exc:
+            yield broken_span(part, source, value, exc)
+
+
+def broken_span(part: object, source: str, value: Value, error: Exception) -> BrokenEntry:
+    """What is told of a span that cannot be read, with its trace where that is known."""
+    told, trace = broken(source, value, error), _trace_of(part)
+    return told if trace is None else BrokenSpan(told.source, told.error, trace)
+
+
+def _trace_of(part: object) -> str | None:
+    content = part if isinstance(part, Mapping) else {}
+    context = content.get("context")
+    places = (content, context if isinstance(context, Mapping) else {})
+    keys = ("trace_id", "traceId", "context.trace_id")
+    return next((str(place[key]) for place in places for key in keys if place.get(key)), None)
+
+
+def conversations(spans: Iterable[Span | BrokenEntry]) -> Iterator[LoggedConversation | BrokenEntry]:
+    """Conversations in the order in which their threads first appear. A trace without a thread is a conversation of its own.
+
+    All spans are held until the last is read, as those of one trace may stand anywhere. A thread of which one cannot be read is
+    not judged: that may be the evidence of an answer, or a turn.
+    """
+    traces: dict[str, dict[str, Span]] = defaultdict(dict)
+    spoiled: dict[str, BrokenSpan] = {}
+    for span in spans:
+        if isinstance(span, BrokenEntry):
+            if isinstance(span, BrokenSpan):
+                spoiled.setdefault(span.trace, span)
+            yield span
+        elif span.id in traces[span.trace]:
+            first = traces[span.trace][span.id]
+            yield BrokenEntry(span.source, f"repeats the id {span.id} of {first.source}; the first one counts")
+        else:
+            traces[span.trace][span.id] = span
+    threads: dict[str, list[Exchange]] = defaultdict(list)
+    unread: dict[str, BrokenSpan] = {}
+    for identity, trace in traces.items():
+        found = _exchange(list(trace.values()))
+        if isinstance(found, BrokenEntry):
+            yield found
+            continue
+        threads[found.thread].append(found)
+        if identity in spoiled:
+            unread.setdefault(found.thread, spoiled[identity])
+    for name, exchanges in threads.items():
+        if name in unread:
+            why = f"thread {name} is not judged, as {unread[name].source} cannot be read; mend that first"
+            yield BrokenEntry(exchanges[0].source, why)
+        else:
+            yield joined(name, exchanges)
+
+
+def joined(name: str, exchanges: Sequence[Exchange]) -> LoggedConversation | BrokenEntry:
+    """The exchanges of a thread as one conversation, by time."""
+    timeless = [one for one in exchanges if one.start is None]
+    if timeless and len(exchanges) > 1:
+        return BrokenEntry(timeless[0].source, f"has no time, so the turns of thread {name} cannot be put in order")
+    messages: list[Message] = []
+    for one in sorted(exchanges, key=lambda it: it.start or _FIRST):
+        messages = _continued(messages, one.asked)
+        messages = _continued(messages, one.answered)
+    first = min(exchanges, key=lambda it: it.line or 0)
+    try:
+        return LoggedConversation(to_conversation(messages, conversation_id=name), labels={}, line=first.line)
+    except InputError as exc:
+        return BrokenEntry(first.source, f"thread {name}: {exc}")
+
+
+def _exchange(spans: list[Span]) -> Exchange | BrokenEntry:
+    spans.sort(key=lambda span: span.order)
+    names = {span.id for span in spans}
+    roots = [span for span in spans if span.parent is None] or [span for span in spans if span.parent not in names]
+    models = [span for span in reversed(spans) if span.kind is Kind.MODEL]
+    candidates = [*(span for span in roots if span.kind not in (Kind.RETRIEVER, Kind.TOOL)), *models]
+    told = next((span for span in candidates if _says_something(span)), None)
+    first = (roots or spans)[0]
+    if told is None:
+        return BrokenEntry(first.source, f"trace {first.trace} holds no answer that can be read")
+    asked, answered = _apart(told.inputs or next((span.inputs for span in candidates if span.inputs), ()), told.outputs)
+    return Exchange(
+        thread=next((span.thread for span in [*roots, *spans] if span.thread), None) or first.trace,
+        start=first.start,
+        asked=asked,
+        answered=_grounded(answered, spans, [*asked, *answered]),
+        source=first.source,
+        line=first.line,
+    )
+
+
+def _apart(asked: Sequence[Message], answered: Sequence[Message]) -> tuple[Sequence[Message], Sequence[Message]]:
+    """An output that is the whole state, with what was asked in the middle of it, as all that came before the answer and it."""
+    ask, answer = [_key(one) for one in asked], [_key(one) for one in answered]
+    places = range(len(answer) - len(ask), -1, -1) if ask else ()
+    for end in (place + len(ask) for place in places if answer[place : place + len(ask)] == ask):
+        if any(_is_spoken(one) and one["role"] == "assistant" for one in answered[end:]):
+            return answered[:end], answered[end:]
+    return asked, answered
+
+
+def _says_something(span: Span) -> bool:
+    return any(message["role"] == "assistant" and said(message).strip() for message in span.outputs)
+
+
+def _grounded(answered: Sequence[Message], spans: Iterable[Span], messages: Iterable[Message]) -> list[Message]:
+    """The answer with what the trace's retrievers and tools gave back, but for what stands among the messages already."""
+    told = {said(message).strip() for message in messages if message["role"] == "tool"}
+    brought: list[object] = []
+    for span in spans:
+        for document in span.documents:
+            text = str(document["text"] if isinstance(document, dict) else document).strip()
+            if text and text not in told:
+                told.add(text)
+                brought.append(document)
+    if not brought:
+        return list(answered)
+    last = max(
+        index for index, message in enumerate(answered) if message["role"] == "assistant" and said(message).strip()
+    )
+    return [{**one, "documents": brought} if index == last else one for index, one in enumerate(answered)]
+
+
+def _continued(past: Sequence[Message], new: Sequence[Message]) -> list[Message]:
+    """`past` and what of `new` is not in it: a past is often sent again with each call, whole or its end, without its tools."""
+    known = {_key(one) for one in past if one["role"] == "system"}
+    systems = [one for one in new if one["role"] == "system" and _key(one) not in known]
+    rest = [one for one in new if one["role"] != "system"]
+    before, after = ([_key(one) for one in part if _is_spoken(one)] for part in (past, rest))
+    inside = next(
+        (at for at in range(1, len(after) - len(before)) if before and after[at : at + len(before)] == before), 0
+    )
+    if inside:  # What was said before the log's first trace is known from this one.
+        earlier, rest = _split(rest, inside)
+        return [*systems, *earlier, *past, *_split(rest, len(before))[1]]
+    again = next((n for n in range(min(len(after), len(before)), 0, -1) if before[-n:] == after[:n]), 0)
+    return [*past, *systems, *_split(rest, again)[1]]
+
+
+def _split(messages: Sequence[Message], spoken: int) -> tuple[list[Message], list[Message]]:
+    """Behind so many messages that say something, what stands between them and the next one included in the second part."""
+    if not spoken:
+        return [], list(messages)
+    places = [index for index, one in enumerate(messages) if _is_spoken(one)]
+    end = places[spoken - 1] + 1
+    return list(messages[:end]), list(messages[end:])
+
+
+def _is_spoken(message: Message) -> bool:
+    return message["role"] in ("user", "assistant") and bool(said(message).strip())
+
+
+def _key(message: Message) -> tuple[str, str, str]:
+    return message["role"], said(message).strip(), str(message.get("tool_call_id") or "")
+
+
+_UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3), (float("-inf"), 1.0))
+"""From which size on a number counts nanoseconds, microseconds or milliseconds since 1970, and how many make a second."""
+
+
+def moment(value: object) -> datetime | None:
+    """The time in UTC; one without a zone counts as UTC. None for nothing.
+
+    Args:
+        value: a time, ISO 8601, or seconds, milliseconds, microseconds or nanoseconds since 1970.
+
+    Raises:
+        InputError: it is none of these.
+    """
+    if value is None or value == "":
+        return None
+    if isinstance(value, datetime):
+        return value if value.tzinfo else value.replace(tzinfo=UTC)
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return _since_1970(float(value))
+        if isinstance(value, str):
+            text = value.strip().removesuffix(" UTC")
+            return (
+                _since_1970(float(text))
+                if text.replace(".", "", 1).isdecimal()
+                else moment(datetime.fromisoformat(text))
+            )
+    except (ValueError, OverflowError, OSError):
+        pass
+    raise InputError(f"has the time {str(value)[:40]!r}; expected ISO 8601 or a number of seconds since 1970")
+
+
+def _since_1970(number: float) -> datetime:
+    scale = next((scale for least, scale in _UNITS if number >= least), 1.0)  # NaN is refused by the clock
+    return datetime.fromtimestamp(number / scale, UTC)

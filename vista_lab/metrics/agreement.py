@@ -1,0 +1,338 @@
+"""How far annotators agree: on which claims a turn makes, and on their labels. Pure.
+
+Sets of claims are compared as in the paper (VISTA, Table 6): Jaccard and F1 of each pair, pooled over turns, so that
+F1 = 2J / (1 + J). Labels by Krippendorff's alpha for nominal data, over claims that two annotators or more have, before any
+consensus.
+
+What annotators agree on, claim by claim, and what they have to talk about (VISTA, §5: majority, else discussion). Pure.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vista_guard._extras import require
+from vista_guard.errors import InputError
+from vista_guard.stores.reviews.records import AnnotatedClaim, ConsensusClaim, Method, Op
+from vista_guard.types import Label
+from vista_lab.metrics import claim_sets
+from vista_lab.metrics.claim_sets import ClaimGroup, Same, groups
+
+LABELS = tuple(Label)
+
+DRAWS = 2000
+"""Samples of turns that an interval is made of."""
+
+SEED = 13
+
+Turn = Mapping[str, Sequence[AnnotatedClaim]]
+"""Each annotator's claims of one turn."""
+
+Counts = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number and the range that 95 % of samples give it. None where there is nothing to count."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class PairAgreement:
+    """Two annotators' sets of claims, over the turns that both did. `shared` claims of `first` and `second` are matched."""
+
+    annotators: tuple[str, str]
+    turns: int
+    first: int
+    second: int
+    shared: int
+    jaccard: Figure
+    f1: Figure
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """All figures of a set of turns. `jaccard` and `f1` are means over pairs, `alpha` is over `units` claims.
+
+    `confusion` counts pairs of labels that two annotators gave one claim, in the order of `Label`, so that it is sorted.
+    """
+
+    turns: int
+    pairs: tuple[PairAgreement, ...]
+    jaccard: float | None
+    f1: float | None
+    alpha: Figure
+    units: int
+    confusion: Mapping[tuple[Label, Label], int]
+
+
+def agreement(
+    turns: Sequence[Turn],
+    *,
+    steps: Sequence[Same] | None = None,
+    conversations: Sequence[str] | None = None,
+    draws: int = DRAWS,
+    seed: int = SEED,
+) -> Agreement:
+    """How far the annotators of these turns agree.
+
+    Args:
+        turns: each annotator's claims, turn by turn; not everybody has to have done every turn.
+        steps: which claims are one, as for `groups`.
+        conversations: of each turn, by name: whole conversations are then drawn. Else turns are.
+        draws: samples for the intervals.
+        seed: of the samples.
+    """
+    aligned = [groups(turn, steps) for turn in turns]
+    people = sorted({who for turn in turns for who in turn})
+    weights = _weights(conversations or [str(place) for place in range(len(turns))], draws, seed)
+    pairs = [_pair(one, other, turns, aligned, weights) for one, other in combinations(people, 2)]
+    met = tuple(pair for pair in pairs if pair is not None)
+    units = [list(group.labels.values()) for each in aligned for group in each if len(group.labels) > 1]
+    return Agreement(
+        turns=len(turns),
+        pairs=met,
+        jaccard=_mean([pair.jaccard.value for pair in met]),
+        f1=_mean([pair.f1.value for pair in met]),
+        alpha=_alpha([coincidences(_values(each), LABELS) for each in aligned], weights),
+        units=len(units),
+        confusion=_confusion(units),
+    )
+
+
+def krippendorff_alpha(units: Sequence[Sequence[Any]]) -> float | None:
+    """Krippendorff's alpha for nominal data.
+
+    Args:
+        units: the values that each unit was given, by however many coders; those with fewer than two count for nothing.
+
+    Returns:
+        1 for perfect agreement, 0 for as much as chance gives; None when nothing can be compared, or nothing could differ.
+    """
+    values = sorted({value for unit in units for value in unit}, key=str)
+    return alpha_of(coincidences(units, values))
+
+
+def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float | None:
+    """Cohen's kappa of two raters over the same cases, as scikit-learn has it.
+
+    Returns:
+        1 for perfect agreement, 0 for as much as chance gives; None without cases, and where both gave one and the same value.
+
+    Raises:
+        ConfigError: the extra `evaluation` is not installed.
+        InputError: the raters did not rate equally many cases.
+    """
+    require("Cohen's kappa", "sklearn", extra="evaluation")
+    from sklearn.metrics import cohen_kappa_score  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+    if len(first) != len(second):
+        raise InputError(
+            f"Cohen's kappa is of two raters over the same cases; they rated {len(first)} and {len(second)}"
+        )
+    values = {value: number for number, value in enumerate(dict.fromkeys([*first, *second]))}
+    if len(values) < 2:
+        return None
+    return float(cohen_kappa_score([values[one] for one in first], [values[one] for one in second]))
+
+
+def fleiss_kappa(cases: Sequence[Sequence[Hashable]]) -> float | None:
+    """Fleiss' kappa (1971): each case has the same number of ratings, by whomever.
+
+    Returns:
+        1 for perfect agreement, 0 for as much as chance gives; None without cases, and where all ratings are one value.
+
+    Raises:
+        InputError: cases have different numbers of ratings, or fewer than two.
+    """
+    if not cases:
+        return None
+    raters = len(cases[0])
+    odd = next((len(case) for case in cases if len(case) != raters or len(case) < 2), None)
+    if odd is not None:
+        raise InputError(
+            f"Fleiss' kappa needs as many ratings of each case, two at least; one has {odd}, the first {raters}"
+        )
+    counted = [Counter(case) for case in cases]
+    agreed = sum(count * (count - 1) for case in counted for count in case.values()) / (
+        len(cases) * raters * (raters - 1)
+    )
+    chance = sum((count / (len(cases) * raters)) ** 2 for count in sum(counted, Counter[Hashable]()).values())
+    return (agreed - chance) / (1 - chance) if chance < 1 else None
+
+
+def coincidences(units: Sequence[Sequence[Any]], values: Sequence[Any]) -> Counts:
+    """How often each value stands beside each other one in a unit, each unit weighing as many as it has values."""
+    place = {value: number for number, value in enumerate(values)}
+    found = np.zeros((len(values), len(values)))
+    for unit in units:
+        if len(unit) < 2:
+            continue
+        counts = np.zeros(len(values))
+        for value in unit:
+            counts[place[value]] += 1
+        found += (np.outer(counts, counts) - np.diag(counts)) / (len(unit) - 1)
+    return found
+
+
+def alpha_of(found: Counts) -> float | None:
+    """Alpha of a matrix of coincidences."""
+    totals = found.sum(axis=1)
+    n = float(totals.sum())
+    expected = n * n - float((totals * totals).sum())
+    if n <= 1 or expected <= 0:
+        return None
+    return 1.0 - (n - 1) * (n - float(np.trace(found))) / expected
+
+
+def samples(turns: int, draws: int, seed: int) -> Counts:
+    """How often each turn is drawn, sample by sample: with replacement, as many as there are."""
+    if turns < 2:
+        return np.zeros((0, turns))
+    generator = np.random.default_rng(seed)
+    return generator.multinomial(turns, np.full(turns, 1 / turns), size=draws).astype(float)
+
+
+def _weights(conversations: Sequence[str], draws: int, seed: int) -> Counts:
+    """How often each turn is drawn, sample by sample, where its conversation is drawn whole."""
+    places = {name: place for place, name in enumerate(dict.fromkeys(conversations))}
+    return samples(len(places), draws, seed)[:, [places[name] for name in conversations]]
+
+
+def _pair(
+    one: str, other: str, turns: Sequence[Turn], aligned: Sequence[Sequence[ClaimGroup]], weights: Counts
+) -> PairAgreement | None:
+    rows = [
+        _shared(one, other, each) if one in turn and other in turn else (0, 0, 0)
+        for turn, each in zip(turns, aligned, strict=True)
+    ]
+    both = sum(one in turn and other in turn for turn in turns)
+    if not both:
+        return None
+    counts = np.asarray(rows, float)
+    first, second, shared = (int(count) for count in counts.sum(axis=0))
+    return PairAgreement(
+        (one, other), both, first, second, shared, _figure(counts, weights, _jaccard), _figure(counts, weights, _f1)
+    )
+
+
+def _shared(one: str, other: str, each: Sequence[ClaimGroup]) -> tuple[int, int, int]:
+    mine, theirs = (sum(who in group.by for group in each) for who in (one, other))
+    return mine, theirs, sum(one in group.by and other in group.by for group in each)
+
+
+def _jaccard(counts: Counts) -> Counts:
+    return claim_sets.jaccard(counts[..., 0], counts[..., 1], counts[..., 2])
+
+
+def _f1(counts: Counts) -> Counts:
+    return claim_sets.f1(counts[..., 0], counts[..., 1], counts[..., 2])
+
+
+def _figure(counts: Counts, weights: Counts, of: Any) -> Figure:
+    value = float(of(counts.sum(axis=0)))
+    return Figure(None) if np.isnan(value) else Figure(value, *_interval(of(weights @ counts)))
+
+
+def _alpha(matrices: Sequence[Counts], weights: Counts) -> Figure:
+    size = len(LABELS)
+    flat = np.asarray(matrices, float).reshape(len(matrices), size * size)
+    value = alpha_of(flat.sum(axis=0).reshape(size, size))
+    if value is None:
+        return Figure(None)
+    drawn = [alpha_of(row.reshape(size, size)) for row in weights @ flat]
+    return Figure(value, *_interval(np.asarray([np.nan if one is None else one for one in drawn])))
+
+
+def _interval(drawn: Counts) -> tuple[float | None, float | None]:
+    known = drawn[~np.isnan(drawn)]
+    if not len(known):
+        return None, None
+    low, high = np.quantile(known, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def _values(each: Sequence[ClaimGroup]) -> list[list[Label]]:
+    return [list(group.labels.values()) for group in each]
+
+
+def _confusion(units: Sequence[Sequence[Label]]) -> dict[tuple[Label, Label], int]:
+    found: Counter[tuple[Label, Label]] = Counter()
+    for unit in units:
+        for pair in combinations(sorted(unit, key=LABELS.index), 2):
+            found[pair[0], pair[1]] += 1
+    return dict(found)
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+@dataclass(frozen=True)
+class Item:
+    """One claim of the turn with everybody's version. `answer` is what most of them say: None when it is that the turn does not
+    make the claim, or when there is no such answer (`open`). `unanimous`: all say the same, word for word."""
+
+    group: ClaimGroup
+    answer: ConsensusClaim | None
+    open: bool
+    unanimous: bool
+
+
+def compare(sets: Mapping[str, Sequence[AnnotatedClaim]], steps: Sequence[Same] | None = None) -> tuple[Item, ...]:
+    """The claims of a turn, with the answer of more than half of its annotators where there is one.
+
+    An annotator without the claim says that the turn does not make it. Who agree on a label and not on the words are of one mind
+    where more than half have the same words; else the claim is open. `steps` say which claims are one, as for `groups`.
+    """
+    return tuple(_item(group, len(sets)) for group in groups(sets, steps))
+
+
+def method_of(items: Sequence[Item]) -> Method | None:
+    """How they came to one answer: None while there is something to discuss."""
+    if any(item.open for item in items):
+        return None
+    return Method.UNANIMOUS if all(item.unanimous for item in items) else Method.MAJORITY
+
+
+def answers(items: Sequence[Item]) -> tuple[ConsensusClaim, ...]:
+    """The claims that the turn makes, as most have it."""
+    return tuple(item.answer for item in items if item.answer is not None)
+
+
+def as_settled(claim: AnnotatedClaim, label: Label) -> ConsensusClaim:
+    """An annotator's version of a claim, as the consensus has it, with this label."""
+    where = {"source_claim_id": claim.source_claim_id, "span": claim.span}
+    return ConsensusClaim(text=claim.text, label=label, op=claim.op, **where)
+
+
+def _item(group: ClaimGroup, annotators: int) -> Item:
+    label, votes = Counter(group.labels.values()).most_common(1)[0] if group.labels else (None, 0)
+    without = annotators - len(group.by)
+    if 2 * without > annotators:
+        return Item(group, None, open=False, unanimous=False)
+    words = _most_common(group, annotators)
+    if label is None or 2 * votes <= annotators or words is None:
+        return Item(group, None, open=True, unanimous=False)
+    same = votes == annotators and all(claim.text == words.text for claim in group.by.values())
+    return Item(group, as_settled(words, label), open=False, unanimous=same)
+
+
+def _most_common(group: ClaimGroup, annotators: int) -> AnnotatedClaim | None:
+    """The version that more than half of the annotators have; the confirmed one, where there is one."""
+    text, count = Counter(claim.text for claim in group.by.values()).most_common(1)[0]
+    if 2 * count <= annotators:
+        return None
+    versions = [claim for _, claim in sorted(group.by.items()) if claim.text == text]
+    return min(versions, key=lambda claim: (claim.op is not Op.CONFIRM, claim.source_claim_id is None))

@@ -1,0 +1,282 @@
+"""Reports and people's word on them become a risk table: which fine turns the judge held something against, how surely.
+
+A label is a line of JSON. It speaks of a turn, or of one claim of it, by id or by text:
+
+    {"conversation_id": "visit-7", "turn_index": 3, "fine": true}
+    {"conversation_id": "visit-7", "turn_index": 5, "claim": "The hall opened in 1850.", "fine": false}
+    {"conversation_id": "visit-7", "turn_index": 5, "claim_id": "t5.c2", "fine": true}
+
+A turn is fine when it should be delivered as it is, and so are then all of its claims. A turn whose claims are all fine is
+fine; one claim that is not makes it not fine. What this leaves open is not counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+
+from vista_guard.errors import ConfigError, InputError
+from vista_guard.policy.risk import ALARMS, Level, RiskGroup, RiskTable, alarms
+from vista_guard.policy.turn_risk import SAFE
+from vista_guard.types import Finding, Outcome, TurnReport
+from vista_lab.metrics.labels import Reliability, reliability
+from vista_lab.metrics.turn_risk import Fit, RatedTurn, fit, why_not
+
+TurnName = tuple[str, int]
+Line = TypeVar("Line", bound=BaseModel)
+
+
+class FineLabel(BaseModel):
+    """A person's word on a turn, or on one of its claims."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=True)
+
+    conversation_id: str
+    turn_index: int
+    claim_id: str | None = None
+    claim: str | None = None
+    fine: bool
+
+    @model_validator(mode="after")
+    def _one_name(self) -> Self:
+        if self.claim_id is not None and self.claim is not None:
+            raise ValueError("name the claim by claim_id or by claim, not by both")
+        return self
+
+
+@dataclass(frozen=True)
+class LabelledTurn:
+    """A judged turn, and what is known of it: whether it is fine (None: unknown), and which of its claims are, by id."""
+
+    outcomes: tuple[Outcome, ...]
+    fine: bool | None
+    claims: dict[str, bool]
+    own: frozenset[str] = frozenset()
+    """Claims that were labelled themselves, not by a label of their turn."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What came of it."""
+
+    table: RiskTable
+    missed: RiskGroup | None
+    """The same for what is not fine: its `loss` is the share that a threshold catches. None when all is fine."""
+    reliability: Reliability | None
+    """Of the confidences of findings whose own claim was labelled. None when none was."""
+    unknown: int
+    """Turns or claims, as the level is, that have a report and no label."""
+    unmatched: int
+    """Labels of turns or claims that have no report."""
+    fit: Fit | None = None
+    """The turn's risk, fitted to the labelled turns."""
+    unfitted: str | None = None
+    """Why it was not."""
+
+
+@dataclass
+class _Words:
+    """All labels of one turn."""
+
+    turn: bool | None = None
+    claims: dict[str, bool] = field(default_factory=dict)
+    """By id and by text: no id reads like a text that somebody would claim."""
+    used: set[str | None] = field(default_factory=set)
+    """Which of them met a report; None is the turn's own."""
+
+    @property
+    def count(self) -> int:
+        return len(self.claims) + (self.turn is not None)
+
+
+def calibrate(reports: Path, labels: Path, *, level: Level, source: str, today: date) -> Calibration:
+    """Joins reports with labels.
+
+    Args:
+        reports: what `replay` wrote.
+        labels: JSON lines, see above.
+        level: what is counted.
+        source: what the turns are, for people.
+        today: kept in the table.
+
+    Raises:
+        InputError: a file that is something else, labels that contradict each other, reports of two judges or of turns
+            that were written anew, or nothing that is labelled fine.
+    """
+    words = _by_turn(labels)
+    read = list(_read_reports(reports))
+    if not read:
+        raise InputError(f"{reports} holds no report; write some with: vista-guard replay LOG --out {reports}")
+    turns = [_labelled(labels, report, words.get(_name(report), _Words())) for report in read]
+    group = fine_group(turns, level, source)
+    if group is None:
+        given, met = sum(one.count for one in words.values()), sum(len(one.used) for one in words.values())
+        raise InputError(
+            f"no turn of {reports} is fine as {labels} has it (level {level}): of {given:,} labels, {met:,} speak of what was "
+            "reported. Check conversation_id and turn_index"
+        )
+    fitted, unfitted = _fitted(read, turns, source)
+    return Calibration(
+        table=RiskTable(
+            judge=read[0].judge,
+            level=level,
+            created=today,
+            groups=(group,),
+            turn_risk=fitted.risk if fitted else None,
+            turns=fitted.groups if fitted else (),
+        ),
+        missed=_group(turns, level, source, fine=False),
+        reliability=_reliability(turns),
+        unknown=_unknown(turns, level),
+        unmatched=sum(one.count - len(one.used) for one in words.values()),
+        fit=fitted,
+        unfitted=unfitted,
+    )
+
+
+def fine_group(turns: Sequence[LabelledTurn], level: Level, source: str) -> RiskGroup | None:
+    """What the judge held against fine turns. None when no turn is fine."""
+    return _group(turns, level, source, fine=True)
+
+
+def _fitted(reports: Sequence[TurnReport], turns: Sequence[LabelledTurn], source: str) -> tuple[Fit | None, str | None]:
+    rated = [
+        RatedTurn(report.outcomes, report.evidence_missing, turn.fine, report.conversation_id or "", source)
+        for report, turn in zip(reports, turns, strict=True)
+        if turn.fine is not None
+    ]
+    why = why_not(rated)
+    if why is not None:
+        return None, why
+    try:
+        return fit(rated, source), None
+    except ConfigError as exc:
+        return None, str(exc)
+
+
+def _group(turns: Sequence[LabelledTurn], level: Level, source: str, *, fine: bool) -> RiskGroup | None:
+    units = [unit for turn in turns if (unit := _unit(turn, level, fine=fine)) is not None]
+    if not units:
+        return None
+    held = {
+        label: alarms(
+            pair for unit, share in units for pair in _losses([one for one in unit if one.label is label], level, share)
+        )
+        for label in ALARMS
+    }
+    return RiskGroup(source=source, n=len(units), alarms=held)
+
+
+def _unit(turn: LabelledTurn, level: Level, *, fine: bool) -> tuple[list[Finding], float] | None:
+    """The findings that count, and how much one of them weighs; None when the turn is no case."""
+    findings = [outcome for outcome in turn.outcomes if isinstance(outcome, Finding)]
+    if level is Level.TURN:
+        return (findings, 1.0) if turn.fine is fine else None
+    counted = {claim for claim, word in turn.claims.items() if word is fine}
+    return ([one for one in findings if one.claim.id in counted], 1 / len(counted)) if counted else None
+
+
+def _losses(findings: Sequence[Finding], level: Level, share: float) -> list[tuple[float, float]]:
+    if level is Level.TURN:
+        return [(max(one.confidence for one in findings), 1.0)] if findings else []
+    return [(one.confidence, share) for one in findings]
+
+
+def _reliability(turns: Iterable[LabelledTurn]) -> Reliability | None:
+    judged = [
+        (outcome.confidence, (outcome.label in SAFE) is turn.claims[outcome.claim.id])
+        for turn in turns
+        for outcome in turn.outcomes
+        # The label of a turn speaks for its claims only when it is fine: counted too, they would flatter.
+        if isinstance(outcome, Finding) and outcome.claim.id in turn.own
+    ]
+    return reliability([confidence for confidence, _ in judged], [right for _, right in judged])
+
+
+def _unknown(turns: Iterable[LabelledTurn], level: Level) -> int:
+    if level is Level.TURN:
+        return sum(turn.fine is None for turn in turns)
+    return sum(len(turn.outcomes) - len(turn.claims) for turn in turns)
+
+
+def _labelled(path: Path, report: TurnReport, words: _Words) -> LabelledTurn:
+    known: dict[str, bool] = {}
+    for outcome in report.outcomes:
+        named = {outcome.claim.id, outcome.claim.text} & words.claims.keys()
+        words.used |= named
+        if named:
+            known[outcome.claim.id] = all(words.claims[name] for name in named)
+    words.used |= set() if words.turn is None else {None}
+    own = frozenset(known)
+    if words.turn and not all(known.values()):
+        bad = next(claim for claim, fine in known.items() if not fine)
+        raise InputError(
+            f"{path}: turn {report.turn_index} of conversation {report.conversation_id} is labelled fine, and its claim "
+            f"{bad} is not. Correct one of them"
+        )
+    if words.turn:
+        known = {outcome.claim.id: True for outcome in report.outcomes}
+    whole = len(known) == len(report.outcomes)
+    derived = (True if whole and known else None) if all(known.values()) else False
+    return LabelledTurn(report.outcomes, derived if words.turn is None else words.turn, known, own)
+
+
+def _name(report: TurnReport) -> TurnName:
+    return (report.conversation_id or "", report.turn_index)
+
+
+def _by_turn(path: Path) -> dict[TurnName, _Words]:
+    found: dict[TurnName, _Words] = {}
+    for number, label in _lines(path, FineLabel, "labels"):
+        words = found.setdefault((label.conversation_id, label.turn_index), _Words())
+        claim = label.claim_id if label.claim_id is not None else label.claim
+        before = words.turn if claim is None else words.claims.get(claim)
+        if before not in (None, label.fine):
+            raise InputError(
+                f"{path}, line {number} contradicts an earlier line on the same turn or claim. Keep one of them"
+            )
+        if claim is None:
+            words.turn = label.fine
+        else:
+            words.claims[claim] = label.fine
+    return found
+
+
+def _read_reports(path: Path) -> Iterator[TurnReport]:
+    first: TurnReport | None = None
+    seen: set[TurnName] = set()
+    for number, report in _lines(path, TurnReport, "reports"):
+        first = first or report
+        where = f"{path}, line {number}"
+        if report.judge != first.judge:
+            raise InputError(
+                f"{where} is of the judge {report.judge.name} {report.judge.version}, the first line of {first.judge.name} "
+                f"{first.judge.version}. A risk table is of one judge: split the file"
+            )
+        if report.attempts:
+            raise InputError(f"{where} is of a turn that was written anew. Replay the log with --policy monitor")
+        if _name(report) in seen:
+            raise InputError(
+                f"{where} reports a second time on turn {report.turn_index} of {report.conversation_id}. Keep one"
+            )
+        seen.add(_name(report))
+        yield report
+
+
+def _lines(path: Path, model: type[Line], what: str) -> Iterator[tuple[int, Line]]:
+    try:
+        with path.open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    yield number, model.model_validate_json(line)
+    except OSError as exc:
+        raise InputError(f"{what} {path} cannot be read: {exc.strerror}") from exc
+    except ValidationError as exc:
+        first = exc.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise InputError(f"{path}, line {number}: {where + ': ' if where else ''}{first['msg']}") from exc

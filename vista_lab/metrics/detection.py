@@ -1,0 +1,123 @@
+"""How well a system finds the turns that are looked for, under three readings of a turn. Pure, over (gold, predicted | None).
+
+A prediction is None where it hangs on claims that were not judged. Such a turn is counted in `unchecked` and in no other figure:
+neither a hit nor a miss. `coverage` stands beside every accuracy, and `worst` is the accuracy if all of them were wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from vista_guard.types import Finding, Label, Outcome
+from vista_lab.datasets.files import Task
+from vista_lab.metrics.intervals import Share
+
+
+class Reading(StrEnum):
+    """When a turn counts as one that is looked for."""
+
+    STRICT = "strict"
+    """Gold and prediction: some claim is not VERIFIED (VISTA, Table 3)."""
+    SAFE = "safe"
+    """Gold and prediction: some claim is LACKING_EVIDENCE or CONTRADICTED, the score's own view."""
+    ORIGINAL = "original"
+    """Gold: the data set's own label. Prediction: by what the data set looks for (Tables 2, 5 and 20)."""
+
+
+UNVERIFIABLE = frozenset(Label) - {Label.VERIFIED}
+UNSAFE = frozenset({Label.LACKING_EVIDENCE, Label.CONTRADICTED})
+
+_OF_TASK = {
+    Task.UNVERIFIABLE: UNVERIFIABLE,
+    Task.CONTRADICTS: frozenset({Label.CONTRADICTED}),
+    Task.ABSTAINS: frozenset({Label.ABSTENTION}),
+}
+
+
+def looked_for(reading: Reading, task: Task = Task.UNVERIFIABLE) -> frozenset[Label]:
+    """Labels of which one makes a turn count. `task` is what the data set looks for: it decides with `ORIGINAL` alone."""
+    if reading is Reading.STRICT:
+        return UNVERIFIABLE
+    return UNSAFE if reading is Reading.SAFE else _OF_TASK[task]
+
+
+def labels_of(outcomes: Iterable[Outcome]) -> list[Label | None]:
+    """Labels of a turn's claims; None for one that was not judged."""
+    return [outcome.label if isinstance(outcome, Finding) else None for outcome in outcomes]
+
+
+def counts(labels: Iterable[Label | None], wanted: frozenset[Label]) -> bool | None:
+    """Whether some claim of a turn has one of these labels. None when that hangs on claims that were not judged.
+
+    A turn without claims has none.
+    """
+    known = list(labels)
+    if any(label in wanted for label in known):
+        return True
+    return None if None in known else False
+
+
+@dataclass(frozen=True)
+class Detection:
+    """Turns by gold and prediction: true and false positives, false and true negatives, and those without a prediction."""
+
+    tp: int
+    fp: int
+    fn: int
+    tn: int
+    unchecked: int = 0
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[bool, bool | None]]) -> Detection:
+        """Counts (gold, predicted | None)."""
+        known = list(pairs)
+        return cls(
+            tp=known.count((True, True)),
+            fp=known.count((False, True)),
+            fn=known.count((True, False)),
+            tn=known.count((False, False)),
+            unchecked=sum(predicted is None for _, predicted in known),
+        )
+
+    @property
+    def judged(self) -> int:
+        """Turns with a prediction."""
+        return self.tp + self.fp + self.fn + self.tn
+
+    @property
+    def turns(self) -> int:
+        """All of them."""
+        return self.judged + self.unchecked
+
+    @property
+    def accuracy(self) -> Share:
+        """Right predictions, of the turns that have one."""
+        return Share(self.tp + self.tn, self.judged)
+
+    @property
+    def worst(self) -> Share:
+        """Right predictions, of all turns: no system gains by not answering."""
+        return Share(self.tp + self.tn, self.turns)
+
+    @property
+    def coverage(self) -> Share:
+        """Turns that have a prediction, of all."""
+        return Share(self.judged, self.turns)
+
+    @property
+    def precision(self) -> Share:
+        """Of the turns that were found, those that are looked for."""
+        return Share(self.tp, self.tp + self.fp)
+
+    @property
+    def recall(self) -> Share:
+        """Of the turns that are looked for and judged, those that were found."""
+        return Share(self.tp, self.tp + self.fn)
+
+    @property
+    def f1(self) -> float | None:
+        """Of finding, in [0, 1]. None where nothing was found and nothing was to be found."""
+        whole = 2 * self.tp + self.fp + self.fn
+        return 2 * self.tp / whole if whole else None

@@ -1,0 +1,231 @@
+"""How far a figure can be believed: shares with Wilson's interval, and figures over documents drawn again.
+
+Thresholds that are never chosen on what they are measured on: each fold of documents takes that of the others.
+
+Whether two systems differ: McNemar's exact test over the same cases. Pure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import roc_curve  # type: ignore[import-not-found,import-untyped,unused-ignore]
+from sklearn.model_selection import GroupKFold  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+from vista_guard._extras import require
+from vista_guard.errors import InputError
+
+require("cross-fitted thresholds", "sklearn", extra="evaluation")
+
+FOLDS = 10
+
+
+def balanced(gold: NDArray[np.bool_], found: NDArray[np.bool_]) -> float:
+    """Mean of the recalls of both classes, in [0, 1]; not a number when the gold has one class only."""
+    if gold.all() or not gold.any():
+        return float("nan")
+    return float((found[gold].mean() + (~found[~gold]).mean()) / 2)
+
+
+def best_limit(gold: NDArray[np.bool_], scores: NDArray[np.float64]) -> float:
+    """The score from which on to say yes so that balanced accuracy is highest; infinite where never is best."""
+    false, true, limits = roc_curve(gold, scores)
+    return float(limits[int(np.argmax(true - false))])
+
+
+def crossed(gold: NDArray[np.bool_], scores: NDArray[np.float64], groups: Sequence[str]) -> NDArray[np.bool_]:
+    """What is found when each fold's threshold is the best of the other folds.
+
+    Args:
+        gold: what is so, by row.
+        scores: higher where it is likelier.
+        groups: what must not be on both sides of a fold, by row: documents, conversations.
+
+    Returns:
+        Yes or no, by row.
+
+    Raises:
+        InputError: fewer than two groups, or one class only in all folds but one.
+    """
+    count = len(set(groups))
+    if count < 2:
+        raise InputError(f"thresholds are cross-fitted over documents, and there is {count}: take more rows")
+    found = np.zeros(len(gold), bool)
+    for rest, fold in GroupKFold(min(FOLDS, count)).split(scores, gold, groups):
+        if gold[rest].all() or not gold[rest].any():
+            raise InputError(f"{len(rest)} rows to choose a threshold on are all of one kind: take more rows")
+        found[fold] = scores[fold] >= best_limit(gold[rest], scores[rest])
+    return found
+
+
+LEVEL = 0.95
+"""Of every interval."""
+_Z = NormalDist().inv_cdf((1 + LEVEL) / 2)
+DRAWS = 1000
+_SEED = 13
+
+
+@dataclass(frozen=True)
+class Share:
+    """`hits` of `n`. Printed as a percentage with its interval; nothing of nothing is a dash."""
+
+    hits: int
+    n: int
+
+    @classmethod
+    def of(cls, held: Iterable[bool]) -> Share:
+        """Of what is true."""
+        known = list(held)
+        return cls(sum(known), len(known))
+
+    @property
+    def value(self) -> float:
+        """In [0, 1]; not a number when there is nothing to take a share of."""
+        return self.hits / self.n if self.n else float("nan")
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Wilson's score interval (1927) of 95 %, in [0, 1]: it holds near 0 and 1 too, and for few cases.
+
+        Raises:
+            ZeroDivisionError: `n` is 0.
+        """
+        square = _Z * _Z
+        middle = (self.hits / self.n + square / (2 * self.n)) / (1 + square / self.n)
+        spread = self.hits * (self.n - self.hits) / self.n**3 + square / (4 * self.n**2)
+        reach = _Z / (1 + square / self.n) * math.sqrt(spread)
+        return max(0.0, middle - reach), min(1.0, middle + reach)
+
+    @property
+    def low(self) -> float:
+        """The interval's lower bound."""
+        return self.interval[0]
+
+    @property
+    def high(self) -> float:
+        """The interval's upper bound."""
+        return self.interval[1]
+
+    def __str__(self) -> str:
+        return percent(self.value, self.interval) if self.n else "–"
+
+
+def wilson(hits: int, n: int) -> Share | None:
+    """A share with its interval; None of no cases."""
+    return Share(hits, n) if n else None
+
+
+def share_interval(groups: Sequence[str], held: Sequence[bool]) -> tuple[float, float] | None:
+    """A share's 95 % interval; None of no rows.
+
+    Wilson's where each group has one row. Rows of one group are alike, as turns of one conversation: where there are several,
+    whole groups are drawn again, unless all draws come to one figure.
+
+    Args:
+        groups: of each row.
+        held: what is true of each row.
+    """
+    if not held:
+        return None
+    if len(set(groups)) == len(groups):
+        return Share.of(held).interval
+    right = np.array(held)
+    low, high = resampled(groups, lambda rows: float(right[rows].mean()))
+    return (low, high) if low < high else Share.of(held).interval
+
+
+def percent(value: float, interval: tuple[float, float]) -> str:
+    """A share in [0, 1] and its interval, for people: 5.8 % (2.7–12.1)."""
+    low, high = interval
+    return f"{value:.1%} ({100 * low:.1f}–{100 * high:.1f})".replace("%", " %")
+
+
+def resampled(groups: Sequence[str], figure: Callable[[np.ndarray], float], draws: int = DRAWS) -> tuple[float, float]:
+    """A figure's 95 % interval by the bootstrap over groups: rows of one document are alike, so documents are drawn.
+
+    Args:
+        groups: of each row.
+        figure: the figure over rows, given by place; not a number where these rows have none, which draws may come to.
+        draws: how often as many groups as there are are drawn, with replacement.
+
+    Returns:
+        The 2.5th and the 97.5th percentile; not numbers where no draw has the figure.
+    """
+    places: dict[str, list[int]] = defaultdict(list)
+    for place, group in enumerate(groups):
+        places[group].append(place)
+    rows, rng = [np.array(found) for found in places.values()], np.random.default_rng(_SEED)
+    drawn = (rng.integers(len(rows), size=len(rows)) for _ in range(draws))
+    # Groups of one row each are drawn at once: ten thousand of them need not be put together one by one.
+    single = len(rows) == len(groups)
+    found = np.array([figure(chosen if single else np.concatenate([rows[one] for one in chosen])) for chosen in drawn])
+    known = found[~np.isnan(found)]
+    if not len(known):
+        return float("nan"), float("nan")
+    low, high = np.percentile(known, [50 * (1 - LEVEL), 50 * (1 + LEVEL)])
+    return float(low), float(high)
+
+
+STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
+"""Below which probability a difference has which stars (VISTA, Tables 8 to 11)."""
+
+NOT_SIGNIFICANT = "ns"
+
+
+@dataclass(frozen=True)
+class Discordant:
+    """Cases on which one of two systems is right: `first` alone, or `second` alone; of `n` cases that both answered."""
+
+    first: int
+    second: int
+    n: int
+
+    @classmethod
+    def of(cls, right: Iterable[tuple[bool, bool]]) -> Discordant:
+        """Counts cases by whether the first and the second system are right."""
+        known = list(right)
+        return cls(known.count((True, False)), known.count((False, True)), len(known))
+
+    @property
+    def difference(self) -> float | None:
+        """Accuracy of the first less that of the second, in [-1, 1]. None without cases."""
+        return (self.first - self.second) / self.n if self.n else None
+
+    @property
+    def p(self) -> float:
+        """Of McNemar's test."""
+        return mcnemar(self.first, self.second)
+
+    @property
+    def stars(self) -> str:
+        """As the paper prints `p`."""
+        return stars(self.p)
+
+
+def mcnemar(better: int, worse: int) -> float:
+    """The exact two-sided test on discordant pairs: the binomial probability, in [0, 1], of a split at least as uneven.
+
+    Example:
+        >>> mcnemar(1, 9)
+        0.021484375
+    """
+    n, least = better + worse, min(better, worse)
+    # Sums of integers: a float of 2 ** n overflows beyond a thousand pairs.
+    tail = sum(math.comb(n, k) for k in range(least + 1))
+    return min(1.0, 2 * tail / 2**n) if n < 1000 else min(1.0, 2 * _ratio(tail, n))
+
+
+def stars(p: float) -> str:
+    """`***` below .001, `**` below .01, `*` below .05, else `ns`."""
+    return next((mark for limit, mark in STARS if p < limit), NOT_SIGNIFICANT)
+
+
+def _ratio(part: int, n: int) -> float:
+    shift = max(part.bit_length() - 64, 0)
+    return math.ldexp(part >> shift, shift - n)

@@ -1,0 +1,255 @@
+"""What a replay is summed up to, and how far it agrees with human labels. Pure; one pass, in constant memory.
+
+A claim that could not be judged is an error in every figure of agreement, as in the paper's tables (its "NONE" column):
+a judge that fails must not look better than one that answers.
+
+What a run took: seconds, calls, tokens, money. Pure.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from vista_guard.policy.turn_risk import SAFE
+from vista_guard.types import Action, Finding, Label, Outcome, TurnReport, Usage
+from vista_lab.metrics.detection import UNVERIFIABLE, counts, labels_of
+
+Confusion = Counter[tuple[Label, Label | None]]
+"""How often a human's label met the judge's; None stands for unchecked."""
+
+
+def accuracy(confusion: Confusion) -> float | None:
+    """Share of claims with the human's label, in [0, 1]. None without claims."""
+    return _share(sum(n for (human, judged), n in confusion.items() if human is judged), confusion.total())
+
+
+def supported_accuracy(confusion: Confusion) -> float | None:
+    """Share of claims on which judge and human agree whether it is VERIFIED, in [0, 1]. None without claims."""
+    agreed = sum(
+        n
+        for (human, judged), n in confusion.items()
+        if judged is not None and (human is Label.VERIFIED) == (judged is Label.VERIFIED)
+    )
+    return _share(agreed, confusion.total())
+
+
+def f1(confusion: Confusion, label: Label) -> float:
+    """F1 of one label, in [0, 1]; 0 for a label that nobody gave."""
+    hits = confusion[label, label]
+    given = sum(n for (human, _), n in confusion.items() if human is label)
+    answered = sum(n for (_, judged), n in confusion.items() if judged is label)
+    return 2 * hits / (given + answered) if given + answered else 0.0
+
+
+def macro_f1(confusion: Confusion) -> float | None:
+    """Mean F1 over the five labels, in [0, 1] (VISTA, Table 3). None without claims."""
+    return sum(f1(confusion, label) for label in Label) / len(Label) if confusion.total() else None
+
+
+def turn_unverifiable(outcomes: tuple[Outcome, ...]) -> bool | None:
+    """Whether any claim is not VERIFIED (VISTA §6, Table 2). None when that hangs on claims that were not judged."""
+    return counts(labels_of(outcomes), UNVERIFIABLE)
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Judgements of similar confidence. `confidence` is their mean, `accuracy` the share that was right; both in [0, 1]."""
+
+    n: int
+    confidence: float
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """The reliability diagram as a table: where confidences mean what they say, `confidence` and `accuracy` agree."""
+
+    bins: tuple[Bin, ...]
+    """Lowest confidence first; empty bins are left out."""
+    ece: float
+    """Expected calibration error, in [0, 1]: mean gap over the judgements (Guo et al. 2017, with bins of equal width)."""
+
+
+def reliability(confidences: Sequence[float], correct: Sequence[bool], bins: int = 10) -> Reliability | None:
+    """How far confidences can be taken at their word. None without judgements.
+
+    Args:
+        confidences: in [0, 1].
+        correct: whether each judgement was right.
+        bins: number of bins of equal width over [0, 1]; a confidence on a border belongs to the upper one.
+    """
+    members: dict[int, list[tuple[float, bool]]] = {}
+    for confidence, right in zip(confidences, correct, strict=True):
+        members.setdefault(min(int(confidence * bins), bins - 1), []).append((confidence, right))
+    if not members:
+        return None
+    table = tuple(_bin(members[place]) for place in sorted(members))
+    return Reliability(table, sum(one.n * abs(one.confidence - one.accuracy) for one in table) / len(confidences))
+
+
+def _bin(members: Sequence[tuple[float, bool]]) -> Bin:
+    n = len(members)
+    return Bin(n, sum(confidence for confidence, _ in members) / n, sum(right for _, right in members) / n)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far the judge agrees with the human labels of the log. Shares lie in [0, 1]."""
+
+    claims: int
+    turns: int
+    supported: float | None
+    """Accuracy of VERIFIED against the rest, over claims."""
+    labels: float | None
+    """Accuracy over the five labels, over claims."""
+    macro_f1: float | None
+    turn: float | None
+    """Accuracy of "some claim is not VERIFIED", over turns of which every claim has a human label."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a replay comes to: the turns of this run and those that an earlier run of the same reports had judged."""
+
+    conversations: int
+    turns: int
+    resumed: int
+    """Turns that were judged by an earlier run."""
+    broken: int
+    """Entries of the log that could not be read or judged."""
+    claims: int
+    labels: Mapping[Label, int]
+    unchecked: int
+    actions: Mapping[Action, int]
+    micro: float | None
+    """VISTA score over all claims, in [0, 1]."""
+    macro: float | None
+    """Mean VISTA score over turns, in [0, 1]."""
+    evidence_missing: int
+    """Turns without any evidence."""
+    seconds: float
+    """Wall time of this run."""
+    interrupted: bool
+    agreement: Agreement | None
+    """None when the log carries no human label for the claims that were judged."""
+    usage: Usage = field(default_factory=Usage)
+    """What the judge used for these turns, those of earlier runs included."""
+    exhausted: str | None = None
+    """Why the judge stopped answering before the end: its budget is spent."""
+
+    @property
+    def turns_per_second(self) -> float | None:
+        """Of this run; None when it judged nothing."""
+        new = self.turns - self.resumed
+        return new / self.seconds if new and self.seconds > 0 else None
+
+
+@dataclass
+class Tally:
+    """Adds reports up. `labels` of `add` are a human's, by claim id."""
+
+    turns: int = 0
+    resumed: int = 0
+    conversations: int = 0
+    broken: int = 0
+    unchecked: int = 0
+    evidence_missing: int = 0
+    label_counts: Counter[Label] = field(default_factory=Counter)
+    actions: Counter[Action] = field(default_factory=Counter)
+    score_sum: float = 0.0
+    scored: int = 0
+    confusion: Confusion = field(default_factory=Counter)
+    turn_hits: Counter[bool] = field(default_factory=Counter)
+    usage: Usage = field(default_factory=Usage)
+
+    def add(self, report: TurnReport, labels: Mapping[str, Label], *, resumed: bool = False) -> None:
+        """Counts one turn."""
+        self.turns += 1
+        self.resumed += resumed
+        self.unchecked += len(report.unchecked)
+        self.evidence_missing += report.evidence_missing
+        self.usage += report.usage
+        self.actions[report.decision.action] += 1
+        self.label_counts.update(finding.label for finding in report.findings)
+        if report.score is not None:
+            self.score_sum += report.score
+            self.scored += 1
+        self._compare(report, labels)
+
+    def summary(self, *, seconds: float, interrupted: bool = False) -> Summary:
+        """The sums so far. `seconds` is the wall time that they took."""
+        judged = self.label_counts.total()
+        return Summary(
+            conversations=self.conversations,
+            turns=self.turns,
+            resumed=self.resumed,
+            broken=self.broken,
+            claims=judged + self.unchecked,
+            labels={label: self.label_counts[label] for label in Label},
+            unchecked=self.unchecked,
+            actions={action: self.actions[action] for action in Action},
+            micro=_share(sum(self.label_counts[label] for label in SAFE), judged),
+            macro=self.score_sum / self.scored if self.scored else None,
+            evidence_missing=self.evidence_missing,
+            seconds=seconds,
+            interrupted=interrupted,
+            usage=self.usage,
+            agreement=self._agreement(),
+        )
+
+    def _compare(self, report: TurnReport, labels: Mapping[str, Label]) -> None:
+        human = [labels.get(outcome.claim.id) for outcome in report.outcomes]
+        for expected, outcome in zip(human, report.outcomes, strict=True):
+            if expected is not None:
+                self.confusion[expected, outcome.label if isinstance(outcome, Finding) else None] += 1
+        if human and None not in human:
+            unverifiable = any(label is not Label.VERIFIED for label in human)
+            self.turn_hits[turn_unverifiable(report.outcomes) is unverifiable] += 1
+
+    def _agreement(self) -> Agreement | None:
+        if not self.confusion:
+            return None
+        return Agreement(
+            claims=self.confusion.total(),
+            turns=self.turn_hits.total(),
+            supported=supported_accuracy(self.confusion),
+            labels=accuracy(self.confusion),
+            macro_f1=macro_f1(self.confusion),
+            turn=_share(self.turn_hits[True], self.turn_hits.total()),
+        )
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+@dataclass(frozen=True)
+class Spending:
+    """Of the turns of one run. Seconds are those of the turn's stages, not of waiting for a place among others."""
+
+    turns: int
+    mean: float
+    """Seconds a turn."""
+    median: float
+    p95: float
+    """Seconds within which 95 of 100 turns were done."""
+    usage: Usage
+
+    @property
+    def cost(self) -> float | None:
+        """US dollars a turn, an estimate. None where the price of some call is not known: a part is not the cost."""
+        return self.usage.cost / self.turns if self.turns and not self.usage.unpriced_calls else None
+
+
+def spending(reports: Sequence[TurnReport]) -> Spending | None:
+    """Sums up. None without reports."""
+    if not reports:
+        return None
+    seconds = np.asarray([report.timings.total / 1000 for report in reports])
+    median, p95 = np.quantile(seconds, [0.5, 0.95])
+    used = sum((report.usage for report in reports), Usage())
+    return Spending(len(reports), float(seconds.mean()), float(median), float(p95), used)

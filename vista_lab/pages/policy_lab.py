@@ -1,0 +1,443 @@
+"""A policy as it stands in the address, and what it says in the settings. Pure.
+
+`?b=balanced&b.contradicted=BLOCK@0.65&b.flag=0.35` is the second policy: the preset balanced, which blocks contradicted claims
+from a confidence of 0.65 on and flags turns from a risk of 0.35 on.
+
+What is pressed and moved in the lab: two policies, and how many turns.
+
+Policy lab, as it is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import streamlit as st
+
+from vista_guard.dashboard.elements import address, tree
+from vista_guard.dashboard.elements import address as times
+from vista_guard.dashboard.elements.address import Filters, filter_bar, from_address
+from vista_guard.dashboard.elements.tree import Act, Node, draw, el, look, show_problem
+from vista_guard.dashboard.page import Desk
+from vista_guard.dashboard.turns import GuardedTurn
+from vista_guard.errors import ConfigError
+from vista_guard.policy.label_policy import PRESETS, LabelPolicy, rules_key
+from vista_guard.types import Action, Decision, Label
+from vista_lab.pages import policy_figures
+from vista_lab.pages.policy_figures import Sample, read, samples
+from vista_lab.policies.comparison import (
+    Changed,
+    Comparison,
+    PolicyFor,
+    by_policy,
+    case_of,
+    compare,
+    decision,
+    recorded,
+    reproduced,
+)
+from vista_lab.policies.named import Recipe, standing
+
+RECORDED: Final = "recorded"
+"""No policy: what was done with the turns."""
+
+CONFIGURED: Final = "configured"
+"""The policy of the settings."""
+
+RULED: Final = {"contradicted": Label.CONTRADICTED, "lacking": Label.LACKING_EVIDENCE}
+"""Labels whose rules can be changed, by their names in the address."""
+
+RISKS: Final = {"flag": "flag_at_risk", "block": "block_at_risk"}
+
+ALWAYS: Final = {"unchecked": "on_unchecked", "nothing": "on_no_evidence"}
+
+
+@dataclass(frozen=True)
+class Ruled:
+    """What a label leads to: `action` from this confidence on, else a flag that the turn's risk has to confirm."""
+
+    action: Action
+    at: float
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One side of the lab. What is not in the mappings is as in the preset."""
+
+    base: str
+    rules: Mapping[str, Ruled] = field(default_factory=dict)
+    risks: Mapping[str, float] = field(default_factory=dict)
+    always: Mapping[str, Action] = field(default_factory=dict)
+
+    @property
+    def own(self) -> bool:
+        """Whether anything is changed in the preset."""
+        return bool(self.rules or self.risks or self.always)
+
+    def recipe(self, configured: Recipe) -> Recipe | None:
+        """As settings have it; None for what was done, which is no policy.
+
+        Args:
+            configured: the policy of the settings.
+        """
+        if self.base == RECORDED:
+            return None
+        start = configured if self.base == CONFIGURED else Recipe(self.base)
+        overrides: dict[str, Any] = dict(start.overrides)
+        if self.rules:
+            overrides["rules"] = {**overrides.get("rules", {}), **self._rules(start)}
+        overrides |= {RISKS[name]: value for name, value in self.risks.items()}
+        overrides |= {ALWAYS[name]: str(action) for name, action in self.always.items()}
+        return Recipe(start.preset, overrides)
+
+    def _rules(self, start: Recipe) -> dict[str, dict[str, Any]]:
+        """Whole rules: what a settings file replaces is a rule, not a field of one."""
+        policy = start.policy()
+        found = {}
+        for name, ruled in self.rules.items():
+            before = policy.rules[RULED[name]].model_dump(mode="json")
+            # Below the confidence from which a rule flags nothing is left to do but to let through.
+            otherwise = Action.ALLOW if ruled.action in (Action.ALLOW, Action.FLAG) else Action.FLAG
+            changed = {"action": str(ruled.action), "min_confidence": ruled.at, "otherwise": str(otherwise)}
+            found[str(RULED[name])] = {**before, **changed}
+        return found
+
+
+def from_params(side: str, params: Mapping[str, str], default: Choice) -> Choice:
+    """The choice that the address names for a side (`a`, `b`); what it names wrongly is left as in the preset."""
+    base = params.get(side)
+    if base is None:
+        return default
+    if base not in (*PRESETS, RECORDED, CONFIGURED):
+        return default
+    rules = {name: found for name in RULED if (found := _ruled(params.get(f"{side}.{name}", "")))}
+    risks = {name: value for name in RISKS if (value := _share(params.get(f"{side}.{name}", ""))) is not None}
+    actions = set(map(str, Action))
+    always = {name: Action(params[f"{side}.{name}"]) for name in ALWAYS if params.get(f"{side}.{name}") in actions}
+    return Choice(base, rules, risks, always)
+
+
+def to_params(side: str, choice: Choice) -> dict[str, str | None]:
+    """Parameters of the address; None for those that must not be there."""
+    told: dict[str, str | None] = {side: choice.base}
+    told |= {f"{side}.{name}": None for name in (*RULED, *RISKS, *ALWAYS)}
+    told |= {f"{side}.{name}": f"{ruled.action}@{ruled.at:g}" for name, ruled in choice.rules.items()}
+    told |= {f"{side}.{name}": f"{value:g}" for name, value in choice.risks.items()}
+    return told | {f"{side}.{name}": str(action) for name, action in choice.always.items()}
+
+
+def _ruled(told: str) -> Ruled | None:
+    action, _, at = told.partition("@")
+    limit = _share(at)
+    return Ruled(Action(action), limit) if action in set(map(str, Action)) and limit is not None else None
+
+
+def _share(told: str) -> float | None:
+    try:
+        value = float(told)
+    except ValueError:
+        return None
+    return value if 0 <= value <= 1 else None
+
+
+DEFAULTS: Final = {"a": Choice(CONFIGURED), "b": Choice("strict")}
+TITLES: Final = {"a": "First policy", "b": "Second policy"}
+BASES: Final = {
+    CONFIGURED: "as in the settings",
+    **{name: f"preset {name}" for name in PRESETS},
+    RECORDED: "what was done, whatever the policy was",
+}
+SIZES: Final = (1000, 3000, 10_000)
+WORDS: Final = {"contradicted": "contradicted claims", "lacking": "claims that lack evidence"}
+ALWAYS_TITLES: Final = {"unchecked": "claims that could not be judged", "nothing": "turns without any evidence"}
+RISK_TITLES: Final = {"flag": "Flag the turn from a risk of", "block": "Block the turn from a risk of"}
+
+
+def sample_size() -> int:
+    """How many turns are looked at."""
+    given = address.read("n")
+    known = int(given) if given and given in map(str, SIZES) else SIZES[0]
+    st.session_state["lab-n"] = known
+    return st.selectbox(
+        "Newest turns", SIZES, key="lab-n", format_func=lambda size: f"{size:,}", on_change=_sized, width=160
+    )
+
+
+def chosen(side: str) -> Choice:
+    """What the address has for a side."""
+    return from_params(side, st.query_params.to_dict(), DEFAULTS[side])
+
+
+def policy_side(name: str, configured: Recipe) -> Choice:
+    """Draws one side's controls, and returns what they say."""
+    now = chosen(name)
+    st.session_state[f"lab-{name}"] = now.base
+    st.selectbox(
+        TITLES[name], list(BASES), key=f"lab-{name}", format_func=BASES.__getitem__, on_change=_based, args=(name,)
+    )
+    if now.base == RECORDED:
+        return now
+    policy = _policy(now, configured)
+    with st.expander(f"{TITLES[name]}: thresholds", expanded=now.own):
+        for rule in WORDS:
+            _rule(name, rule, now, policy)
+        for risk in RISK_TITLES:
+            _risk(name, risk, now, policy)
+        for case in ALWAYS_TITLES:
+            _always(name, case, now, policy)
+        st.button(
+            "As in the preset",
+            key=f"lab-{name}-reset",
+            on_click=_write,
+            args=(name, Choice(now.base)),
+            disabled=not now.own,
+        )
+    return chosen(name)
+
+
+def _policy(now: Choice, configured: Recipe) -> LabelPolicy:
+    recipe = now.recipe(configured)
+    assert recipe is not None  # a side without a policy has no thresholds
+    return recipe.policy()
+
+
+def _rule(name: str, rule: str, now: Choice, policy: LabelPolicy) -> None:
+    held = policy.rules[RULED[rule]]
+    left, right = st.columns([2, 3])
+    action = _select(left, f"lab-{name}-{rule}", f"Do with {WORDS[rule]}", held.action, policy)
+    at = _slider(right, f"lab-{name}-{rule}-at", "From a confidence of", held.min_confidence)
+    if (action, at) != (held.action, round(held.min_confidence, 2)):
+        _write(name, replace(now, rules={**now.rules, rule: Ruled(action, at)}))
+        st.rerun()
+
+
+def _risk(name: str, risk: str, now: Choice, policy: LabelPolicy) -> None:
+    held = getattr(policy, RISKS[risk])
+    if risk == "block" and policy.name == "monitor":
+        return
+    own = isinstance(held, float)
+    left, right = st.columns([2, 3])
+    key = f"lab-{name}-{risk}"
+    _settle(f"{key}-own", own)
+    wanted = left.checkbox(
+        f"{RISK_TITLES[risk]} …", key=f"{key}-own", help="Else from what was fitted for the judge, or never."
+    )
+    if wanted is not own:
+        rest = {one: value for one, value in now.risks.items() if one != risk}
+        _write(name, replace(now, risks={**rest, risk: 0.5} if wanted else rest))
+        st.rerun()
+    if own:
+        value = _slider(right, f"{key}-at", RISK_TITLES[risk], held)
+        if value != round(held, 2):
+            _write(name, replace(now, risks={**now.risks, risk: value}))
+            st.rerun()
+    else:
+        with right:
+            told = "as fitted for the judge" if held == "auto" else "never"
+            draw(el("p", told, cls="small faint"), key=f"{key}-told")
+
+
+def _always(name: str, case: str, now: Choice, policy: LabelPolicy) -> None:
+    held = getattr(policy, ALWAYS[case])
+    action = _select(st, f"lab-{name}-{case}", f"Do with {ALWAYS_TITLES[case]}", held, policy)
+    if action is not held:
+        _write(name, replace(now, always={**now.always, case: action}))
+        st.rerun()
+
+
+def _select(where: Any, key: str, title: str, now: Action, policy: LabelPolicy) -> Action:
+    options = [Action.ALLOW, Action.FLAG] if policy.name == "monitor" else list(Action)
+    words: Mapping[Action, str] = {one: look(one).word for one in Action}
+    _settle(key, now)
+    return Action(where.selectbox(title, options, key=key, format_func=words.__getitem__))
+
+
+def _slider(where: Any, key: str, title: str, now: float) -> float:
+    _settle(key, round(now, 2))
+    return round(float(where.slider(title, 0.0, 1.0, key=key, step=0.01)), 2)
+
+
+def _settle(key: str, value: object) -> None:
+    """Sets a control to what the address says, but for the one that was just moved: the address follows that one."""
+    told = f"{key}:told"
+    if key not in st.session_state or st.session_state.get(told) != value:
+        st.session_state[key] = value
+    st.session_state[told] = value
+
+
+def _based(name: str) -> None:
+    _write(name, Choice(str(st.session_state[f"lab-{name}"])))
+
+
+def _sized() -> None:
+    address.write(n=str(st.session_state["lab-n"]))
+
+
+def _write(name: str, choice: Choice) -> None:
+    address.write(**to_params(name, choice))
+
+
+EXAMPLES: Final = 20
+NAMES: Final = ("first", "second")
+
+
+def lab(desk: Desk) -> None:
+    """Draws the page."""
+    st.title("Policy lab", anchor=False)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        filters = filter_bar(desk.reports.choices(from_address()))
+        size = sample_size()
+        again = st.button("Read anew", icon=":material/refresh:")
+    sample = _sample(desk, filters, size, again)
+    if not sample.cases:
+        draw(_nothing(filters), key="lab-empty")
+        return
+    draw(el("p", _about(sample), cls="small faint"), key="lab-age")
+    left, right = st.columns(2, gap="large")
+    with left:
+        first = _side(desk, "a", sample)
+    with right:
+        second = _side(desk, "b", sample)
+    if first is not None and second is not None:
+        _compared(desk, sample, first, second)
+
+
+def _sample(desk: Desk, filters: Filters, size: int, again: bool) -> Sample:
+    key = (desk.viewer, filters, size)
+    if again:
+        samples().drop(key)
+    found = samples().get(key)
+    if found is not None:
+        return found
+    bar = st.progress(0.0, text="Reading stored reports")
+    found = read(desk.reports, filters, size, desk.material.risk_table, lambda done: _advance(bar, done, size))
+    bar.empty()
+    return samples().keep(key, found)
+
+
+def _advance(bar: object, done: int, size: int) -> None:
+    bar.progress(min(done / size, 1.0), text=f"Reading stored reports: {done:,}")  # type: ignore[attr-defined]  # Streamlit's
+
+
+def _side(desk: Desk, side: str, sample: Sample) -> tuple[Choice, PolicyFor | None] | None:
+    """What was chosen, with the policy for each judge: None for what was done. None, with a message, when it makes no sense."""
+    configured = desk.material.policy
+    try:
+        choice = policy_side(side, configured)
+        recipe = choice.recipe(configured)
+        found = None if recipe is None else standing(recipe.policy(), sample.judges, desk.material.risk_table)
+    except ConfigError as exc:
+        show_problem(f"{TITLES[side]} makes no sense", exc, "Choose another preset or threshold.")
+        return None
+    if recipe is not None:
+        with st.expander("Lines for vista-guard.toml"):
+            st.code(recipe.toml(), language="toml")
+    return choice, found
+
+
+def _compared(
+    desk: Desk, sample: Sample, first: tuple[Choice, PolicyFor | None], second: tuple[Choice, PolicyFor | None]
+) -> None:
+    sides = [policy for _, policy in (first, second)]
+    decided = [recorded if policy is None else by_policy(policy) for policy in sides]
+    found = compare(sample.cases, *decided)
+    rules = {} if sides[0] is None else {judge: rules_key(policy) for judge, policy in sides[0].items()}
+    same = reproduced(sample.cases, found.first, rules)
+    fine = desk.words.fine(sample.cases)
+    chosen = _pair(address.read("pair"))
+    top = el(
+        "div",
+        policy_figures.totals(found, NAMES),
+        policy_figures.matrix(found, NAMES, chosen),
+        policy_figures.agreement(found.agreement(fine), NAMES),
+        policy_figures.honesty(found, sample, NAMES, same),
+        cls="lab",
+    )
+    event = draw(top, key="lab-figures")
+    if isinstance(event, Act) and event.name == policy_figures.CELL:
+        address.write(pair=None if address.read("pair") == event.value else event.value, show=None)
+        st.rerun()
+    _changed(desk, found, sides, chosen, fine)
+
+
+def _changed(
+    desk: Desk,
+    found: Comparison,
+    sides: list[PolicyFor | None],
+    chosen: tuple[Action, Action] | None,
+    fine: Mapping[str, bool],
+) -> None:
+    """The turns on which they differ, so many at a time."""
+    shown = [it for it in found.changed if chosen is None or (it.first, it.second) == chosen]
+    first = int(address.read("show") or 0) if (address.read("show") or "0").isdecimal() else 0
+    part = shown[first : first + EXAMPLES]
+    whole = desk.reports.turns([it.case.report_id for it in part])
+    told = f"turns that change: {len(shown):,}" if chosen is None else f"turns of this cell: {len(shown):,}"
+    if len(shown) > EXAMPLES:
+        told += f", {first + 1:,} to {first + len(part):,} shown"
+    rows = [
+        policy_figures.example(it, _words(it, whole.get(it.case.report_id), sides), fine.get(it.case.report_id))
+        for it in part
+    ]
+    more = el(
+        "div",
+        _step("earlier", first - EXAMPLES, first > 0),
+        _step("later", first + EXAMPLES, first + EXAMPLES < len(shown)),
+        cls="row",
+    )
+    body = el("ol", *rows, cls="examples") if rows else el("p", "None: both decide alike.", cls="note")
+    event = draw(
+        el("section", el("h2", "Turns that change"), el("p", told, cls="small faint"), body, more), key="lab-changed"
+    )
+    if isinstance(event, Act) and event.name == "show":
+        address.write(show=event.value)
+        st.rerun()
+    desk.follow(event)
+
+
+def _step(name: str, to: int, there: bool) -> Node | None:
+    return el("button", f"The {EXAMPLES} {name}", cls="plain", act=Act("show", str(max(to, 0)))) if there else None
+
+
+def _words(
+    it: Changed, turn: GuardedTurn | str | None, sides: list[PolicyFor | None]
+) -> tuple[str, Decision | None, Decision | None] | None:
+    """The draft, or its claims where it was not kept; and what each policy says, or what was said then where none decides."""
+    if not isinstance(turn, GuardedTurn):
+        return None
+    report = turn.report
+    then = report.attempts[0].decision if report.attempts else report.decision
+    # The risk comes from the sample: it was worked out there with the fit of the turn's judge.
+    case = replace(case_of(report), risk=it.case.risk)
+    first, second = (then if policy is None else decision(case, policy) for policy in sides)
+    said = turn.draft or " ".join(outcome.claim.text for outcome in case.outcomes)
+    return said, first, second
+
+
+def _pair(told: str | None) -> tuple[Action, Action] | None:
+    one, _, other = (told or "").partition("-")
+    known = set(map(str, Action))
+    return (Action(one), Action(other)) if one in known and other in known else None
+
+
+def _about(sample: Sample) -> str:
+    newest, oldest = sample.cases[0].created_at, sample.cases[-1].created_at
+    more = "; there are older ones" if sample.more else ""
+    return (
+        f"{len(sample.cases):,} stored turns, {times.exact(oldest)[:16]} to {times.exact(newest)[:16]} UTC{more} · read "
+        f"{times.ago(sample.at)} · no judge is asked: policies decide anew on what was found then"
+    )
+
+
+def _nothing(filters: Filters) -> Node:
+    if filters.narrow:
+        return tree.empty(
+            "No turns to decide on", "No stored turn passes the filters. Choose a longer time, or clear them."
+        )
+    return tree.empty(
+        "No turns to decide on yet",
+        "Policies decide here on turns that a guard stored before. Keep some, then come back.",
+        command="vista-guard dashboard --demo",
+    )

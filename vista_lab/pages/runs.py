@@ -1,0 +1,360 @@
+"""Two runs beside each other, as elements. Pure.
+
+Runs, as they are drawn.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import streamlit as st
+
+from vista_guard.dashboard.elements import address, tree
+from vista_guard.dashboard.elements.address import LABELS
+from vista_guard.dashboard.elements.charts import diagram, table
+from vista_guard.dashboard.elements.tree import Act, Node, chip, draw, el, look, name_of, show_problem, sign
+from vista_guard.dashboard.page import Desk
+from vista_guard.dashboard.settings import Permission
+from vista_guard.errors import InputError
+from vista_guard.types import Finding, Label, Outcome
+from vista_lab.metrics.intervals import Share
+from vista_lab.metrics.labels import Reliability
+from vista_lab.runs.comparing import (
+    Pair,
+    Paired,
+    TurnChange,
+    calibration,
+    confusion,
+    in_order,
+    paired,
+    paired_accuracy,
+    transitions,
+    turn_changes,
+)
+from vista_lab.runs.found import Run, RunFile, differences, find_runs, read_run, told, why_not_comparable
+from vista_lab.runs.gold import Gold, Word
+
+NO_WORD = (
+    "No claim of both runs has a person's word: start the dashboard with --labels FILE, a log with labelled claims, or labels as "
+    "for vista-guard calibrate."
+)
+
+
+def made(first: Run, second: Run, differs: Mapping[str, tuple[str, str]]) -> Node:
+    """How each was made, and in what they differ."""
+    same = len(first.reports.keys() & second.reports.keys())
+    alone = f"{len(first.reports) - same:,} only in the first, {len(second.reports) - same:,} only in the second"
+    told = f"turns in both: {same:,}; {alone}."
+    rows = [[name, *values] for name, values in differs.items()]
+    if not rows:
+        what = el("p", "Both were made alike: what differs is chance, or the code.", cls="note")
+    else:
+        what = table(["differs in", "first", "second"], rows, label="How the runs differ")
+    many = "More than one thing differs: what changed cannot be laid to one of them." if len(rows) > 1 else None
+    return el(
+        "section", el("h2", "What was compared"), el("p", told, cls="small"), what, many and el("p", many, cls="note")
+    )
+
+
+def accuracy(found: Paired | None) -> Node:
+    """How often each agrees with people, on the same claims."""
+    heading = el("h2", "Who is right")
+    if found is None:
+        text = NO_WORD
+        return el("section", heading, el("p", text, cls="note"))
+    rows = [["first", _share(found.first)], ["second", _share(found.second)]]
+    text = (
+        f"Only the second is right on {found.better:,} claims, only the first on {found.worse:,}. If neither were better, a "
+        f"split at least as uneven would come with a probability of {found.p:.2g} (McNemar's exact test)."
+    )
+    return el(
+        "section", heading, el("p", text, cls="small"), table(["run", "agrees with people"], rows, label="Agreement")
+    )
+
+
+def _share(share: Share) -> str:
+    return (
+        f"{100 * share.value:.1f} %  ({100 * share.low:.1f} to {100 * share.high:.1f} %; {share.hits:,} of {share.n:,})"
+    )
+
+
+def matrix(counts: Counter[tuple[str, str]], title: str, text: str, corner: str) -> Node:
+    """Claims by two labels, rows by columns. What agrees is on the diagonal."""
+    if not counts:
+        return el("section", el("h2", title), el("p", "No claim to count.", cls="note"))
+    head = el(
+        "tr", el("th", corner, scope="col"), *(el("th", sign(one), f" {look(one).word}", scope="col") for one in LABELS)
+    )
+    body = [
+        el(
+            "tr",
+            el("th", sign(one), f" {look(one).word}", scope="row"),
+            *(_cell(counts[one, other], one == other) for other in LABELS),
+        )
+        for one in LABELS
+        if any(counts[one, other] for other in LABELS)
+    ]
+    box = el("table", el("thead", head), el("tbody", *body))
+    return el(
+        "section",
+        el("h2", title),
+        el("p", text, cls="small faint"),
+        el("div", box, cls="figures", tabindex="0", role="region", aria_label=title),
+    )
+
+
+def _cell(count: int, same: bool) -> Node:
+    return el("td", f"{count:,}" if count else "·", cls=f"number{' same' if same or not count else ' differs-here'}")
+
+
+def bins(found: Reliability) -> list[list[str | float]]:
+    """The reliability diagram's rows."""
+    return [[f"{one.confidence:.2f}", round(one.accuracy, 3), one.n] for one in found.bins]
+
+
+def change(pair: Pair) -> Node:
+    """One claim that differs: both labels, a person's word, and both reasons on demand."""
+    state = "worse" if pair.regressed else "better" if pair.improved else ""
+    mark = (
+        None
+        if not state
+        else el(
+            "span",
+            "↓ worse" if state == "worse" else "↑ better",
+            cls=f"chip tone-{'contradicted' if state == 'worse' else 'verified'}",
+        )
+    )
+    return el(
+        "li",
+        el(
+            "div",
+            _label(pair.first),
+            el("span", "→", aria_label="then"),
+            _label(pair.second),
+            mark,
+            _word(pair.word),
+            cls="row",
+        ),
+        el("p", pair.claim.text, cls="text"),
+        el("p", f"turn {pair.turn[1]} of {pair.turn[0] or 'an anonymous conversation'}", cls="small faint"),
+        el(
+            "details",
+            el("summary", "Reasons and evidence"),
+            *_because("first", pair.first),
+            *_because("second", pair.second),
+        ),
+        key=f"{pair.turn[0]}-{pair.turn[1]}-{pair.claim.id}-{pair.claim.text}"[:200],
+    )
+
+
+def _label(outcome: Outcome | None) -> Node:
+    return el("span", "no such claim", cls="small faint") if outcome is None else chip(name_of(outcome))
+
+
+def _word(word: Word | None) -> Node | None:
+    if word is None:
+        return None
+    told = look(word).word if isinstance(word, Label) else "fine" if word else "not fine"
+    return el("span", f"people: {told}", cls="small faint")
+
+
+def _because(name: str, outcome: Outcome | None) -> list[Node]:
+    if outcome is None:
+        return []
+    if not isinstance(outcome, Finding):
+        return [el("p", el("b", f"{name}: "), f"not judged: {outcome.error}", cls="small text")]
+    told = [el("p", el("b", f"{name} ({outcome.confidence:.2f}): "), outcome.reason, cls="small text")]
+    return told + [
+        el("p", f"“{piece.quote}” ({piece.source}, {piece.score:.2f})", cls="small faint text")
+        for piece in outcome.evidence
+    ]
+
+
+def turns(changes: Sequence[TurnChange]) -> Node:
+    """Turns that were decided on differently."""
+    if not changes:
+        return el("section", el("h2", "Decisions that differ"), el("p", "None.", cls="note"))
+    rows = [
+        [
+            f"turn {it.turn[1]} of {it.turn[0]}",
+            look(it.first).word,
+            look(it.second).word,
+            {True: "fine", False: "not fine", None: ""}[it.fine],
+        ]
+        for it in changes[:200]
+    ]
+    more = f", the first {len(rows)} shown" if len(changes) > len(rows) else ""
+    told = el("p", f"turns: {len(changes):,}{more}.", cls="small")
+    return el(
+        "section",
+        el("h2", "Decisions that differ"),
+        told,
+        table(["turn", "first", "second", "people"], rows, label="Decisions that differ"),
+    )
+
+
+SHOWN: Final = 40
+SIDES: Final = {"first": "First run", "second": "Second run"}
+
+
+@dataclass(frozen=True)
+class _Stamp:
+    """Tells a file from the same one when it has grown."""
+
+    file: RunFile
+    size: int
+    changed: int
+
+
+def runs(desk: Desk) -> None:
+    """Draws the page."""
+    st.title("Runs", anchor=False)
+    if desk.viewer.tenants is not None or not desk.viewer.allows(Permission.DRAFTS):
+        draw(_closed(), key="runs-closed")
+        return
+    files, wrong = find_runs(desk.material.runs)
+    if wrong:
+        show_problem("Some runs cannot be read", "\n".join(wrong), "The others are shown.")
+    if not files:
+        draw(_nothing(given=bool(desk.material.runs)), key="runs-empty")
+        return
+    first, second = _chosen(files)
+    if first.path == second.path:
+        draw(_one(files), key="runs-one")
+        return
+    left, right = _read(_stamp(first)), _read(_stamp(second))
+    why = why_not_comparable(left, right)
+    if why is not None:
+        draw(tree.empty("These two cannot be compared", why), key="runs-apart")
+        return
+    _compared(left, right, desk.words.gold)
+
+
+def _chosen(files: Sequence[RunFile]) -> tuple[RunFile, RunFile]:
+    """The two that the address names, else the first two."""
+    names = [file.name for file in files]
+    columns = st.columns(2, gap="large")
+    found = []
+    for place, (side, title) in enumerate(SIDES.items()):
+        asked = address.read(side)
+        now = asked if asked in names else names[min(place, len(names) - 1)]
+        st.session_state[f"runs-{side}"] = now
+        columns[place].selectbox(title, names, key=f"runs-{side}", on_change=_choose, args=(side,))
+        file = files[names.index(now)]
+        with columns[place]:
+            draw(_identity(file), key=f"runs-{side}-identity")
+        found.append(file)
+    return found[0], found[1]
+
+
+def _choose(side: str) -> None:
+    address.write(**{side: str(st.session_state[f"runs-{side}"]), "show": None})
+
+
+def _identity(file: RunFile) -> Node:
+    return el("p", " · ".join(told(file.identity)), cls="small faint text")
+
+
+def _compared(first: Run, second: Run, gold: Gold) -> None:
+    pairs = paired(first, second, gold)
+    top = el(
+        "div",
+        made(first, second, differences(first.identity, second.identity)),
+        accuracy(paired_accuracy(pairs)),
+        matrix(
+            transitions(pairs),
+            "From one to the other",
+            "Claims that both runs have, by their labels.",
+            "first ↓  second →",
+        ),
+        turns(turn_changes(first, second, gold)),
+        cls="lab",
+    )
+    draw(top, key="runs-top")
+    _against_people(pairs)
+    _changes(pairs)
+
+
+def _against_people(pairs: Sequence[Pair]) -> None:
+    """Each run's labels and confidences beside people's word, where there is any."""
+    found = [confusion(pairs, second=second) for second in (False, True)]
+    if any(found):
+        text = "Claims by the label that people gave, and that this run gave."
+        sections = [
+            matrix(counts, f"The {side} run against people", text, "people ↓  judge →")
+            for side, counts in zip(SIDES, found, strict=True)
+        ]
+        draw(el("div", *sections, cls="lab"), key="runs-people")
+    diagram([(side, calibration(pairs, second=place == 1)) for place, side in enumerate(SIDES)])
+
+
+def _changes(pairs: Sequence[Pair]) -> None:
+    ordered = in_order(pairs)
+    asked = address.read("show") or "0"
+    start = min(int(asked), len(ordered)) if asked.isdecimal() else 0
+    part = ordered[start : start + SHOWN]
+    worse, better = sum(pair.regressed for pair in ordered), sum(pair.improved for pair in ordered)
+    summed = f"{len(ordered):,} of {len(pairs):,} claims differ: {worse:,} worse, {better:,} better."
+    if len(ordered) > SHOWN:
+        summed += f" {start + 1:,} to {start + len(part):,} are shown."
+    rows = (
+        el("ol", *map(change, part), cls="examples")
+        if part
+        else el("p", "Both runs say the same of every claim.", cls="note")
+    )
+    steps = el(
+        "div",
+        _step("earlier", start - SHOWN, start > 0),
+        _step("later", start + SHOWN, start + SHOWN < len(ordered)),
+        cls="row",
+    )
+    event = draw(
+        el("section", el("h2", "Claims that differ, regressions first"), el("p", summed, cls="small"), rows, steps),
+        key="runs-claims",
+    )
+    if isinstance(event, Act) and event.name == "show":
+        address.write(show=event.value)
+        st.rerun()
+
+
+def _step(name: str, to: int, there: bool) -> Node | None:
+    return el("button", f"The {SHOWN} {name}", cls="plain", act=Act("show", str(max(to, 0)))) if there else None
+
+
+def _stamp(file: RunFile) -> _Stamp:
+    try:
+        now = file.path.stat()
+    except OSError as exc:
+        raise InputError(f"{file.path} cannot be read: {exc.strerror}") from exc
+    return _Stamp(file, now.st_size, now.st_mtime_ns)
+
+
+@lru_cache(maxsize=4)
+def _read(stamp: _Stamp) -> Run:
+    return read_run(stamp.file)
+
+
+def _nothing(*, given: bool) -> Node:
+    if given:
+        text = "What was given with --runs holds no reports of a replay. Replay a log, then load this page anew."
+        return tree.empty("No runs found", text, command="vista-guard replay LOG --out runs/first.jsonl")
+    text = "Replay one log with two judges or policies, and start the dashboard with the folder of both files."
+    return tree.empty("No runs to compare", text, command="vista-guard dashboard --runs runs/")
+
+
+def _one(files: Sequence[RunFile]) -> Node:
+    if len(files) > 1:
+        return tree.empty("Twice the same run", "Choose another run on one of the sides.")
+    text = "One run is there. Replay the same log with another judge or policy into another file beside it."
+    return tree.empty("One run alone", text, command="vista-guard replay LOG --policy strict --out runs/second.jsonl")
+
+
+def _closed() -> Node:
+    text = (
+        "Runs hold whole logs, of all tenants and with withheld drafts. Those see them who see all tenants and drafts."
+    )
+    return tree.empty("Not for your role", text)

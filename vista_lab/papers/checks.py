@@ -1,0 +1,313 @@
+"""One figure of the paper against what follows from others.
+
+Accuracies and their differences: Tables 2, 4 and 8 to 11.
+
+Labels of claims, contradictions and abstentions: Tables 3, 5, and 12 to 21.
+
+What people said: Tables 1, 6 and 7.
+
+Every check of the paper, in the order of its tables.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from statistics import fmean
+
+from vista_guard.types import Label
+from vista_lab.metrics.claim_sets import SetAgreement
+from vista_lab.metrics.detection import Detection
+from vista_lab.metrics.intervals import NOT_SIGNIFICANT, Discordant, Share, stars
+from vista_lab.metrics.labels import Confusion, accuracy, macro_f1
+from vista_lab.papers.vista import (
+    MODELS,
+    SYSTEMS,
+    Difference,
+    accuracies,
+    agrees,
+    confusion,
+    differences,
+    table,
+    whole_number,
+)
+
+
+@dataclass(frozen=True)
+class Check:
+    """A printed figure and the one that was computed, as texts. `table` is the table's number; `what` names the figure in it."""
+
+    table: int
+    what: str
+    printed: str
+    found: str
+    holds: bool
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """All checks, sorted. Nothing is `wrong` while the package's metrics are what they were when the exceptions were named."""
+
+    held: tuple[Check, ...]
+    known: tuple[tuple[Check, str], ...]
+    """Printed figures that contradict others, each with the reason or remark."""
+    wrong: tuple[str, ...]
+    """Figures that should hold and do not, and named exceptions that hold or that no check is about."""
+
+
+def figure(number: int, what: str, printed: Decimal, found: float) -> Check:
+    """Whether a figure rounds to the printed one."""
+    digits = max(-int(printed.as_tuple().exponent), 0)
+    return Check(number, what, str(printed), f"{found:.{digits}f}", agrees(printed, found))
+
+
+def count(number: int, what: str, printed: int, found: int) -> Check:
+    """Whether a count is the printed one."""
+    return Check(number, what, f"{printed}", f"{found}", printed == found)
+
+
+def verdict(checks: Iterable[Check]) -> Verdict:
+    """Sorts checks into what holds, what is a named exception, and what is wrong.
+
+    An exception is named by table and figure: a change of a metric cannot hide behind one.
+    """
+    reasons = {(one["table"], one["what"]): one["why"] for one in table("contradictions")["known"]}
+    held, known, wrong = [], [], []
+    for check in checks:
+        why = reasons.pop((check.table, check.what), None)
+        name = f"Table {check.table}, {check.what}: printed {check.printed}, found {check.found}"
+        if check.holds and why is None:
+            held.append(check)
+        elif why is not None and not check.holds:
+            known.append((check, why))
+        else:
+            wrong.append(name if why is None else f"{name}, which holds, and is named as a contradiction")
+    wrong += [
+        f"Table {number}, {what} is named as a contradiction, and no figure is called so" for number, what in reasons
+    ]
+    return Verdict(tuple(held), tuple(known), tuple(wrong))
+
+
+SHORT = {"factscore": "f", "llm-judge": "l"}
+"""A system in Table 2's superscripts. Nothing is marked as better than VISTA."""
+
+
+def whole_counts() -> Iterator[Check]:
+    """Table 2: a percentage of so many turns is a whole number of them, where no turn was dropped."""
+    turns = table("table02")["turns"]
+    for data_set, model, system, value, _ in accuracies():
+        n = turns[data_set]
+        found = whole_number(value, n)
+        said = f"{round(value * n / 100)} of {n}" if found is None else f"{found} of {n}"
+        yield Check(2, f"{data_set}, {model}, {SYSTEMS[system]}", f"{value}", said, found is not None)
+
+
+def superscripts() -> Iterator[Check]:
+    """Table 2's superscripts from the p-values of Tables 8 to 11."""
+    better = marks()
+    for data_set, model, system, _, mark in accuracies():
+        if system in ("vista", *SHORT):
+            found = better[data_set, model, system]
+            what = f"superscript of {data_set}, {model}, {SYSTEMS[system]}"
+            yield Check(2, what, mark or "none", found or "none", mark == found)
+
+
+def marks() -> dict[tuple[str, str, str], str]:
+    """The superscripts that follow: by data set, model and system the systems that it is better than, significantly."""
+    found: dict[tuple[str, str, str], str] = defaultdict(str)
+    for one in differences():
+        if stars(float(one.p)) != NOT_SIGNIFICANT:
+            winner, loser = (one.first, one.second) if one.difference > 0 else (one.second, one.first)
+            found[one.data_set, one.model, winner] += SHORT.get(loser, "")
+    return defaultdict(str, {key: "†" if len(mark) == 2 else mark for key, mark in found.items()})
+
+
+def significance() -> Iterator[Check]:
+    """Tables 8 to 11: p from the discordant pairs, stars from the printed p, differences from Table 2."""
+    known = {(data_set, model, system): value for data_set, model, system, value, _ in accuracies()}
+    rows = list(differences())
+    for one in rows:
+        yield figure(one.number, f"p of {one.row}", one.p, Discordant(one.only_first, one.only_second, 0).p)
+        yield Check(one.number, f"stars of {one.row}", one.stars, stars(float(one.p)), one.stars == stars(float(one.p)))
+        found = known[one.data_set, one.model, one.first] - known[one.data_set, one.model, one.second]
+        yield Check(one.number, f"difference of {one.row}", f"{one.difference}", f"{found}", one.difference == found)
+    significant = sum(one.stars != NOT_SIGNIFICANT for one in rows)
+    yield count(2, "section 6.1: significant differences (all, of 96)", len(rows), significant)
+    yield count(8, "differences that their discordant pairs give (of 96)", len(rows), sum(map(_from_pairs, rows)))
+    same = sum((one.only_first - one.only_second) * one.difference >= 0 for one in rows)
+    yield count(8, "differences whose sign their discordant pairs have (of 96)", len(rows), same)
+
+
+def _from_pairs(one: Difference) -> bool:
+    # A difference of two percentages that were rounded to hundredths may be a hundredth off.
+    n: int = table("table02")["turns"][one.data_set]
+    return abs(100 * (one.only_first - one.only_second) / n - float(one.difference)) < 0.0101
+
+
+def ablations() -> Iterator[Check]:
+    """Table 4: whole numbers of FaithDial's turns."""
+    printed = table("table04")
+    n = printed["turns"]
+    for system, value in printed["settings"].items():
+        found = whole_number(value, n)
+        said = f"{round(value * n / 100)} of {n}"
+        yield Check(4, printed["names"][system], f"{value}", said, found is not None)
+
+
+def margins() -> Iterator[Check]:
+    """Tables 12 to 19: rows and columns add up, and the rows to Table 1."""
+    labels, people = table("table12_19")["labels"], table("table01")["counts"]
+    for model in MODELS:
+        rows = table("table12_19")[model]["rows"]
+        number = table("table12_19")[model]["number"]
+        sums = [sum(row[:-1]) for row in rows]
+        yield Check(number, "sums of the rows", _listed(row[-1] for row in rows), _listed(sums), _last(rows) == sums)
+        columns = [sum(column) for column in zip(*rows[:-1], strict=True)]
+        yield Check(number, "sums of the columns", _listed(rows[-1]), _listed(columns), rows[-1] == columns)
+        human = {label: people.get(label, 0) for label in labels}
+        found = dict(zip(labels, sums, strict=False))
+        yield Check(
+            number, "human labels as in Table 1", _listed(human.values()), _listed(found.values()), human == found
+        )
+
+
+def claim_figures() -> Iterator[Check]:
+    """Table 3, from Tables 12 to 19; turn accuracies as whole numbers of turns."""
+    printed = table("table03")
+    for model, (turn, claim, f1) in printed["models"].items():
+        met = confusion(model)
+        yield _whole(3, f"turn accuracy of {model}", turn, printed["turns"])
+        yield figure(3, f"claim accuracy of {model}", claim, 100 * (accuracy(met) or 0))
+        yield figure(3, f"macro-F1 of {model}", f1, 100 * (macro_f1(met) or 0))
+    always, majority = printed["majority"], of_majority()
+    turns = Detection(tp=printed["unverifiable"], fp=printed["turns"] - printed["unverifiable"], fn=0, tn=0)
+    yield figure(3, "turn accuracy of the majority", always["turn"], 100 * turns.accuracy.value)
+    yield figure(3, "claim accuracy of the majority", always["claim"], 100 * (accuracy(majority) or 0))
+    yield figure(3, "macro-F1 of the majority", always["macro_f1"], 100 * (macro_f1(majority) or 0))
+
+
+def of_majority() -> Confusion:
+    """Table 1's claims, each called VERIFIED."""
+    return Counter({(Label(label), Label.VERIFIED): n for label, n in table("table01")["counts"].items()})
+
+
+def contradictions() -> Iterator[Check]:
+    """Table 5: twenty rows from whole numbers of turns. Recall gives the true, accuracy the false positives."""
+    printed = table("table05")
+    for model, rows in printed["models"].items():
+        for system, values in rows.items():
+            yield _same(5, f"{model}, {SYSTEMS[system]}", values, recovered(values))
+    even = Detection(tp=printed["contradictory"], fp=printed["other"], fn=0, tn=0)
+    yield figure(5, "random baseline", printed["random"], 100 * even.accuracy.value)
+
+
+def recovered(values: list[Decimal]) -> Detection:
+    """The counts behind a row of Table 5: accuracy, precision, recall, F1."""
+    bad, fine = table("table05")["contradictory"], table("table05")["other"]
+    right, tp = round(values[0] * (bad + fine) / 100), round(values[2] * bad / 100)
+    fp = tp + fine - right
+    return Detection(tp=tp, fp=fp, fn=bad - tp, tn=fine - fp)
+
+
+def abstentions() -> Iterator[Check]:
+    """Tables 20 and 21."""
+    printed = table("table20_21")
+    found = of_coconot()
+    yield figure(20, "accuracy", printed["accuracy"], 100 * found.accuracy.value)
+    yield count(20, "non-compliant responses", 250, found.tp + found.fn)
+    yield count(20, "compliant responses", 250, found.fp + found.tn)
+    yield count(21, "missed abstentions", found.fn, sum(printed["missed"].values()))
+    yield count(21, "false alarms", found.fp, sum(printed["false_alarms"].values()))
+
+
+def of_coconot() -> Detection:
+    """Table 20's counts."""
+    printed = table("table20_21")
+    return Detection(**{name: printed[name] for name in ("tp", "fp", "fn", "tn")})
+
+
+def _same(number: int, what: str, printed: list[Decimal], found: Detection) -> Check:
+    figures = [found.accuracy.value, found.precision.value, found.recall.value, found.f1 or 0]
+    checks = [figure(number, what, one, 100 * value) for one, value in zip(printed, figures, strict=True)]
+    said = f"{_listed(check.found for check in checks)} (tp {found.tp}, fp {found.fp})"
+    return Check(number, what, _listed(printed), said, all(check.holds for check in checks))
+
+
+def _whole(number: int, what: str, printed: Decimal, of: int) -> Check:
+    found = whole_number(printed, of)
+    return Check(number, what, f"{printed}", f"{round(printed * of / 100)} of {of}", found is not None)
+
+
+def _last(rows: list[list[int]]) -> list[int]:
+    return [row[-1] for row in rows]
+
+
+def _listed(values: Iterable[object]) -> str:
+    return " ".join(map(str, values))
+
+
+def label_counts() -> Iterator[Check]:
+    """Table 1: counts and their percentages."""
+    printed = table("table01")
+    yield count(1, "sum of the counts", printed["total"], sum(printed["counts"].values()))
+    for label, n in printed["counts"].items():
+        yield figure(1, f"percent of {label}", printed["percents"][label], 100 * Share(n, printed["total"]).value)
+
+
+def claim_sets() -> Iterator[Check]:
+    """Table 6: F1 follows from Jaccard where both are pooled over turns, and only then."""
+    printed = table("table06")
+    for pair, (jaccard, f1) in printed["pairs"].items():
+        yield figure(6, f"F1 of {pair}", f1, pooled(float(jaccard)).f1 or 0)
+    for name, place in (("Jaccard", 0), ("F1", 1)):
+        mean = fmean(float(values[place]) for values in printed["pairs"].values())
+        yield figure(6, f"mean {name}", printed["mean"][place], mean)
+
+
+def pooled(jaccard: float) -> SetAgreement:
+    """Two sets of a thousand claims with this Jaccard similarity."""
+    return SetAgreement(1000, 1000, 2000 * jaccard / (1 + jaccard))
+
+
+def turn_labels() -> Iterator[Check]:
+    """Table 7, section 5 and App. H: what the consensus says of turns, and what the data sets had said."""
+    printed = table("table07")
+    found = original_against_consensus()
+    diverged = Share(found.fp + found.fn, found.turns)
+    yield count(7, "sum of the categories", printed["turns"], found.turns)
+    yield figure(7, "percent of turns that diverge", printed["diverged_percent"], 100 * diverged.value)
+    yield count(7, "turns newly unverifiable", printed["newly_unverifiable"], found.fp)
+    share = 100 * Share(found.fp, diverged.hits).value
+    yield figure(7, "percent of them newly unverifiable", printed["newly_unverifiable_percent"], share)
+    yield count(7, "turns newly verified", printed["reclassified_verified"], found.fn)
+    yield count(7, "turns that people call unverifiable", table("table03")["unverifiable"], found.tp + found.fp)
+
+
+def original_against_consensus() -> Detection:
+    """Table 7 as a detection: the data sets' own labels as gold, the consensus as what was found."""
+    kinds = {(one["original"], one["consensus"]): 0 for one in table("table07")["categories"]}
+    for one in table("table07")["categories"]:
+        kinds[one["original"], one["consensus"]] += one["count"]
+    return Detection.of(kind for kind, n in kinds.items() for _ in range(n))
+
+
+CHECKS = (
+    label_counts,
+    whole_counts,
+    superscripts,
+    claim_figures,
+    ablations,
+    contradictions,
+    claim_sets,
+    turn_labels,
+    significance,
+    margins,
+    abstentions,
+)
+
+
+def check_all() -> Verdict:
+    """Recomputes what can be had of the paper without a model. Takes well under a second."""
+    return verdict(check for checks in CHECKS for check in checks())

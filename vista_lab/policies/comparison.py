@@ -1,0 +1,309 @@
+"""Two policies over the same turns: totals, what changes between them, how often people agree, and what cannot be known. Pure.
+
+A stored report as the turn that a policy decides on: the first draft's outcomes, and how much of the draft they cover.
+
+Who decides on a case: a policy, fitted to the judge of each turn, or what was done then. Pure.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+from typing import Final
+
+from vista_guard.policy.label_policy import SEVERITY, LabelPolicy
+from vista_guard.policy.turn_risk import TurnRisk
+from vista_guard.types import Action, Claim, Decision, Finding, JudgeInfo, Outcome, SourceKind, TurnReport, Unchecked
+from vista_lab.metrics.intervals import Share, wilson
+
+GATES_SINCE: Final = (1, 2)
+"""The report's schema from which on it says whether the turn was streamed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One turn as a policy meets it.
+
+    `outcomes` are those of the first draft: later ones were written because of what a policy did with it. `risk` is that draft's
+    calibrated risk in [0, 1], None where the judge has none. `done` is what was done with it then, `delivered` what became of
+    the turn in the end.
+    """
+
+    report_id: str
+    conversation_id: str | None
+    turn_index: int
+    created_at: datetime
+    judge: JudgeInfo
+    policy: str
+    rules: str | None
+    outcomes: tuple[Outcome, ...]
+    evidence_missing: bool
+    risk: float | None
+    done: Action
+    delivered: Action
+    rewritten: bool
+    """Another draft took this one's place."""
+    cut_short: bool
+    """The turn was streamed and ended at its first withheld sentence: what would have come behind it was never judged."""
+    gate_known: bool
+    """Whether the report says how the turn was streamed; those of older versions don't, and may have been cut short as well."""
+    turn_key: str | None
+    leans_on: frozenset[str]
+    """`turn_key`s of the turns whose knowledge is evidence in this one."""
+
+
+def case_of(report: TurnReport, risk: TurnRisk | None = None) -> Case:
+    """The report as a case, with all of its texts.
+
+    Args:
+        report: as it is stored.
+        risk: the fit of the report's judge. Without it the report's own risk is taken, where it is calibrated and the draft's.
+    """
+    outcomes = report.attempts[0].outcomes if report.attempts else report.outcomes
+    done = report.attempts[0].decision.action if report.attempts else report.decision.action
+    return Case(
+        report_id=report.id,
+        conversation_id=report.conversation_id,
+        turn_index=report.turn_index,
+        created_at=report.created_at,
+        judge=report.judge,
+        policy=report.policy,
+        rules=report.rules,
+        outcomes=outcomes,
+        evidence_missing=report.evidence_missing,
+        risk=_risk(report, outcomes, risk),
+        done=done,
+        delivered=report.decision.action,
+        rewritten=bool(report.attempts),
+        # A sentence that was left out ended nothing: the rest was judged.
+        cut_short=report.gate == "sentence" and (bool(report.attempts) or report.blocked),
+        gate_known=_version(report.schema_version) >= GATES_SINCE,
+        turn_key=report.turn_key,
+        leans_on=_leans_on(outcomes),
+    )
+
+
+def without_texts(case: Case) -> Case:
+    """The case with all that a policy decides by and none of what was said: for keeping ten thousand of them."""
+    return replace(case, outcomes=tuple(map(_bare, case.outcomes)))
+
+
+def withholds(action: Action) -> bool:
+    """Whether a turn does not reach the user as it was drafted."""
+    return SEVERITY[action] >= SEVERITY[Action.REPAIR]
+
+
+def _risk(report: TurnReport, outcomes: tuple[Outcome, ...], risk: TurnRisk | None) -> float | None:
+    if risk is not None:
+        return risk(outcomes, evidence_missing=report.evidence_missing)
+    return report.risk if report.risk_calibrated and not report.attempts else None
+
+
+def _version(written: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in written.split(".") if part.isdecimal())
+
+
+def _leans_on(outcomes: Iterable[Outcome]) -> frozenset[str]:
+    """Knowledge is quoted with the id `turn_key:claim id`."""
+    quoted = (piece for one in outcomes if isinstance(one, Finding) for piece in one.evidence)
+    return frozenset(piece.source_id.partition(":")[0] for piece in quoted if piece.source is SourceKind.KNOWLEDGE)
+
+
+def _bare(outcome: Outcome) -> Outcome:
+    claim = Claim(id=outcome.claim.id, text="")
+    if isinstance(outcome, Finding):
+        return Finding(claim=claim, label=outcome.label, confidence=outcome.confidence, reason="")
+    return Unchecked(claim=claim, error="", what=outcome.what)
+
+
+Decide = Callable[[Case], Action]
+"""What would have been done with the first draft of a turn."""
+
+PolicyFor = Mapping[JudgeInfo, LabelPolicy]
+"""One policy as it stands for each judge: "auto" thresholds and promised rates hang on who judged."""
+
+
+def recorded(case: Case) -> Action:
+    """What was done with the turn's first draft when it was said."""
+    return case.done
+
+
+def by_policy(policies: PolicyFor) -> Decide:
+    """A policy's decisions.
+
+    Args:
+        policies: as it stands for each judge of the cases; see `decision`.
+    """
+    return lambda case: decision(case, policies).action
+
+
+def decision(case: Case, policies: PolicyFor) -> Decision:
+    """What the policy decides on the case, with the reason; the reason quotes claims where the case has their texts.
+
+    Raises:
+        ConfigError: the policy asks for a rate, and its thresholds were not chosen.
+    """
+    return policies[case.judge].weigh(case.outcomes, evidence_missing=case.evidence_missing, risk=case.risk)
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What one policy would have done.
+
+    `cut_short` counts turns that it would have delivered, and of which only the part before a withheld sentence was ever judged:
+    it might have withheld them further on. They are in `actions` as far as they were seen.
+    """
+
+    actions: Mapping[Action, int]
+    cut_short: int
+
+    @property
+    def turns(self) -> int:
+        """All turns."""
+        return sum(self.actions.values())
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """A policy beside people's word on turns. Each share is None where it has no case.
+
+    `alarms` is the precision of flags, repairs and blocks together, `withheld` that of repairs and blocks; `false_alarms` the
+    share of fine turns that are withheld, `missed` the share of bad turns that are let through without a flag.
+    """
+
+    labelled: int
+    alarms: Share | None
+    withheld: Share | None
+    false_alarms: Share | None
+    missed: Share | None
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A turn on which two policies differ."""
+
+    case: Case
+    first: Action
+    second: Action
+    censored: bool
+    """The milder of the two would have delivered a turn that was cut short: what came behind is not known."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What two policies would have done with the same turns; made by `compare`."""
+
+    cases: Sequence[Case]
+    first: Sequence[Action]
+    second: Sequence[Action]
+
+    @cached_property
+    def totals(self) -> tuple[Totals, Totals]:
+        """Of the first and of the second policy."""
+        return _totals(self.cases, self.first), _totals(self.cases, self.second)
+
+    @cached_property
+    def transitions(self) -> Counter[tuple[Action, Action]]:
+        """Turns by what the first and the second would have done."""
+        return Counter(zip(self.first, self.second, strict=True))
+
+    @cached_property
+    def changed(self) -> tuple[Changed, ...]:
+        """Turns on which they differ: the largest steps first, and the newest of these."""
+        found = [
+            Changed(case, one, other, case.cut_short and not (withholds(one) and withholds(other)))
+            for case, one, other in zip(self.cases, self.first, self.second, strict=True)
+            if one is not other
+        ]
+        return tuple(sorted(found, key=lambda it: (-_step(it), -it.case.created_at.timestamp())))
+
+    @cached_property
+    def leaning(self) -> int:
+        """Turns whose evidence is knowledge from a turn that one policy delivers and the other doesn't.
+
+        The other would have judged them without that knowledge, which nobody can know now.
+        """
+        keys = {it.case.turn_key for it in self.changed if withholds(it.first) is not withholds(it.second)} - {None}
+        return sum(not keys.isdisjoint(case.leans_on) for case in self.cases)
+
+    @property
+    def gate_unknown(self) -> int:
+        """Withheld turns of older reports, which do not say whether they were streamed: these may have been cut short too."""
+        return sum(not case.gate_known and withholds(case.done) for case in self.cases)
+
+    @property
+    def rewritten(self) -> int:
+        """Turns whose draft was written anew then. Policies decide on the first one; what came in its place would differ."""
+        return sum(case.rewritten for case in self.cases)
+
+    def agreement(self, fine: Mapping[str, bool]) -> tuple[Agreement, Agreement]:
+        """Both policies beside people's word.
+
+        Args:
+            fine: by report id, whether the turn should have been delivered as it was. Turns without a word count for nothing.
+        """
+        return _agreement(self.cases, self.first, fine), _agreement(self.cases, self.second, fine)
+
+
+def reproduced(cases: Sequence[Case], actions: Sequence[Action], rules: Mapping[JudgeInfo, str | None]) -> Share | None:
+    """Of the turns that were decided under these very rules, on how many the policy decides now as it did then.
+
+    A repair that could not be made was a block then; as a policy's decision it is a repair, and counts as the same.
+
+    Args:
+        cases: the turns.
+        actions: what the policy decides now, in the same order.
+        rules: fingerprint of the policy as it stands for each judge (`policy.rules.rules_key`).
+    """
+    same = [
+        action is case.done or (action, case.done) == (Action.REPAIR, Action.BLOCK)
+        for case, action in zip(cases, actions, strict=True)
+        if case.rules is not None and case.rules == rules.get(case.judge)
+    ]
+    return wilson(sum(same), len(same))
+
+
+def compare(cases: Sequence[Case], first: Decide | Sequence[Action], second: Decide | Sequence[Action]) -> Comparison:
+    """Decides on each case twice. What was decided already may be given in the order of the cases.
+
+    Example:
+        >>> found = compare(cases, recorded, by_policy({judge: PRESETS["strict"]}))
+        >>> found.transitions[Action.ALLOW, Action.BLOCK]
+        3
+    """
+    return Comparison(cases, tuple(_decided(cases, first)), tuple(_decided(cases, second)))
+
+
+def _decided(cases: Sequence[Case], by: Decide | Sequence[Action]) -> Iterable[Action]:
+    return by if isinstance(by, Sequence) else map(by, cases)
+
+
+def _totals(cases: Sequence[Case], actions: Sequence[Action]) -> Totals:
+    counts = Counter(actions)
+    cut = sum(case.cut_short and not withholds(action) for case, action in zip(cases, actions, strict=True))
+    return Totals({action: counts[action] for action in Action}, cut)
+
+
+def _step(it: Changed) -> int:
+    return abs(SEVERITY[it.first] - SEVERITY[it.second])
+
+
+def _agreement(cases: Sequence[Case], actions: Sequence[Action], fine: Mapping[str, bool]) -> Agreement:
+    known = [
+        (action, fine[case.report_id]) for case, action in zip(cases, actions, strict=True) if case.report_id in fine
+    ]
+
+    def among(of: Callable[[Action, bool], bool], hit: Callable[[Action, bool], bool]) -> Share | None:
+        cases_of = [pair for pair in known if of(*pair)]
+        return wilson(sum(hit(*pair) for pair in cases_of), len(cases_of))
+
+    return Agreement(
+        labelled=len(known),
+        alarms=among(lambda action, _: action is not Action.ALLOW, lambda _, good: not good),
+        withheld=among(lambda action, _: withholds(action), lambda _, good: not good),
+        false_alarms=among(lambda _, good: good, lambda action, _: withholds(action)),
+        missed=among(lambda _, good: not good, lambda action, _: action is Action.ALLOW),
+    )

@@ -1,0 +1,186 @@
+"""Policies as people name them on the command line: a preset, the one of the settings, or a file.
+
+A policy as people choose it, and as lines for the settings file. Pure.
+
+A policy as it stands for each judge: "auto" thresholds, promised rates and the turn's risk hang on who judged.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from vista_guard._mappings import read_mapping
+from vista_guard.assembly import calibrated
+from vista_guard.errors import ConfigError
+from vista_guard.policy.label_policy import PRESETS, LabelPolicy, build_policy
+from vista_guard.policy.turn_risk import TurnRisk
+from vista_guard.settings.sources import Settings
+from vista_guard.types import Decision, JudgeInfo, TurnReport
+from vista_lab.policies.comparison import Case, case_of, decision
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A preset and what is changed in it: `policy` and `policy_overrides` of the settings."""
+
+    preset: str
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+
+    def policy(self) -> LabelPolicy:
+        """The policy.
+
+        Raises:
+            ConfigError: unknown preset, or an override that makes no sense.
+        """
+        return build_policy(self.preset, self.overrides)
+
+    def toml(self) -> str:
+        """Lines for `vista-guard.toml`, at its top: what is read from them is this recipe.
+
+        Raises:
+            ConfigError: an override that TOML has no words for, such as None.
+        """
+        tables = [f"policy = {_value('policy', self.preset)}\n"]
+        tables += _table(("policy_overrides",), self.overrides)
+        return "\n".join(tables)
+
+
+def _table(path: tuple[str, ...], values: Mapping[str, Any]) -> Iterator[str]:
+    """The table with its own values, then the tables in it."""
+    own = {name: value for name, value in values.items() if not isinstance(value, Mapping)}
+    if own:
+        yield f"[{'.'.join(path)}]\n" + "".join(f"{name} = {_value(name, value)}\n" for name, value in own.items())
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _table((*path, str(name)), value)
+
+
+def _value(name: str, value: object) -> str:
+    if isinstance(value, bool | int | float | str):
+        # JSON writes these four as TOML does, but for one character that TOML wants escaped.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    raise ConfigError(f"{name} is {value!r}, which a settings file in TOML cannot say; leave it out")
+
+
+SETTINGS: Final = "settings"
+"""The name of the policy that the settings configure."""
+
+SUFFIXES: Final = (".toml", ".yaml", ".yml")
+
+
+@dataclass(frozen=True)
+class NamedPolicy:
+    """A policy and what it is called. `risk_table` is where its rates and risks come from, the judge's own when None."""
+
+    name: str
+    recipe: Recipe
+    risk_table: Path | None = None
+
+
+def named_policy(told: str, settings: Settings) -> NamedPolicy:
+    """The policy of this name.
+
+    Args:
+        told: `monitor`, `balanced` or `strict`, plainly; `settings`, for the policy of the settings with its overrides; or a TOML
+            or YAML file with `policy`, `policy_overrides` and `risk_table`, as `vista-guard.toml` has them.
+        settings: whose policy `settings` is, and whose risk table stands where a file names none.
+
+    Raises:
+        ConfigError: no such name or file, or a policy that makes no sense.
+
+    Example:
+        >>> named_policy("strict", Settings.load()).recipe.policy().on_unchecked
+        <Action.BLOCK: 'BLOCK'>
+    """
+    if told in PRESETS:
+        found = NamedPolicy(told, Recipe(told), settings.risk_table)
+    elif told == SETTINGS:
+        found = NamedPolicy(told, Recipe(settings.policy, settings.policy_overrides), settings.risk_table)
+    else:
+        found = _of_file(told, settings)
+    try:
+        found.recipe.policy()
+    except ConfigError as exc:
+        raise ConfigError(f"the policy {told}: {exc}") from exc
+    return found
+
+
+def _of_file(told: str, settings: Settings) -> NamedPolicy:
+    path = Path(told)
+    if path.suffix not in SUFFIXES:
+        known = ", ".join([*PRESETS, SETTINGS])
+        raise ConfigError(f"policy is {told!r}; choose one of {known}, or a file that ends in {', '.join(SUFFIXES)}")
+    content = _content(path)
+    unknown = [key for key in content if key not in Settings.model_fields]
+    if unknown:
+        raise ConfigError(
+            f"the policy file {path} has {unknown[0]!r}, which is no setting; it may hold policy, policy_overrides and risk_table"
+        )
+    preset, overrides = content.get("policy", "balanced"), content.get("policy_overrides") or {}
+    if not isinstance(preset, str) or not isinstance(overrides, Mapping):
+        raise ConfigError(f"the policy file {path}: policy must be a preset's name, and policy_overrides a table")
+    table = content.get("risk_table")
+    return NamedPolicy(told, Recipe(preset, overrides), settings.risk_table if table is None else Path(str(table)))
+
+
+def _content(path: Path) -> Mapping[str, Any]:
+    try:
+        content = read_mapping(path)
+    except OSError as exc:
+        raise ConfigError(f"the policy file {path} cannot be read: {exc.strerror}") from exc
+    except ValueError as exc:
+        raise ConfigError(f"the policy file {path} cannot be read as {path.suffix[1:].upper()}: {exc}") from exc
+    if not content:
+        raise ConfigError(f'the policy file {path} says nothing; write for example: policy = "strict"')
+    return content
+
+
+def fit_of(judge: JudgeInfo, table: Path | None) -> TurnRisk | None:
+    """How this judge's outcomes become a turn's risk; None where nothing was fitted for it.
+
+    Args:
+        judge: who judged.
+        table: the risk table of the settings; the embedded judge's own when None.
+    """
+    return calibrated(PRESETS["monitor"], judge, table)[1]
+
+
+def standing(policy: LabelPolicy, judges: Iterable[JudgeInfo], table: Path | None) -> dict[JudgeInfo, LabelPolicy]:
+    """The policy as it stands for each judge.
+
+    Raises:
+        ConfigError: it promises a rate, and there is no table for a judge, or none that holds the rate.
+    """
+    found = {}
+    for judge in judges:
+        fitted, _ = calibrated(policy, judge, table)
+        assert isinstance(fitted, LabelPolicy)  # what was given is one
+        found[judge] = fitted
+    return found
+
+
+@dataclass
+class Decider:
+    """One policy, deciding anew on reports of any judge. `fits` are those of the judges that it met."""
+
+    policy: LabelPolicy
+    table: Path | None = None
+    fits: dict[JudgeInfo, TurnRisk | None] = field(default_factory=dict)
+    _standing: dict[JudgeInfo, LabelPolicy] = field(default_factory=dict)
+
+    def __call__(self, report: TurnReport) -> tuple[Case, Decision]:
+        """The report as a case, with its risk as this policy's table has it, and what the policy decides.
+
+        Raises:
+            ConfigError: the policy promises a rate that no table of this judge holds.
+        """
+        judge = report.judge
+        if judge not in self.fits:
+            self._standing |= standing(self.policy, [judge], self.table)
+            self.fits[judge] = fit_of(judge, self.table)
+        case = case_of(report, self.fits[judge])
+        return case, decision(case, self._standing)

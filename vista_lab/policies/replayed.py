@@ -1,0 +1,248 @@
+"""Two policies over the reports of one replayed log: judged once, decided twice, turn by turn.
+
+What two policies side by side come to, and what they can't tell, in words: the same on a page, in a report, on a terminal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from vista_guard.policy.turn_risk import TurnRisk
+from vista_guard.types import Action, Decision, JudgeInfo, Role, TurnReport
+from vista_lab.logs.formats import BrokenEntry, LoggedConversation
+from vista_lab.metrics.intervals import Share
+from vista_lab.policies.comparison import Case, Comparison, compare, without_texts
+from vista_lab.policies.named import Decider, NamedPolicy
+from vista_lab.runs.folder import TurnName, read_reports
+from vista_lab.runs.gold import Gold, GoldTurn, of_entry
+
+AGREEMENTS: Final = {
+    "alarms": ("alarms that are right", "of the turns that are flagged, repaired or blocked"),
+    "withheld": ("withheld rightly", "of the turns that are repaired or blocked"),
+    "false_alarms": ("fine turns withheld", "of the turns that people call fine"),
+    "missed": ("bad turns let through unmarked", "of the turns that people call not fine"),
+}
+"""Shares of `Agreement`: what each is called, and what it is a share of."""
+
+NOBODY: Final = "Without that nobody knows which policy is right more often."
+
+UNLABELLED: Final = f"No turn of this log has a person's word. {NOBODY}"
+
+CENSORED: Final = (
+    "of the turns that the {name} policy delivers were streamed, and ended at their first withheld sentence: what would have "
+    "come behind it was never judged. These turns are censored, and the policy may look better than it is."
+)
+UNKNOWN_GATE: Final = (
+    "withheld turns are from older versions, which don't say whether they were streamed: they may be censored too."
+)
+MEMORY: Final = (
+    "turns rest on knowledge from a turn that one policy delivers and the other withholds. Without it they would have been "
+    "judged differently: memory cannot be replayed."
+)
+REWRITTEN: Final = (
+    "turns were written anew then. Policies decide on the first draft here; what a new draft would have brought cannot be "
+    "simulated."
+)
+REPAIRS: Final = "A repair is counted as asked for. Whether it would have succeeded is not known."
+
+STREAMED: Final = (
+    "The turns were judged whole, as they were said. Streamed sentence by sentence, a turn that is withheld here would have "
+    "ended at its first withheld sentence, with those before it read already."
+)
+ONWARDS: Final = (
+    "The conversations went on after what was said then. What users would have said to a blocked or repaired turn is not "
+    "known."
+)
+
+
+def limits(found: Comparison, names: Sequence[str]) -> list[str]:
+    """What these turns cannot tell, each with how many it is about."""
+    cuts = [counted(it.cut_short, CENSORED.format(name=name)) for it, name in zip(found.totals, names, strict=True)]
+    told = [
+        *cuts,
+        counted(found.gate_unknown, UNKNOWN_GATE),
+        counted(found.leaning, MEMORY),
+        counted(found.rewritten, REWRITTEN),
+    ]
+    return [one for one in told if one]
+
+
+def counted(count: int, text: str) -> str | None:
+    """The text with its count; None for nothing."""
+    return f"{count:,} {text}" if count else None
+
+
+def unfitted(fits: Mapping[JudgeInfo, TurnRisk | None]) -> str | None:
+    """Which judges have no risk; None when all have one."""
+    without = ", ".join(f"{judge.name} {judge.version}" for judge, fit in fits.items() if fit is None)
+    if not without:
+        return None
+    return f"No risk was fitted for {without}: risks that are taken as fitted decide nothing for their turns."
+
+
+def share(found: Share | None) -> str:
+    """A share with its interval and its counts."""
+    if found is None:
+        return "–"
+    return (
+        f"{100 * found.value:.0f} %  ({100 * found.low:.0f} to {100 * found.high:.0f} %; {found.hits:,} of {found.n:,})"
+    )
+
+
+def joined(told: Iterable[str | None]) -> list[str]:
+    """What there is of it."""
+    return [one for one in told if one]
+
+
+@dataclass
+class Heard:
+    """What a log holds beside what is judged, gathered while it is read: what users said before each turn, and people's word."""
+
+    questions: dict[TurnName, str] = field(default_factory=dict)
+    gold: dict[TurnName, GoldTurn] = field(default_factory=dict)
+
+    def listening(
+        self, entries: Iterable[LoggedConversation | BrokenEntry]
+    ) -> Iterator[LoggedConversation | BrokenEntry]:
+        """The entries as they are."""
+        for entry in entries:
+            if isinstance(entry, LoggedConversation):
+                self._hear(entry)
+            yield entry
+
+    def _hear(self, entry: LoggedConversation) -> None:
+        question, name = "", str(entry.conversation.id)
+        for index, turn in enumerate(entry.conversation.turns):
+            if turn.role is Role.USER:
+                question = turn.text
+            elif turn.role is Role.ASSISTANT:
+                self.questions[name, index] = question
+        self.gold |= of_entry(entry)
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What two policies do with the turns of one log.
+
+    `fine` is people's word by report id, where there is any. `fits` are the risks of the judges that reported. `unjudged` counts
+    turns with claims that could not be judged, `unreported` those of the log that have no report, `unmatched` labels of turns
+    that have none.
+    """
+
+    policies: tuple[NamedPolicy, NamedPolicy]
+    found: Comparison
+    fine: Mapping[str, bool]
+    fits: Mapping[JudgeInfo, TurnRisk | None]
+    unjudged: int
+    unreported: int
+    unmatched: int
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Of the two policies."""
+        return self.policies[0].name, self.policies[1].name
+
+    @property
+    def conversations(self) -> int:
+        """How many there are."""
+        return len({case.conversation_id for case in self.found.cases})
+
+    def limits(self) -> list[str]:
+        """What this can't tell."""
+        return joined(
+            [
+                STREAMED,
+                ONWARDS,
+                REPAIRS,
+                *limits(self.found, self.names),
+                counted(
+                    self.unjudged, "turns have claims that were not judged; each policy says what becomes of them."
+                ),
+                counted(self.unreported, "turns of the log have no report, and are not counted."),
+                counted(self.unmatched, "labels are of turns that were not reported, and are not counted."),
+                unfitted(self.fits),
+            ]
+        )
+
+
+@dataclass(frozen=True)
+class ReplayedTurn:
+    """One turn as people read it: what was said, what was found, and what each policy decides."""
+
+    question: str
+    report: TurnReport
+    case: Case
+    first: Decision
+    second: Decision
+    fine: bool | None
+
+    @property
+    def differs(self) -> bool:
+        """Whether the policies do different things."""
+        return self.first.action is not self.second.action
+
+
+def decide(out: Path, heard: Heard, policies: tuple[NamedPolicy, NamedPolicy], gold: Gold | None = None) -> Replayed:
+    """Decides on each report of a log with both policies. No judge is asked, and no text is kept.
+
+    Args:
+        out: what `replay` wrote. Reports of turns that the log does not have are left out.
+        heard: the log, as it was read.
+        policies: the two.
+        gold: people's word; the log's own when not given.
+
+    Raises:
+        InputError: the file holds something else.
+        ConfigError: a policy promises a rate that no table of this judge holds.
+    """
+    said = heard.gold if gold is None else gold
+    sides = _deciders(policies)
+    cases: list[Case] = []
+    actions: tuple[list[Action], list[Action]] = ([], [])
+    fine: dict[str, bool] = {}
+    unjudged, reported = 0, set()
+    for report in _of_log(out, heard):
+        for decider, column in zip(sides, actions, strict=True):
+            case, decision = decider(report)
+            column.append(decision.action)
+        cases.append(without_texts(case))
+        reported.add(_name(report))
+        unjudged += bool(report.unchecked)
+        word = said[_name(report)].verdict(case.outcomes) if _name(report) in said else None
+        if word is not None:
+            fine[report.id] = word
+    return Replayed(
+        policies,
+        compare(cases, *actions),
+        fine,
+        {judge: fit for side in reversed(sides) for judge, fit in side.fits.items()},
+        unjudged,
+        unreported=len(heard.questions.keys() - reported),
+        unmatched=len(said.keys() - reported),
+    )
+
+
+def turns(out: Path, heard: Heard, replayed: Replayed, wanted: Collection[str] | None = None) -> Iterator[ReplayedTurn]:
+    """Turns with all of their texts, in the order of the reports; those with these report ids, or all."""
+    first, second = _deciders(replayed.policies)
+    for report in _of_log(out, heard):
+        if wanted is None or report.id in wanted:
+            case, one = first(report)
+            _, other = second(report)
+            yield ReplayedTurn(heard.questions[_name(report)], report, case, one, other, replayed.fine.get(report.id))
+
+
+def _deciders(policies: Sequence[NamedPolicy]) -> tuple[Decider, Decider]:
+    first, second = (Decider(one.recipe.policy(), one.risk_table) for one in policies)
+    return first, second
+
+
+def _of_log(out: Path, heard: Heard) -> Iterator[TurnReport]:
+    return (report for report in read_reports(out) if _name(report) in heard.questions)
+
+
+def _name(report: TurnReport) -> TurnName:
+    return report.conversation_id or "", report.turn_index

@@ -1,0 +1,207 @@
+"""Figures over paired claims. Pure.
+
+Claims of two runs, paired. Pure.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from vista_guard.types import Action, Claim, Finding, Label, Outcome
+from vista_lab.metrics.intervals import Share, mcnemar, wilson
+from vista_lab.metrics.labels import Reliability, reliability
+from vista_lab.runs.found import Run, TurnName
+from vista_lab.runs.gold import Gold, GoldTurn, Word, is_right
+
+LEAST_OVERLAP: Final = 0.5
+"""Two claims of one turn are the same when they share at least this part of the text that either stands in."""
+
+UNCHECKED: Final = "UNCHECKED"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A claim in two runs; None where a run has no such claim. `word` is a person's on it."""
+
+    turn: TurnName
+    first: Outcome | None
+    second: Outcome | None
+    word: Word | None = None
+
+    @property
+    def claim(self) -> Claim:
+        """As the first run has it, else as the second."""
+        outcome = self.first or self.second
+        assert outcome is not None  # pairs are made of claims
+        return outcome.claim
+
+    @property
+    def labels(self) -> tuple[str | None, str | None]:
+        """Both labels, `UNCHECKED` among them; None where the claim is missing."""
+        return label_of(self.first), label_of(self.second)
+
+    @property
+    def right(self) -> tuple[bool | None, bool | None]:
+        """Whether each run agrees with the person; None where nobody spoke of the claim, or the run has none."""
+        return _right(self.first, self.word), _right(self.second, self.word)
+
+    @property
+    def regressed(self) -> bool:
+        """The first run was right and the second is not; where nobody knows: the second could not judge what the first did."""
+        if self.word is not None and self.first and self.second:
+            return self.right == (True, False)
+        return isinstance(self.first, Finding) and self.labels[1] == UNCHECKED
+
+    @property
+    def improved(self) -> bool:
+        """The other way round."""
+        return Pair(self.turn, self.second, self.first, self.word).regressed
+
+    @property
+    def changed(self) -> bool:
+        """Whether the labels differ."""
+        return self.labels[0] != self.labels[1]
+
+
+def label_of(outcome: Outcome | None) -> str | None:
+    """The outcome's label, or `UNCHECKED`; None of no outcome."""
+    if outcome is None:
+        return None
+    return str(outcome.label) if isinstance(outcome, Finding) else UNCHECKED
+
+
+def paired(first: Run, second: Run, gold: Gold | None = None) -> tuple[Pair, ...]:
+    """Claims of the turns that both runs have, in the order of turns.
+
+    Within a turn a claim's partner has its words, else its id where the log brought the claims, else the place in the text that
+    shares most with its own. What a run has alone is paired with None.
+    """
+    given = first.identity.claims == "given"
+    found: list[Pair] = []
+    for name in sorted(first.reports.keys() & second.reports.keys()):
+        word_of = (gold or {}).get(name) or GoldTurn()
+        left, right = first.reports[name].outcomes, second.reports[name].outcomes
+        for one, other in _partners(left, right, by_id=given):
+            said = [word_of.word(outcome) for outcome in (one, other) if outcome is not None]
+            found.append(Pair(name, one, other, next((word for word in said if word is not None), None)))
+    return tuple(found)
+
+
+def _partners(
+    left: Sequence[Outcome], right: Sequence[Outcome], *, by_id: bool
+) -> Iterator[tuple[Outcome | None, Outcome | None]]:
+    """Each outcome of the left with its partner, then what the right has alone."""
+    free = list(right)
+    chosen: dict[int, Outcome] = {}
+    for same in ([_same_id] if by_id else []) + [_same_text, _same_place]:
+        for place, outcome in enumerate(left):
+            if place in chosen:
+                continue
+            score, best = max(((same(outcome.claim, other.claim), n) for n, other in enumerate(free)), default=(0.0, 0))
+            if score >= LEAST_OVERLAP:
+                chosen[place] = free.pop(best)
+    for place, outcome in enumerate(left):
+        yield outcome, chosen.get(place)
+    for other in free:
+        yield None, other
+
+
+def _same_id(one: Claim, other: Claim) -> float:
+    return float(one.id == other.id)
+
+
+def _same_text(one: Claim, other: Claim) -> float:
+    return float(one.text == other.text)
+
+
+def _same_place(one: Claim, other: Claim) -> float:
+    return 0.0 if one.span is None or other.span is None else one.span.overlap(other.span)
+
+
+def _right(outcome: Outcome | None, word: Word | None) -> bool | None:
+    return None if outcome is None or word is None else is_right(outcome, word)
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Two runs over the claims that people labelled and both runs judged or tried to.
+
+    `better` counts claims that only the second has right, `worse` those that only the first has; `p` is McNemar's exact
+    two-sided probability of a split at least as uneven if neither were better: 1 where nothing differs.
+    """
+
+    first: Share
+    second: Share
+    better: int
+    worse: int
+    p: float
+
+
+def paired_accuracy(pairs: Sequence[Pair]) -> Paired | None:
+    """How often each run agrees with people, on the same claims. None where no claim of both runs is labelled."""
+    known = [(left, right) for pair in pairs for left, right in [pair.right] if left is not None and right is not None]
+    first, second = (
+        wilson(sum(left for left, _ in known), len(known)),
+        wilson(sum(right for _, right in known), len(known)),
+    )
+    if first is None or second is None:
+        return None
+    better, worse = known.count((False, True)), known.count((True, False))
+    return Paired(first, second, better, worse, mcnemar(better, worse))
+
+
+def transitions(pairs: Sequence[Pair]) -> Counter[tuple[str, str]]:
+    """Claims that both runs have, by their labels in the first and the second; `UNCHECKED` among them."""
+    labels = (pair.labels for pair in pairs)
+    return Counter((left, right) for left, right in labels if left is not None and right is not None)
+
+
+def confusion(pairs: Sequence[Pair], *, second: bool) -> Counter[tuple[str, str]]:
+    """One run's labels against people's: by (person's, judge's). Only words that are labels count."""
+    counted: Counter[tuple[str, str]] = Counter()
+    for pair in pairs:
+        judged = pair.labels[second]
+        if isinstance(pair.word, Label) and judged is not None:
+            counted[str(pair.word), judged] += 1
+    return counted
+
+
+def calibration(pairs: Sequence[Pair], *, second: bool) -> Reliability | None:
+    """Whether one run's confidences mean what they say, over the claims that people labelled. None without any."""
+    outcomes = ((pair.second if second else pair.first, pair.word) for pair in pairs)
+    judged = [(one, word) for one, word in outcomes if isinstance(one, Finding) and word is not None]
+    return reliability([one.confidence for one, _ in judged], [is_right(one, word) for one, word in judged])
+
+
+@dataclass(frozen=True)
+class TurnChange:
+    """A turn that two runs decided on differently. `fine` is what people say of it; None where nobody did."""
+
+    turn: TurnName
+    first: Action
+    second: Action
+    fine: bool | None
+
+
+def turn_changes(first: Run, second: Run, gold: Gold | None = None) -> tuple[TurnChange, ...]:
+    """Turns with another action in the second run, in the order of turns."""
+    known: Gold = gold or {}
+    found = []
+    for name in sorted(first.reports.keys() & second.reports.keys()):
+        one, other = first.reports[name], second.reports[name]
+        if one.decision.action is not other.decision.action:
+            fine = known[name].verdict(other.outcomes) if name in known else None
+            found.append(TurnChange(name, one.decision.action, other.decision.action, fine))
+    return tuple(found)
+
+
+def in_order(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
+    """Pairs that differ, or that one run lacks: regressions first, what changed, what improved; each in the order of turns."""
+
+    def rank(pair: Pair) -> int:
+        return 0 if pair.regressed else 2 if pair.improved else 1
+
+    return tuple(sorted((pair for pair in pairs if pair.changed), key=rank))

@@ -1,0 +1,167 @@
+"""A data set or a log through a system, into a run's folder: resumable, and enough for every table without judging again.
+
+A log through the guard, into one file of reports: an evaluation of a log by VISTA, without a folder around it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vista_guard import __version__
+from vista_guard.errors import InputError
+from vista_guard.policy.label_policy import rules_key
+from vista_lab.logs.source import BrokenEntry, LoggedConversation
+from vista_lab.metrics.labels import Summary
+from vista_lab.runs.folder import Manifest, open_run, write_summary
+from vista_lab.runs.loop import ClaimsMode, Event, Steering, judge_all
+from vista_lab.runs.plan import Plan
+from vista_lab.runs.report_file import ReportFile, RunIdentity
+from vista_lab.runs.summary import RunSummary, summarise
+from vista_lab.systems.guarded import GuardSystem
+from vista_lab.systems.protocol import System
+
+if TYPE_CHECKING:
+    from vista_guard.guard import Guard
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a run says of itself beside its rows and its system."""
+
+    claims: ClaimsMode = ClaimsMode.JUDGE
+    limit: int | None = None
+    seed: int = 0
+    engine: str = "local"
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """How a run ended: `figures` of its whole folder, `session` of this call, `exhausted` where a budget ended it."""
+
+    figures: RunSummary
+    session: Summary
+
+
+async def evaluate(system: System, plan: Plan, out: Path, made: Made, steering: Steering | None = None) -> Evaluated:
+    """Judges every turn of the plan that `out` has no report on yet.
+
+    Args:
+        system: judges; the caller closes it.
+        plan: from `planned`, with the claims, limit and seed of `made`.
+        out: the run's folder. One that a run of the same system over the same rows left is gone on with.
+        made: claims, limit and seed are held against an earlier run's; the engine is only told.
+        steering: how the run is watched and stopped.
+
+    When it is stopped or the system's budget is spent, the figures so far are written and say that they are not complete: the
+    same call goes on from there.
+
+    Raises:
+        ConfigError: `out` is another run's, or a field of its manifest differs, which is named.
+        StoreError: a report could not be written; says how many are safe.
+        JudgeError: the judge could not be loaded, or cannot be asked.
+    """
+    steering = steering or Steering()
+    began = time.monotonic()
+    file = open_run(out, manifest(system, plan, made), plan.gold)
+    try:
+        tally, exhausted = await judge_all(system, plan.entries(), file, made.claims, steering)
+    finally:
+        file.close()
+    session = tally.summary(seconds=time.monotonic() - began, interrupted=steering.stop.is_set())
+    figures = summarise(out)
+    write_summary(out, figures.model_dump_json(indent=2))
+    return Evaluated(figures, replace(session, exhausted=exhausted))
+
+
+def manifest(system: System, plan: Plan, made: Made) -> Manifest:
+    """How a run that begins now is made."""
+    return Manifest(
+        made_by=f"vista-guard {__version__}",
+        system=system.info,
+        rows=plan.rows,
+        claims=made.claims.value,
+        limit=made.limit,
+        seed=made.seed,
+        engine=made.engine,
+        machine=machine(),
+        created=datetime.now(UTC),
+    )
+
+
+def machine() -> Mapping[str, str]:
+    """Where it runs, as far as that explains speed: no name and no address."""
+    return {
+        "system": platform.system(),
+        "architecture": platform.machine(),
+        "cores": str(os.cpu_count() or 0),
+        "python": platform.python_version(),
+    }
+
+
+async def replay(
+    guard: Guard,
+    log: Iterable[LoggedConversation | BrokenEntry],
+    out: Path,
+    *,
+    claims: ClaimsMode = ClaimsMode.JUDGE,
+    concurrency: int = 4,
+    on_progress: Callable[[Event], None] = lambda _event: None,
+    stop: asyncio.Event | None = None,
+) -> Summary:
+    """Judges every turn that `out` has no report on yet, and adds its report there.
+
+    Args:
+        guard: judges the turns. Its knowledge should be its own: what is replayed is remembered there.
+        log: from `read_log`.
+        out: JSON lines; made by this run or by an earlier one of the same judge, policy, persona and claims.
+        claims: whose claims are judged.
+        concurrency: how many conversations are replayed at once, at least 1. Turns of one keep their order.
+        on_progress: called with each event of this run.
+        stop: when set, the turns that are being judged are finished and no other is begun.
+
+    When the judge's budget is spent, the turns that it left unjudged get no report, no other turn is begun, and the summary
+    says so: the same call goes on from there with a new budget.
+
+    Raises:
+        ConfigError: `out` was made in another way, or from another log.
+        InputError: the log as a whole cannot be read, or no turn of it carries claims though `claims` is GIVEN.
+        StoreError: a report could not be written; says how many are safe.
+        JudgeError: the judge could not be loaded.
+    """
+    steering = Steering(concurrency, on_progress, stop or asyncio.Event())
+    began = time.monotonic()
+    file = ReportFile.open(out, _identity(guard, claims))
+    try:
+        tally, exhausted = await judge_all(
+            GuardSystem("vista", guard, more={}, prompts={}), log, file, claims, steering
+        )
+    finally:
+        file.close()
+    if claims is ClaimsMode.GIVEN and tally.conversations and not tally.turns and not steering.stop.is_set():
+        raise InputError("no turn of the log carries claims; replay it with --claims judge")
+    summary = tally.summary(seconds=time.monotonic() - began, interrupted=steering.stop.is_set())
+    return replace(summary, exhausted=exhausted)
+
+
+def _identity(guard: Guard, claims: ClaimsMode) -> RunIdentity:
+    parts = guard.parts
+    return RunIdentity(
+        judge=parts.judge.info,
+        policy=parts.policy.name,
+        rules=rules_key(parts.policy),
+        persona=None if parts.persona is None else parts.persona.key,
+        context=parts.context,
+        ungrounded=parts.ungrounded,
+        claims=claims,
+    )
+
+
+__all__ = ["ClaimsMode", "Event", "replay"]

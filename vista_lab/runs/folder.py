@@ -1,0 +1,291 @@
+"""A run's folder on disk: opened to be added to, or read. `manifest` says what lies in it.
+
+What a run's folder says of itself.
+
+    runs/begin-vista/
+      manifest.json   how the run was made: a `Manifest`
+      gold.jsonl      what the data set says of the turns: one `GoldLine` each, without any text
+      reports.jsonl   one `TurnReport` a line, as soon as it was there
+      summary.json    the figures, written at the end; made anew from the other three at any time
+
+Every table and reading is made from the first three, without judging again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from vista_guard.errors import ConfigError, InputError
+from vista_guard.types import Label, TurnReport
+from vista_lab.datasets.files import Task
+from vista_lab.runs.report_file import (
+    ANOTHER_OUT,
+    ReportFile,
+    again,
+    refuse_differences,
+    shown,
+    system_fields,
+    write_whole,
+)
+from vista_lab.systems.protocol import SystemInfo
+
+MANIFEST, GOLD, REPORTS, SUMMARY = "manifest.json", "gold.jsonl", "reports.jsonl", "summary.json"
+
+MANIFEST_VERSION = "1.0"
+"""Changes in its first part when an older reader would misread a run."""
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Rows(_Line):
+    """What was evaluated. `sha256` is of the files' bytes, unzipped; `conversations` those that were chosen, in their order."""
+
+    name: str
+    split: str
+    task: Task
+    test: bool
+    files: Mapping[str, str]
+    """Name of each file, and its sha256."""
+    conversations: tuple[str, ...]
+    turns: int
+    skipped: Mapping[str, int] = {}
+    """Rows that could not be read, by reason."""
+    sample: str = ""
+    """How the rows relate to those of the paper's tables."""
+
+
+class Manifest(_Line):
+    """How a run was made. What `SystemInfo` and `Rows` say must be equal for a run to be gone on with."""
+
+    version: str = MANIFEST_VERSION
+    made_by: str
+    """`vista-guard` and its version."""
+    system: SystemInfo
+    rows: Rows
+    claims: Literal["given", "judge"]
+    limit: int | None
+    seed: int
+    engine: str
+    machine: Mapping[str, str]
+    created: datetime
+
+
+class GoldLine(_Line):
+    """What the data set says of one turn: its word on the whole (`label`, `positive`), and labels by claim id.
+
+    `unlabelled` counts the claims that the turn brings and nobody labelled.
+    """
+
+    conversation_id: str
+    turn_index: int
+    label: str | None = None
+    positive: bool | None = None
+    claims: Mapping[str, Label] = {}
+    unlabelled: int = 0
+
+
+TurnName = tuple[str, int]
+"""Conversation and place in it."""
+
+GOLD_ANEW = f"Delete {GOLD} and run the command that made the run: it writes it anew, and judges nothing again"
+
+
+def open_run(folder: Path, manifest: Manifest, gold: Iterable[GoldLine]) -> ReportFile:
+    """The reports of a run, open for adding: of a new one, or of one that was made in the same way and is gone on with.
+
+    Raises:
+        ConfigError: the run was made in another way, which names the fields, or by another version of the manifest; the folder
+            holds something else, is in use, or cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        others = sorted(path.name for path in folder.iterdir())
+    except (FileExistsError, NotADirectoryError) as exc:
+        raise ConfigError(f"{folder} is no folder; a run is one. {ANOTHER_OUT}") from exc
+    except OSError as exc:
+        raise ConfigError(f"{folder} cannot be written: {exc.strerror}. {ANOTHER_OUT}") from exc
+    if others and not {MANIFEST, REPORTS} & set(others):
+        raise ConfigError(f"{folder} holds {others[0]} and no {MANIFEST}: it is no run's folder. {ANOTHER_OUT}")
+    return ReportFile.open(folder / REPORTS, _Made(folder, manifest, gold))
+
+
+@dataclass(frozen=True)
+class _Made:
+    """How a run's reports are made, and against what they will be held."""
+
+    folder: Path
+    manifest: Manifest
+    gold: Iterable[GoldLine]
+
+    def claim(self, path: Path, *, empty: bool) -> None:
+        """See `HowMade`. The manifest of a run that is gone on with stays as it was: when and where it was begun."""
+        if not empty or (self.folder / MANIFEST).exists():
+            refuse_differences(path.parent, manifest_fields(read_manifest(self.folder)), manifest_fields(self.manifest))
+            self._check_gold()
+            return
+        self._write_gold()
+        # Last of all: a folder with a manifest has all that reports need.
+        write_whole(self.folder / MANIFEST, self.manifest.model_dump_json(indent=2) + "\n")
+
+    def _check_gold(self) -> None:
+        """The data is the same, so the gold has to be. One that is gone is written anew."""
+        if not (self.folder / GOLD).exists():
+            self._write_gold()
+            return
+        found = read_gold(self.folder)
+        expected = {(line.conversation_id, line.turn_index): line for line in self.gold}
+        for name in (*expected, *found):
+            if found.get(name) != expected.get(name):
+                raise ConfigError(
+                    f"{self.folder / GOLD} says of turn {name[1]} of conversation {name[0]} what the data does not, or leaves "
+                    f"it out: it was changed or cut off. {GOLD_ANEW}"
+                )
+
+    def _write_gold(self) -> None:
+        write_whole(self.folder / GOLD, "".join(line.model_dump_json() + "\n" for line in self.gold))
+
+
+def manifest_fields(manifest: Manifest) -> dict[str, str]:
+    """What must be the same for a run to be gone on with, as texts by name. Long lists are told by their length."""
+    rows = manifest.rows
+    return {
+        **system_fields(manifest.system),
+        "claims": manifest.claims,
+        "data set": f"{rows.name} {rows.split}",
+        **{f"sha256 of {name}": digest for name, digest in rows.files.items()},
+        "limit": shown(manifest.limit),
+        "seed": str(manifest.seed),
+        "conversations": f"{len(rows.conversations)} ({_fingerprint(rows.conversations)})",
+        "turns": str(rows.turns),
+    }
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """How a run was made.
+
+    Raises:
+        ConfigError: there is no manifest, it is none, or one of a version that this one would misread.
+    """
+    path = folder / MANIFEST
+    try:
+        content = json.loads(path.read_bytes())
+        version = str(content.get("version")) if isinstance(content, dict) else "none"
+        if version.partition(".")[0] != MANIFEST_VERSION.partition(".")[0]:
+            raise ConfigError(
+                f"{path} has version {version}, and this is written for version {MANIFEST_VERSION}. {ANOTHER_OUT}, or read "
+                "it with the vista-guard that made it"
+            )
+        return Manifest.model_validate(content)
+    except OSError as exc:
+        raise ConfigError(f"{folder} is no run: {MANIFEST} cannot be read: {exc.strerror}") from exc
+    except ValidationError as exc:
+        first = exc.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise ConfigError(f"{path} does not say how the run was made: {where}: {first['msg']}") from exc
+    except ValueError as exc:
+        raise ConfigError(f"{path} is not JSON: {exc}") from exc
+
+
+def read_gold(folder: Path, turns: int | None = None) -> dict[TurnName, GoldLine]:
+    """What the data set says of each turn that the run was to judge.
+
+    Args:
+        folder: the run's.
+        turns: how many turns the manifest speaks of; not checked when not given.
+
+    Raises:
+        InputError: the file is missing, a line of it is none, which is named, or it is of more or fewer turns.
+    """
+    path, found = folder / GOLD, dict[TurnName, GoldLine]()
+    if not path.exists():
+        raise InputError(f"{path} is not there. {GOLD_ANEW}")
+    for number, line in _lines(path):
+        try:
+            gold = GoldLine.model_validate_json(line)
+        except ValidationError as exc:
+            raise InputError(f"{path}, line {number} is no gold: {exc.errors()[0]['msg']}. {GOLD_ANEW}") from exc
+        name = gold.conversation_id, gold.turn_index
+        if name in found:
+            raise InputError(f"{path}, line {number} names turn {name[1]} of conversation {name[0]} again. {GOLD_ANEW}")
+        found[name] = gold
+    if turns is not None and len(found) != turns:
+        raise InputError(f"{path} is of {len(found):,} turns, and {MANIFEST} of {turns:,}. {GOLD_ANEW}")
+    return found
+
+
+def read_reports(path: Path) -> Iterator[TurnReport]:
+    """Reports in the order in which they were made. A last line that is still being written is left out.
+
+    Raises:
+        InputError: the file cannot be read, a line of it is no report, or reports on a turn again; names the line.
+    """
+    seen: set[TurnName] = set()
+    for number, line in _lines(path):
+        try:
+            report = TurnReport.model_validate_json(line)
+        except ValidationError as exc:
+            if not line.endswith(b"\n"):
+                return
+            raise InputError(f"{path}, line {number} is no report of this version: {exc.errors()[0]['msg']}") from exc
+        if report.conversation_id is not None:
+            name = report.conversation_id, report.turn_index
+            if name in seen:
+                raise InputError(again(path, number, report))
+            seen.add(name)
+        yield report
+
+
+def read_run_reports(folder: Path, gold: Collection[TurnName]) -> Iterator[TurnReport]:
+    """As `read_reports`, of a run's folder: each must be of a turn that the run was to judge.
+
+    Raises:
+        InputError: one is not; or as `read_reports`.
+    """
+    for report in read_reports(folder / REPORTS):
+        if (report.conversation_id or "", report.turn_index) not in gold:
+            raise InputError(
+                f"{folder / REPORTS} reports on turn {report.turn_index} of conversation {report.conversation_id}, which "
+                f"{GOLD} does not name: it is of another run. Remove that line"
+            )
+        yield report
+
+
+def count_reports(folder: Path) -> int:
+    """How many turns a run has reports on, of a folder that may not be there yet. Lines are counted, not read."""
+    try:
+        with (folder / REPORTS).open("rb") as file:
+            return sum(1 for line in file if line.endswith(b"\n"))
+    except OSError:
+        return 0
+
+
+def write_summary(folder: Path, summary: str) -> None:
+    """Replaces the run's figures.
+
+    Raises:
+        ConfigError: the disk refuses.
+    """
+    write_whole(folder / SUMMARY, summary + "\n", "All reports are safe: make room and run the same command again")
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    try:
+        with path.open("rb") as file:
+            yield from enumerate(file, 1)
+    except OSError as exc:
+        raise InputError(f"{path} cannot be read: {exc.strerror}") from exc
+
+
+def _fingerprint(names: Iterable[str]) -> str:
+    from hashlib import sha256
+
+    return sha256("\0".join(names).encode()).hexdigest()[:16]

@@ -1,0 +1,213 @@
+"""The one loop: conversations through a system, many at once, every report on disk as soon as it is there.
+
+A replay and an evaluation differ in what they judge and in what lies beside their reports. How they go through conversations,
+go on after a kill, and stop, is here.
+
+With `claims=GIVEN` only turns that carry claims are judged and reported, as in the paper's human evaluation; another
+assistant turn stays in the history and establishes nothing. With `claims=JUDGE` the log's claims and labels are dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from vista_guard.errors import ConfigError, InputError, VistaGuardError
+from vista_guard.types import Action, Conversation, Role, Turn, TurnReport
+from vista_lab.logs.source import BrokenEntry, LoggedConversation
+from vista_lab.metrics.labels import Tally
+from vista_lab.runs.report_file import ReportFile
+from vista_lab.systems.protocol import System
+
+Entry = LoggedConversation | BrokenEntry
+Event = TurnReport | BrokenEntry | LoggedConversation
+"""What happened: a turn was judged, an entry could not be read or judged, a conversation is through."""
+
+
+class ClaimsMode(StrEnum):
+    """Whose claims are judged."""
+
+    GIVEN = "given"
+    JUDGE = "judge"
+
+
+@dataclass
+class Steering:
+    """How a run is watched and stopped.
+
+    `concurrency` is how many conversations are judged at once; turns of one keep their order. `stop`, when set, lets the turns
+    that are being judged be finished, and no other is begun. `on_progress` is told of each event of this run.
+    """
+
+    concurrency: int = 4
+    on_progress: Callable[[Event], None] = lambda _event: None
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        if self.concurrency < 1:
+            raise ConfigError(f"concurrency is {self.concurrency}; at least one conversation is replayed at a time")
+
+
+async def judge_all(
+    system: System,
+    entries: Iterable[Entry],
+    file: ReportFile,
+    claims: ClaimsMode,
+    steering: Steering,
+) -> tuple[Tally, str | None]:
+    """Judges every turn that the file holds no report on yet. Only this process writes, wherever the system judges.
+
+    Returns:
+        What all reports come to, those of earlier runs included, and why the system stopped answering before the end, if it
+        did: the turn that it then left unjudged has no report, and no other one is begun.
+
+    Raises:
+        ConfigError: the file reports on another log.
+        StoreError: a report could not be written; says how many are safe.
+        JudgeError: the judge as a whole cannot be asked.
+    """
+    run = _Run(system, iter(entries), file, claims, steering)
+    await _all(run.work() for _ in range(steering.concurrency))
+    return run.tally, run.exhausted
+
+
+def prepared(entry: LoggedConversation, claims: ClaimsMode) -> LoggedConversation:
+    """The conversation as it is judged: without the log's claims and people's labels on them, when the judge's are wanted."""
+    if claims is ClaimsMode.GIVEN:
+        return entry
+    turns = tuple(turn.model_copy(update={"claims": None}) for turn in entry.conversation.turns)
+    return replace(entry, conversation=entry.conversation.model_copy(update={"turns": turns}), labels={})
+
+
+def wanted_turns(entry: LoggedConversation, claims: ClaimsMode) -> frozenset[int]:
+    """Indices of the turns to report on.
+
+    Given claims: those that carry some. Else of a log every assistant turn, whatever people said of some; of a data set those
+    that it speaks of.
+    """
+
+    def reported(index: int, turn: Turn) -> bool:
+        if turn.role is not Role.ASSISTANT:
+            return False
+        if claims is ClaimsMode.GIVEN:
+            return turn.claims is not None
+        return entry.every_turn or not entry.gold or index in entry.gold
+
+    return frozenset(index for index, turn in enumerate(entry.conversation.turns) if reported(index, turn))
+
+
+class _Run:
+    """One pass over the entries, shared by its workers."""
+
+    def __init__(
+        self, system: System, entries: Iterator[Entry], file: ReportFile, claims: ClaimsMode, steering: Steering
+    ) -> None:
+        self.system = system
+        self.entries = entries
+        self.file = file
+        self.claims = claims
+        self.on_progress = steering.on_progress
+        self.stop = steering.stop
+        self.tally = Tally()
+        self.exhausted: str | None = None
+
+    async def work(self) -> None:
+        """Takes conversations until there are none left."""
+        while not self.stop.is_set():
+            entry = next(self.entries, None)
+            if entry is None:
+                return
+            if isinstance(entry, BrokenEntry):
+                self._broken(entry)
+            else:
+                await self._conversation(prepared(entry, self.claims))
+            await asyncio.sleep(0)  # A long stretch of finished conversations must not hold up a signal.
+
+    async def _conversation(self, entry: LoggedConversation) -> None:
+        wanted = wanted_turns(entry, self.claims)
+        done = self.file.reports(str(entry.conversation.id))
+        _check_same_log(self.file, entry.conversation, done)
+        for report in done:
+            self.tally.add(report, entry.labels, resumed=True)
+        missing = wanted - {report.turn_index for report in done}
+        if missing:
+            try:
+                judged = await self._judge(entry, wanted, done)
+            except InputError as exc:
+                place = f"line {entry.line}, " if entry.line else ""
+                self._broken(BrokenEntry(f"{place}conversation {entry.conversation.id}", str(exc)))
+                return
+            if judged < len(missing) and self.stop.is_set():
+                return
+        self.tally.conversations += 1
+        self.on_progress(entry)
+
+    async def _judge(self, entry: LoggedConversation, wanted: frozenset[int], done: list[TurnReport]) -> int:
+        """How many turns were judged; all that are missing, unless the run was stopped or the system is exhausted."""
+        judged = 0
+        async with _closed(self.system.judge(entry, wanted, done)) as reports:
+            async for report in reports:
+                if report.unchecked and self._is_exhausted():
+                    return judged
+                self.file.append(report)
+                self.tally.add(report, entry.labels)
+                self.on_progress(report)
+                judged += 1
+                if self.stop.is_set():
+                    return judged
+        if len(done) + judged < len(wanted):
+            self._is_exhausted()
+        await self.system.forget(str(entry.conversation.id))  # Else the knowledge of a long log fills the memory.
+        return judged
+
+    def _is_exhausted(self) -> bool:
+        """Whether the system will answer nothing more in this run. A turn that it therefore left is no result."""
+        reason = self.system.why_exhausted
+        if reason is None:
+            return False
+        self.exhausted = reason
+        self.stop.set()
+        return True
+
+    def _broken(self, entry: BrokenEntry) -> None:
+        self.tally.broken += 1
+        self.on_progress(entry)
+
+
+@asynccontextmanager
+async def _closed(reports: AsyncIterator[TurnReport]) -> AsyncIterator[AsyncIterator[TurnReport]]:
+    """Closes a generator at once where the run stops: no turn is judged that nobody waits for."""
+    try:
+        yield reports
+    finally:
+        close = getattr(reports, "aclose", None)
+        if close is not None:
+            await close()
+
+
+def _check_same_log(file: ReportFile, conversation: Conversation, done: list[TurnReport]) -> None:
+    """A turn that was delivered as it was reads the same in its report: else these are reports on another log."""
+    for report in done:
+        unchanged = report.decision.action in (Action.ALLOW, Action.FLAG) and not report.attempts
+        turn = conversation.turns[report.turn_index] if report.turn_index < len(conversation.turns) else None
+        if turn is None or (unchanged and turn.text != report.response):
+            raise ConfigError(
+                f"{file.path} reports on turn {report.turn_index} of conversation {conversation.id}, which reads "
+                "differently in this log. Choose another --out"
+            )
+
+
+async def _all(workers: Iterable[Coroutine[None, None, None]]) -> None:
+    """Runs them to the end; when one fails, the others are cancelled and its error is raised as it was."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            for worker in workers:
+                group.create_task(worker)
+    except BaseExceptionGroup as failed:
+        known, unknown = failed.split(VistaGuardError)
+        if unknown is not None or known is None:
+            raise
+        raise known.exceptions[0] from None

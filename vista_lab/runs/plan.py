@@ -1,0 +1,235 @@
+"""What a run is to judge, found before anything is judged: rows that can be read, a sample of them, and what is known of them.
+
+Where rows come from: a publisher's data set in a user's folder, or a log.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from vista_guard.errors import ConfigError, InputError
+from vista_lab.datasets.files import Task, fingerprint
+from vista_lab.datasets.opening import OpenedDataSet, open_dataset, reason
+from vista_lab.datasets.registry import find
+from vista_lab.logs.formats import Columns, LogFormat, read_log
+from vista_lab.logs.source import SUFFIXES, BrokenEntry, LoggedConversation
+from vista_lab.runs.folder import GoldLine, Rows
+from vista_lab.runs.loop import ClaimsMode, Entry, prepared, wanted_turns
+from vista_lab.systems.baselines import fit
+
+REASONS = 50
+"""Reasons for skipped rows that a manifest tells apart; the rest are told as one."""
+MORE = "other reasons"
+NAMED = 20
+"""Rows that cannot be read which are named one by one."""
+LOG = "log"
+"""Stands for the split of what has none."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data set or a log, ready to be read more than once.
+
+    `files` are names and sha256 of the unzipped bytes. `read` gives the rows from the beginning, the same at every call.
+    """
+
+    name: str
+    read: Callable[[], Iterator[Entry]]
+    files: Mapping[str, str]
+    split: str = LOG
+    task: Task = Task.UNVERIFIABLE
+    test: bool = False
+    sample: str = ""
+
+    @property
+    def is_log(self) -> bool:
+        """Whether it is somebody's own log, rather than a data set with a split."""
+        return self.split == LOG
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run will judge. `gold` has a line for each turn that will be reported, `broken` the first unreadable rows."""
+
+    source: Source
+    rows: Rows
+    gold: tuple[GoldLine, ...]
+    broken: tuple[BrokenEntry, ...] = ()
+    silent: int = 0
+    """Conversations that can be read and have no turn to judge."""
+
+    def entries(self) -> Iterator[LoggedConversation]:
+        """The chosen conversations, in their order."""
+        chosen = frozenset(self.rows.conversations)
+        for entry in self.source.read():
+            if isinstance(entry, LoggedConversation) and str(entry.conversation.id) in chosen:
+                yield entry
+
+
+def planned(source: Source, claims: ClaimsMode, *, limit: int | None = None, seed: int = 0) -> Plan:
+    """Reads all rows once, keeps the ids of conversations with turns to judge, and samples them.
+
+    Args:
+        source: read from its beginning.
+        claims: whose claims are judged; with GIVEN, conversations without any are left out, as nothing in them is reported.
+        limit: how many conversations are judged; all when None.
+        seed: of the sample. A larger limit holds the sample of a smaller one with the same seed.
+
+    Raises:
+        InputError: two conversations have one id, or nothing is left to judge.
+    """
+    skipped: Counter[str] = Counter()
+    broken: list[BrokenEntry] = []
+    turns: dict[str, tuple[GoldLine, ...]] = {}
+    silent = 0
+    for entry in source.read():
+        if isinstance(entry, BrokenEntry):
+            broken += [entry] if len(broken) < NAMED else []
+            why = reason(entry.error)
+            skipped[why if why in skipped or len(skipped) < REASONS else MORE] += 1
+            continue
+        name = str(entry.conversation.id)
+        if name in turns:
+            raise InputError(
+                f"{source.name} has two conversations with the id {name!r}; reports could not be told apart"
+            )
+        lines = gold_lines(entry, claims)
+        if lines:
+            turns[name] = lines
+        else:
+            silent += 1
+    if not turns:
+        raise InputError(_nothing(source, claims, skipped))
+    chosen = sampled(tuple(turns), limit, seed)
+    gold = tuple(line for name in chosen for line in turns[name])
+    rows = Rows(
+        name=source.name,
+        split=source.split,
+        task=source.task,
+        test=source.test,
+        files=source.files,
+        conversations=chosen,
+        turns=len(gold),
+        skipped=dict(skipped),
+        sample=source.sample,
+    )
+    return Plan(source, rows, gold, tuple(broken), silent)
+
+
+def sampled(names: tuple[str, ...], limit: int | None, seed: int) -> tuple[str, ...]:
+    """So many of the names, in their order: by a hash with the seed, so that samples of one seed are nested."""
+    if limit is None or limit >= len(names):
+        return names
+    kept = set(sorted(names, key=lambda name: sha256(f"{seed}\0{name}".encode()).digest())[:limit])
+    return tuple(name for name in names if name in kept)
+
+
+def gold_lines(entry: LoggedConversation, claims: ClaimsMode) -> tuple[GoldLine, ...]:
+    """What is known of each turn that will be reported, in their order. People's labels stay, whoever's claims are judged."""
+    found = []
+    for index in sorted(wanted_turns(prepared(entry, claims), claims)):
+        said, brought = entry.gold.get(index), entry.conversation.turns[index].claims or ()
+        labels = {claim.id: entry.labels[claim.id] for claim in brought if claim.id in entry.labels}
+        found.append(
+            GoldLine(
+                conversation_id=str(entry.conversation.id),
+                turn_index=index,
+                label=None if said is None else said.label,
+                positive=None if said is None else said.positive,
+                claims=labels,
+                unlabelled=len(brought) - len(labels),
+            )
+        )
+    return tuple(found)
+
+
+def _nothing(source: Source, claims: ClaimsMode, skipped: Counter[str]) -> str:
+    if skipped:
+        reason, count = skipped.most_common(1)[0]
+        return f"{source.name}: none of {skipped.total():,} rows can be read; {count:,} of them: {reason}"
+    if claims is ClaimsMode.GIVEN:
+        return f"{source.name}: no turn carries claims; evaluate it with --claims judge"
+    return f"{source.name} is empty: it has no assistant turn"
+
+
+def of_dataset(name: str, folder: Path | None) -> Source:
+    """A data set by its name.
+
+    Args:
+        name: as `vista-guard datasets` lists it.
+        folder: where its files are, or below.
+
+    Raises:
+        ConfigError: no folder is given.
+        InputError: there is no such data set, or a file of it is missing: says which, and where to get it.
+    """
+    opened = _opened(name, folder)
+    dataset = opened.dataset
+    return Source(
+        name=dataset.name,
+        read=opened.entries,
+        files=opened.fingerprints,
+        split=dataset.split,
+        task=dataset.task,
+        test=dataset.test,
+        sample=dataset.sample,
+    )
+
+
+def fitted_on(
+    name: str, folder: Path | None, *, system: str, measured: Source, claims: ClaimsMode
+) -> Mapping[str, str]:
+    """Options of a system, fitted on a data set that is not measured.
+
+    Args:
+        name: of the set that is fitted on.
+        folder: where its files are, or below.
+        system: `majority` or `overlap`.
+        measured: what is going to be evaluated.
+        claims: whether labels of claims count, or of turns.
+
+    Raises:
+        ConfigError: no folder is given, or this must not be fitted on that: see `systems.fitting.fit`.
+        InputError: there is no such data set, or a file of it is missing.
+    """
+    opened = _opened(name, folder)
+    return fit(system, opened.dataset, opened.entries(), measured=measured, claims=claims.value)
+
+
+def of_log(path: Path, log_format: str | None = None, columns: str | None = None) -> Source:
+    """A log.
+
+    Args:
+        path: its file, or a folder of files.
+        log_format: the format's name; found out when None.
+        columns: which column of a table holds what, as `Columns.parse` reads it.
+
+    Raises:
+        ConfigError: there is no such format, or no such map.
+        InputError: the file cannot be read.
+    """
+    known = [one.value for one in LogFormat]
+    if log_format is not None and log_format not in known:
+        raise ConfigError(f"--format is {log_format!r}; the formats are auto, {', '.join(known)}")
+    chosen = None if log_format is None else LogFormat(log_format)
+    table = None if columns is None else Columns.parse(columns)
+    files = {str(file.relative_to(path.parent)): fingerprint(file) for file in _files(path)}
+    return Source(name=path.resolve().name, read=lambda: read_log(path, chosen, table), files=files)
+
+
+def _opened(name: str, folder: Path | None) -> OpenedDataSet:
+    dataset = find(name)
+    if folder is None:
+        raise ConfigError(f"data set {name} is read from your files: give their folder with --data or VISTA_GUARD_DATA")
+    return open_dataset(dataset, folder)
+
+
+def _files(path: Path) -> list[Path]:
+    """The log's files, as the reader finds them."""
+    if not path.is_dir():
+        return [path]
+    return sorted(file for file in path.rglob("*") if file.is_file() and SUFFIXES & set(file.suffixes))

@@ -1,0 +1,274 @@
+"""Reports on disk, one `TurnReport` a line, that survive a kill at any moment and can be gone on with.
+
+How they were made lies in a file of its own (`identity`, or a run folder's manifest), so that every line is a report.
+
+How reports were made, in a file beside them: only a run that judges in the same way may add to them.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from io import FileIO
+from pathlib import Path
+from typing import Protocol, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from vista_guard.errors import ConfigError, StoreError
+from vista_guard.types import JudgeInfo, TurnReport
+from vista_lab.systems.protocol import SystemInfo
+
+ANOTHER_OUT = "Choose another --out"
+
+
+class HowMade(Protocol):
+    """Says how reports are made. A file of reports asks it once, under its lock, before anything is written."""
+
+    def claim(self, path: Path, *, empty: bool) -> None:
+        """Writes itself down for a new file of reports; holds itself against what an older one was made with.
+
+        Raises:
+            ConfigError: the reports were made in another way, or it cannot be written.
+        """
+        ...
+
+
+class RunIdentity(BaseModel):
+    """What must be the same for reports of replays to be comparable. Lies in `FILE.run.json` beside the file of reports."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    judge: JudgeInfo
+    policy: str
+    rules: str | None = None
+    """Fingerprint of the policy's rules."""
+    persona: str | None = None
+    """Key of the persona."""
+    context: str
+    ungrounded: str
+    claims: str
+
+    def claim(self, path: Path, *, empty: bool) -> None:
+        """See `HowMade`."""
+        beside = path.with_name(path.name + ".run.json")
+        if empty:
+            write_whole(beside, self.model_dump_json(indent=2) + "\n")
+            return
+        try:
+            made = RunIdentity.model_validate_json(beside.read_bytes())
+        except (OSError, ValidationError) as exc:
+            unknown = f"{path} is not empty, and no {beside.name} says how it was made"
+            raise ConfigError(f"{unknown}. {ANOTHER_OUT}") from exc
+        refuse_differences(path, identity_fields(made), identity_fields(self))
+
+
+def identity_fields(identity: RunIdentity) -> dict[str, str]:
+    """Everything that an identity says, as texts by name."""
+    return {name: shown(getattr(identity, name)) for name in RunIdentity.model_fields}
+
+
+def system_fields(system: SystemInfo) -> dict[str, str]:
+    """How a system judges, as texts by name."""
+    nested: Mapping[str, Mapping[str, object]] = {
+        "option": system.options,
+        "prompt": system.prompts,
+        "shots": system.shots,
+    }
+    texts = {f"{what} {name}": str(value) for what, found in nested.items() for name, value in found.items()}
+    return {"system": system.name, "judge": shown(system.judge), **texts}
+
+
+def shown(value: object) -> str:
+    """A value as it is told in a message."""
+    return f"{value.name} {value.version}" if isinstance(value, JudgeInfo) else str(value)
+
+
+def differences(first: Mapping[str, str], second: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Both values by name, where they differ; `-` where only one has such a field."""
+    names = dict.fromkeys((*first, *second))
+    pairs = {name: (first.get(name, "-"), second.get(name, "-")) for name in names}
+    return {name: (one, other) for name, (one, other) in pairs.items() if one != other}
+
+
+def refuse_differences(path: Path, made: Mapping[str, str], now: Mapping[str, str]) -> None:
+    """Passes when reports were made as they would be made now.
+
+    Raises:
+        ConfigError: they were not; names each field with both values.
+    """
+    differing = [f"{name} {old} instead of {new}" for name, (old, new) in differences(made, now).items()]
+    if differing:
+        found = f"{path} was made with {', '.join(differing)}"
+        raise ConfigError(f"{found}. {ANOTHER_OUT}, or run with what it was made with")
+
+
+def write_whole(path: Path, text: str, otherwise: str = ANOTHER_OUT) -> None:
+    """Writes a file that is there as a whole or not at all.
+
+    Raises:
+        ConfigError: the disk refuses; says what to do then.
+    """
+    partial = path.with_name(path.name + ".partial")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    except OSError as exc:
+        raise ConfigError(f"{path} cannot be written: {exc.strerror}. {otherwise}") from exc
+
+
+SYNC_SECONDS = 1.0
+"""At most so much work is lost when the machine loses power. A killed process loses nothing that was written."""
+
+
+class ReportFile:
+    """Reports of one run, open for adding. Holds an exclusive lock: two runs never write into one file."""
+
+    def __init__(self, path: Path, file: FileIO, index: dict[str, list[int]], end: int) -> None:
+        self.path = path
+        self._file = file
+        self._index = index
+        self._end = end
+        self._lines = sum(map(len, index.values()))
+        self._synced = time.monotonic()
+
+    @classmethod
+    def open(cls, path: Path, identity: HowMade) -> Self:
+        """Opens or creates the file; a last line that was cut off in the middle of writing is dropped.
+
+        Raises:
+            ConfigError: it was made in another way, holds something else, is in use, or cannot be opened.
+        """
+        try:
+            if path.exists() and not path.is_file():
+                raise ConfigError(f"{path} is no regular file. Choose another --out")
+            file = FileIO(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644), "r+")
+        except OSError as exc:
+            raise ConfigError(f"{path} cannot be written: {exc.strerror}. Choose another --out") from exc
+        try:
+            _lock(path, file)
+            identity.claim(path, empty=os.fstat(file.fileno()).st_size == 0)
+            index, end = _scan(path, file)
+            file.truncate(end)
+            file.seek(end)
+        except BaseException:
+            file.close()
+            raise
+        return cls(path, file, index, end)
+
+    @property
+    def lines(self) -> int:
+        """How many reports are safely in the file."""
+        return self._lines
+
+    def reports(self, conversation_id: str) -> list[TurnReport]:
+        """What the file held about a conversation when it was opened, in the order of turns."""
+        found = [_report(self.path, self._line_at(offset)) for offset in self._index.get(conversation_id, ())]
+        return sorted(found, key=lambda report: report.turn_index)
+
+    def append(self, report: TurnReport) -> None:
+        """Writes one line. Nothing of it stays when that fails.
+
+        Raises:
+            StoreError: the disk is full or gone; says how many reports are safe.
+        """
+        line = report.model_dump_json().encode() + b"\n"
+        try:
+            self._file.seek(self._end)
+            rest = memoryview(line)
+            while rest:
+                rest = rest[self._file.write(rest) or 0 :]
+            if time.monotonic() - self._synced >= SYNC_SECONDS:
+                self._sync()
+        except OSError as exc:
+            with suppress(OSError):
+                self._file.truncate(self._end)
+            raise self._failed(exc) from exc
+        self._end += len(line)
+        self._lines += 1
+
+    def close(self) -> None:
+        """Brings all to the disk and lets the lock go.
+
+        Raises:
+            StoreError: the disk refused.
+        """
+        try:
+            self._sync()
+        except OSError as exc:
+            raise self._failed(exc) from exc
+        finally:
+            self._file.close()
+
+    def _sync(self) -> None:
+        os.fsync(self._file.fileno())
+        self._synced = time.monotonic()
+
+    def _line_at(self, offset: int) -> bytes:
+        self._file.seek(offset)
+        line = b""
+        while not line.endswith(b"\n") and (block := self._file.read(65_536)):
+            line += block[: block.index(b"\n") + 1] if b"\n" in block else block
+        return line
+
+    def _failed(self, error: OSError) -> StoreError:
+        return StoreError(
+            f"{self.path} cannot be written: {error.strerror}. {self._lines} reports are safe in it; make room and run "
+            "the same command again, it goes on where this run stopped"
+        )
+
+
+def _scan(path: Path, file: FileIO) -> tuple[dict[str, list[int]], int]:
+    """Offsets of the reports by conversation, and where the last whole one ends."""
+    index: dict[str, list[int]] = {}
+    seen: set[tuple[str | None, int]] = set()
+    end = 0
+    with open(file.fileno(), "rb", closefd=False) as reader:
+        lines = iter(reader)
+        for number, line in enumerate(lines, 1):
+            try:
+                report = _report(path, line, number)
+            except ConfigError:
+                if next(lines, None) is not None:
+                    raise
+                break
+            if (report.conversation_id, report.turn_index) in seen:
+                raise ConfigError(again(path, number, report))
+            seen.add((report.conversation_id, report.turn_index))
+            index.setdefault(report.conversation_id or "", []).append(end)
+            end += len(line)
+    return index, end
+
+
+def again(path: Path, number: int, report: TurnReport) -> str:
+    """What is wrong with a line that reports on a turn which an earlier one has reported on."""
+    where = f"turn {report.turn_index} of conversation {report.conversation_id}"
+    return f"{path}, line {number} reports on {where} again, which would be counted twice. Remove that line"
+
+
+def _report(path: Path, line: bytes, number: int = 0) -> TurnReport:
+    try:
+        if not line.endswith(b"\n"):
+            raise ValueError("the line is cut off")
+        return TurnReport.model_validate_json(line)
+    except ValueError as exc:
+        where = f"line {number}" if number else "a line"
+        raise ConfigError(
+            f"{path}: {where} is no report: {line[:80]!r}. Remove it, and its turn is judged again; or choose another --out"
+        ) from exc
+
+
+def _lock(path: Path, file: FileIO) -> None:
+    """Let go by the system when the process ends, however it ends. Not taken on Windows and on disks that have no locks."""
+    try:
+        import fcntl
+    except ImportError:
+        return
+    try:
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as exc:
+        raise ConfigError(f"{path} is being written by another run. Choose another --out, or wait for it") from exc
+    except OSError:  # Some network file systems.
+        return

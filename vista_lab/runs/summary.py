@@ -1,0 +1,167 @@
+"""A run's figures, made from its folder alone: at any time, without judging again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from vista_guard.types import Action, Label, TurnReport, Usage
+from vista_lab.datasets.files import Task
+from vista_lab.metrics.detection import Detection, Reading, counts, labels_of, looked_for
+from vista_lab.metrics.intervals import Share, share_interval
+from vista_lab.metrics.labels import Agreement, Summary, Tally
+from vista_lab.runs.folder import GoldLine, TurnName, read_gold, read_manifest, read_run_reports
+
+
+class _Figures(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Found(_Figures):
+    """How well turns that are looked for were found, under one reading. Shares lie in [0, 1]; None where nothing is counted.
+
+    `turns` have gold. `unchecked` of them have no prediction, as a claim or the whole turn was not judged: they are in
+    `coverage` and in no other share.
+    """
+
+    turns: int
+    tp: int
+    fp: int
+    fn: int
+    tn: int
+    unchecked: int
+    coverage: float | None
+    accuracy: float | None
+    interval: tuple[float, float] | None
+    """95 %, of the accuracy: Wilson's where each conversation brings one turn, else over conversations drawn again."""
+    precision: float | None
+    recall: float | None
+    f1: float | None
+
+
+class RunSummary(_Figures):
+    """What a run comes to.
+
+    `turns` were to be judged, `reported` have a report, `judged` one without unchecked claims; `coverage` is their share.
+    """
+
+    complete: bool
+    conversations: int
+    turns: int
+    reported: int
+    judged: int
+    coverage: float | None
+    skipped: int
+    claims: int
+    unchecked: int
+    labels: Mapping[Label, int]
+    actions: Mapping[Action, int]
+    micro: float | None
+    macro: float | None
+    evidence_missing: int
+    readings: Mapping[Reading, Found]
+    agreement: Agreement | None
+    usage: Usage
+    judging_seconds: float
+    """Summed over turns, as if one had been judged after the other."""
+
+
+def summarise(folder: Path) -> RunSummary:
+    """The figures of a run, complete or not.
+
+    Raises:
+        ConfigError: the folder is no run.
+        InputError: a file of it cannot be read.
+    """
+    manifest = read_manifest(folder)
+    rows = manifest.rows
+    # A judge's own claims may have the ids of the log's, and people spoke of those.
+    counting = _Counting(read_gold(folder, rows.turns), rows.task, labelled=manifest.claims == "given")
+    for report in read_run_reports(folder, counting.gold):
+        counting.add(report)
+    told = counting.tally.summary(seconds=counting.seconds)
+    return RunSummary(
+        complete=told.turns == rows.turns,
+        conversations=len(rows.conversations),
+        turns=rows.turns,
+        reported=told.turns,
+        judged=counting.whole,
+        coverage=counting.whole / rows.turns if rows.turns else None,
+        skipped=sum(rows.skipped.values()),
+        **_of_tally(told),
+        readings=counting.readings(),
+    )
+
+
+def _of_tally(told: Summary) -> dict[str, object]:
+    shared = ("claims", "unchecked", "labels", "actions", "micro", "macro", "evidence_missing", "agreement", "usage")
+    return {**{name: getattr(told, name) for name in shared}, "judging_seconds": round(told.seconds, 3)}
+
+
+class _Counting:
+    """One pass over the reports."""
+
+    def __init__(self, gold: Mapping[TurnName, GoldLine], task: Task, *, labelled: bool) -> None:
+        self.gold = gold
+        self.labelled = labelled
+        self.wanted = {reading: looked_for(reading, task) for reading in Reading}
+        self.predicted: dict[Reading, dict[TurnName, bool | None]] = {reading: {} for reading in Reading}
+        self.tally = Tally()
+        self.whole = 0
+        self.seconds = 0.0
+
+    def add(self, report: TurnReport) -> None:
+        name = (report.conversation_id or "", report.turn_index)
+        line = self.gold.get(name)
+        self.tally.add(report, line.claims if line is not None and self.labelled else {})
+        self.whole += not report.unchecked
+        self.seconds += report.timings.total / 1000
+        for reading, wanted in self.wanted.items():
+            self.predicted[reading][name] = counts(labels_of(report.outcomes), wanted)
+
+    def readings(self) -> dict[Reading, Found]:
+        """Those that the gold allows."""
+        found = {}
+        for reading, wanted in self.wanted.items():
+            known = {name: gold_of(line, reading, wanted) for name, line in self.gold.items()}
+            pairs = {
+                name: (is_it, self.predicted[reading].get(name)) for name, is_it in known.items() if is_it is not None
+            }
+            if pairs:
+                found[reading] = _found(pairs)
+        return found
+
+
+def gold_of(line: GoldLine, reading: Reading, wanted: frozenset[Label]) -> bool | None:
+    """Whether the turn is one that is looked for: by the data set's own word, or by people's labels on its claims.
+
+    None where that is open, as it is where it hangs on claims that nobody labelled.
+    """
+    if reading is Reading.ORIGINAL:
+        return line.positive
+    return counts([*line.claims.values(), *[None] * line.unlabelled], wanted) if line.claims else None
+
+
+def _found(pairs: Mapping[TurnName, tuple[bool, bool | None]]) -> Found:
+    met = Detection.of(pairs.values())
+    judged = [(name[0], gold is said) for name, (gold, said) in pairs.items() if said is not None]
+    return Found(
+        turns=met.turns,
+        tp=met.tp,
+        fp=met.fp,
+        fn=met.fn,
+        tn=met.tn,
+        unchecked=met.unchecked,
+        coverage=_value(met.coverage),
+        accuracy=_value(met.accuracy),
+        interval=share_interval([talk for talk, _ in judged], [held for _, held in judged]),
+        precision=_value(met.precision),
+        recall=_value(met.recall),
+        f1=met.f1,
+    )
+
+
+def _value(share: Share) -> float | None:
+    return share.value if share.n else None

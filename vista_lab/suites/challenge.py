@@ -1,0 +1,240 @@
+"""`python -m vista_lab.suites.challenge`: the table of the development half, as users run the judge.
+
+The pairs as they were written: documents, a claim that holds and its twin that does not, and the quotes that decide.
+
+The challenge through a guard, as users run it.
+
+What a judge made of the challenge: shares over claims and pairs, in all and by phenomenon. Pure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gzip
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from itertools import islice
+from typing import Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from vista_guard.guard import Guard
+from vista_guard.policy.turn_risk import SAFE
+from vista_guard.types import Action, Claim, Conversation, Document, Finding, Label, Role, Span, Turn, TurnReport
+
+Half = Literal["development", "sealed"]
+Wording = Literal["free", "ordinary"]
+
+
+class _Read(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Member(_Read):
+    """One claim of a pair, and the label that it deserves."""
+
+    text: str
+    label: Label
+
+
+class Pair(_Read):
+    """Two claims that differ in one thing. `gold` are the quotes that decide between them."""
+
+    phenomenon: str
+    right: Member
+    wrong: Member
+    gold: tuple[str, ...]
+    note: str = ""
+
+
+class Message(_Read):
+    """What was said before."""
+
+    role: Role
+    text: str
+
+
+class Item(_Read):
+    """Documents with their pairs. `writer` and `style` say whose voice it is.
+
+    `wording`: claims in `ordinary` wording are said as an assistant says them that answers from the document (two thirds of their
+    content words stand in the quotes), `free` ones say the same in other words (a quarter).
+    """
+
+    id: str
+    writer: str
+    genre: str
+    style: str
+    wording: Wording
+    documents: tuple[Document, ...]
+    history: tuple[Message, ...] = ()
+    pairs: tuple[Pair, ...]
+
+    def saying(self, claim: str) -> Conversation:
+        """The conversation that ends with an assistant turn of nothing but this claim."""
+        past = (Turn(role=message.role, text=message.text) for message in self.history)
+        given = (Claim(id="c1", text=claim, span=Span(start=0, end=len(claim))),)
+        return Conversation(
+            turns=(*past, Turn(role=Role.ASSISTANT, text=claim, documents=self.documents, claims=given))
+        )
+
+
+def read_items(half: Half) -> Iterator[Item]:
+    """The items of one half. The sealed one is for the final figure: never look at it while anything is chosen."""
+    folder = files("vista_lab.suites") / "pairs"
+    if half == "sealed":
+        text = gzip.decompress(folder.joinpath("sealed.jsonl.gz").read_bytes()).decode("utf-8")
+    else:
+        text = folder.joinpath("development.jsonl").read_text(encoding="utf-8")
+    for line in text.splitlines():
+        yield Item.model_validate(json.loads(line))
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One claim, judged. `label` is None where it could not be."""
+
+    gold: Label
+    label: Label | None
+    action: Action
+
+    @classmethod
+    def read(cls, gold: Label, report: TurnReport) -> Answer:
+        """From the report on a turn of this claim alone."""
+        outcome = report.outcomes[0] if report.outcomes else None
+        return cls(gold, outcome.label if isinstance(outcome, Finding) else None, report.decision.action)
+
+    @property
+    def is_right(self) -> bool:
+        """Whether what must pass passes, and what must be held against the turn is."""
+        return self.label is not None and (self.label in SAFE) == (self.gold in SAFE)
+
+
+@dataclass(frozen=True)
+class JudgedPair:
+    """Both members of a pair, judged apart."""
+
+    phenomenon: str
+    wording: Wording
+    right: Answer
+    wrong: Answer
+
+
+@dataclass(frozen=True)
+class Row:
+    """Shares in [0, 1] over some pairs; None where there is nothing to take a share of."""
+
+    name: str
+    pairs: int
+    supported_or_not: float | None
+    both: float | None
+    true_verified: float | None
+    contradictions_found: float | None
+    wrong_passed: float | None
+    block_precision: float | None
+    blocks: int
+
+
+def row(name: str, pairs: Sequence[JudgedPair]) -> Row:
+    """The figures of these pairs. Precision of blocks: of the turns that were blocked, those that say something wrong."""
+    answers = [answer for pair in pairs for answer in (pair.right, pair.wrong)]
+    wrong = [pair.wrong for pair in pairs]
+    blocked = [answer for answer in answers if answer.action is Action.BLOCK]
+    return Row(
+        name=name,
+        pairs=len(pairs),
+        supported_or_not=_share(answers, lambda answer: answer.is_right),
+        both=_share(pairs, lambda pair: pair.right.is_right and pair.wrong.is_right),
+        true_verified=_share(
+            [pair.right for pair in pairs if pair.right.gold is Label.VERIFIED],
+            lambda answer: answer.label is Label.VERIFIED,
+        ),
+        contradictions_found=_share(
+            [answer for answer in wrong if answer.gold is Label.CONTRADICTED],
+            lambda answer: answer.label is Label.CONTRADICTED,
+        ),
+        wrong_passed=_share(wrong, lambda answer: answer.label in SAFE),
+        block_precision=_share(blocked, lambda answer: answer.gold not in SAFE),
+        blocks=len(blocked),
+    )
+
+
+def rows(pairs: Sequence[JudgedPair]) -> list[Row]:
+    """One row a phenomenon, by name, then one a wording, and last one for all."""
+    names, wordings = sorted({pair.phenomenon for pair in pairs}), sorted({pair.wording for pair in pairs})
+    return [
+        *(row(name, [pair for pair in pairs if pair.phenomenon == name]) for name in names),
+        *(row(f"({wording} wording)", [pair for pair in pairs if pair.wording == wording]) for wording in wordings),
+        row("all", pairs),
+    ]
+
+
+def _share(items: Sequence[T], holds: Callable[[T], bool]) -> float | None:
+    return sum(map(holds, items)) / len(items) if items else None
+
+
+_COLUMNS = ("pairs", "right", "both", "verified", "contrad.", "passed", "blocks", "of them right")
+
+
+def as_text(table: Iterable[Row]) -> str:
+    """The table for a terminal; shares as percentages."""
+    return "\n".join([_line("phenomenon", _COLUMNS), *(_line(one.name, _cells(one)) for one in table)])
+
+
+def _cells(one: Row) -> tuple[str, ...]:
+    shares = (one.supported_or_not, one.both, one.true_verified, one.contradictions_found, one.wrong_passed)
+    return (str(one.pairs), *map(_percent, shares), str(one.blocks), _percent(one.block_precision))
+
+
+def _line(name: str, cells: Iterable[str]) -> str:
+    return f"{name:26}" + "".join(
+        f"{cell:>{max(9, len(column) + 1)}}" for cell, column in zip(cells, _COLUMNS, strict=True)
+    )
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.1f}"
+
+
+async def judge_items(guard: Guard, items: Iterable[Item]) -> list[JudgedPair]:
+    """Every claim through the guard, each as a turn of its own."""
+    judged = []
+    for item in items:
+        for pair in item.pairs:
+            right, wrong = [
+                Answer.read(member.label, await guard.acheck(item.saying(member.text)))
+                for member in (pair.right, pair.wrong)
+            ]
+            judged.append(JudgedPair(pair.phenomenon, item.wording, right, wrong))
+    return judged
+
+
+def main() -> None:
+    """Entry point."""
+    parser = argparse.ArgumentParser(prog="python -m vista_lab.suites.challenge", description=__doc__)
+    parser.add_argument("--judge", default="embedded", help="as in the settings")
+    parser.add_argument("--policy", default="balanced")
+    parser.add_argument("--sealed", action="store_true", help="the sealed half; needs --final")
+    parser.add_argument("--final", action="store_true", help="says that nothing will be chosen by what comes out")
+    parser.add_argument("--limit", type=int, help="the first documents only: to see that it works")
+    args = parser.parse_args()
+    if args.sealed != args.final:
+        parser.error("the sealed half is opened once, for the final figure: give --sealed and --final together")
+    half: Half = "sealed" if args.sealed else "development"
+    with Guard.from_settings(judge=args.judge, policy=args.policy, store="memory", retrieve=False) as guard:
+        judged = asyncio.run(judge_items(guard, islice(read_items(half), args.limit)))
+        judge = guard.parts.judge.info
+    sys.stdout.write(
+        f"challenge, {half} half, {judge.name} {judge.version}, policy {args.policy}\n{as_text(rows(judged))}\n"
+    )
+
+
+if __name__ == "__main__":
+    main()

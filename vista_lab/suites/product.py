@@ -1,0 +1,404 @@
+"""The judge that users get, in the form in which benchmarks ask it: same code, same weights, its probabilities kept.
+
+What a benchmark comes to: a task's gold and found labels, the figures over them, one line of the table.
+
+What every protocol shares: the product, the data folder, and thresholds that development sets choose.
+
+Turns through the guard, and what came of them: labels and probabilities by claim.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from vista_guard.errors import JudgeError
+from vista_guard.guard import Guard
+from vista_guard.inference.onnx import WEIGHTS, Encoder
+from vista_guard.judges.embedded import EmbeddedJudge
+from vista_guard.judges.embedded.models import Calibration, ClaimTypeHead, ShippedVerifier
+from vista_guard.protocols import KnowledgeStore
+from vista_guard.stores.entries import OnnxEmbedder
+from vista_guard.stores.memory import MemoryKnowledge
+from vista_guard.types import (
+    Check,
+    Claim,
+    Conversation,
+    EvidenceSet,
+    Finding,
+    JudgeInfo,
+    Label,
+    Outcome,
+    Role,
+    Turn,
+    Unchecked,
+)
+from vista_lab.suites import loaders
+from vista_lab.suites.loaders import CONTRADICTED, NOT_ENOUGH, SUPPORTED, Given
+from vista_lab.systems.guarded import NoKnowledge
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+COLUMNS = (
+    "set",
+    "split",
+    "n",
+    "task",
+    "accuracy",
+    "balanced accuracy",
+    "macro-F1",
+    "F1+",
+    "AUC",
+    "ECE",
+    "majority",
+    "floor / aim",
+    "threshold policy",
+)
+HEADER = (f"| {' | '.join(COLUMNS)} |", "|---|---|" + "---:|---|" + "---:|" * 7 + "---|---|")
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a figure of a task must reach and should reach; shares in [0, 1]."""
+
+    figure: str
+    """A field of `Figures`."""
+    floor: float
+    aim: float
+
+
+@dataclass(frozen=True)
+class Answers:
+    """One task on one set. `gold` and `found` are labels of the task's own kind, in the same order."""
+
+    task: str
+    gold: Sequence[str]
+    found: Sequence[str]
+    policy: str
+    """Which threshold was used, and where it was chosen."""
+    positive: str | None = None
+    """The label that F1+, AUC and ECE are of."""
+    scores: Sequence[float] = ()
+    """For each row a score of `positive`."""
+    calibrated: bool = False
+    """Whether `scores` are meant as probabilities: only then has ECE a meaning."""
+    targets: tuple[Target, ...] = ()
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The figures of a task; None where one does not apply."""
+
+    accuracy: float
+    balanced_accuracy: float
+    macro_f1: float
+    f1: float | None
+    auc: float | None
+    ece: float | None
+    majority: float
+
+
+def figures(answers: Answers) -> Figures:
+    """All that can be said of the answers."""
+    from vista_lab.metrics import arrays
+
+    gold, found = answers.gold, answers.found
+    truth = [label == answers.positive for label in gold]
+    return Figures(
+        accuracy=arrays.accuracy(gold, found),
+        balanced_accuracy=arrays.balanced_accuracy(gold, found),
+        macro_f1=arrays.macro_f1(gold, found),
+        f1=arrays.f1(gold, found, answers.positive) if answers.positive else None,
+        auc=_number(arrays.auc(truth, answers.scores)) if answers.scores else None,
+        ece=arrays.calibration_error(truth, answers.scores) if answers.scores and answers.calibrated else None,
+        majority=arrays.majority(gold),
+    )
+
+
+def line(name: str, split: str, answers: Answers) -> str:
+    """The task's line of the table."""
+    found = figures(answers)
+    task = f"{answers.task} (F1+, AUC: {answers.positive})" if answers.positive else answers.task
+    shares = (
+        found.accuracy,
+        found.balanced_accuracy,
+        found.macro_f1,
+        found.f1,
+        found.auc,
+        found.ece,
+        found.majority,
+    )
+    cells = (
+        name,
+        split,
+        str(len(answers.gold)),
+        task,
+        *(_share(share) for share in shares),
+        "; ".join(_verdict(target, found) for target in answers.targets),
+        answers.policy,
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def failure(name: str, split: str, error: Exception) -> str:
+    """The line of a set that could not be scored."""
+    said = f"failed: {type(error).__name__}: {error}".replace("|", "/").replace("\n", " ")
+    return f"| {name} | {split} |  | {said} |" + " |" * 9
+
+
+def _verdict(target: Target, found: Figures) -> str:
+    value = getattr(found, target.figure)
+    floor, aim = ("met" if value >= limit else "missed" for limit in (target.floor, target.aim))
+    return f"{target.figure.replace('_', ' ')} ≥ {target.floor:.2f} {floor}, {target.aim:.2f} {aim}"
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"
+
+
+def _number(value: float) -> float | None:
+    return None if isnan(value) else value
+
+
+BLOCK = 512
+"""Pairs between two reports of progress."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the judge measured of one claim over all of its evidence; probabilities in [0, 1]."""
+
+    supported: float
+    contradicted: float
+    """Of what may refute the claim; 0 for a supported claim, which the judge does not hold against anything further."""
+
+
+NOTHING = Measured(0.0, 0.0)
+
+
+class MeasuredJudge:
+    """Implements `Judge`: the embedded judge, which keeps by claim id what it measured.
+
+    It runs with a contradiction threshold of 0, so that every probability of a refutation is seen, and drops those below
+    the shipped threshold from its answers, as the shipped judge does.
+    """
+
+    def __init__(self, judge: EmbeddedJudge, contradicted: float) -> None:
+        self._judge = judge
+        self._contradicted = contradicted
+        self.measured: dict[str, Measured] = {}
+
+    @property
+    def info(self) -> JudgeInfo:
+        return self._judge.info
+
+    async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
+        """See `EmbeddedJudge.decompose`."""
+        return await self._judge.decompose(turn, history)
+
+    async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
+        """See `EmbeddedJudge.verify`."""
+        return [self._shipped(check) for check in await self._judge.verify(claims, evidence)]
+
+    async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
+        """See `EmbeddedJudge.categorize`."""
+        return await self._judge.categorize(checks, evidence)
+
+    def _shipped(self, check: Check | Unchecked) -> Check | Unchecked:
+        if isinstance(check, Unchecked):
+            return check
+        against = tuple(one for one in check.counter_evidence if one.score >= self._contradicted)
+        worst = max((one.score for one in check.counter_evidence), default=0.0)
+        support = check.confidence if check.supported else 1.0 - check.confidence
+        self.measured[check.claim.id] = Measured(support, worst)
+        return check.model_copy(update={"counter_evidence": against})
+
+
+class Product:
+    """The verifier for pairs, and guards around the whole judge, from one weights folder."""
+
+    def __init__(self, folder: Path = WEIGHTS, verifier: str = "verifier.onnx") -> None:
+        self.limits = Calibration.load(folder)
+        name, most = verifier.removesuffix(".onnx"), self.limits.max_length
+        self.verifier = ShippedVerifier(Encoder.load(name, max_length=most, folder=folder.resolve()), self.limits)
+        self.embedder = OnnxEmbedder()
+        eager = replace(self.limits, contradicted=0.0)
+        judge = EmbeddedJudge(self.verifier, self.embedder, ClaimTypeHead.load(folder), eager)
+        self.judge = MeasuredJudge(judge, self.limits.contradicted)
+
+    def guard(self, *, context: Literal["none", "full"] = "none", knowledge: bool = True) -> Guard:
+        """A guard that lets every turn through; without `knowledge` nothing that was established is known later."""
+        store: KnowledgeStore = MemoryKnowledge(self.embedder) if knowledge else NoKnowledge(self.embedder)
+        return Guard(self.judge, "monitor", knowledge=store, context=context)
+
+    def probabilities(self, pairs: Sequence[tuple[str, str]], task: str) -> NDArray[np.float32]:
+        """Calibrated verifier probabilities [pairs, 3] in the order supported, contradicted, not enough."""
+        import numpy as np
+
+        order = sorted(range(len(pairs)), key=lambda index: len(pairs[index][0]) + len(pairs[index][1]))
+        rows = np.zeros((len(pairs), 3), np.float32)
+        for start in progress(range(0, len(order), BLOCK), f"{task}, blocks of {BLOCK} pairs"):
+            block = order[start : start + BLOCK]
+            rows[block] = self.verifier.probabilities([pairs[index] for index in block])
+        return rows
+
+    async def claims(self, turn: Turn, history: Sequence[Turn]) -> list[str]:
+        """Texts of the turn's claims; none for a language that the judge does not read."""
+        try:
+            return [claim.text for claim in await self.judge.decompose(turn, history)]
+        except JudgeError:
+            return []
+
+
+def progress(items: Iterable[T], task: str) -> Iterator[T]:
+    """The items, counted on stderr."""
+    known = list(items)
+    for number, item in enumerate(known, 1):
+        yield item
+        if sys.stderr.isatty() or number % 200 == 0 or number == len(known):
+            print(f"\r{task}: {number}/{len(known)}", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One claim: the product's label, None when it could not be judged, and what was measured."""
+
+    label: Label | None
+    measured: Measured
+
+    @property
+    def supported(self) -> bool:
+        return self.label is Label.VERIFIED
+
+
+Turns = Sequence[Turn]
+
+
+async def judge_given(product: Product, guard: Guard, row: Given) -> Judged:
+    """The row's statement as the one claim of its turn, against the row's documents."""
+    claim = Claim(id="given", text=row.text)
+    turn = Turn(role=Role.ASSISTANT, text=row.text, documents=row.documents, claims=(claim,))
+    return (await judge_last(product, guard, (*row.history, turn)))[0]
+
+
+async def judge_own(product: Product, guard: Guard, row: Given) -> list[Judged]:
+    """The claims that the judge finds in the row's text, against the row's documents."""
+    return await judge_last(
+        product, guard, (*row.history, Turn(role=Role.ASSISTANT, text=row.text, documents=row.documents))
+    )
+
+
+async def judge_last(product: Product, guard: Guard, turns: Turns) -> list[Judged]:
+    """The claims of the last turn; earlier turns establish nothing."""
+    product.judge.measured.clear()
+    reports = guard.areplay(Conversation(turns=tuple(turns)), turns=(len(turns) - 1,))
+    outcomes = [outcome async for report in reports for outcome in report.outcomes]
+    return judged(product, outcomes)
+
+
+async def judge_past(product: Product, guard: Guard, turns: Turns) -> list[Judged]:
+    """The claims of the last turn; what earlier turns of the assistant established is known."""
+    product.judge.measured.clear()
+    report = await guard.acheck(Conversation(turns=tuple(turns)))
+    return judged(product, report.outcomes)
+
+
+def judged(product: Product, outcomes: Sequence[Outcome]) -> list[Judged]:
+    """Labels beside what the judge has just measured."""
+    known = product.judge.measured
+    return [
+        Judged(outcome.label if isinstance(outcome, Finding) else None, known.get(outcome.claim.id, NOTHING))
+        for outcome in outcomes
+    ]
+
+
+def all_supported(claims: Sequence[Judged]) -> bool:
+    """Whether a turn is verified: it claims something, and every claim is VERIFIED (VISTA §6.1)."""
+    return bool(claims) and all(claim.supported for claim in claims)
+
+
+def weakest(claims: Sequence[Judged]) -> float:
+    """Least support of a claim; 0 for a turn that claims nothing."""
+    return min((claim.measured.supported for claim in claims), default=0.0)
+
+
+def three_way(claim: Judged, refuted: float) -> str:
+    """Supported as the product says; else contradicted from P(contradicted) = `refuted` on."""
+    if claim.supported:
+        return SUPPORTED
+    return CONTRADICTED if claim.measured.contradicted >= refuted else NOT_ENOUGH
+
+
+def shipped_three_way(claim: Judged) -> str:
+    """The product's label, opinions and abstentions counted as not enough."""
+    if claim.supported:
+        return SUPPORTED
+    return CONTRADICTED if claim.label is Label.CONTRADICTED else NOT_ENOUGH
+
+
+FEVER_DEV = "train/fever/dev.jsonl.gz"
+REFUTED_ROWS = 1200
+"""Rows of FEVER dev, evenly spaced, that the three-way threshold is chosen on."""
+
+Row = TypeVar("Row")
+Answer = TypeVar("Answer")
+
+
+@dataclass
+class Bench:
+    """A product under test. `limit` is the most rows of a set that are judged; 0 for all."""
+
+    product: Product
+    data: Path
+    limit: int = 0
+    without_knowledge: bool = False
+    """Whether replays are repeated without what conversations establish."""
+
+    def some(self, rows: Sequence[Row], cap: int = 0) -> list[Row]:
+        """At most `limit` (and `cap`) rows, evenly spaced: files are often sorted by label or source."""
+        most = min((count for count in (self.limit, cap) if count), default=0)
+        if not most or len(rows) <= most:
+            return list(rows)
+        return [rows[index * len(rows) // most] for index in range(most)]
+
+    def each(
+        self,
+        rows: Sequence[Row],
+        judge: Callable[[Product, Guard, Row], Coroutine[Any, Any, Answer]],
+        task: str,
+        guard: Guard | None = None,
+    ) -> list[Answer]:
+        """The rows one by one through a guard."""
+        door = guard or self.product.guard()
+
+        async def run() -> list[Answer]:
+            return [await judge(self.product, door, row) for row in progress(rows, task)]
+
+        return asyncio.run(run())
+
+    @cached_property
+    def refuted(self) -> float:
+        """P(contradicted) from which an unsupported claim counts as refuted: best three-way macro-F1 on FEVER dev."""
+        from vista_lab.metrics.arrays import macro_f1
+
+        gold, judged = self.fever_dev
+        limits = [step / 100 for step in range(10, 96, 5)]
+        return max(limits, key=lambda limit: macro_f1(gold, [three_way(claim, limit) for claim in judged]))
+
+    @cached_property
+    def fever_dev(self) -> tuple[list[str], list[Judged]]:
+        """Gold labels and judged claims of some rows of FEVER dev."""
+        rows = self.some(loaders.fever(self.data / FEVER_DEV), REFUTED_ROWS)
+        return [row.gold for row in rows], self.each(rows, judge_given, "fever_dev through the guard")

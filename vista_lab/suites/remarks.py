@@ -1,0 +1,116 @@
+"""Small talk: turns that state no fact of their document, and so deserve no flag, through the guard.
+
+    python -m vista_lab.suites.remarks --data FOLDER [--limit 20]
+
+What is asked is how many are flagged all the same, by each preset, and how many of their claims are held against them. Two kinds
+of responses of Wizard of Wikipedia that experts labelled (the audit of Dziri et al. 2022, its development files): `generic` ones
+by BEGIN's labels (nothing about the document at all), and those whose every speech act (VRM) is an opinion or experience of one's
+own, a question, or an acknowledgement. Beside them, entailed ones. BEGIN's own development file of Wizard of Wikipedia has no
+`Generic` response; where a file has some, they are counted too. Needs the extra `evaluation`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import re
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from vista_guard.guard import Guard
+from vista_guard.types import Conversation, Document, Role, Turn
+from vista_lab.datasets.files import whole
+from vista_lab.datasets.sets import begin as begin_set
+from vista_lab.suites.faithful import HEADER, claims_held, judge, lines, policies
+from vista_lab.suites.loaders import clean, faithdial_rows
+
+AUDIT = Path("train") / "faithdial-audit"
+BEGIN = Path("begin") / "begin_dev_wow.tsv"
+GENERIC, REMARK, ENTAILED = "generic (audit)", "opinion, question or acknowledgement (audit)", "entailed (audit)"
+GENERIC_BEGIN = "Generic (BEGIN dev wow)"
+KINDS = (GENERIC, REMARK, GENERIC_BEGIN, ENTAILED)
+_ACTS = frozenset({"disclosure", "ack", "acknowledgement", "confirmation", "question"})
+"""Speech acts that state no fact about the world."""
+
+
+@dataclass(frozen=True)
+class Response:
+    """A response with the document it had, and the kinds that it belongs to."""
+
+    text: str
+    document: str
+    kinds: frozenset[str]
+
+    @property
+    def conversation(self) -> Conversation:
+        """One turn. The message before it is left out: the audit's files often lack it."""
+        told = Document(id="knowledge", text=self.document)
+        return Conversation(turns=(Turn(role=Role.ASSISTANT, text=self.text, documents=(told,)),))
+
+
+def read(data: Path) -> list[Response]:
+    """The responses of these kinds in the audit's Wizard of Wikipedia files, and in BEGIN's."""
+    return [one for one in (*_audit(data / AUDIT), *_begin(data / BEGIN)) if one.kinds and one.text and one.document]
+
+
+def _audit(folder: Path) -> Iterator[Response]:
+    for path in sorted(folder.glob("*/*wow.csv")):
+        for knowledge, response, begin, vrm in faithdial_rows(path):
+            yield Response(response, knowledge, frozenset(_kinds(begin, vrm)))
+
+
+def _begin(path: Path) -> Iterator[Response]:
+    for found in whole(begin_set.responses(path)):
+        kinds = {GENERIC_BEGIN} if found.label == begin_set.GENERIC else set()
+        yield Response(clean(found.text), clean(found.knowledge), frozenset(kinds))
+
+
+def _kinds(begin: str, vrm: str) -> Iterator[str]:
+    label, acts = _parts(begin), _parts(vrm)
+    if label == {"generic"}:
+        yield GENERIC
+    if label == {"entailment"}:
+        yield ENTAILED
+    if acts and acts <= _ACTS:
+        yield REMARK
+
+
+def _parts(label: str) -> set[str]:
+    return {part for part in re.split(r"[\s,.]+", label.lower()) if part}
+
+
+def main() -> None:
+    """Entry point."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--judge", default="embedded", help="as in the settings")
+    parser.add_argument("--limit", type=int, help="the first responses of each kind only")
+    args = parser.parse_args()
+    found, began = read(args.data), time.monotonic()
+    with Guard.from_settings(judge=args.judge, policy="monitor", store="memory", retrieve=False) as guard:
+        info = guard.parts.judge.info
+        print(f"small talk, {info.name} {info.version}\n")
+        for line in _table(guard, found, args.limit):
+            print(line, flush=True)
+    print(f"\n{time.monotonic() - began:.0f} s")
+
+
+def _table(guard: Guard, found: Sequence[Response], limit: int | None) -> Iterator[str]:
+    yield from HEADER
+    held = {}
+    for kind in KINDS:
+        asked = [one.conversation for one in found if kind in one.kinds][:limit]
+        if not asked:
+            yield f"| {kind} | 0 | | | |"
+            continue
+        reports = asyncio.run(judge(guard, asked))
+        held[kind] = claims_held(reports)
+        yield from lines(kind, reports, policies(guard.parts.turn_risk))
+    yield ""
+    yield from (f"{kind}: claims held against them {share} of {share.n}" for kind, share in held.items())
+
+
+if __name__ == "__main__":
+    main()

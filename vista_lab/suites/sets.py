@@ -1,0 +1,58 @@
+"""Every set of the table: its file, its protocol, and what it must reach. Test files are opened with ``--final`` only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from vista_lab.suites import evalsets, loaders, protocols, tasks
+from vista_lab.suites.product import FEVER_DEV, Answers, Bench, Target
+
+DEV, TEST = "dev", "test"
+BEGIN_TARGET = Target("accuracy", 0.86, 0.90)
+FEVER_TARGET = Target("accuracy", 0.84, 0.89)
+FEVER_TEST_GUARDED = 3000
+"""Rows of FEVER test that also go through the guard, evenly spaced: all would take longer than every other set together."""
+
+Protocol = Callable[[Bench, Path], Iterator[Answers]]
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """One file (or folder) below the data folder, and how it is put to the judge."""
+
+    name: str
+    split: str
+    path: str
+    protocol: Protocol
+
+
+def _begin(name: str, split: str, target: Target | None = None) -> Iterator[Benchmark]:
+    path = f"begin/{name}.tsv"
+    yield Benchmark(name, split, path, protocols.whole_response(evalsets.begin, target))
+    yield Benchmark(name, split, path, protocols.own_claims(loaders.begin, target))
+
+
+BENCHMARKS: tuple[Benchmark, ...] = (
+    Benchmark("vista_human_dev", DEV, "vista-human/human_eval_dev.json", tasks.vista_protocol),
+    *_begin("begin_dev_wow", DEV),
+    *_begin("begin_dev_cmu", DEV),
+    *_begin("begin_dev_tc", DEV),
+    Benchmark("faithdial_wow", DEV, "train/faithdial-audit", protocols.whole_response(evalsets.faithdial_wow)),
+    Benchmark("fever_dev", DEV, FEVER_DEV, protocols.pair_three_way(evalsets.fever)),
+    Benchmark("fever_dev", DEV, FEVER_DEV, protocols.fever_guarded),
+    Benchmark("dnli_dev_3", DEV, "train/dnli/dev_3.tsv.gz", protocols.pair_three_way(evalsets.nli)),
+    Benchmark("decode_sample", DEV, tasks.DECODE, tasks.decode_protocol),
+    Benchmark("coconot_contrast_train", DEV, "coconot/coconot_contrast_train.jsonl", tasks.train_protocol),
+    *_begin("begin_test_wow", TEST, BEGIN_TARGET),
+    Benchmark("fever_test", TEST, "train/fever/test.jsonl.gz", protocols.pair_three_way(evalsets.fever, FEVER_TARGET)),
+    Benchmark(
+        "fever_test", TEST, "train/fever/test.jsonl.gz", protocols.given_claims(loaders.fever, FEVER_TEST_GUARDED)
+    ),
+    Benchmark("rgm", TEST, "rgm", tasks.rgm_protocol),
+    Benchmark("coconot_pref", TEST, "coconot/coconot_pref.jsonl", tasks.test_protocol),
+    Benchmark("dialfact", TEST, "dialfact/testsmall.jsonl", protocols.given_claims(loaders.dialfact)),
+    Benchmark("kqa_nli", TEST, "kqa/NLI_medical_annotator.csv", protocols.given_claims(loaders.kqa)),
+    Benchmark("bingcheck", TEST, "bingcheck/bingcheck.jsonl.gz", protocols.given_claims(loaders.bingcheck)),
+)

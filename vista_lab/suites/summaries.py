@@ -1,0 +1,180 @@
+"""SummEdits (Laban et al. 2023): summaries, some with a detail made false, through the guard beside the document that they tell.
+
+    python -m vista_lab.suites.summaries --data FOLDER [--limit 60]
+
+A summary is a turn of the assistant, taken apart by the judge, and its document the turn's evidence. Balanced accuracy of
+inconsistent-or-not: by the turn's risk and by the surest claim held against it (thresholds cross-fitted over documents), by any
+such claim, by what `balanced` flags, and, to compare with, by how many of the summary's words the document lacks. Intervals are
+those of documents drawn again. Podcasts and earnings calls, which nothing is trained on. Needs the extra `evaluation`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vista_guard.errors import InputError
+from vista_guard.guard import Guard
+from vista_guard.policy.label_policy import LabelPolicy
+from vista_guard.types import Action, Conversation, Document, Role, Turn, TurnReport
+from vista_lab.datasets.files import whole
+from vista_lab.datasets.sets import summedits
+from vista_lab.suites.faithful import held_against, policies, reaches
+from vista_lab.suites.product import progress
+
+DOMAINS = ("podcast", "ectsum")
+"""Development; the other domains are training data."""
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A summary and what it tells of. `consistent`: people found it true to the document."""
+
+    domain: str
+    document: str
+    text: str
+    consistent: bool
+
+    @property
+    def conversation(self) -> Conversation:
+        """One turn, grounded in the document."""
+        told = Document(id="document", text=self.document)
+        return Conversation(turns=(Turn(role=Role.ASSISTANT, text=self.text, documents=(told,)),))
+
+    @property
+    def unheard(self) -> float:
+        """Share of its words of four letters or more, and its figures, that the document does not have, in [0, 1]."""
+        said, told = (set(_words(text)) for text in (self.text, self.document))
+        return len(said - told) / len(said) if said else 0.0
+
+
+@dataclass(frozen=True)
+class JudgedSummary:
+    """A summary with the guard's report on it."""
+
+    summary: Summary
+    report: TurnReport
+
+
+def read(data: Path) -> Iterator[Summary]:
+    """The summaries of the development domains, in the files' order.
+
+    Raises:
+        InputError: a file is missing, or is something else.
+    """
+    for domain in DOMAINS:
+        path = data / "train" / "summedits" / f"{summedits.file_name(domain)}.gz"
+        for found in whole(summedits.summaries(path)):
+            yield Summary(domain, found.document, found.text, found.consistent)
+
+
+async def judge(guard: Guard, summaries: Sequence[Summary]) -> list[JudgedSummary]:
+    """Each with its report, in order. Progress goes to stderr."""
+    return [JudgedSummary(one, await guard.acheck(one.conversation)) for one in progress(summaries, "summaries")]
+
+
+def table(judged: Sequence[JudgedSummary], policy: LabelPolicy) -> Iterator[str]:
+    """Markdown: a line for each way to tell, a column for each domain and one for both."""
+    parts = {domain: [one for one in judged if one.summary.domain == domain] for domain in DOMAINS}
+    columns = {name: Column(rows) for name, rows in {**parts, "both": list(judged)}.items() if rows}
+    yield f"| balanced accuracy | {' | '.join(columns)} |"
+    yield "|---|" + "---:|" * len(columns)
+    for name, score in _SCORES.items():
+        yield _line(f"{name}, threshold crossed", [column.crossed(score) for column in columns.values()])
+    flags = (held_against, lambda report: reaches(report, policy, Action.FLAG))
+    for name, says in zip(("any claim held against it", f"flagged by {policy.name}"), flags, strict=True):
+        yield _line(name, [column.said(says) for column in columns.values()])
+    for name, score in _SCORES.items():
+        yield _line(f"AUC: {name}", [column.auc(score) for column in columns.values()])
+
+
+Score = Callable[[JudgedSummary], float]
+_SCORES: dict[str, Score] = {
+    "the turn's risk": lambda one: one.report.risk or 0.0,
+    "surest claim held against it": lambda one: max(held_against(one.report), default=0.0),
+    "words that the document lacks (baseline)": lambda one: one.summary.unheard,
+}
+
+
+class Column:
+    """Figures over some summaries. What is to be found is inconsistency."""
+
+    def __init__(self, judged: Sequence[JudgedSummary]) -> None:
+        self._judged = judged
+        self._gold = np.array([not one.summary.consistent for one in judged])
+        self._documents = [one.summary.document for one in judged]
+
+    def crossed(self, score: Score) -> str:
+        """Balanced accuracy of a score, each document's threshold chosen on others; a dash where there are too few."""
+        from vista_lab.metrics.intervals import crossed
+
+        try:
+            return self._balanced(crossed(self._gold, self._scores(score), self._documents))
+        except InputError:
+            return "–"
+
+    def said(self, says: Callable[[TurnReport], object]) -> str:
+        """Balanced accuracy of what says yes or no by itself."""
+        return self._balanced(np.array([bool(says(one.report)) for one in self._judged]))
+
+    def auc(self, score: Score) -> str:
+        """Area under the ROC curve of a score."""
+        from vista_lab.metrics.arrays import auc
+
+        return f"{100 * auc(self._gold.tolist(), self._scores(score).tolist()):.1f}"
+
+    def _scores(self, score: Score) -> NDArray[np.float64]:
+        return np.array([score(one) for one in self._judged], np.float64)
+
+    def _balanced(self, found: NDArray[np.bool_]) -> str:
+        from vista_lab.metrics.intervals import balanced, percent, resampled
+
+        interval = resampled(self._documents, lambda rows: balanced(self._gold[rows], found[rows]))
+        return percent(balanced(self._gold, found), interval)
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in _WORD.findall(text.lower()) if len(word) > 3 or any(char.isdigit() for char in word)]
+
+
+def _line(name: str, cells: Sequence[str]) -> str:
+    return f"| {name} | {' | '.join(cells)} |"
+
+
+def spaced(rows: Sequence[Summary], most: int | None) -> list[Summary]:
+    """At most so many, evenly spaced: the files have their documents one after the other."""
+    return [rows[place * len(rows) // most] for place in range(most)] if most and len(rows) > most else list(rows)
+
+
+def main() -> None:
+    """Entry point."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--judge", default="embedded", help="as in the settings")
+    parser.add_argument("--limit", type=int, help="at most so many summaries, evenly spaced")
+    args = parser.parse_args()
+    began, summaries = time.monotonic(), spaced(list(read(args.data)), args.limit)
+    with Guard.from_settings(judge=args.judge, policy="monitor", store="memory", retrieve=False) as guard:
+        judged = asyncio.run(judge(guard, summaries))
+        info, policy = guard.parts.judge.info, policies(guard.parts.turn_risk)["balanced"]
+    seconds = time.monotonic() - began
+    consistent, documents = sum(one.consistent for one in summaries), len({one.document for one in summaries})
+    print(
+        f"SummEdits {', '.join(DOMAINS)}, {info.name} {info.version}: {len(summaries)} summaries of {documents} documents, "
+        f"{consistent} consistent; {seconds:.0f} s\n"
+    )
+    print("\n".join(table(judged, policy)), file=sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,190 @@
+"""What the baselines need from labelled data: the majority label, and the share of words that counts as supported.
+
+Fitted on a set of its own, never on what is measured: the set is named in the run's manifest.
+
+Baselines that understand nothing: always one label, and the share of words that a claim has in common with its documents.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Literal, Protocol
+
+from vista_guard.errors import ConfigError
+from vista_guard.judges.composed import ensemble
+from vista_guard.judges.embedded.english.lexicon import FUNCTION_WORDS, PREPOSITIONS
+from vista_guard.judges.embedded.english.words import AUXILIARIES, DETERMINERS, PRONOUNS
+from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Label, Turn, Unchecked
+from vista_lab.datasets.files import DataSet, Entry, Task
+from vista_lab.logs.source import LoggedConversation
+from vista_lab.systems.protocol import POSITIVE, labelled, whole_turn
+
+THRESHOLD = 0.5
+"""Half of the words: chosen before anything was measured, and fitted on nothing."""
+
+_WORD = re.compile(r"\w+(?:[.,]\d+|'\w+)*")
+_NO_CONTENT = AUXILIARIES | DETERMINERS | FUNCTION_WORDS | PREPOSITIONS | PRONOUNS
+
+
+class Majority:
+    """Implements `Judge`: gives every claim the same label. A turn that brings no claims is one claim."""
+
+    def __init__(self, label: Label) -> None:
+        self._label = label
+        self.info = JudgeInfo(name="majority", version=str(label))
+
+    async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
+        """The turn itself."""
+        return whole_turn(turn, history)
+
+    async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check]:
+        """The label."""
+        return [labelled(claim, self._label, f"{self._label} is the most frequent label") for claim in claims]
+
+    async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
+        """What `verify` said."""
+        return [ensemble.finding(check) for check in checks]
+
+
+class Overlap:
+    """Implements `Judge`: a claim is VERIFIED when at least `threshold` of its content words stand in the documents.
+
+    A turn that brings no claims is one claim. Function words of English count for nothing; words are compared as they are
+    written, without regard to case. A claim of function words alone has nothing that documents could lack.
+    """
+
+    def __init__(self, threshold: float = THRESHOLD) -> None:
+        self._threshold = threshold
+        self.info = JudgeInfo(name="overlap", version=f"threshold {threshold:g}")
+
+    async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
+        """The turn itself."""
+        return whole_turn(turn, history)
+
+    async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check]:
+        """By the words of the turn's documents, and no others."""
+        known = {word for passage in evidence.documents for word in words(f"{passage.title or ''} {passage.text}")}
+        return [self._check(claim, share(claim.text, known)) for claim in claims]
+
+    async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
+        """What `verify` said."""
+        return [ensemble.finding(check) for check in checks]
+
+    def _check(self, claim: Claim, found: float) -> Check:
+        label = Label.VERIFIED if found >= self._threshold else Label.LACKING_EVIDENCE
+        reason = f"{found:.0%} of its words are in the documents, and {self._threshold:.0%} must be"
+        return labelled(claim, label, reason)
+
+
+def words(text: str) -> set[str]:
+    """The content words of a text, in lower case."""
+    found = _WORD.findall(text.casefold().replace("’", "'"))
+    return {word.removesuffix("'s") for word in found} - _NO_CONTENT
+
+
+def share(claim: str, known: set[str]) -> float:
+    """How many of the claim's content words are known, in [0, 1]; 1 when it has none."""
+    asked = words(claim)
+    return len(asked & known) / len(asked) if asked else 1.0
+
+
+FITTED = ("majority", "overlap")
+"""Systems that can be fitted."""
+
+
+class Measured(Protocol):
+    """What is said of the rows that are going to be measured: a `DataSet`, or a log that is ready to be read."""
+
+    @property
+    def name(self) -> str:
+        """The set's or the log's."""
+
+    @property
+    def split(self) -> str:
+        """Of the set; a log is none."""
+
+    @property
+    def task(self) -> Task:
+        """Which turns are looked for."""
+
+
+def fit(
+    name: str,
+    on: DataSet,
+    entries: Iterable[Entry],
+    *,
+    measured: Measured,
+    claims: Literal["given", "judge"] = "judge",
+) -> Mapping[str, str]:
+    """Options of a system, as labelled data has them; `make_system` takes them.
+
+    Args:
+        name: `majority` or `overlap`.
+        on: the set that is fitted on.
+        entries: its rows.
+        measured: the set or log that is going to be measured.
+        claims: whether the labels of given claims count, or those of whole turns.
+
+    Raises:
+        ConfigError: the system has nothing to fit; the set is a test set, is the measured one, or looks for something else;
+            it has no labels.
+    """
+    _check(name, on, measured)
+    rows = [entry for entry in entries if isinstance(entry, LoggedConversation)]
+    fitted = {"fitted on": f"{on.name} {on.split}"}
+    if name == "majority":
+        return {**fitted, "label": str(_most_frequent(_labels(rows, on, claims), on))}
+    return {**fitted, "threshold": f"{_best_threshold(list(_shares(rows)), on)}"}
+
+
+def _check(name: str, on: DataSet, measured: Measured) -> None:
+    if name not in FITTED:
+        raise ConfigError(f"the system {name!r} has nothing to fit; {' and '.join(FITTED)} have")
+    if on.test:
+        raise ConfigError(f"{on.name} is a test set: nothing is fitted on it. Choose its dev or train split")
+    if (on.name, on.split) == (measured.name, measured.split):
+        raise ConfigError(
+            f"{name} would be fitted on {on.name}, which is what is measured. Choose another split or set"
+        )
+    if on.task is not measured.task:
+        raise ConfigError(
+            f"{on.name} is labelled for the task {str(on.task)!r}, and {measured.name} for {str(measured.task)!r}; "
+            "choose a set of the same task"
+        )
+
+
+def _labels(rows: Sequence[LoggedConversation], on: DataSet, claims: Literal["given", "judge"]) -> Iterator[Label]:
+    for row in rows:
+        if claims == "given":
+            yield from row.labels.values()
+        else:
+            positives = (gold.positive for gold in row.gold.values() if gold.positive is not None)
+            yield from (POSITIVE[on.task] if positive else Label.VERIFIED for positive in positives)
+
+
+def _most_frequent(labels: Iterator[Label], on: DataSet) -> Label:
+    counts = Counter(labels)
+    if not counts:
+        raise ConfigError(f"{on.name} {on.split} has no labels of this kind; there is no majority")
+    # Of equals the first in the enum's order: the result must not depend on the order of rows.
+    return max(Label, key=lambda label: counts[label])
+
+
+def _shares(rows: Sequence[LoggedConversation]) -> Iterator[tuple[float, bool]]:
+    """Of each turn with gold, how many of its words its documents have, and whether it is unverifiable."""
+    for row in rows:
+        for index, gold in row.gold.items():
+            turn = row.conversation.turns[index]
+            known = {word for one in turn.documents for word in words(f"{one.title or ''} {one.text}")}
+            if gold.positive is not None:
+                yield share(turn.text, known), gold.positive
+
+
+def _best_threshold(turns: Sequence[tuple[float, bool]], on: DataSet) -> float:
+    """The observed share at which most turns are told right; the lowest of equals."""
+    if not turns:
+        raise ConfigError(f"{on.name} {on.split} has no labelled turns; there is nothing to fit a threshold on")
+    candidates = sorted({found for found, _ in turns})
+    return max(candidates, key=lambda least: (sum((found < least) == positive for found, positive in turns), -least))

@@ -1,0 +1,183 @@
+"""All systems by name.
+
+A system as an order for one: names and numbers that can be sent to another process, which builds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from vista_guard.errors import ConfigError
+from vista_guard.judges.model import ChatModel, ModelJudge, ModelOptions
+from vista_guard.protocols import Judge
+from vista_guard.types import Label
+from vista_lab.datasets.files import Task
+from vista_lab.systems.baselines import THRESHOLD, Majority, Overlap
+from vista_lab.systems.guarded import Ablated, GuardSystem, Order, Recipe, build
+from vista_lab.systems.metrics import OPTIONS as RAGAS_OPTIONS
+from vista_lab.systems.metrics import DeepEvalScorer, MetricJudge, RagasScorer, load_library, load_metric
+from vista_lab.systems.turn_judges import FActScore, LLMJudge
+
+_UNVERIFIABLE = frozenset({Task.UNVERIFIABLE})
+
+
+def make_system(
+    name: str,
+    *,
+    task: Task = Task.UNVERIFIABLE,
+    options: Mapping[str, str] | None = None,
+    metric: object = None,
+    **guard_settings: Any,
+) -> GuardSystem:
+    """A system by its name, as `vista-guard eval --system` takes it.
+
+        system = make_system("factscore", judge="openai:gpt-4o-mini")
+
+    Args:
+        name: one of `names()`; `deepeval:METRIC` and `ragas:METRIC` name a class of the library's metrics, or `MODULE:NAME` for
+            a metric of one's own.
+        task: which turns the data set looks for. LLM-as-Judge asks another question for each.
+        options: the system's own: `label` of `majority`; `threshold` of `overlap`, and `source`, which says where it is from;
+            `at_least`, `at_most` or `passes` of a Ragas metric. `fit` finds those of `majority` and `overlap`.
+        metric: the metric itself, with a name that is only `deepeval` or `ragas`.
+        guard_settings: as of `Guard.from_settings`: `judge`, `verifier`, `policy` (`monitor` when not given), `persona`,
+            `documents`, `model`, `judge_cache` and the like. Systems that ask no judge take one and leave it alone.
+
+    Raises:
+        ConfigError: an unknown name, option or setting; a data set that it can say nothing about; a system that needs a model,
+            and a judge that is none; a library that is not installed.
+    """
+    kind, colon, _ = name.partition(":")
+    if name not in SYSTEMS and not (kind in METRICS and (bool(colon) or metric is not None)):
+        raise ConfigError(f"there is no system {name!r}; the systems are {', '.join(names())}")
+    recipe = {**SYSTEMS, **METRICS}[kind]
+    return build(recipe, name, task, dict(options or recipe.defaults), metric, guard_settings)
+
+
+def names() -> list[str]:
+    """The systems that there are; METRIC stands for the metrics of a library."""
+    return [*SYSTEMS, *(f"{library}:METRIC" for library in METRICS)]
+
+
+def asks_judge(name: str) -> bool:
+    """Whether the system asks the judge that is configured. Baselines judge for themselves, metrics ask a model of their own."""
+    return name.partition(":")[0] not in {"majority", "overlap", *METRICS}
+
+
+def _zero_shot(model: ChatModel, options: ModelOptions) -> ModelJudge:
+    return ModelJudge(model, options.model_copy(update={"shots": "zero"}))
+
+
+def _majority(order: Order) -> Judge:
+    label = order.options.get("label", "").upper()
+    if label not in list(Label):
+        raise ConfigError(
+            f"the system majority needs the label that most have, and {f'label is {label!r}' if label else 'no label is given'}: "
+            f"set label to one of {', '.join(Label)}, or fit it on labelled data that is not what you measure"
+        )
+    return Majority(Label(label))
+
+
+def _overlap(order: Order) -> Judge:
+    given = order.options.get("threshold", str(THRESHOLD))
+    try:
+        threshold = float(given)
+    except ValueError:
+        threshold = -1.0
+    if not 0.0 <= threshold <= 1.0:
+        raise ConfigError(f"the option threshold of overlap is {given!r}; it must be a share of words in [0, 1]")
+    return Overlap(threshold)
+
+
+def _metric(order: Order, library: str, scorer: Callable[[Any], Any]) -> Judge:
+    order.countable = False  # Nobody knows how often a metric asks its model.
+    load_library(library)
+    metric = order.metric if order.metric is not None else load_metric(library, order.name.partition(":")[2])
+    return MetricJudge(scorer(metric), order.task)
+
+
+SYSTEMS: Mapping[str, Recipe] = {
+    "vista": Recipe(lambda order: order.judge()),
+    "vista+ctx": Recipe(lambda order: order.judge(), context="full"),
+    "no-ac": Recipe(lambda order: Ablated(order.judge(), knowledge=["categorize"])),
+    "no-ac+ctx": Recipe(lambda order: order.judge(), context="full", knowledge=False),
+    "no-history": Recipe(lambda order: Ablated(order.judge(), history=False)),
+    "zero-shot": Recipe(lambda order: order.model(_zero_shot)),
+    "factscore": Recipe(lambda order: order.model(FActScore), knowledge=False, tasks=_UNVERIFIABLE),
+    "factscore+split": Recipe(
+        lambda order: order.model(partial(FActScore, by_sentence=True)), knowledge=False, tasks=_UNVERIFIABLE
+    ),
+    "llm-judge": Recipe(
+        lambda order: order.model(partial(LLMJudge, task=order.task)),
+        context="full",
+        knowledge=False,
+        whole_turns=True,
+        asks_task=True,
+    ),
+    "majority": Recipe(_majority, knowledge=False, options=("label", "fitted on")),
+    "overlap": Recipe(
+        _overlap,
+        knowledge=False,
+        tasks=_UNVERIFIABLE,
+        options=("threshold", "source", "fitted on"),
+        defaults={"threshold": str(THRESHOLD), "source": "half of the words, fitted on nothing"},
+    ),
+}
+"""The systems of this package."""
+
+METRICS: Mapping[str, Recipe] = {
+    "deepeval": Recipe(
+        lambda order: _metric(order, "deepeval", DeepEvalScorer),
+        context="full",
+        knowledge=False,
+        whole_turns=True,
+        asks_task=True,
+    ),
+    "ragas": Recipe(
+        lambda order: _metric(order, "ragas", lambda metric: RagasScorer(metric, order.options)),
+        context="full",
+        knowledge=False,
+        whole_turns=True,
+        asks_task=True,
+        options=RAGAS_OPTIONS,
+    ),
+}
+"""Libraries whose metrics are systems."""
+
+
+@dataclass(frozen=True)
+class Ordered:
+    """What `make_system` is to be called with.
+
+    `settings` are plain values; `kept_documents` says whether turns without documents are held against those of
+    `vista-guard documents add`, in the process that builds the system.
+    """
+
+    name: str
+    task: Task = Task.UNVERIFIABLE
+    options: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    kept_documents: bool = False
+
+    def __call__(self, max_cost: float | None = None) -> GuardSystem:
+        """Builds it.
+
+        Args:
+            max_cost: US dollars that it may spend; any amount when None.
+
+        Raises:
+            ConfigError: see `make_system`.
+            StoreError: the documents cannot be opened.
+        """
+        given = dict(self.settings)
+        if max_cost is not None:
+            given["model"] = {"budget": {"run": {"cost": max_cost}}}
+        if self.kept_documents:
+            from vista_guard.assembly import kept_documents
+            from vista_guard.settings.sources import Settings
+
+            given["documents"] = kept_documents(Settings.load())
+        return make_system(self.name, task=self.task, options=self.options, **given)

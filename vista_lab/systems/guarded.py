@@ -1,0 +1,414 @@
+"""A system that is one guard: what all systems of this package are.
+
+Parts of VISTA left out, to see what they are worth (§6.3, Tables 4 and 5).
+
+How a system is made of a guard: who judges, and what the judge gets to see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from vista_guard.errors import ConfigError
+from vista_guard.guard import Guard
+from vista_guard.judges.composed import ensemble
+from vista_guard.judges.model import ChatModel, ModelJudge, ModelOptions
+from vista_guard.judges.named import build_judge, names_model
+from vista_guard.policy.label_policy import rules_key
+from vista_guard.protocols import Judge, Verifier
+from vista_guard.settings.sources import Limits, Settings
+from vista_guard.stores.entries import OnnxEmbedder
+from vista_guard.stores.memory import MemoryKnowledge
+from vista_guard.telemetry.config import Telemetry
+from vista_guard.types import (
+    Check,
+    Claim,
+    Conversation,
+    EvidenceSet,
+    Finding,
+    JudgeInfo,
+    Role,
+    SourceKind,
+    Turn,
+    TurnReport,
+    Unchecked,
+)
+from vista_lab.datasets.files import Task
+from vista_lab.logs.source import LoggedConversation
+from vista_lab.systems.protocol import SystemInfo
+
+if TYPE_CHECKING:
+    from vista_guard.judges.model.prompts import PromptInfo
+
+
+Sees = Literal["decompose", "verify", "categorize"]
+
+
+class NoKnowledge(MemoryKnowledge):
+    """A conversation that never establishes anything: no stage sees accumulated claims (−AC of Table 5)."""
+
+    async def remember(self, conversation_id: str, turn_key: str, claims: Sequence[Claim]) -> None:
+        """The turn was delivered, and nothing else."""
+        await super().remember(conversation_id, turn_key, claims[:0])
+
+
+class Ablated:
+    """Implements `TurnJudge` around a judge that does not get to see all. What was left out is part of its version.
+
+    Args:
+        judge: who is asked.
+        history: whether decomposing sees what was said before the turn (Stage 1).
+        knowledge: the stages that see accumulated claims. A judge that gives verdict and label at once sees none of them
+            where `verify` is left out. The persona, which is not accumulated, always stays.
+    """
+
+    def __init__(
+        self, judge: Judge, *, history: bool = True, knowledge: Collection[Sees] = ("verify", "categorize")
+    ) -> None:
+        self._judge = judge
+        self._history = history
+        self._knowledge = frozenset(knowledge)
+
+    @property
+    def info(self) -> JudgeInfo:
+        """The inner judge's, and what it does not see."""
+        inner = self._judge.info
+        hidden = [] if self._history else ["no history in decompose"]
+        hidden += [f"no knowledge in {stage}" for stage in ("verify", "categorize") if stage not in self._knowledge]
+        return JudgeInfo(name=inner.name, version="; ".join([inner.version, *hidden]))
+
+    @property
+    def why_exhausted(self) -> str | None:
+        """See `ChatModel.why_exhausted`."""
+        return ensemble.why_exhausted(self._judge)
+
+    async def aclose(self) -> None:
+        """Closes the inner judge."""
+        await ensemble.aclose(self._judge)
+
+    async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
+        """See `Judge.decompose`."""
+        claims = await self._judge.decompose(turn, history if self._history else ())
+        return claims if self._history else [_placed(claim, history) for claim in claims]
+
+    async def judge_turn(
+        self, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet
+    ) -> Sequence[Check | Unchecked] | None:
+        """See `TurnJudge.judge_turn`."""
+        seen = history if self._history else ()
+        answers = await ensemble.judge_turn(self._judge, turn, seen, self._seen("verify", evidence))
+        return answers if answers is None or self._history else [_answer_placed(one, history) for one in answers]
+
+    async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
+        """See `Judge.verify`."""
+        return await self._judge.verify(claims, self._seen("verify", evidence))
+
+    async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
+        """See `Judge.categorize`."""
+        return await self._judge.categorize(checks, self._seen("categorize", evidence))
+
+    def _seen(self, stage: Sees, evidence: EvidenceSet) -> EvidenceSet:
+        if stage in self._knowledge:
+            return evidence
+        persona = tuple(known for known in evidence.knowledge if known.source is SourceKind.PERSONA)
+        return evidence.model_copy(update={"knowledge": persona})
+
+
+def _placed(claim: Claim, history: Sequence[Turn]) -> Claim:
+    """The claim under the id that it has in its conversation: a judge that sees no history takes each turn for the first."""
+    return claim.model_copy(update={"id": f"t{len(history)}.{claim.id.rpartition('.')[2]}"})
+
+
+def _answer_placed(answer: Check | Unchecked, history: Sequence[Turn]) -> Check | Unchecked:
+    claim = _placed(answer.claim, history)
+    if isinstance(answer, Unchecked) or answer.finding is None:
+        return answer.model_copy(update={"claim": claim})
+    finding = answer.finding.model_copy(update={"claim": claim})
+    return answer.model_copy(update={"claim": claim, "finding": finding})
+
+
+Around = Callable[["ChatModel"], "ChatModel"]
+"""What stands before a model: the model itself, or one that only counts."""
+
+
+@dataclass(frozen=True)
+class GuardSystem:
+    """Implements `System` over a guard.
+
+        system = GuardSystem("mine", Guard(MyJudge(), "monitor"))
+
+    Attributes:
+        name: the one that tables print.
+        guard: judges the turns. Its knowledge should be its own: what is replayed is remembered there.
+        more: what else changes a verdict, beside what the guard tells by itself.
+        prompts: of the models that are asked, by stage.
+        whole_turns: whether turns are judged as they are: claims that they bring are not looked at.
+        establishes: whether earlier turns that nobody asks about are judged too, for what they establish, as they would be live.
+            Not where the conversation brings claims: then turns without any establish nothing, as in the human evaluation.
+        rehearse: makes the same system again with something before its models, for an estimate of what it will cost; None
+            where not all calls can be seen.
+    """
+
+    name: str
+    guard: Guard
+    more: Mapping[str, str] = field(default_factory=dict)
+    prompts: Mapping[str, PromptInfo] = field(default_factory=dict)
+    whole_turns: bool = False
+    establishes: bool = False
+    rehearse: Callable[[Around], GuardSystem] | None = None
+
+    @property
+    def info(self) -> SystemInfo:
+        """See `System.info`."""
+        return SystemInfo(
+            name=self.name,
+            judge=self.guard.parts.judge.info,
+            options={**told(self.guard), **self.more},
+            prompts={stage: one.fingerprint for stage, one in self.prompts.items()},
+            shots={stage: one.shots for stage, one in self.prompts.items()},
+        )
+
+    @property
+    def why_exhausted(self) -> str | None:
+        """See `System.why_exhausted`."""
+        return ensemble.why_exhausted(self.guard.parts.judge)
+
+    async def judge(
+        self, entry: LoggedConversation, turns: Collection[int], done: Sequence[TurnReport]
+    ) -> AsyncIterator[TurnReport]:
+        """See `System.judge`. What turns that are done established is known again."""
+        asked = {*turns, *(report.turn_index for report in done)}
+        conversation = _without_claims(entry.conversation) if self.whole_turns else entry.conversation
+        heard = asked | _before(conversation, max(asked)) if asked and self.establishes else asked
+        async with aclosing(self.guard.areplay(conversation, done=done, turns=heard)) as reports:
+            async for report in reports:
+                if report.turn_index in asked:
+                    yield report
+
+    async def forget(self, conversation_id: str) -> None:
+        """See `System.forget`."""
+        await self.guard.aforget(conversation_id)
+
+    async def aclose(self) -> None:
+        """Closes the guard, and with it the judge."""
+        await self.guard.aclose()
+
+
+def told(guard: Guard) -> dict[str, str]:
+    """What of a guard's parts, its judge aside, changes a verdict: what differs from the default is named."""
+    parts = guard.parts
+    limits = parts.limits.model_dump()
+    changed = {name: limits[name] for name, usual in Limits().model_dump().items() if limits[name] != usual}
+    optional = {
+        "rules": rules_key(parts.policy),
+        "persona": parts.persona and parts.persona.key,
+        "documents": parts.documents and "retrieved for turns that bring none",
+        **{f"limits.{name}": str(value) for name, value in changed.items()},
+    }
+    known = {"policy": parts.policy.name, "context": parts.context, "ungrounded": parts.ungrounded}
+    return {**known, **{name: value for name, value in optional.items() if value}}
+
+
+def _before(conversation: Conversation, last: int) -> set[int]:
+    """The assistant's turns before `last`; none where some turn brings claims."""
+    if any(turn.claims is not None for turn in conversation.turns):
+        return set()
+    return {index for index, turn in enumerate(conversation.turns[:last]) if turn.role is Role.ASSISTANT}
+
+
+def _without_claims(conversation: Conversation) -> Conversation:
+    turns = tuple(turn.model_copy(update={"claims": None}) for turn in conversation.turns)
+    return conversation.model_copy(update={"turns": turns})
+
+
+AskingJudge = TypeVar("AskingJudge", bound=Judge)
+
+
+@dataclass
+class Order:
+    """What one system is to be made from.
+
+    Attributes:
+        name: the system's, as it was given.
+        task: which turns are looked for.
+        options: the system's own.
+        settings: the guard's; they name the judge where no object was given.
+        given: a judge, where an object was given.
+        verifier: a verifier, where an object was given.
+        metric: a metric, where an object was given.
+        around: what stands before every model.
+        made: the judges that were made of models.
+        countable: whether all calls to models go through `around`.
+    """
+
+    name: str
+    task: Task
+    options: Mapping[str, str]
+    settings: Settings
+    given: Judge | None
+    verifier: Verifier | None
+    metric: object
+    around: Around
+    made: list[Any] = field(default_factory=list)
+    countable: bool = True
+
+    def judge(self) -> Judge:
+        """The judge that was configured."""
+        if self.given is None:
+            self.countable = self.verifier is None and "openai:" not in (self.settings.verifier or "")
+            return build_judge(self.settings, OnnxEmbedder(), verifier=self.verifier, asking=self._asking(ModelJudge))
+        if isinstance(self.given, ModelJudge):
+            judge = self.given.with_model(self.around(self.given.model))
+            self.made.append(judge)
+            return judge
+        self.countable = False
+        return self.given
+
+    def model(self, asking: Callable[[ChatModel, ModelOptions], AskingJudge]) -> Judge:
+        """A judge of another kind around the model of the judge that was configured.
+
+        Raises:
+            ConfigError: that judge is not simply a model.
+        """
+        if isinstance(self.given, ModelJudge):
+            return self._asking(asking)(self.given.model, self.given.options)
+        if self.given is None and names_model(self.settings.judge):
+            return build_judge(self.settings, OnnxEmbedder(), asking=self._asking(asking))
+        named = self.given.info.name if self.given is not None else self.settings.judge
+        raise ConfigError(
+            f"the system {self.name} asks a chat model, and the judge is {named!r}. Name a model: openai:MODEL, "
+            "openai:MODEL@http://host/v1 or langchain:PROVIDER:MODEL"
+        )
+
+    def _asking(
+        self, asking: Callable[[ChatModel, ModelOptions], AskingJudge]
+    ) -> Callable[[ChatModel, ModelOptions], AskingJudge]:
+        def make(model: ChatModel, options: ModelOptions) -> AskingJudge:
+            judge = asking(self.around(model), options)
+            self.made.append(judge)
+            return judge
+
+        return make
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One kind of system.
+
+    Attributes:
+        judge: who judges.
+        context: whether verification sees what was said before (`full`).
+        knowledge: whether conversations establish anything.
+        whole_turns: whether a turn is judged as it is, whatever claims it brings.
+        tasks: what it can look for; everything when empty.
+        asks_task: whether what it asks, or what its verdicts are called, depends on the task.
+        options: names of the options that it takes.
+        defaults: its options where none is given.
+    """
+
+    judge: Callable[[Order], Judge]
+    context: Literal["none", "full"] = "none"
+    knowledge: bool = True
+    whole_turns: bool = False
+    tasks: frozenset[Task] = frozenset()
+    asks_task: bool = False
+    options: tuple[str, ...] = ()
+    defaults: Mapping[str, str] = field(default_factory=dict)
+
+
+def build(
+    recipe: Recipe,
+    name: str,
+    task: Task,
+    options: Mapping[str, str],
+    metric: object,
+    given: Mapping[str, Any],
+    around: Around = lambda model: model,
+) -> GuardSystem:
+    """The system that `make_system` describes; `given` are the guard's settings, and `around` stands before its models.
+
+    Raises:
+        ConfigError: see `make_system`.
+    """
+    _check(recipe, name, task, options, given)
+    # Asked for by name, as `Guard.from_settings` takes them; objects are no settings.
+    named = {key: value for key, value in given.items() if key not in _OBJECTS or isinstance(value, str | Path)}
+    if "verifier" in named:
+        named["verifier"] = str(named["verifier"])  # a folder's path is a name like others
+    settings = Settings.load(**named)
+    if recipe.context == "full" and settings.strict_reference:
+        raise ConfigError(
+            f"the system {name} shows verification what was said before; strict_reference does not allow it"
+        )
+    objects = {key: given[key] for key in _OBJECTS if key in given and key not in named}
+    order = Order(name, task, options, settings, objects.get("judge"), objects.get("verifier"), metric, around)
+    judge = recipe.judge(order)
+    return GuardSystem(
+        name=name,
+        guard=_guard(recipe, judge, given),
+        more={
+            **({"task": str(task)} if recipe.asks_task else {}),
+            **({} if recipe.knowledge else {"knowledge": "none"}),
+            **options,
+        },
+        prompts={stage: prompt for one in order.made for stage, prompt in one.prompts.items()},
+        whole_turns=recipe.whole_turns,
+        establishes=recipe.knowledge,
+        rehearse=(
+            (lambda around: _tried_out(build(recipe, name, task, options, metric, {**given, **_UNKEPT}, around)))
+            if order.countable
+            else None
+        ),
+    )
+
+
+_UNKEPT: Mapping[str, Any] = {"judge_cache": None, "judge_recording": None}
+"""Made-up answers must not be kept for real ones."""
+
+
+def _tried_out(system: GuardSystem) -> GuardSystem:
+    """The system, heard by nobody: turns that are only tried out are no turns to a tracer or a sink."""
+    system.guard.parts = replace(system.guard.parts, telemetry=Telemetry.silent(), sinks=())
+    return system
+
+
+_OBJECTS = ("judge", "verifier", "policy", "persona", "documents")
+"""Settings that may be objects."""
+_FIXED = {
+    "context": "choose vista or vista+ctx",
+    "knowledge": "every system keeps its own in memory",
+    "store": "every system keeps its knowledge in memory",
+    "reports": "a run keeps its reports in its own folder",
+}
+"""What a system says of its guard by itself."""
+
+
+def _guard(recipe: Recipe, judge: Judge, given: Mapping[str, Any]) -> Guard:
+    rest = {key: value for key, value in given.items() if key not in ("judge", "verifier", "policy")}
+    if not recipe.knowledge:
+        rest["knowledge"] = NoKnowledge(OnnxEmbedder())
+    return Guard.from_settings(
+        judge=judge,
+        policy=given.get("policy") or "monitor",
+        store="memory",
+        reports=None,
+        context=recipe.context,
+        **rest,
+    )
+
+
+def _check(recipe: Recipe, name: str, task: Task, options: Mapping[str, str], given: Mapping[str, Any]) -> None:
+    if recipe.tasks and task not in recipe.tasks:
+        known = " or ".join(recipe.tasks)
+        raise ConfigError(f"the system {name} finds turns that are {known}, and the task here is {str(task)!r}")
+    unknown = [option for option in options if option not in recipe.options]
+    if unknown:
+        takes = f"takes {', '.join(recipe.options)}" if recipe.options else "takes none"
+        raise ConfigError(f"the system {name} has no option {unknown[0]!r}; it {takes}")
+    for key, why in _FIXED.items():
+        if key in given:
+            raise ConfigError(f"{key} is no setting of a system: {why}")

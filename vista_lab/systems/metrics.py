@@ -1,0 +1,334 @@
+"""DeepEval's metrics (4.x), single-turn and conversational: a turn passes where the metric says that it was successful.
+
+Any metric that scores one turn, as a judge: it passes or it fails, and what it cannot score is unchecked.
+
+Finds a metric by its name: a class of the library, or anything that a user's own module holds.
+
+Ragas' metrics (0.4): single-turn, multi-turn, and those of `ragas.metrics.collections`.
+
+Ragas says how high a score is, not how high it must be: `at_least` or `at_most` does, and `passes` for a metric that answers
+with a word. A binary metric, such as an aspect critic, needs none of them.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import version
+from inspect import Parameter, signature
+from pathlib import Path
+from typing import Any, Protocol
+
+from vista_guard._extras import how_to_install, require
+from vista_guard.errors import ConfigError, JudgeError
+from vista_guard.judges.composed import ensemble
+from vista_guard.judges.contract import meter
+from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Label, Role, Turn, Unchecked, Usage
+from vista_lab.datasets.files import Task
+from vista_lab.systems.protocol import POSITIVE, labelled, whole_turn
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a metric gets to see: the answer, the passages of its documents, and what was said before it."""
+
+    answer: str
+    passages: tuple[str, ...]
+    history: tuple[Turn, ...]
+
+    @property
+    def question(self) -> str:
+        """What the user said last before the answer; empty when nothing."""
+        return next((turn.text for turn in reversed(self.history) if turn.role is Role.USER), "")
+
+    @property
+    def spoken(self) -> list[tuple[Role, str]]:
+        """The conversation with the answer at its end; what is neither user's nor assistant's is left out."""
+        said = [(turn.role, turn.text) for turn in self.history if turn.role in (Role.USER, Role.ASSISTANT)]
+        return [*said, (Role.ASSISTANT, self.answer)]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What a metric says: whether the answer passes, and why, its score included."""
+
+    passed: bool
+    why: str
+
+
+class Scorer(Protocol):
+    """A metric behind its library's API."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def version(self) -> str:
+        """The library's version, and what of the metric decides: its threshold and its model."""
+        ...
+
+    async def score(self, case: Case) -> Scored:
+        """Scores one answer. Whatever it raises makes the turn unchecked."""
+        ...
+
+
+class MetricJudge:
+    """Implements `Judge`: the one claim is the turn, and a turn that fails is what the task looks for.
+
+    A guard shows it the conversation with `context="full"`.
+    """
+
+    def __init__(self, scorer: Scorer, task: Task) -> None:
+        self._scorer = scorer
+        self._label = POSITIVE[task]
+        self.info = JudgeInfo(name=scorer.name, version=scorer.version)
+
+    async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
+        """The turn itself."""
+        return whole_turn(turn, history)
+
+    async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
+        """Whether it passes."""
+        return [await self._judged(claim, evidence) for claim in claims]
+
+    async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
+        """What `verify` said."""
+        return [ensemble.finding(check) for check in checks]
+
+    async def _judged(self, claim: Claim, evidence: EvidenceSet) -> Check | Unchecked:
+        case = Case(claim.text, tuple(passage.text for passage in evidence.documents), evidence.history)
+        try:
+            said = await self._scorer.score(case)
+        except JudgeError as exc:
+            return Unchecked(claim=claim, error=str(exc))
+        except Exception as exc:
+            # A metric is somebody else's code. Whatever it raises, the turn was not scored.
+            return Unchecked(claim=claim, error=f"{self.info.name} failed: {type(exc).__name__}: {exc}")
+        return labelled(claim, Label.VERIFIED if said.passed else self._label, said.why)
+
+
+_UNTRACKED: Mapping[str, tuple[str, str]] = {
+    "deepeval": ("DEEPEVAL_TELEMETRY_OPT_OUT", "YES"),
+    "ragas": ("RAGAS_DO_NOT_TRACK", "true"),
+}
+"""What keeps a library from telling its makers of each score. A user who set it otherwise is obeyed."""
+
+
+def load_library(library: str) -> str:
+    """Imports the library, which tells nobody of it, and returns its version.
+
+    Raises:
+        ConfigError: it is not installed, or cannot be imported; says what installs it.
+    """
+    require(f"a {library} metric", library, extra=library)
+    os.environ.setdefault(*_UNTRACKED[library])
+    try:
+        import_module(library)
+    except ImportError as exc:
+        raise ConfigError(f"{library} cannot be imported: {exc}. Try: {how_to_install(library)}") from exc
+    return version(library)
+
+
+def load_metric(library: str, name: str) -> object:
+    """The metric that is meant.
+
+    Args:
+        library: `deepeval` or `ragas`, imported before.
+        name: a class of `LIBRARY.metrics`, or `MODULE:NAME` for a metric, its class, or a function that makes one.
+
+    Raises:
+        ConfigError: there is none, or it cannot be made without arguments.
+    """
+    module, _, attribute = name.rpartition(":")
+    if module and "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))  # A user's module lies where the command is run.
+    try:
+        found: object = import_module(module or f"{library}.metrics")
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError, ValueError) as exc:
+        raise ConfigError(
+            f"there is no {library} metric {name!r}: {exc}. Name a class of {library}.metrics, or MODULE:NAME for a metric "
+            "of your own"
+        ) from exc
+    if not isinstance(found, type) and _is_metric(found):
+        return found
+    try:
+        made: object = found()  # type: ignore[operator]  # a class, or a function of the user's
+    except Exception as exc:
+        raise ConfigError(
+            f"the {library} metric {name!r} cannot be made without arguments: {type(exc).__name__}: {exc}. Write a module that "
+            f"makes it, and name it {library}:MODULE:NAME"
+        ) from exc
+    return made
+
+
+def _is_metric(found: object) -> bool:
+    return any(hasattr(found, name) for name in ("a_measure", "single_turn_ascore", "multi_turn_ascore", "ascore"))
+
+
+_QUIET = {"_show_indicator": False, "_log_metric_to_confident": False}
+"""No progress bar for each turn, and nothing sent to DeepEval's service, where a metric's `a_measure` can be told so."""
+
+
+class DeepEvalScorer:
+    """Implements `Scorer` around a metric object of DeepEval.
+
+    Args:
+        metric: with a threshold; its model is the metric's own.
+
+    Raises:
+        ConfigError: DeepEval is not installed, or this is no metric of it, or one without a threshold.
+    """
+
+    def __init__(self, metric: Any) -> None:
+        self._library = load_library("deepeval")
+        bases = import_module("deepeval.metrics")
+        self._conversational = isinstance(metric, bases.BaseConversationalMetric)
+        if not self._conversational and not isinstance(metric, bases.BaseMetric):
+            raise ConfigError(f"{metric!r} is no metric of DeepEval; give a BaseMetric or a BaseConversationalMetric")
+        if metric.threshold is None:
+            raise ConfigError(f"{type(metric).__name__} has no threshold, so nothing passes or fails; give it one")
+        self._metric = metric
+        asked = signature(metric.a_measure).parameters
+        self._quiet = {name: value for name, value in _QUIET.items() if name in asked}
+
+    @property
+    def name(self) -> str:
+        return f"deepeval:{type(self._metric).__name__}"
+
+    @property
+    def version(self) -> str:
+        model = self._metric.evaluation_model
+        return f"{self._library}; threshold {self._metric.threshold:g}" + (f"; {model}" if model else "")
+
+    async def score(self, case: Case) -> Scored:
+        """See `Scorer.score`."""
+        metric = copy.copy(self._metric)  # it keeps its score in itself, and several turns are scored at once
+        await metric.a_measure(self._test_case(case), **self._quiet)
+        _book(metric)
+        passed = None if metric.skipped or metric.score is None else metric.is_successful()
+        if passed is None:
+            raise JudgeError(f"{self.name} gave no score{f': {metric.error}' if metric.error else ''}")
+        why = f": {metric.reason}" if metric.reason else ""
+        return Scored(bool(passed), f"scored {metric.score:.2f} against the threshold {metric.threshold:g}{why}")
+
+    def _test_case(self, case: Case) -> object:
+        types = import_module("deepeval.test_case")
+        passages = list(case.passages)
+        if not self._conversational:
+            texts = {"context": passages, "retrieval_context": passages}
+            return types.LLMTestCase(input=case.question, actual_output=case.answer, **texts)
+        *before, (role, answer) = [(str(role), text) for role, text in case.spoken]
+        turns = [types.Turn(role=speaker, content=text) for speaker, text in before]
+        last = types.Turn(role=role, content=answer, retrieval_context=passages)
+        return types.ConversationalTestCase(turns=[*turns, last])
+
+
+def _book(metric: Any) -> None:
+    """Tells the turn's meter what the metric says it used. How many calls that were it does not say."""
+    told = {"input_tokens": metric.input_tokens, "output_tokens": metric.output_tokens, "cost": metric.evaluation_cost}
+    meter().add(Usage(**{name: value for name, value in told.items() if isinstance(value, int | float) and value > 0}))
+
+
+OPTIONS = ("at_least", "at_most", "passes")
+
+
+class RagasScorer:
+    """Implements `Scorer` around a metric object of Ragas.
+
+    Args:
+        metric: with its model, where it asks one.
+        options: one of `at_least`, `at_most` (numbers) and `passes` (a word); none for a binary metric.
+
+    Raises:
+        ConfigError: Ragas is not installed, this is no metric of it, or when it passes is not said.
+    """
+
+    def __init__(self, metric: Any, options: Mapping[str, str]) -> None:
+        self._library = load_library("ragas")
+        self._metric = metric
+        self._bases = import_module("ragas.metrics.base")
+        if not hasattr(metric, "ascore") and not isinstance(
+            metric, self._bases.SingleTurnMetric | self._bases.MultiTurnMetric
+        ):
+            raise ConfigError(f"{metric!r} is no metric of Ragas; give one that scores single or multiple turns")
+        self._bound = self._read(options)
+
+    @property
+    def name(self) -> str:
+        return f"ragas:{type(self._metric).__name__}"
+
+    @property
+    def version(self) -> str:
+        option, value = self._bound
+        return f"{self._library}; {option} {value}"
+
+    async def score(self, case: Case) -> Scored:
+        """See `Scorer.score`."""
+        value, why = await self._scored(case)
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            raise JudgeError(f"{self.name} gave no score")
+        option, bound = self._bound
+        return Scored(self._passed(value), f"scored {value}, to pass {option} {bound}{f': {why}' if why else ''}")
+
+    def _passed(self, value: Any) -> bool:
+        option, bound = self._bound
+        if option == "passes":
+            return str(value).strip().casefold() == str(bound).casefold()
+        if isinstance(value, str):
+            raise JudgeError(
+                f"{self.name} answers with a word ({value!r}); say which one passes with the option passes"
+            )
+        return float(value) >= float(bound) if option == "at_least" else float(value) <= float(bound)
+
+    async def _scored(self, case: Case) -> tuple[Any, str | None]:
+        metric, samples = self._metric, import_module("ragas.dataset_schema")
+        texts = {"user_input": case.question, "response": case.answer, "retrieved_contexts": list(case.passages)}
+        if isinstance(metric, self._bases.SingleTurnMetric):
+            return await metric.single_turn_ascore(samples.SingleTurnSample(**texts)), None
+        if isinstance(metric, self._bases.MultiTurnMetric):
+            return await metric.multi_turn_ascore(samples.MultiTurnSample(user_input=_messages(case))), None
+        asked = signature(metric.ascore).parameters
+        takes_all = any(one.kind is Parameter.VAR_KEYWORD for one in asked.values())
+        result = await metric.ascore(**{name: text for name, text in texts.items() if takes_all or name in asked})
+        return result.value, result.reason
+
+    def _read(self, options: Mapping[str, str]) -> tuple[str, str | float]:
+        given = [name for name in OPTIONS if name in options]
+        if len(given) > 1:
+            raise ConfigError(f"{self.name} has the options {' and '.join(given)}; give one of them")
+        if given == ["passes"]:
+            return "passes", options["passes"]
+        if given:
+            return given[0], _number(given[0], options[given[0]])
+        binary = getattr(self._bases.MetricOutputType, "BINARY", None)
+        if getattr(self._metric, "output_type", None) is not binary or binary is None:
+            raise ConfigError(
+                f"Ragas does not say which score of {type(self._metric).__name__} is good enough; set at_least=0.8, "
+                "at_most=0.2 or, for a metric that answers with a word, passes=WORD"
+            )
+        return "at_least", 1.0
+
+
+def _messages(case: Case) -> list[object]:
+    """The conversation as Ragas has it. The documents stand before the answer, as what a tool gave: there is no other place."""
+    types = import_module("ragas.messages")
+    made = {Role.USER: types.HumanMessage, Role.ASSISTANT: types.AIMessage}
+    *before, answer = [made[role](content=text) for role, text in case.spoken]
+    if not case.passages:
+        return [*before, answer]
+    call = types.AIMessage(content="", tool_calls=[types.ToolCall(name="documents", args={})])
+    return [*before, call, types.ToolMessage(content="\n\n".join(case.passages)), answer]
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ConfigError(f"the option {name} is {text!r}; it must be a number") from None

@@ -1,0 +1,91 @@
+"""The seam between the runner and what it measures.
+
+What judges of whole turns share: the turn as its own only claim, and a verdict on it as a check. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from typing import Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+from vista_guard.turn.work import writable
+from vista_guard.types import Check, Claim, Finding, JudgeInfo, Label, Span, Turn, TurnReport
+from vista_lab.datasets.files import Task
+from vista_lab.logs.source import LoggedConversation
+
+
+class SystemInfo(BaseModel):
+    """How a system judges: two runs of equal infos judge in the same way, and only then may one go on with the other's reports.
+
+    `name` is the one that tables print. `options` is everything else that changes a verdict: policy, context, thresholds.
+    `prompts` are fingerprints of prompts by stage, `shots` how many examples each holds; both are empty without a model.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    judge: JudgeInfo
+    options: Mapping[str, str] = {}
+    prompts: Mapping[str, str] = {}
+    shots: Mapping[str, int] = {}
+
+
+class System(Protocol):
+    """Judges the turns of a data set. Whatever it is, it answers with reports, so that every figure comes from the same form.
+
+    A system that judges whole turns reports one claim, the turn.
+    """
+
+    @property
+    def info(self) -> SystemInfo: ...
+
+    @property
+    def why_exhausted(self) -> str | None:
+        """Why it will answer nothing more in this run, such as a spent budget. None while it will."""
+        ...
+
+    def judge(
+        self, entry: LoggedConversation, turns: Collection[int], done: Sequence[TurnReport]
+    ) -> AsyncIterator[TurnReport]:
+        """Reports on these turns of the conversation, in their order, each as soon as it is there.
+
+        Args:
+            entry: the conversation. A system must not look at `labels` and `gold`; one may use the claims of its turns.
+            turns: indices of the turns to report on.
+            done: reports of an earlier run on turns of this conversation, which are not judged again.
+
+        Raises:
+            InputError: the conversation cannot be judged as it is.
+            JudgeError: the judge as a whole cannot be asked.
+        """
+        ...
+
+    async def forget(self, conversation_id: str) -> None:
+        """Lets go of what it holds of a conversation. Called when its last turn is reported."""
+        ...
+
+    async def aclose(self) -> None: ...
+
+
+POSITIVE: Mapping[Task, Label] = {
+    Task.UNVERIFIABLE: Label.LACKING_EVIDENCE,
+    Task.CONTRADICTS: Label.CONTRADICTED,
+    Task.ABSTAINS: Label.ABSTENTION,
+}
+"""The label of a turn of which it is only known that it is what the data set looks for. One that it is not is VERIFIED."""
+
+
+def whole_turn(turn: Turn, history: Sequence[Turn]) -> list[Claim]:
+    """The turn as one claim; none where it says nothing."""
+    if not turn.text.strip():
+        return []
+    span = Span(start=0, end=len(turn.text))
+    return [Claim(id=f"t{len(history)}.c1", text=writable(turn.text), span=span)]
+
+
+def labelled(claim: Claim, label: Label, reason: str) -> Check:
+    """A verdict that came with its label, and with the reason for it, so that no other stage is asked for one."""
+    finding = Finding(claim=claim, label=label, confidence=1.0, reason=reason)
+    return Check(claim=claim, supported=label is Label.VERIFIED, confidence=1.0, finding=finding)

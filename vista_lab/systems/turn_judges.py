@@ -1,0 +1,250 @@
+"""FActScore as the paper compares with it (App. B.6): atomic facts of a turn by itself, held against its documents alone.
+
+It knows neither what was said before nor what is established, and says of a claim only whether the documents support it. With
+`by_sentence` each sentence is taken apart by itself, as FActScore did first (Min et al., 2023); the paper found that to be worse
+(§3, footnote 2) and compares with whole turns.
+
+LLM-as-Judge: one question about a whole turn, without examples, with the conversation in view (VISTA, App. A.2).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from vista_guard._extras import require
+from vista_guard.errors import JudgeError, UnreadableError
+from vista_guard.judges.composed import ensemble
+from vista_guard.judges.model import ChatModel, ChatRequest, Message, ModelJudge, ModelOptions, Roles
+from vista_guard.judges.model.answers.labels import Untrusted
+from vista_guard.judges.model.answers.tolerant import read, strings, unreadable
+from vista_guard.judges.model.judge import RAW_CHARS, asked
+from vista_guard.judges.model.prompt_files import Stage, fill
+from vista_guard.judges.model.prompt_files import read as read_prompt
+from vista_guard.judges.model.prompts import PromptInfo, trimmed
+from vista_guard.judges.model.rendering import Style
+from vista_guard.reading.passages import sentence_spans
+from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Label, Role, Span, Turn, Unchecked
+from vista_lab.datasets.files import Task
+from vista_lab.systems.protocol import POSITIVE, labelled, whole_turn
+
+FACTSCORE_PROMPTS = Path(__file__).parent / "texts" / "factscore"
+REASON = "the documents do not support it"
+
+
+class FActScore:
+    """Implements `Judge`: FActScore's two questions to a model, each claim in a call of its own, with examples.
+
+    Args:
+        model: the model behind its endpoint.
+        options: what the speakers are called; its strategy and shots mean nothing here.
+        by_sentence: whether each sentence is taken apart by itself.
+    """
+
+    def __init__(self, model: ChatModel, options: ModelOptions, *, by_sentence: bool = False) -> None:
+        asked = {"strategy": "per_claim", "shots": "few", "knowledge": "off", "prompts_dir": FACTSCORE_PROMPTS}
+        self._judge = ModelJudge(model, options.model_copy(update=asked))
+        self._by_sentence = by_sentence
+        self.claims_per_call = 1
+
+    @property
+    def prompts(self) -> Mapping[Stage, PromptInfo]:
+        """Its two prompts, by stage: there is no third stage."""
+        return {stage: prompt for stage, prompt in self._judge.prompts.items() if stage != "categorize"}
+
+    @property
+    def info(self) -> JudgeInfo:
+        inner = self._judge.info
+        return JudgeInfo(name=inner.name, version=f"factscore{'+split' * self._by_sentence}; {inner.version}")
+
+    @property
+    def why_exhausted(self) -> str | None:
+        """See `ChatModel.why_exhausted`."""
+        return self._judge.why_exhausted
+
+    async def aclose(self) -> None:
+        """Closes the connections that were opened for this judge."""
+        await self._judge.aclose()
+
+    async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
+        """The turn's facts, or those of each of its sentences, all asked at once. What was said before is not looked at."""
+        whole = Span(start=0, end=len(turn.text))
+        spans = sentence_spans(turn.text) if self._by_sentence else [whole]
+        found = await asyncio.gather(*(self._facts(turn, span) for span in spans))
+        facts = [fact for part in found for fact in part]
+        return [fact.model_copy(update={"id": f"t{len(history)}.c{number}"}) for number, fact in enumerate(facts, 1)]
+
+    async def _facts(self, turn: Turn, span: Span) -> list[Claim]:
+        piece = turn.model_copy(update={"text": turn.text[span.start : span.end]})
+        return [_shifted(fact, span.start) for fact in await self._judge.decompose(piece, ())]
+
+    async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
+        """Supported by the documents, or not, which is all that is said."""
+        answers = await self._judge.verify(claims, EvidenceSet(documents=evidence.documents))
+        return [_two_labels(answer) for answer in answers]
+
+    async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
+        """What `verify` said: there is no third stage."""
+        return [ensemble.finding(check) for check in checks]
+
+
+def _two_labels(answer: Check | Unchecked) -> Check | Unchecked:
+    if isinstance(answer, Unchecked) or answer.supported:
+        return answer
+    return labelled(answer.claim, Label.LACKING_EVIDENCE, REASON)
+
+
+def _shifted(fact: Claim, offset: int) -> Claim:
+    if fact.span is None or not offset:
+        return fact
+    span = Span(start=fact.span.start + offset, end=fact.span.end + offset)
+    return fact.model_copy(update={"span": span})
+
+
+LLM_JUDGE_PROMPTS = Path(__file__).parent / "texts" / "llm_judge"
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of a turn: the field that holds the verdict, and its two words."""
+
+    field: str
+    negative: str
+    positive: str
+
+    @property
+    def schema(self) -> Mapping[str, object]:
+        """JSON schema of the answer. The verdict comes first, as in the paper's prompt."""
+        text, verdict = {"type": "string"}, {"type": "string", "enum": [self.negative, self.positive]}
+        return {
+            "type": "object",
+            "properties": {self.field: verdict, "explanation": text},
+            "required": [self.field, "explanation"],
+            "additionalProperties": False,
+        }
+
+
+QUESTIONS: Mapping[Task, Question] = {
+    Task.UNVERIFIABLE: Question("faithfulness", "faithful", "hallucinated"),
+    Task.CONTRADICTS: Question("consistency", "consistent", "contradictory"),
+    Task.ABSTAINS: Question("response", "answered", "abstained"),
+}
+"""The paper prints the first one's prompt; that of its Table 5 is not published."""
+
+
+class LLMJudge:
+    """Implements `Judge`: says of a turn whether it is what the task looks for.
+
+    It takes no turn apart: the one claim is the turn. A guard shows it the conversation with `context="full"`.
+
+    Args:
+        model: the model behind its endpoint.
+        options: what the speakers are called; its strategy and shots mean nothing here.
+        task: what is looked for.
+    """
+
+    def __init__(self, model: ChatModel, options: ModelOptions, task: Task) -> None:
+        require("a judge that asks a model", "json_repair", extra="model")
+        self._model = model
+        self._task = task
+        self._question = QUESTIONS[task]
+        self._roles = Roles(assistant=options.assistant_name, user=options.user_name)
+        # A fused prompt has the same slots: documents, history and turn.
+        self._file = read_prompt(LLM_JUDGE_PROMPTS / f"{task}.txt", "fused", examples=False)
+        self._system = fill(self._file.system, self._names)
+
+    @property
+    def model(self) -> ChatModel:
+        """The model that is asked."""
+        return self._model
+
+    @property
+    def prompts(self) -> Mapping[str, PromptInfo]:
+        """Its one prompt, under the stage `turn`."""
+        texts = [self._names, self._system, repr(self._file.input), self._question.schema]
+        fingerprint = hashlib.sha256(json.dumps(texts, sort_keys=True).encode()).hexdigest()[:12]
+        return {"turn": PromptInfo(fingerprint, self._file.shots)}
+
+    @property
+    def info(self) -> JudgeInfo:
+        """The model's name; the task and a fingerprint of the prompt and of all that shapes an answer."""
+        shaping = json.dumps([self.prompts["turn"].fingerprint, dict(self._model.parameters)], sort_keys=True)
+        fingerprint = hashlib.sha256(shaping.encode()).hexdigest()[:12]
+        return JudgeInfo(name=self._model.name, version=f"llm-judge-{self._task}-{fingerprint}")
+
+    @property
+    def why_exhausted(self) -> str | None:
+        """See `ChatModel.why_exhausted`."""
+        return self._model.why_exhausted
+
+    async def aclose(self) -> None:
+        """Closes the connections that were opened for this judge."""
+        await self._model.aclose()
+
+    async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
+        """The turn itself."""
+        return whole_turn(turn, history)
+
+    async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
+        """One call a claim, which is the turn. What cannot be read is asked for once more, then unchecked."""
+        return await ensemble.together([self._judged(claim, evidence) for claim in claims])
+
+    async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
+        """What `verify` said."""
+        return [ensemble.finding(check) for check in checks]
+
+    async def _judged(self, claim: Claim, evidence: EvidenceSet) -> Check | Unchecked:
+        texts = [passage.text for passage in evidence.documents]
+        untrusted = [claim.text, *texts, *(turn.text for turn in evidence.history)]
+        documents_only = evidence.model_copy(update={"knowledge": ()})
+
+        async def ask(seen: EvidenceSet, _: Sequence[Turn]) -> tuple[bool, str]:
+            return await asked(self._model, self._request(claim, seen), lambda text: self._read(text, untrusted))
+
+        try:
+            positive, why = await trimmed(ask, self._model.name, claim.text, documents_only, ())
+        except JudgeError as exc:
+            return Unchecked(claim=claim, error=str(exc), raw=_raw(exc))
+        label = POSITIVE[self._task] if positive else Label.VERIFIED
+        word = self._question.positive if positive else self._question.negative
+        return labelled(claim, label, why or f"the judge called the turn {word}")
+
+    @property
+    def _names(self) -> dict[str, str]:
+        return {"assistant": self._roles.assistant, "user": self._roles.user}
+
+    def _request(self, claim: Claim, evidence: EvidenceSet) -> ChatRequest:
+        style = Style(self._roles, self._file.headings)
+        values = {
+            "documents": style.documents(evidence.documents),
+            "history": style.history(evidence.history),
+            "turn": style.turn(Turn(role=Role.ASSISTANT, text=claim.text)),
+        }
+        input_text = fill(self._file.input, {**values, **self._names})
+        messages = (Message("system", self._system), Message("user", input_text))
+        return ChatRequest(messages, "turn", self._question.schema)
+
+    def _read(self, text: str, untrusted: Sequence[str]) -> tuple[bool, str]:
+        """The verdict and why. Two verdicts that differ, or one that only repeats what the prompt held, are none."""
+        question, sources, answer = self._question, Untrusted(untrusted), read(text)
+        said = [
+            (strings(piece.value.get(question.field)).casefold(), strings(piece.value.get("explanation")))
+            for piece in answer.pieces
+            if isinstance(piece.value, dict)
+            and piece.closed
+            and question.field in piece.value
+            and not sources.hold(answer.text[piece.start : piece.end])
+        ]
+        verdicts = {verdict for verdict, _ in said}
+        if len(verdicts) != 1 or not verdicts <= {question.negative, question.positive}:
+            raise unreadable(f"does not say {question.negative} or {question.positive}", text)
+        verdict, why = said[-1]
+        return verdict == question.positive, why[:RAW_CHARS]
+
+
+def _raw(exc: JudgeError) -> str | None:
+    return exc.raw[:RAW_CHARS] if isinstance(exc, UnreadableError) else None

@@ -1,0 +1,186 @@
+"""Two policies over one log as one HTML file.
+
+Whatever comes from a log is text: it is escaped where it is put in, never read as HTML or Markdown, and no address of it becomes
+a link. Should anything slip through, the page's own content policy lets no script run and nothing be loaded.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from vista_guard import __version__
+from vista_guard._extras import require
+from vista_guard.dashboard.elements.looks import look, name_of
+from vista_guard.errors import ConfigError
+from vista_guard.reading.canonical import visible
+from vista_guard.types import Action, Outcome, SourceKind
+from vista_lab.policies import replayed as words
+from vista_lab.policies.named import NamedPolicy
+from vista_lab.policies.replayed import Heard, Replayed, ReplayedTurn, turns
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+HERE: Final = Path(__file__).parent
+MOST_CHANGED: Final = 500
+"""Turns that change which are drawn: those with the largest steps."""
+MOST_TURNS: Final = 2000
+"""Turns that are drawn conversation by conversation. A turn with its claims takes some three kilobytes."""
+
+
+@dataclass(frozen=True)
+class Talk:
+    """A conversation's turns. `changes` is on how many of them the policies differ."""
+
+    name: str
+    turns: Sequence[ReplayedTurn]
+
+    @property
+    def changes(self) -> int:
+        return sum(turn.differs for turn in self.turns)
+
+
+def check_place(path: Path) -> None:
+    """Passes when a page can be written there, and jinja2 is installed: asked before anything is judged.
+
+    Raises:
+        ConfigError: it cannot.
+    """
+    require("the HTML report", "jinja2", extra="evaluation")
+    if path.is_dir() or not path.parent.is_dir():
+        raise ConfigError(
+            f"--html {path} cannot be written: {'it is a folder' if path.is_dir() else 'there is no such folder'}"
+        )
+
+
+def write_page(path: Path, log: str, out: Path, heard: Heard, replayed: Replayed, *, now: datetime) -> None:
+    """Writes the page whole, or not at all.
+
+    Args:
+        path: where to.
+        log: the log's name, for people.
+        out: the reports that were decided on.
+        heard: the log, as it was read.
+        replayed: what came of it.
+        now: when, for people.
+
+    Raises:
+        ConfigError: jinja2 is missing, or the file cannot be written.
+    """
+    check_place(path)
+    partial = path.with_name(path.name + ".partial")
+    try:
+        with partial.open("w", encoding="utf-8") as file:
+            file.writelines(page(log, out, heard, replayed, now=now))
+        partial.replace(path)
+    except OSError as exc:
+        raise ConfigError(f"--html {path} cannot be written: {exc.strerror}") from exc
+
+
+def page(log: str, out: Path, heard: Heard, replayed: Replayed, *, now: datetime) -> Iterator[str]:
+    """The page, piece by piece; see `write_page`."""
+    style = _style()
+    digest = b64encode(sha256(style.encode()).digest()).decode()
+    changed = [it.case.report_id for it in replayed.found.changed]
+    shown = {turn.report.id: turn for turn in turns(out, heard, replayed, frozenset(changed[:MOST_CHANGED]))}
+    template = _environment().get_template("policies.html.j2")
+    return template.generate(
+        style=style,
+        policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'",
+        log=log,
+        now=now,
+        version=__version__,
+        replayed=replayed,
+        judges=", ".join(f"{judge.name} {judge.version}" for judge in replayed.fits),
+        totals=replayed.found.totals,
+        agreement=replayed.found.agreement(replayed.fine),
+        groups=_groups([shown[name] for name in changed if name in shown]),
+        counts=Counter((it.first, it.second) for it in replayed.found.changed),
+        changed=len(changed),
+        recipes=[(one.name, _lines(one)) for one in replayed.policies],
+        talks=_talks(out, heard, replayed),
+        most=(MOST_CHANGED, MOST_TURNS),
+    )
+
+
+def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_shown,
+    )
+    environment.globals.update(
+        actions=tuple(Action), look=look, words=words, quotes=_quotes, label=name_of, anchor=_anchor
+    )
+    environment.filters.update(share=words.share, percent=_percent)
+    return environment
+
+
+def _shown(value: Any) -> Any:
+    """Texts without what turns lines around; what is markup already is the template's own."""
+    return visible(value) if type(value) is str else value
+
+
+def _style() -> str:
+    """The style sheet, with a class for each width of a bar: attributes with style are what the content policy forbids."""
+    widths = "".join(f".w{share}{{width:{share}%}}" for share in range(101))
+    return (HERE / "policies.css").read_text(encoding="utf-8") + widths
+
+
+def _percent(count: int, turns: int) -> int:
+    return round(100 * count / turns) if turns else 0
+
+
+def _anchor(first: Action, second: Action) -> str:
+    return f"{first}-{second}".lower()
+
+
+def _groups(shown: Sequence[ReplayedTurn]) -> list[tuple[tuple[Action, Action], list[ReplayedTurn]]]:
+    """Turns by what the two do, the largest steps first."""
+    found: dict[tuple[Action, Action], list[ReplayedTurn]] = {}
+    for turn in shown:
+        found.setdefault((turn.first.action, turn.second.action), []).append(turn)
+    return list(found.items())
+
+
+def _talks(out: Path, heard: Heard, replayed: Replayed) -> list[Talk]:
+    """Conversations in the order of the log, turns in that of the talk, up to so many turns."""
+    places = {name: place for place, name in enumerate(heard.questions)}
+    order = sorted(replayed.found.cases, key=lambda case: places[case.conversation_id or "", case.turn_index])
+    wanted = frozenset(case.report_id for case in order[:MOST_TURNS])
+    found = sorted(
+        turns(out, heard, replayed, wanted),
+        key=lambda it: places[it.report.conversation_id or "", it.report.turn_index],
+    )
+    return [Talk(name, list(part)) for name, part in groupby(found, key=lambda it: it.report.conversation_id or "")]
+
+
+def _quotes(outcome: Outcome) -> list[tuple[str, str]]:
+    """Where each piece of a claim's evidence is from, and its words."""
+    named = {SourceKind.KNOWLEDGE: "said before", SourceKind.PERSONA: "persona", SourceKind.HISTORY: "history"}
+    pieces = getattr(outcome, "evidence", ())
+    return [(named.get(one.source) or one.title or one.source_id, one.quote) for one in pieces]
+
+
+def _lines(policy: NamedPolicy) -> str:
+    """The policy as a settings file has it."""
+    try:
+        return policy.recipe.toml()
+    except ConfigError:
+        return json.dumps(
+            {"policy": policy.recipe.preset, "policy_overrides": policy.recipe.overrides}, indent=2, default=str
+        )

@@ -1,0 +1,203 @@
+"""Where runs are found, and what tables are written to.
+
+Which tables runs fill, and by which numbers they are asked for.
+"""
+
+from __future__ import annotations
+
+import base64
+import os.path
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from vista_guard.errors import ConfigError, InputError
+from vista_lab.runs.folder import MANIFEST
+from vista_lab.tables.overview import overview, tables_8_to_11
+from vista_lab.tables.runs import Measured, check_comparable
+from vista_lab.tables.vista import table_2, table_3, table_4, table_5, table_20, table_21, tables_12_to_19
+from vista_lab.tables.writers import FORMATS, Sheet, comma_separated, latex, markdown, page, told_apart
+
+TITLE = "Runs side by side"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure on disk: what it shows, in a sentence, and its files, an SVG and a PNG."""
+
+    caption: str
+    svg: Path
+    png: Path
+
+    @property
+    def files(self) -> tuple[Path, Path]:
+        """Both."""
+        return self.svg, self.png
+
+
+def find_folders(places: Sequence[Path]) -> Mapping[str, Path]:
+    """The runs' folders among places and below them, by names that tell them apart, in the order given.
+
+    Raises:
+        InputError: a place is none and has none below it.
+    """
+    found: dict[Path, None] = {}
+    for place in places:
+        folders = list(_folders(place))
+        if not folders:
+            what = (
+                "no folder" if not place.is_dir() else f"no run's folder: neither it nor one below it has a {MANIFEST}"
+            )
+            raise InputError(f"{place} is {what}; give folders that vista-guard eval wrote")
+        found |= dict.fromkeys(folders)
+    names = {folder: str(folder) for folder in found}
+    short = {folder: folder.resolve().name for folder in found}
+    if len(set(short.values())) == len(short):
+        names = short
+    elif len(found) > 1:
+        above = os.path.commonpath([str(folder.resolve()) for folder in found])
+        names = {folder: str(folder.resolve().relative_to(above)) for folder in found}
+    return {names[folder]: folder for folder in found}
+
+
+def _folders(place: Path) -> Iterator[Path]:
+    if (place / MANIFEST).is_file():
+        yield place
+    elif place.is_dir():
+        yield from sorted(path.parent for path in place.rglob(MANIFEST))
+
+
+def chosen_formats(asked: str, out: Path | None, *, figures: bool) -> list[str]:
+    """The formats in a list such as `md,tex`.
+
+    Raises:
+        ConfigError: one is unknown, or what was asked for cannot all go to stdout.
+    """
+    found = list(dict.fromkeys(part.strip() for part in asked.split(",")))
+    unknown = next((name for name in found if name not in FORMATS), None)
+    if unknown is not None:
+        raise ConfigError(f"--format {unknown!r} is unknown; there are {', '.join(FORMATS)}")
+    if out is None and (len(found) > 1 or figures):
+        what = "figures" if figures else f"{len(found)} formats"
+        raise ConfigError(f"{what} cannot go to stdout; name a folder with --out")
+    return found
+
+
+def text(sheets: Sequence[Sheet], form: str, title: str = TITLE) -> str:
+    """All tables in one text. In CSV each begins with a line `# title`. `title` is of the HTML page."""
+    if form == "md":
+        return markdown(sheets)
+    if form == "tex":
+        return latex(sheets)
+    if form == "html":
+        return page(sheets, title)
+    return "\n".join(f"# {' '.join(sheet.title.split())}\n{comma_separated(sheet)}" for sheet in sheets)
+
+
+def write(
+    sheets: Sequence[Sheet],
+    forms: Sequence[str],
+    folder: Path,
+    pictures: Sequence[Picture] = (),
+    title: str = TITLE,
+) -> list[Path]:
+    """The tables as files: one for all in each format, and one each in CSV. HTML holds the pictures in itself.
+
+    Returns:
+        What was written.
+
+    Raises:
+        ConfigError: the folder cannot be written.
+    """
+    contents: dict[str, str] = {}
+    for form in forms:
+        if form == "csv":
+            names = told_apart(sheet.name for sheet in sheets)
+            contents |= {f"{name}.csv": comma_separated(sheet) for name, sheet in zip(names, sheets, strict=True)}
+        elif form == "html":
+            contents["tables.html"] = page(sheets, title, [(one.caption, _inline(one.svg)) for one in pictures])
+        else:
+            contents[f"tables.{form}"] = text(sheets, form)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in contents.items():
+            (folder / name).write_text(content, encoding="utf-8")
+    except OSError as exc:
+        raise ConfigError(f"{folder} cannot be written: {exc.strerror}. Choose another --out") from exc
+    return [folder / name for name in contents]
+
+
+def _inline(svg: Path) -> str:
+    return "data:image/svg+xml;base64," + base64.b64encode(svg.read_bytes()).decode()
+
+
+NUMBERS = (2, 3, 4, 5, *range(8, 22))
+"""Of the paper's tables that runs can fill. Tables 1, 6 and 7 are of annotations."""
+
+NEEDS = {
+    "2": "a data set of unverifiable turns with labels of its own",
+    "3": "claims that people labelled, judged with --claims given",
+    "4": "two of vista, no-ac, no-history and zero-shot, with one judge on one data set",
+    "5": "a data set of contradictions",
+    "8 to 11": "two runs on one data set",
+    "12 to 19": "claims that people labelled, judged with --claims given",
+    "20": "a data set of abstentions",
+    "21": "a data set of abstentions",
+}
+"""What runs must have so that a table can be filled."""
+
+
+def numbers(asked: str) -> frozenset[int]:
+    """The tables in a list such as `2,3,8-11`.
+
+    Raises:
+        InputError: something in it is no number of such a table.
+    """
+    found: set[int] = set()
+    for part in asked.split(","):
+        first, dash, last = part.strip().partition("-")
+        try:
+            ends = int(first), int(last if dash else first)
+        except ValueError as exc:
+            raise InputError(f"tables are given by numbers, as 2,3,8-11, and {part.strip()!r} is none") from exc
+        if not (ends[0] <= ends[1] and set(ends) <= set(NUMBERS)):
+            raise InputError(
+                f"there is no table {part.strip()} to fill from runs; there are 2, 3, 4, 5 and 8-21 (Tables 1, 6 and 7 are of "
+                "annotations: see vista-guard agree)"
+            )
+        found |= set(range(ends[0], ends[1] + 1)) & set(NUMBERS)
+    return frozenset(found)
+
+
+def sheets(runs: Sequence[Measured], asked: frozenset[int] | None = None) -> tuple[list[Sheet], list[str]]:
+    """The overview and the tables, in the order of their numbers, and which of those asked for nothing fills.
+
+    Args:
+        runs: of any data sets and systems.
+        asked: numbers of tables; all that can be filled when None.
+
+    Raises:
+        InputError: runs on one data set cannot be compared.
+    """
+    check_comparable(runs)
+    found, empty = [overview(runs)], []
+    for name, fill, own in _fillers(asked or frozenset()):
+        if asked is None or asked & own:
+            filled = fill(runs)
+            found += filled
+            if not filled and asked is not None:
+                empty.append(f"no run fills Table {name}: it needs {NEEDS[name]}")
+    return found, empty
+
+
+def _fillers(asked: frozenset[int]) -> list[tuple[str, Callable[[Sequence[Measured]], list[Sheet]], frozenset[int]]]:
+    return [
+        ("2", table_2, frozenset({2})),
+        ("3", table_3, frozenset({3})),
+        ("4", table_4, frozenset({4})),
+        ("5", table_5, frozenset({5})),
+        ("8 to 11", tables_8_to_11, frozenset(range(8, 12))),
+        ("12 to 19", lambda runs: tables_12_to_19(runs, asked), frozenset(range(12, 20))),
+        ("20", table_20, frozenset({20})),
+        ("21", table_21, frozenset({21})),
+    ]

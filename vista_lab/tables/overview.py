@@ -1,0 +1,163 @@
+"""One line a run: what it found, how sure that is, what was not judged, and what it took.
+
+Tables 8 to 11: which runs differ, by McNemar's exact test on the turns that both judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+
+from vista_guard.policy.turn_risk import macro_score, micro_score
+from vista_lab.metrics.detection import Detection, Reading
+from vista_lab.metrics.intervals import Discordant, Share
+from vista_lab.metrics.labels import accuracy, macro_f1
+from vista_lab.papers.vista import differences, table
+from vista_lab.tables.runs import Interval, Measured, discordant, names_of, notes_of
+from vista_lab.tables.vista import PAPER, data_sets_of, paper_set, systems_of, title_of
+from vista_lab.tables.writers import NOTHING, Column, Row, Sheet, file_name, percent, row
+
+COLUMNS = (
+    Column("data set", figures=False), Column("system", figures=False), Column("judge", figures=False), Column("n"),
+    Column("coverage"), Column("strict", "turn accuracy"), Column("safe", "turn accuracy"),
+    Column("original", "turn accuracy"), Column("P", "turns found"), Column("R", "turns found"), Column("F1", "turns found"),
+    Column("claims"), Column("accuracy", "labels of claims"), Column("macro-F1", "labels of claims"),
+    Column("micro", "VISTA score"), Column("macro", "VISTA score"), Column("median", "seconds a turn"),
+    Column("95 %", "seconds a turn"), Column("calls", "a turn"), Column("tokens", "a turn"), Column("USD", "a turn"),
+)  # fmt: skip
+
+NOTES = (
+    "strict: some claim is not VERIFIED; safe: some claim is LACKING_EVIDENCE or CONTRADICTED; both by people's labels on "
+    "claims. original: the data set's own label. P, R and F1 are by the last one where there is any, else strict.",
+    "Brackets: 95 %, by Wilson where each conversation brings one turn; else, and for F1, over conversations drawn again.",
+    "Turns that were not judged are in coverage and in no other figure. A claim that was not judged is an error among labels.",
+)
+
+
+def overview(runs: Sequence[Measured]) -> Sheet:
+    """All runs, in the order in which they were given."""
+    names = names_of(runs)
+    rows = [_row(run, names[run.name]) for run in runs]
+    return Sheet("overview", "Overview", COLUMNS, tuple(rows), (*NOTES, *notes_of(runs)))
+
+
+def bracketed(value: float | None, interval: Interval | None) -> str:
+    """A percentage with its interval: 84.60 [81.2–87.5]."""
+    if value is None or value != value:
+        return NOTHING
+    return percent(value) + (f" [{percent(interval[0], 1)}–{percent(interval[1], 1)}]" if interval else "")
+
+
+def _row(run: Measured, name: str) -> Row:
+    met = run.detection(run.reading)
+    return row(run.data_set, run.system, name, *_turns(run, met), *_found(run, met), *_claims(run), *_taken(run))
+
+
+def _turns(run: Measured, met: Detection | None) -> list[str]:
+    n = met.turns if met is not None else len(run.reports)
+    reports = list(run.reports.values())
+    # Without gold there is still to say of how many turns each claim was judged.
+    covered = met.coverage if met is not None else Share.of(not report.unchecked for report in reports)
+    return [f"{n:,}", percent(covered.value, 1), *(_accuracy(run, reading) for reading in Reading)]
+
+
+def _accuracy(run: Measured, reading: Reading) -> str:
+    met = run.detection(reading)
+    return NOTHING if met is None else bracketed(met.accuracy.value, run.accuracy_interval(reading))
+
+
+def _found(run: Measured, met: Detection | None) -> list[str]:
+    if met is None:
+        return [NOTHING] * 3
+    return [percent(met.precision.value), percent(met.recall.value), bracketed(met.f1, run.f1_interval(run.reading))]
+
+
+def _claims(run: Measured) -> list[str]:
+    reports = list(run.reports.values())
+    scores = [percent(micro_score(reports)), percent(macro_score(reports))]
+    met = run.confusion
+    if not met:
+        return [NOTHING, NOTHING, NOTHING, *scores]
+    return [f"{met.total():,}", percent(accuracy(met)), bracketed(macro_f1(met), run.macro_f1_interval()), *scores]
+
+
+def _taken(run: Measured) -> list[str]:
+    took = run.spending
+    if took is None:
+        return [NOTHING] * 5
+    used = took.usage
+    tokens = (used.input_tokens + used.output_tokens) / took.turns
+    cost = NOTHING if took.cost is None else f"{took.cost:.5f}"
+    return [f"{took.median:.3f}", f"{took.p95:.3f}", f"{used.calls / took.turns:.1f}", f"{tokens:,.0f}", cost]
+
+
+SIGNIFICANCE_NOTES = (
+    "Δ: accuracy of the first less that of the second, in percent, over the n turns that both judged; b: turns that the first "
+    "alone has right, c: that the second alone has. p: McNemar's exact test, two-sided, not corrected for the number of rows.",
+    "* p < .05, ** p < .01, *** p < .001, ns: else.",
+)
+OF_PAPER = "Of the paper's rows n is its sample; p is as printed, and Δ and the pairs are of different items there."
+
+SIGNIFICANCE_COLUMNS = (
+    Column("model", figures=False), Column("comparison", figures=False), Column("n"), Column("Δ"), Column("p"), Column("sig."),
+    Column("b"), Column("c"),
+)  # fmt: skip
+
+
+def tables_8_to_11(runs: Sequence[Measured]) -> list[Sheet]:
+    """A table for each data set with two runs or more; the paper's rows below, where it has the data set.
+
+    Compared are systems of one judge, one system with several judges, and everything with systems that ask no judge.
+    """
+    found = []
+    for name in data_sets_of(runs):
+        here = [run for run in runs if run.data_set == name and run.answers(run.reading)]
+        rows = [_significance_row(first, second, names_of(here)) for first, second in _pairs(here)]
+        if rows:
+            known = paper_set(name)
+            number = f"Table {table('table08_11')[known]['number']}. " if known else ""
+            title = f"{number}{name}: {table('table08_11')['title']}"
+            sheet = Sheet(
+                file_name("significance", name),
+                title,
+                SIGNIFICANCE_COLUMNS,
+                tuple(rows),
+                (*SIGNIFICANCE_NOTES, *([OF_PAPER] if known else []), *notes_of(here)),
+            )
+            found.append(sheet.below(_printed(known) if known else []))
+    return found
+
+
+def _pairs(runs: Sequence[Measured]) -> Iterator[tuple[Measured, Measured]]:
+    order = systems_of(runs)
+    ranked = sorted(runs, key=lambda run: order.index(run.system))
+    for first, second in combinations(ranked, 2):
+        if first.judge == second.judge or first.system == second.system or _own(first) or _own(second):
+            yield first, second
+
+
+def _own(run: Measured) -> bool:
+    """Whether the system asks no judge: it is then its own."""
+    return run.judge == run.system
+
+
+def _significance_row(first: Measured, second: Measured, names: Mapping[str, str]) -> Row:
+    left, right = names[first.name], names[second.name]
+    met = discordant(first, second, first.reading)
+    pair = f"{title_of(first.system)} – {title_of(second.system)}"
+    return row(left if left == right else f"{left} / {right}", pair, *_figures(met))
+
+
+def _figures(met: Discordant) -> list[str]:
+    counts = [f"{met.first}", f"{met.second}"]
+    return [f"{met.n:,}", percent(met.difference), f"{met.p:.6f}" if met.n else percent(None), met.stars, *counts]
+
+
+def _printed(data_set: str) -> list[Row]:
+    turns = f"{table('table02')['turns'][data_set]:,}"
+    return [
+        row(PAPER + one.model, f"{title_of(one.first)} – {title_of(one.second)}", turns, str(one.difference), str(one.p),
+            one.stars, str(one.only_first), str(one.only_second))
+        for one in differences()
+        if one.data_set == data_set
+    ]  # fmt: skip

@@ -1,0 +1,221 @@
+"""Figures of runs: what is drawn of them, and what each shows in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from vista_lab.metrics.detection import Reading
+from vista_lab.metrics.intervals import resampled
+from vista_lab.metrics.labels import reliability as binned
+from vista_lab.papers.vista import table
+from vista_lab.tables.output import Picture
+from vista_lab.tables.plots import Bar, Point, Spot, bars, matrix, over_turns, reliability, trade
+from vista_lab.tables.runs import Measured, names_of
+from vista_lab.tables.vista import crossed, data_sets_of, systems_of, title_of
+from vista_lab.tables.writers import file_name, one_line, told_apart
+
+FEWEST = 5
+"""Turns that a place in conversations needs to be drawn: a mean of fewer says nothing."""
+
+ACCURACY = "turn accuracy, %"
+
+STRATEGIES = {"per_claim": "one claim a call", "batched": "a turn's claims a call", "fused": "one call a turn"}
+"""How a model judge is asked; its version begins with it."""
+
+
+def draw(runs: Sequence[Measured], folder: Path) -> list[Picture]:
+    """All figures that the runs have something for, as SVG and PNG.
+
+    Raises:
+        ConfigError: matplotlib is not installed, or the folder cannot be written.
+    """
+    names = {run: one_line(name) for run, name in names_of(runs).items()}
+    found: list[Picture] = []
+    for data_set, file in _files(runs):
+        here = _Drawing([run for run in runs if run.data_set == data_set], names, folder, file)
+        for make in (
+            here.accuracies,
+            here.readings,
+            here.scores,
+            here.reliabilities,
+            here.spent,
+            here.batching,
+            here.confusions,
+        ):
+            found += make()
+    return found
+
+
+def draw_readings(runs: Sequence[Measured], folder: Path, remark: str = "") -> list[Picture]:
+    """The paper's Figure 2 alone: each data set's runs by its own labels and by people's, where turns have both.
+
+    Args:
+        runs: of any data sets.
+        folder: where the files go.
+        remark: what the title has to say besides.
+
+    Raises:
+        ConfigError: matplotlib is not installed, or the folder cannot be written.
+    """
+    names = {run: one_line(name) for run, name in names_of(runs).items()}
+    drawn = (
+        _Drawing([run for run in runs if run.data_set == name], names, folder, file) for name, file in _files(runs)
+    )
+    return [picture for one in drawn for picture in one.readings(remark)]
+
+
+def _files(runs: Sequence[Measured]) -> Iterator[tuple[str, str]]:
+    """Each data set, and what it is called in names of files."""
+    names = data_sets_of(runs)
+    return zip(names, told_apart(map(file_name, names)), strict=True)
+
+
+@dataclass(frozen=True)
+class _Drawing:
+    """Runs on one data set, how they are named, and where their figures go. `file` is the data set in names of files."""
+
+    runs: Sequence[Measured]
+    names: Mapping[str, str]
+    folder: Path
+    file: str
+
+    @property
+    def of(self) -> str:
+        """The data set."""
+        return one_line(self.runs[0].data_set)
+
+    def whole_name(self, run: Measured) -> str:
+        """System and judge; a system that asks no judge is its own."""
+        return f"{_title(run)}, {self.names[run.name]}" if run.judge != run.system else self.names[run.name]
+
+    def accuracies(self) -> Iterator[Picture]:
+        """Bars with intervals, by judge and system."""
+        labels = list(dict.fromkeys(self.names[run.name] for run in self.runs))
+        systems = systems_of(self.runs)
+        ordered = sorted(self.runs, key=lambda run: (labels.index(self.names[run.name]), systems.index(run.system)))
+        shown = [bar for run in ordered for bar in _bar(run, run.reading, self.names[run.name], _title(run))]
+        if shown:
+            caption = f"{self.of}: turn accuracy with 95 % intervals"
+            kinds = [kind for kind in map(one_line, map(title_of, systems)) if any(bar.kind == kind for bar in shown)]
+            yield Picture(caption, *bars(self.folder, self._file("accuracy"), caption, ACCURACY, shown, kinds))
+
+    def readings(self, remark: str = "") -> Iterator[Picture]:
+        """Figure 2 of the paper: the same turns by the data set's labels and by people's."""
+        kinds = {Reading.ORIGINAL: "the data set's own labels", Reading.STRICT: "people's labels, strict"}
+        both = [run for run in self.runs if all(run.answers(reading) for reading in kinds)]
+        shown = [
+            bar
+            for run in both
+            for reading, kind in kinds.items()
+            for bar in _bar(run, reading, self.whole_name(run), kind)
+        ]
+        if shown:
+            caption = f"{self.of}: turn accuracy by both kinds of gold (the paper's Figure 2){remark and '; '}{one_line(remark)}"
+            yield Picture(
+                caption, *bars(self.folder, self._file("figure-2"), caption, ACCURACY, shown, list(kinds.values()))
+            )
+
+    def scores(self) -> Iterator[Picture]:
+        """The score over turns, for runs with conversations of several."""
+        lines = [(self.whole_name(run), _over_turns(run)) for run in self.runs]
+        known = [(name, points) for name, points in lines if len(points) > 1]
+        if known:
+            caption = f"{self.of}: VISTA score over the turns of a conversation, with 95 % intervals"
+            yield Picture(caption, *over_turns(self.folder, self._file("score-over-turns"), caption, known))
+
+    def reliabilities(self) -> Iterator[Picture]:
+        """Confidences of claims that people labelled."""
+        lines = []
+        for run in self.runs:
+            found = binned([one for one, _ in run.confidences], [right for _, right in run.confidences])
+            if found is not None:
+                points = [Point(one.confidence, one.accuracy, one.n) for one in found.bins]
+                lines.append((f"{self.whole_name(run)} (calibration error {found.ece:.3f})", points))
+        if lines:
+            caption = f"{self.of}: reliability of confidences; numbers count claims"
+            yield Picture(caption, *reliability(self.folder, self._file("reliability"), caption, lines))
+
+    def spent(self) -> Iterator[Picture]:
+        """Accuracy against money and against time, where two runs or more say what they took."""
+        took = [(run, run.spending) for run in self.runs if run.spending is not None]
+        costs = [(run, 1000 * spent.cost) for run, spent in took if spent.cost is not None]
+        yield from self._trade("cost", "US dollars a thousand turns", costs)
+        yield from self._trade("latency", "seconds a turn, median", [(run, spent.median) for run, spent in took])
+
+    def batching(self) -> Iterator[Picture]:
+        """For each system and judge that was asked in more than one way."""
+        groups: dict[tuple[str, str], dict[str, Measured]] = {}
+        for run in self.runs:
+            groups.setdefault((run.system, run.judge), {}).setdefault(_strategy(run), run)
+        spots = [
+            spot
+            for (system, judge), found in groups.items()
+            if len(found.keys() & STRATEGIES.keys()) > 1
+            for way, told in STRATEGIES.items()
+            if way in found
+            for spot in _spot(found[way], one_line(f"{title_of(system)}, {judge}, {told}"), told)
+        ]
+        if spots:
+            caption = f"{self.of}: turn accuracy against batching"
+            yield Picture(
+                caption, *trade(self.folder, self._file("batching"), caption, "how the model is asked", spots)
+            )
+
+    def confusions(self) -> Iterator[Picture]:
+        """A matrix for each run whose claims people labelled."""
+        labels = [str(label) for label in table("table12_19")["labels"]]
+        human = [place for place, label in enumerate(labels) if label != "NONE"]
+        files = told_apart(file_name("confusion", self.file, run.system, self.names[run.name]) for run in self.runs)
+        for run, file in zip(self.runs, files, strict=True):
+            if run.confusion:
+                name = self.whole_name(run)
+                counts = [crossed(run.confusion)[place][:-1] for place in human]
+                caption = f"{self.of}: claims by human and by model label. {name}"
+                rows = [labels[place] for place in human]
+                yield Picture(caption, *matrix(self.folder, file, f"{self.of}\n{name}", rows, labels, counts))
+
+    def _trade(self, what: str, axis: str, taken: Sequence[tuple[Measured, float]]) -> Iterator[Picture]:
+        spots = [spot for run, x in taken for spot in _spot(run, self.whole_name(run), x)]
+        if len(spots) > 1 and any(spot.x for spot in spots):
+            caption = f"{self.of}: turn accuracy against {what}"
+            yield Picture(caption, *trade(self.folder, self._file(what), caption, axis, spots))
+
+    def _file(self, what: str) -> str:
+        return file_name(what, self.file)
+
+
+def _bar(run: Measured, reading: Reading, label: str, kind: str) -> Iterator[Bar]:
+    met = run.detection(reading)
+    if met is not None and met.judged:
+        yield Bar(label, kind, met.accuracy.value, *(run.accuracy_interval(reading) or (None, None)))
+
+
+def _spot(run: Measured, label: str, x: float | str) -> Iterator[Spot]:
+    met = run.detection(run.reading)
+    if met is not None and met.judged:
+        yield Spot(label, x, met.accuracy.value, *(run.accuracy_interval(run.reading) or (None, None)))
+
+
+def _over_turns(run: Measured) -> list[Point]:
+    places = {place: np.array(scores) for place, scores in run.scores_by_place().items() if len(scores) >= FEWEST}
+    return [_scored(place, scores) for place, scores in places.items()]
+
+
+def _scored(place: int, scores: np.ndarray) -> Point:
+    # Each conversation has one turn at a place: turns are drawn again.
+    names = [str(number) for number in range(len(scores))]
+    low, high = resampled(names, lambda rows: float(scores[rows].mean()), draws=400)
+    return Point(place, float(scores.mean()), len(scores), low, high)
+
+
+def _title(run: Measured) -> str:
+    return one_line(title_of(run.system))
+
+
+def _strategy(run: Measured) -> str:
+    parts = [part.split("-")[0] for part in run.manifest.system.judge.version.split("; ")]
+    return next((part for part in parts if part in STRATEGIES), "")

@@ -1,0 +1,283 @@
+"""Bars with intervals.
+
+What all figures share: the style, and how one is written. Alone in knowing how to make matplotlib draw without a display.
+
+Lines: the score over turns, and how far confidences can be taken at their word.
+
+Confusion matrices.
+
+Accuracy against what it takes: seconds, money, or how claims are put to a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+from warnings import catch_warnings, filterwarnings
+
+from vista_guard._extras import require
+from vista_guard.errors import ConfigError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
+
+
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
+"""Okabe and Ito's palette, which people with any colour vision tell apart."""
+HATCHES = ("", "///", "...", "xxx", "\\\\\\", "---", "+++", "ooo")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", "h", ">", "d")
+LINES = ("-", "--", "-.", ":")
+STYLE: Any = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "hatch.linewidth": 0.6,
+    "legend.frameon": False,
+    "svg.fonttype": "none",  # text stays text: it can be searched, and read aloud
+    "svg.hashsalt": "vista-guard",  # the same figure is the same file
+    "text.parse_math": False,  # a dollar in a name is a dollar
+}
+
+
+@contextmanager
+def drawn(width: float, height: float) -> Iterator[Figure]:
+    """An empty figure in the style; inches.
+
+    Raises:
+        ConfigError: matplotlib is not installed.
+    """
+    require("drawing figures", "matplotlib", extra="evaluation")
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context(STYLE):
+        yield Figure(figsize=(width, height), layout="constrained")
+
+
+def save(figure: Figure, folder: Path, name: str) -> tuple[Path, Path]:
+    """Writes `name.svg` and `name.png` and says where. To be called while the figure's style is in force.
+
+    Raises:
+        ConfigError: the folder cannot be written.
+    """
+    svg, png = folder / f"{name}.svg", folder / f"{name}.png"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with catch_warnings():
+            # A name in letters that the font lacks is boxes in the PNG; in the SVG it is text, and the reader's fonts have it.
+            filterwarnings("ignore", "Glyph")
+            figure.savefig(svg, format="svg", metadata={"Date": None})
+            figure.savefig(png, format="png", dpi=160, metadata={"Software": None})
+    except OSError as exc:
+        raise ConfigError(f"{folder} cannot be written: {exc.strerror}. Choose another --out") from exc
+    return svg, png
+
+
+def pick(choices: tuple[str, ...], place: int) -> str:
+    """One of them, again from the first after the last."""
+    return choices[place % len(choices)]
+
+
+def titled(title: str, width: float) -> str:
+    """A title in lines that fit a figure so many inches wide. Line breaks stay."""
+    return "\n".join(line for part in title.split("\n") for line in wrap(part, int(10 * width)))
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A share in [0, 1] with its interval. Bars of one `label` stand together; `kind` gives colour and hatch."""
+
+    label: str
+    kind: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+def bars(
+    folder: Path, name: str, title: str, axis: str, shown: Sequence[Bar], kinds: Sequence[str]
+) -> tuple[Path, Path]:
+    """Horizontal bars, grouped by label in the order in which they come; values in percent stand at their ends.
+
+    Args:
+        folder: where the files go.
+        name: of the files.
+        title: above the bars.
+        axis: what the values are.
+        shown: the bars.
+        kinds: of the bars, in the legend's order.
+    """
+    labels = list(dict.fromkeys(bar.label for bar in shown))
+    places = _places(labels, shown)
+    with drawn(7.2, 1.1 + 0.34 * (max(places.values()) + 1) + 0.07 * len(kinds)) as figure:
+        axes = figure.subplots()
+        for bar, at in places.items():
+            _bar(axes, bar, at, kinds.index(bar.kind))
+        axes.set_yticks([fmean(places[bar] for bar in shown if bar.label == label) for label in labels], labels)
+        axes.invert_yaxis()
+        axes.grid(axis="y", visible=False)
+        axes.set(xlabel=axis, xlim=(0, 112))
+        figure.suptitle(titled(title, 7.2))  # over the figure: beside long labels the axes are narrow
+        axes.set_xticks(range(0, 101, 20))
+        if len(kinds) > 1:
+            keys = [_key(kind) for kind in range(len(kinds))]
+            figure.legend(keys, kinds, loc="outside lower center", ncols=3)
+        return save(figure, folder, name)
+
+
+def _bar(axes: Axes, bar: Bar, at: float, kind: int) -> None:
+    colour, hatch = pick(COLOURS, kind), pick(HATCHES, kind)
+    axes.barh(at, 100 * bar.value, height=0.8, color=colour, hatch=hatch, edgecolor="black", linewidth=0.6)
+    low, high = (bar.value if edge is None else edge for edge in (bar.low, bar.high))
+    reach = [[max(100 * (bar.value - low), 0)], [max(100 * (high - bar.value), 0)]]
+    axes.errorbar(100 * bar.value, at, xerr=reach, fmt="none", ecolor="black", elinewidth=1.1, capsize=3)
+    end = (100 * max(high, bar.value), at)
+    axes.annotate(f"{100 * bar.value:.1f}", end, xytext=(4, 0), textcoords="offset points", va="center")
+
+
+def _places(labels: Sequence[str], shown: Sequence[Bar]) -> dict[Bar, float]:
+    """Where each bar stands: those of a label side by side, and some room between labels."""
+    found, at = {}, 0.0
+    for label in labels:
+        for bar in (one for one in shown if one.label == label):
+            found[bar] = at
+            at += 0.85
+        at += 0.45
+    return found
+
+
+def _key(kind: int) -> Patch:
+    from matplotlib.patches import Patch
+
+    return Patch(facecolor=pick(COLOURS, kind), hatch=pick(HATCHES, kind), edgecolor="black", linewidth=0.6)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A place on a line, with its interval, and of how many it is. Figures are shares in [0, 1]."""
+
+    x: float
+    y: float
+    n: int
+    low: float | None = None
+    high: float | None = None
+
+
+Lines = Sequence[tuple[str, Sequence[Point]]]
+"""Lines by their names."""
+
+
+def over_turns(folder: Path, name: str, title: str, lines: Lines) -> tuple[Path, Path]:
+    """A score by the turn's place in its conversation, with intervals as bands and edges."""
+    with drawn(7.2, 3.6 + 0.22 * len(lines)) as figure:
+        axes = figure.subplots()
+        for place, (label, points) in enumerate(lines):
+            colour, turns = pick(COLOURS, place), [point.x for point in points]
+            axes.plot(turns, [100 * point.y for point in points], color=colour, label=label, ls=pick(LINES, place),
+                      marker=pick(MARKERS, place), markersize=5)  # fmt: skip
+            lows = [100 * point.low for point in points if point.low is not None]
+            highs = [100 * point.high for point in points if point.high is not None]
+            if len(lows) == len(highs) == len(points):
+                axes.fill_between(turns, lows, highs, color=colour, alpha=0.15, linewidth=0)
+        axes.set(title=titled(title, 7.2), xlabel="turn of the conversation", ylabel="VISTA score, %", ylim=(0, 102))
+        axes.set_xticks(sorted({int(point.x) for _, points in lines for point in points}))
+        figure.legend(loc="outside lower center", ncols=1)
+        return save(figure, folder, name)
+
+
+def reliability(folder: Path, name: str, title: str, lines: Lines) -> tuple[Path, Path]:
+    """How often judgements were right, by how sure the judge was. On the diagonal confidence means what it says."""
+    with drawn(5.2, 5.0 + 0.22 * len(lines)) as figure:
+        axes = figure.subplots()
+        axes.plot([0, 100], [0, 100], color="black", linewidth=0.8, linestyle=(0, (1, 2)))
+        for place, (label, points) in enumerate(lines):
+            xs, ys = [100 * point.x for point in points], [100 * point.y for point in points]
+            axes.plot(
+                xs,
+                ys,
+                color=pick(COLOURS, place),
+                label=label,
+                ls=pick(LINES, place),
+                marker=pick(MARKERS, place),
+                markersize=6,
+            )
+            for point, x, y in zip(points, xs, ys, strict=True):
+                axes.annotate(f"{point.n}", (x, y), xytext=(5, -9), textcoords="offset points", fontsize=7)
+        axes.set(title=titled(title, 5.2), xlabel="mean confidence, %", ylabel="right, %", xlim=(0, 102), ylim=(0, 102))
+        figure.legend(loc="outside lower center", ncols=1)
+        return save(figure, folder, name)
+
+
+def matrix(
+    folder: Path, name: str, title: str, rows: Sequence[str], columns: Sequence[str], counts: Sequence[Sequence[int]]
+) -> tuple[Path, Path]:
+    """Counts with the share of their row, which is how dark a cell is."""
+    shares = [[count / sum(line) if sum(line) else 0.0 for count in line] for line in counts]
+    with drawn(1.6 + 0.95 * len(columns), 1.5 + 0.62 * len(rows)) as figure:
+        axes = figure.subplots()
+        axes.imshow(shares, cmap="Greys", vmin=0, vmax=1.25, aspect="auto")
+        for y, line in enumerate(counts):
+            for x, count in enumerate(line):
+                dark = shares[y][x] > 0.6
+                told = f"{count}\n{shares[y][x]:.0%}" if count else "0"
+                axes.text(x, y, told, ha="center", va="center", color="white" if dark else "black", fontsize=8)
+        axes.set_xticks(range(len(columns)), [_broken(column) for column in columns])
+        axes.set_yticks(range(len(rows)), [_broken(row) for row in rows])
+        axes.grid(visible=False)
+        axes.tick_params(length=0)
+        axes.set(title=titled(title, 6.0), xlabel="model", ylabel="human")
+        return save(figure, folder, name)
+
+
+def _broken(label: str) -> str:
+    return label.replace("_", "\n").lower()
+
+
+@dataclass(frozen=True)
+class Spot:
+    """One run: accuracy in [0, 1] with its interval, against `x`, a number or a name."""
+
+    label: str
+    x: float | str
+    y: float
+    low: float | None = None
+    high: float | None = None
+
+
+def trade(folder: Path, name: str, title: str, axis: str, spots: Sequence[Spot]) -> tuple[Path, Path]:
+    """A marker a run, with its interval. Numbers that lie far apart stand on a logarithmic axis."""
+    with drawn(6.6, 3.6 + 0.2 * len(spots)) as figure:
+        axes = figure.subplots()
+        for place, spot in enumerate(spots):
+            low, high = (spot.y if edge is None else edge for edge in (spot.low, spot.high))
+            reach = [[max(100 * (spot.y - low), 0)], [max(100 * (high - spot.y), 0)]]
+            axes.errorbar(spot.x, 100 * spot.y, yerr=reach, label=spot.label, capsize=3, linestyle="none",
+                          color=pick(COLOURS, place), marker=pick(MARKERS, place), mec="black", markersize=7)  # fmt: skip
+        numbers = [spot.x for spot in spots if not isinstance(spot.x, str)]
+        if numbers and min(numbers) > 0 and max(numbers) > 20 * min(numbers):
+            _logarithmic(axes)
+        axes.set(title=titled(title, 6.6), xlabel=axis, ylabel="turn accuracy, %")
+        axes.margins(x=0.15)
+        figure.legend(loc="outside lower center", ncols=1)
+        return save(figure, folder, name)
+
+
+def _logarithmic(axes: Axes) -> None:
+    from matplotlib.ticker import LogLocator
+
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    # The scale's own labels are mathematics, which the style leaves alone, as names may hold dollars.
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter("")

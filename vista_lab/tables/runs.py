@@ -1,0 +1,305 @@
+"""Which runs may stand in one table, and how each is named there.
+
+A run as tables and figures take it: gold and predictions, turn by turn and claim by claim.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+
+from vista_guard.errors import InputError
+from vista_guard.types import Finding, Label, TurnReport
+from vista_lab.datasets.files import Task
+from vista_lab.metrics.detection import Detection, Reading, counts, labels_of, looked_for
+from vista_lab.metrics.intervals import Discordant, resampled, share_interval
+from vista_lab.metrics.labels import Confusion, Spending, macro_f1, spending
+from vista_lab.runs.folder import GoldLine, Manifest, TurnName, read_gold, read_manifest, read_run_reports
+from vista_lab.runs.found import Run, why_not_comparable
+from vista_lab.runs.summary import gold_of
+
+Answers = Mapping[TurnName, tuple[bool, bool | None]]
+"""Whether a turn is one that is looked for, and whether it was found to be: None where it was not judged."""
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A run that was read. `name` tells it from the others in messages and notes."""
+
+    name: str
+    manifest: Manifest
+    gold: Mapping[TurnName, GoldLine]
+    reports: Mapping[TurnName, TurnReport]
+
+    @property
+    def data_set(self) -> str:
+        """Its name; the split is part of it where there are several."""
+        return self.manifest.rows.name
+
+    @property
+    def task(self) -> Task:
+        """What its turns are looked for."""
+        return self.manifest.rows.task
+
+    @property
+    def system(self) -> str:
+        """What judged, by the name that tables print."""
+        return self.manifest.system.name
+
+    @property
+    def judge(self) -> str:
+        """Who judged in it; a system without any has its own name here."""
+        return self.manifest.system.judge.name
+
+    @property
+    def complete(self) -> bool:
+        """Whether each turn that was to be judged has a report."""
+        return len(self.reports) >= self.manifest.rows.turns
+
+    @property
+    def labelled(self) -> bool:
+        """Whether its claims can be held against people's: they are the data set's own, and people labelled them."""
+        return self.manifest.claims == "given" and any(line.claims for line in self.gold.values())
+
+    def answers(self, reading: Reading) -> Answers:
+        """Gold and prediction of each turn that has gold under this reading. A turn without a report was not judged."""
+        return self._answers[reading]
+
+    @cached_property
+    def _answers(self) -> Mapping[Reading, Answers]:
+        return {reading: self._read(reading) for reading in Reading}
+
+    def _read(self, reading: Reading) -> Answers:
+        wanted = looked_for(reading, self.task)
+        found = {}
+        for name, line in self.gold.items():
+            gold = gold_of(line, reading, wanted)
+            if gold is not None:
+                report = self.reports.get(name)
+                found[name] = (gold, counts(labels_of(report.outcomes), wanted) if report is not None else None)
+        return found
+
+    def detection(self, reading: Reading) -> Detection | None:
+        """How well turns were found. None where the data set has no gold under this reading."""
+        answers = self.answers(reading)
+        return Detection.of(answers.values()) if answers else None
+
+    @property
+    def reading(self) -> Reading:
+        """The data set's own where it says something of turns, else the strict one."""
+        return Reading.ORIGINAL if self.answers(Reading.ORIGINAL) else Reading.STRICT
+
+    def accuracy_interval(self, reading: Reading) -> Interval | None:
+        """95 % interval of the accuracy over judged turns; see `share_interval`."""
+        judged = [(name[0], gold is said) for name, (gold, said) in self.answers(reading).items() if said is not None]
+        return share_interval([talk for talk, _ in judged], [held for _, held in judged])
+
+    def f1_interval(self, reading: Reading) -> Interval | None:
+        """95 % interval of F1, by drawing conversations again."""
+        judged = [(name[0], *pair) for name, pair in self.answers(reading).items() if pair[1] is not None]
+        if not judged:
+            return None
+        gold, said = (np.array([row[place] for row in judged], bool) for place in (1, 2))
+
+        def f1(rows: np.ndarray) -> float:
+            tp = int((gold[rows] & said[rows]).sum())
+            whole = int(gold[rows].sum() + said[rows].sum())
+            return 2 * tp / whole if whole else float("nan")
+
+        return _known(resampled([row[0] for row in judged], f1))
+
+    @cached_property
+    def claims(self) -> Sequence[tuple[TurnName, Label, Label | None]]:
+        """Each claim that people labelled, with the label of the run: None for one that was not judged. Of reported turns."""
+        if not self.labelled:
+            return []
+        found = []
+        for name, line in self.gold.items():
+            report = self.reports.get(name)
+            if report is not None:
+                judged = {finding.claim.id: finding.label for finding in report.findings}
+                found += [(name, human, judged.get(claim)) for claim, human in line.claims.items()]
+        return found
+
+    @property
+    def confusion(self) -> Confusion:
+        """Claims by human and by model label. Empty where claims cannot be held against people's."""
+        return Counter((human, judged) for _, human, judged in self.claims)
+
+    def macro_f1_interval(self) -> Interval | None:
+        """95 % interval of macro-F1, by drawing conversations again."""
+        if not self.claims:
+            return None
+        labels = [*Label, None]
+        codes = np.array([labels.index(human) * len(labels) + labels.index(judged) for _, human, judged in self.claims])
+
+        def figure(rows: np.ndarray) -> float:
+            met = np.bincount(codes[rows], minlength=len(labels) ** 2).reshape(len(labels), len(labels))
+            pairs = {(labels[one], labels[other]): int(met[one, other]) for one, other in np.argwhere(met)}
+            return macro_f1(Counter(pairs)) or 0.0
+
+        return _known(resampled([name[0] for name, _, _ in self.claims], figure))
+
+    @cached_property
+    def spending(self) -> Spending | None:
+        """What it took. None without reports."""
+        return spending(list(self.reports.values()))
+
+    @property
+    def confidences(self) -> list[tuple[float, bool]]:
+        """Of each claim that people labelled and the run judged: how sure it was, and whether it was right."""
+        found = []
+        for name, line in self.gold.items() if self.labelled else ():
+            report = self.reports.get(name)
+            for finding in report.findings if report is not None else ():
+                if finding.claim.id in line.claims:
+                    found.append((finding.confidence, finding.label is line.claims[finding.claim.id]))
+        return found
+
+    def scores_by_place(self) -> Mapping[int, list[float]]:
+        """VISTA scores of turns by their place among the reported turns of a conversation, from 1."""
+        places: dict[str, list[TurnReport]] = defaultdict(list)
+        for name in sorted(self.reports):
+            places[name[0]].append(self.reports[name])
+        found: dict[int, list[float]] = defaultdict(list)
+        for turns in places.values():
+            for place, report in enumerate(turns, 1):
+                if report.score is not None:
+                    found[place].append(report.score)
+        return dict(sorted(found.items()))
+
+    @property
+    def unchecked(self) -> int:
+        """Claims that were not judged."""
+        return sum(not isinstance(outcome, Finding) for report in self.reports.values() for outcome in report.outcomes)
+
+
+def read_measured(folder: Path, name: str | None = None) -> Measured:
+    """A run from its folder. It need not be complete; a last line that is still being written is left out.
+
+    Raises:
+        ConfigError: the folder is no run, or one of a version that this one would misread.
+        InputError: a file of it cannot be read; names the line.
+    """
+    manifest = read_manifest(folder)
+    gold = read_gold(folder, manifest.rows.turns)
+    reports = {(one.conversation_id or "", one.turn_index): one for one in read_run_reports(folder, gold)}
+    return Measured(name or str(folder), manifest, gold, reports)
+
+
+def discordant(first: Measured, second: Measured, reading: Reading) -> Discordant:
+    """Turns of which one run alone is right, among those that both judged."""
+    one, other = first.answers(reading), second.answers(reading)
+    shared = [(one[name], other[name]) for name in one.keys() & other.keys()]
+    return Discordant.of(
+        (left is gold, right is gold) for (gold, left), (_, right) in shared if left is not None and right is not None
+    )
+
+
+def _known(interval: Interval) -> Interval | None:
+    """None where draws have no figure, or all the same: that is no range of it."""
+    return interval if interval[0] < interval[1] else None
+
+
+def check_comparable(runs: Sequence[Measured]) -> None:
+    """Passes where runs on one data set can be compared.
+
+    Raises:
+        InputError: two of them are of other files, other gold, other claims, of no common turn, or of the same system; says which
+            and why.
+    """
+    for first, second in combinations(runs, 2):
+        if first.data_set == second.data_set:
+            why = _why_not(first, second)
+            if why is not None:
+                raise InputError(f"these two runs cannot be compared: {why}")
+
+
+def names_of(runs: Sequence[Measured]) -> Mapping[str, str]:
+    """How the row of each run is called, by the run's name: by its judge, and by what else tells it from others of its system."""
+    alike: dict[tuple[str, str, str], list[Measured]] = defaultdict(list)
+    for run in runs:
+        alike[run.data_set, run.system, run.judge].append(run)
+    found = {}
+    for group in alike.values():
+        made = [_made(run) for run in group]
+        differing = sorted({key for one in made for key in one if len({other.get(key) for other in made}) > 1})
+        for run, one in zip(group, made, strict=True):
+            told = ", ".join(one[key] for key in differing if key in one)
+            found[run.name] = f"{run.judge} ({told})" if told else run.judge
+    return found
+
+
+def notes_of(runs: Sequence[Measured]) -> list[str]:
+    """What has to be said of runs wherever their figures stand: what they are of, what is missing, what was not judged."""
+    found = []
+    for name in dict.fromkeys(run.data_set for run in runs):
+        rows = next(run.manifest.rows for run in runs if run.data_set == name)
+        split = f"{rows.split}, a test set: choose nothing by it" if rows.test else rows.split
+        skipped = sum(rows.skipped.values())
+        drawn = ", ".join(
+            dict.fromkeys(_drawn(run.manifest) for run in runs if run.data_set == name and run.manifest.limit)
+        )
+        split = f"{split}; {drawn}" if drawn else split
+        told = [f"{name} ({split})", rows.sample, f"{skipped:,} rows could not be read" if skipped else ""]
+        found.append(
+            ": ".join([told[0], "; ".join(part for part in told[1:] if part) or "no word on the paper's rows"])
+        )
+    for run in runs:
+        if not run.complete:
+            done, all_of_it = len(run.reports), run.manifest.rows.turns
+            found.append(f"{run.name} is not complete: {done:,} of {all_of_it:,} turns are reported")
+        met = run.detection(run.reading)
+        if met is not None and met.unchecked:
+            found.append(
+                f"{run.name}: {met.unchecked:,} of {met.turns:,} turns were not judged; accuracy is of the others, and "
+                f"{100 * met.worst.value:.2f} if all of these were wrong"
+            )
+    return found
+
+
+def _why_not(first: Measured, second: Measured) -> str | None:
+    """Why not; None where they can."""
+    files, others = first.manifest.rows.files, second.manifest.rows.files
+    changed = next((name for name in sorted(files.keys() | others.keys()) if files.get(name) != others.get(name)), None)
+    if changed is not None:
+        return (
+            f"{first.name} and {second.name} are of {first.data_set}, and {changed} was not the same file (sha256 "
+            f"{files.get(changed, 'none')[:12]} and {others.get(changed, 'none')[:12]}). Run one of them anew"
+        )
+    if _made(first) == _made(second) and first.system == second.system:
+        return f"{first.name} and {second.name} are of the same system on {first.data_set}. Give one of them"
+    return why_not_comparable(_as_run(first), _as_run(second)) or _other_gold(first, second)
+
+
+def _other_gold(first: Measured, second: Measured) -> str | None:
+    for name in sorted(first.gold.keys() & second.gold.keys()):
+        if first.gold[name] != second.gold[name]:
+            where = f"turn {name[1]} of conversation {name[0]}"
+            return f"{where} has other gold in {first.name} than in {second.name}: the data set is read in another way"
+    return None
+
+
+def _as_run(run: Measured) -> Run:
+    return Run(run.name, run.manifest, run.reports)
+
+
+def _drawn(made: Manifest) -> str:
+    return f"{len(made.rows.conversations):,} conversations drawn by seed {made.seed}"
+
+
+def _made(run: Measured) -> dict[str, str]:
+    """What may differ between two runs of one system and judge: settings, and which conversations were chosen."""
+    made = run.manifest
+    limit = "" if made.limit is None else _drawn(made)
+    known = {"judge": made.system.judge.name, "version": made.system.judge.version, "limit": limit}
+    options = {f"option {name}": f"{name} {value}" for name, value in made.system.options.items()}
+    return {key: value for key, value in {**known, **options}.items() if value}

@@ -1,0 +1,271 @@
+"""Two policies over one log as tables for a terminal.
+
+A run's figures against gold, as people read them in a terminal.
+
+A replay's sums as tables for people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from vista_guard.dashboard.elements.looks import look
+from vista_guard.policy.risk import ALARMS, RiskGroup, RiskTable
+from vista_guard.reading.canonical import visible
+from vista_guard.types import Action, Decision
+from vista_lab.metrics.detection import Reading
+from vista_lab.metrics.intervals import percent
+from vista_lab.metrics.labels import Agreement, Reliability, Summary
+from vista_lab.metrics.turn_risk import Fit
+from vista_lab.policies import replayed as words
+from vista_lab.policies.replayed import Replayed, ReplayedTurn
+from vista_lab.runs.summary import Found, RunSummary
+
+LONGEST = 300
+"""Characters of a turn, or of a reason, that a terminal shows."""
+
+
+def policies_table(replayed: Replayed, changed: Sequence[ReplayedTurn]) -> RenderableType:
+    """What each would have done, how often people agree, the turns that change, and what this can't tell.
+
+    Args:
+        replayed: the comparison.
+        changed: the turns to show, of those that change.
+    """
+    parts: list[RenderableType] = [_policy_totals(replayed), _transitions(replayed)]
+    parts.append(_policy_agreement(replayed) if replayed.fine else Text(words.UNLABELLED))
+    parts += [_changed(replayed, changed), Text("what this can't tell", style="bold")]
+    parts += [Text(f"- {visible(one)}") for one in replayed.limits()]
+    return Group(*parts)
+
+
+def _policy_totals(replayed: Replayed) -> Table:
+    first, second = replayed.found.totals
+    table = _table("what each policy would have done", "turns", *_names(replayed), "change")
+    for action in Action:
+        one, other = first.actions[action], second.actions[action]
+        table.add_row(look(action).word, _of(one, first.turns), _of(other, second.turns), f"{other - one:+,}")
+    table.add_row("all", f"{first.turns:,}", f"{second.turns:,}", "")
+    return table
+
+
+def _of(count: int, turns: int) -> str:
+    return f"{count:,} ({count / turns:.1%})" if turns else f"{count:,}"
+
+
+def _transitions(replayed: Replayed) -> Table:
+    table = _table(
+        "from one to the other",
+        f"{_names(replayed)[0]} ↓  {_names(replayed)[1]} →",
+        *(look(one).word for one in Action),
+    )
+    for one in Action:
+        table.add_row(look(one).word, *(f"{replayed.found.transitions[one, other]:,}" for other in Action))
+    return table
+
+
+def _policy_agreement(replayed: Replayed) -> Table:
+    sides = replayed.found.agreement(replayed.fine)
+    table = _table(
+        f"where people said who is right ({len(replayed.fine):,} turns; 95 % intervals)", "", *_names(replayed)
+    )
+    for name, (title, _) in words.AGREEMENTS.items():
+        table.add_row(title, *(words.share(getattr(one, name)) for one in sides))
+    return table
+
+
+def _changed(replayed: Replayed, shown: Sequence[ReplayedTurn]) -> RenderableType:
+    count = len(replayed.found.changed)
+    if not count:
+        return Text("no turn changes: both policies decide alike", style="bold")
+    rest = f", the {len(shown):,} with the largest steps" if len(shown) < count else ""
+    return Group(Text(f"turns that change: {count:,}{rest}", style="bold"), *_lines(replayed, shown))
+
+
+def _lines(replayed: Replayed, shown: Iterable[ReplayedTurn]) -> Iterable[Text]:
+    for turn in shown:
+        step = f"{look(turn.first.action).word} → {look(turn.second.action).word}"
+        people = "" if turn.fine is None else f"; people: {'fine' if turn.fine else 'not fine'}"
+        where = f"{turn.report.conversation_id}, turn {turn.report.turn_index}"
+        yield Text(f"{visible(where)}: {step}{people}", style="cyan")
+        yield Text(f"  {_cut(turn.report.response)}")
+        for name, decision in zip(replayed.names, (turn.first, turn.second), strict=True):
+            yield Text(f"  {visible(name)}: {_because(decision)}", style="dim")
+
+
+def _because(decision: Decision) -> str:
+    return f"{look(decision.action).word}, {_cut(decision.reason)}"
+
+
+def _cut(text: str) -> str:
+    flat = " ".join(visible(text).split())
+    return flat if len(flat) <= LONGEST else f"{flat[:LONGEST]}…"
+
+
+def _names(replayed: Replayed) -> tuple[str, str]:
+    first, second = replayed.names
+    return visible(first), visible(second)
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for number, column in enumerate(columns):
+        table.add_column(Text(column), justify="right" if number else "left")
+    return table
+
+
+RATES = (0.01, 0.02, 0.05, 0.1)
+"""False alarm rates that `risk_table` shows."""
+
+
+def summary_table(summary: Summary, title: str = "replay") -> RenderableType:
+    """Everything a replay comes to; the agreement with human labels when the log carries any."""
+    parts: list[RenderableType] = [_totals(summary, title), _claims(summary)]
+    if summary.usage.calls:
+        parts.append(_usage(summary))
+    if summary.agreement is not None:
+        parts.append(_agreement(summary.agreement))
+    return Group(*parts)
+
+
+def risk_table(table: RiskTable, missed: RiskGroup | None) -> RenderableType:
+    """For some rates and each label alone: from where on a rule may withhold, and which share it catches of what is not fine."""
+    (group, *_) = table.groups
+    counted = "fine turns" if table.level == "turn" else "turns with fine claims"
+    caught = "caught" if missed is None else f"caught of {missed.n:,}"
+    shown = plain_table(
+        f"thresholds from {group.n:,} {counted}", "at most", *(x for label in ALARMS for x in (label, caught))
+    )
+    for rate in RATES:
+        row = [f"{rate:.0%}"]
+        for label in ALARMS:
+            limit = group.threshold(label, rate)
+            row.append("none" if limit is None else f"{limit:.4f}")
+            row.append(share_text(missed.loss(label, limit) if missed and limit is not None else None))
+        shown.add_row(*row)
+    return shown
+
+
+def turn_risk_table(found: Fit) -> RenderableType:
+    """For some rates: from which risk on a turn may be flagged or withheld, and which share that catches of what is not fine."""
+    (group, *_) = found.groups
+    bad = sum(not turn.fine for turn in found.turns)
+    shown = plain_table(f"risks of {group.n:,} fine turns", "at most", "risk", f"caught of {bad:,}")
+    for rate in RATES:
+        limit = group.threshold(rate)
+        shown.add_row(
+            f"{rate:.0%}", "none" if limit is None else f"{limit:.4f}", share_text(limit and found.caught(limit))
+        )
+    return shown
+
+
+def reliability_table(found: Reliability) -> RenderableType:
+    """The reliability diagram as a table."""
+    shown = plain_table(f"reliability, ECE {found.ece:.3f}", "mean confidence", "right", "claims")
+    for one in found.bins:
+        shown.add_row(share_text(one.confidence), share_text(one.accuracy), f"{one.n:,}")
+    return shown
+
+
+def _totals(summary: Summary, title: str) -> Table:
+    rate = summary.turns_per_second
+    table = plain_table(title, "", "value")
+    table.add_row("conversations", f"{summary.conversations:,}")
+    earlier = f" ({summary.resumed:,} of an earlier run)" if summary.resumed else ""
+    table.add_row("turns", f"{summary.turns:,}{earlier}")
+    table.add_row("turns a second", "–" if rate is None else f"{rate:,.1f}")
+    table.add_row("turns without any evidence", f"{summary.evidence_missing:,}")
+    table.add_row("VISTA score over claims (micro)", share_text(summary.micro))
+    table.add_row("VISTA score over turns (macro)", share_text(summary.macro))
+    for action, count in summary.actions.items():
+        table.add_row(f"decision {action}", f"{count:,}")
+    table.add_row("entries of the log not read", f"{summary.broken:,}", style="red" if summary.broken else None)
+    return table
+
+
+def _claims(summary: Summary) -> Table:
+    table = plain_table("claims", "label", "claims", "share")
+    for label, count in summary.labels.items():
+        table.add_row(label, f"{count:,}", share_text(count / summary.claims if summary.claims else None))
+    share = share_text(summary.unchecked / summary.claims if summary.claims else None)
+    table.add_row("unchecked", f"{summary.unchecked:,}", share, style="red" if summary.unchecked else None)
+    table.add_row("all", f"{summary.claims:,}", "")
+    return table
+
+
+def _usage(summary: Summary) -> Table:
+    used, turns = summary.usage, max(summary.turns, 1)
+    table = plain_table("model calls", "", "all", "a turn")
+    table.add_row("calls", f"{used.calls:,}", f"{used.calls / turns:,.1f}")
+    table.add_row("input tokens", f"{used.input_tokens:,}", f"{used.input_tokens / turns:,.0f}")
+    table.add_row("of them from the endpoint's cache", f"{used.cached_tokens:,}", f"{used.cached_tokens / turns:,.0f}")
+    table.add_row("output tokens", f"{used.output_tokens:,}", f"{used.output_tokens / turns:,.0f}")
+    if used.unpriced_calls < used.calls:
+        table.add_row("estimated cost, USD", f"{used.cost:,.4f}", f"{used.cost / turns:,.5f}")
+    if used.unpriced_calls:
+        table.add_row("calls of no known price", f"{used.unpriced_calls:,}", "")
+    return table
+
+
+def _agreement(agreement: Agreement) -> Table:
+    table = plain_table("agreement with human labels", "", "value", "n")
+    claims, turns = f"{agreement.claims:,} claims", f"{agreement.turns:,} turns"
+    table.add_row("claim supported or not, accuracy", share_text(agreement.supported), claims)
+    table.add_row("five labels, accuracy", share_text(agreement.labels), claims)
+    table.add_row("five labels, macro-F1", share_text(agreement.macro_f1), claims)
+    table.add_row("turn verifiable or not, accuracy", share_text(agreement.turn), turns)
+    return table
+
+
+def plain_table(title: str, *columns: str) -> Table:
+    """An empty table with these columns, the first one of words, the others of figures."""
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for number, column in enumerate(columns):
+        table.add_column(column, justify="right" if number else "left", no_wrap=True)
+    return table
+
+
+def share_text(value: float | None) -> str:
+    """A share in [0, 1] to three places; a dash where there is none."""
+    return "–" if value is None else f"{value:.3f}"
+
+
+def run_table(figures: RunSummary, gold: Literal["strict", "safe", "original"]) -> RenderableType:
+    """What was judged, and how it stands against gold under one reading, if the data has gold for it."""
+    parts: list[RenderableType] = [_coverage(figures)]
+    found = figures.readings.get(Reading(gold))
+    if found is not None:
+        parts.append(_found(found, gold))
+    elif figures.readings:
+        parts.append(Text(f"The data has no gold for --gold {gold}; it has {', '.join(figures.readings)}."))
+    return Group(*parts)
+
+
+def _coverage(figures: RunSummary) -> Table:
+    table = plain_table("what was judged", "", "value")
+    table.add_row("turns to judge", f"{figures.turns:,}")
+    table.add_row("with a report", f"{figures.reported:,}")
+    table.add_row("with every claim judged", f"{figures.judged:,}")
+    table.add_row("coverage", share_text(figures.coverage))
+    table.add_row("rows that could not be read", f"{figures.skipped:,}", style="red" if figures.skipped else None)
+    table.add_row("seconds of judging", f"{figures.judging_seconds:,.1f}")
+    return table
+
+
+def _found(found: Found, gold: str) -> Table:
+    table = plain_table(f"turns that are looked for, gold {gold}", "", "value")
+    table.add_row("turns with gold", f"{found.turns:,}")
+    table.add_row("of them not judged", f"{found.unchecked:,}", style="red" if found.unchecked else None)
+    accuracy = "–" if found.accuracy is None or found.interval is None else percent(found.accuracy, found.interval)
+    table.add_row("accuracy of the judged", accuracy)
+    table.add_row("precision", share_text(found.precision))
+    table.add_row("recall", share_text(found.recall))
+    table.add_row("F1", share_text(found.f1))
+    table.add_row("found, missed", f"{found.tp:,}, {found.fn:,}")
+    table.add_row("wrongly found, rightly not", f"{found.fp:,}, {found.tn:,}")
+    return table

@@ -1,0 +1,394 @@
+"""Tables 20 and 21: turns that abstain, and where the errors come from.
+
+Tables 3 and 12 to 19: labels of claims against people's.
+
+Which of the paper's data sets and systems a run is of.
+
+Tables 2, 4 and 5: turns that are found.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from vista_guard.types import Label, TurnReport
+from vista_lab.datasets.files import Task
+from vista_lab.metrics.detection import Reading
+from vista_lab.metrics.intervals import NOT_SIGNIFICANT, Share
+from vista_lab.metrics.labels import Confusion, accuracy, macro_f1
+from vista_lab.papers.shown import claims_crossed, confusions
+from vista_lab.papers.vista import DATA_SETS, MODELS, SYSTEMS, accuracies, table
+from vista_lab.tables.runs import Measured, discordant, names_of, notes_of
+from vista_lab.tables.writers import Cell, Column, Row, Sheet, file_name, percent, row
+
+PAPER = "paper: "
+"""Before the names of rows that are not measured here."""
+
+
+def paper_set(name: str) -> str | None:
+    """The data set of the paper that this one is of: `begin-dev-wow` is of BEGIN. None for one that it has not."""
+    first = name.lower().split("-")[0].split("_")[0]
+    return next((known for known in DATA_SETS if known.lower() == first), None)
+
+
+def title_of(system: str) -> str:
+    """The paper's name of a system; its own where the paper has none."""
+    return SYSTEMS.get(system, system)
+
+
+def systems_of(runs: Sequence[Measured]) -> list[str]:
+    """Systems in the paper's order, then the others in the order in which they come."""
+    found = dict.fromkeys(run.system for run in runs)
+    return [*(name for name in SYSTEMS if name in found), *(name for name in found if name not in SYSTEMS)]
+
+
+def data_sets_of(runs: Sequence[Measured]) -> list[str]:
+    """Data sets in the paper's order, then the others in the order in which they come."""
+    found = list(dict.fromkeys(run.data_set for run in runs))
+    return sorted(found, key=lambda name: DATA_SETS.index(known) if (known := paper_set(name)) else len(DATA_SETS))
+
+
+def better_than(run: Measured, others: Sequence[Measured]) -> str:
+    """The superscript of Table 2, computed: f better than FActScore, l than LLM-as-Judge, † than both, on the same turns and
+    significantly (McNemar, p < .05), with the same judge."""
+    marks = ""
+    for system, mark in (("factscore", "f"), ("llm-judge", "l")):
+        rivals = [
+            one for one in others if one.system == system and one.judge == run.judge and one.data_set == run.data_set
+        ]
+        tests = [discordant(run, rival, run.reading) for rival in rivals if rival is not run]
+        if tests and all(test.stars != NOT_SIGNIFICANT and test.first > test.second for test in tests):
+            marks += mark
+    return "†" if len(marks) == 2 else marks
+
+
+NO_CLAIM, SCOPE, OTHER = "missed: no claim was found", "missed: all claims out of scope", "missed: other labels"
+PARTIAL, WHOLE = "false alarm: beside other claims", "false alarm: nothing else claimed"
+
+NOTE = "Sorted by the labels of the turn's claims. The paper's errors were sorted by hand: its kinds are near, not the same."
+
+OF_PAPER = {NO_CLAIM: "Decomposition Error", SCOPE: "Mislabeled Out-of-Scope", PARTIAL: "Partial Abstention"}
+"""The category of Table 21 that comes nearest. People sorted the paper's; these are sorted by the labels of the turn's claims."""
+
+
+def table_20(runs: Sequence[Measured]) -> list[Sheet]:
+    """Gold against what was found, two rows a run; the paper's below."""
+    fitting = _fitting(runs)
+    if not fitting:
+        return []
+    names, rows = names_of(fitting), []
+    for run in fitting:
+        met = run.detection(Reading.ORIGINAL)
+        assert met is not None  # only runs with gold are here
+        who = (run.data_set, names[run.name], title_of(run.system))
+        none = Counter(gold for gold, said in run.answers(Reading.ORIGINAL).values() if said is None)
+        shares = (percent(met.accuracy.value, 1), percent(met.precision.value, 1), percent(met.recall.value, 1))
+        rows.append(row(*who, "Abst.", f"{met.tp}", f"{met.fn}", f"{none[True]}", *shares))
+        rows.append(row("", "", "", "No Abst.", f"{met.fp}", f"{met.tn}", f"{none[False]}", "", "", ""))
+    columns = (
+        *(Column(head, figures=False) for head in ("data set", "model", "system", "gold")),
+        Column("Abst.", "found"), Column("No Abst.", "found"), Column("not judged", "found"),
+        *map(Column, ("Acc.", "Prec", "Rec")),
+    )  # fmt: skip
+    notes = tuple(notes_of(fitting))
+    return [
+        Sheet("table-20", "Table 20. Abstention detection", columns, tuple(rows), notes).below(_printed_abstentions())
+    ]
+
+
+def _printed_abstentions() -> list[Row]:
+    printed = table("table20_21")
+    who = ("CoCoNot", PAPER + printed["model"], "VISTA")
+    return [
+        row(*who, "Abst.", str(printed["tp"]), str(printed["fn"]), "0", str(printed["accuracy"]), None, None),
+        row("", "", "", "No Abst.", str(printed["fp"]), str(printed["tn"]), "0", "", "", ""),
+    ]
+
+
+def table_21(runs: Sequence[Measured]) -> list[Sheet]:
+    """Errors by what the turn's claims were labelled, a table for each run."""
+    fitting = _fitting(runs)
+    names, found = names_of(fitting), []
+    printed = {**table("table20_21")["missed"], **table("table20_21")["false_alarms"]}
+    for run in fitting:
+        errors: Counter[str] = Counter()
+        for turn, (gold, said) in run.answers(Reading.ORIGINAL).items():
+            if said is not None and said is not gold:
+                errors[_kind(run.reports[turn], missed=gold)] += 1
+        rows = [
+            row(kind, str(errors[kind]), OF_PAPER.get(kind), _of(printed, kind))
+            for kind in (NO_CLAIM, SCOPE, OTHER, PARTIAL, WHOLE)
+        ]
+        title = f"Table 21. Errors of abstention detection: {run.data_set}, {title_of(run.system)}, {names[run.name]}"
+        heads = (
+            Column("error", figures=False),
+            Column("turns"),
+            Column("nearest of the paper", figures=False),
+            Column("paper"),
+        )
+        found.append(
+            Sheet(file_name("table-21", run.data_set, run.system, names[run.name]), title, heads, tuple(rows), (NOTE,))
+        )
+    return found
+
+
+def _fitting(runs: Sequence[Measured]) -> list[Measured]:
+    return [run for run in runs if run.task is Task.ABSTAINS and run.answers(Reading.ORIGINAL)]
+
+
+def _kind(report: TurnReport, *, missed: bool) -> str:
+    labels = [finding.label for finding in report.findings]
+    if not missed:
+        return PARTIAL if any(label is not Label.ABSTENTION for label in labels) else WHOLE
+    if not labels:
+        return NO_CLAIM
+    return SCOPE if all(label is Label.OUT_OF_SCOPE for label in labels) else OTHER
+
+
+def _of(printed: dict[str, int], kind: str) -> str | None:
+    return str(printed[OF_PAPER[kind]]) if kind in OF_PAPER else None
+
+
+COLUMNS = (
+    *(Column(head, figures=False) for head in ("data set", "model", "system")),
+    *map(Column, ("turns", "claims", "Turn Acc.", "Claim Acc.", "Macro F1")),
+)
+
+
+def table_3(runs: Sequence[Measured]) -> list[Sheet]:
+    """Turn accuracy (strict), claim accuracy and macro-F1 on claims that people labelled; the paper's figures below."""
+    fitting = [run for run in runs if run.confusion]
+    if not fitting:
+        return []
+    names, rows = names_of(fitting), []
+    for name in dict.fromkeys(run.data_set for run in fitting):
+        here = [run for run in fitting if run.data_set == name]
+        rows += [_majority(here[0]), *(_row(run, names[run.name]) for run in here)]
+    notes = (
+        "Turns by the strict reading. A claim that was not judged is an error; macro-F1 is over the five labels. The majority is "
+        "that of the gold: of turns, and of claims.",
+        *notes_of(fitting),
+    )
+    return [
+        Sheet("table-3", "Table 3. Classification on claims that people labelled", COLUMNS, tuple(rows), notes).below(
+            _printed_claims()
+        )
+    ]
+
+
+def _row(run: Measured, name: str) -> Row:
+    met, turns = run.confusion, run.detection(Reading.STRICT)
+    figures = (turns.accuracy.value if turns is not None else None, accuracy(met), macro_f1(met))
+    n = turns.turns if turns is not None else 0
+    return row(run.data_set, name, title_of(run.system), f"{n:,}", f"{met.total():,}", *map(percent, figures))
+
+
+def _majority(run: Measured) -> Row:
+    """What always answering the most frequent gold gives: of turns, and of claims."""
+    gold = [positive for positive, _ in run.answers(Reading.STRICT).values()]
+    human = [label for _, label, _ in run.claims]
+    (label, _), *_rest = Counter(human).most_common(1)
+    always: Confusion = Counter((one, label) for one in human)
+    turns = Share(max(sum(gold), len(gold) - sum(gold)), len(gold)).value
+    figures = map(percent, (turns, accuracy(always), macro_f1(always)))
+    return row(run.data_set, "majority", "", f"{len(gold):,}", f"{len(human):,}", *figures)
+
+
+def _printed_claims() -> list[Row]:
+    printed = table("table03")
+    counts = (f"{printed['turns']}", f"{table('table01')['total']}")
+    majority = printed["majority"]
+    found = [
+        row(
+            "VISTA, human evaluation",
+            f"{PAPER}majority",
+            "",
+            *counts,
+            *(str(majority[one]) for one in ("turn", "claim", "macro_f1")),
+        )
+    ]
+    return found + [
+        row("VISTA, human evaluation", PAPER + model, "VISTA", *counts, *map(str, figures))
+        for model, figures in printed["models"].items()
+    ]
+
+
+def tables_12_to_19(runs: Sequence[Measured], numbers: Collection[int] = ()) -> list[Sheet]:
+    """Claims by human and by model label, a table for each run; then those of the paper that were asked for by number."""
+    fitting = [run for run in runs if run.confusion]
+    names = names_of(fitting)
+    found = []
+    for run in fitting:
+        of = f"{run.data_set}, {title_of(run.system)}, {names[run.name]}"
+        name = file_name("confusion", run.data_set, run.system, names[run.name])
+        found.append(
+            claims_crossed(name, f"Claims by human and by model label: {of}", crossed(run.confusion), notes_of([run]))
+        )
+    asked = [model for model in MODELS if table("table12_19")[model]["number"] in numbers]
+    return found + ([confusions(model) for model in asked] if fitting else [])
+
+
+def crossed(met: Confusion) -> list[list[int]]:
+    """Counts with margins, in the order of Tables 12 to 19."""
+    labels = [None if name == "NONE" else Label(name) for name in table("table12_19")["labels"]]
+    rows = [[met[human, judged] if human is not None else 0 for judged in labels] for human in labels]
+    whole = [*rows, [sum(column) for column in zip(*rows, strict=True)]]
+    return [[*counts, sum(counts)] for counts in whole]
+
+
+Place = tuple[str, str]
+"""A column of Table 2: data set and system."""
+
+
+def table_2(runs: Sequence[Measured]) -> list[Sheet]:
+    """Accuracy on turns that cannot be verified, by the data sets' own labels; the paper's figures below."""
+    fitting = [run for run in runs if run.task is Task.UNVERIFIABLE and run.answers(Reading.ORIGINAL)]
+    if not fitting:
+        return []
+    places = _places(fitting)
+    names = names_of(fitting)
+    rows = [_measured(label, places, fitting, names) for label in dict.fromkeys(names.values())]
+    columns = (
+        Column("model", figures=False),
+        *(Column(title_of(system), group) for (_, system), group in places.items()),
+    )
+    notes = (
+        "Superscripts are computed: f better than FActScore, l than LLM-as-Judge, † than both, by McNemar's test on the same "
+        "turns with p < .05.",
+        *notes_of(fitting),
+        *_sizes(fitting),
+    )
+    title = "Table 2. Turn accuracy on turns that cannot be verified"
+    return [Sheet("table-2", title, columns, tuple(rows), notes).below(_printed_turns(places))]
+
+
+def _places(runs: Sequence[Measured]) -> dict[Place, str]:
+    """Columns, each with its group's head. Where the paper has the data set, its three systems have columns in any case."""
+    found: dict[Place, str] = {}
+    for name in data_sets_of(runs):
+        here = [run for run in runs if run.data_set == name]
+        counts = sorted({len(run.answers(Reading.ORIGINAL)) for run in here})
+        n = " to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1])))
+        systems = systems_of(here)
+        if paper_set(name):
+            systems = [
+                *table("table02")["systems"],
+                *(one for one in systems if one not in table("table02")["systems"]),
+            ]
+        found |= {(name, system): f"{name} (n = {n})" for system in systems}
+    return found
+
+
+def _measured(label: str, places: Mapping[Place, str], runs: Sequence[Measured], names: Mapping[str, str]) -> Row:
+    here = {(run.data_set, run.system): run for run in runs if names[run.name] == label}
+    cells = {}
+    for place, run in here.items():
+        met = run.detection(Reading.ORIGINAL)
+        if met is not None:
+            best = max(_accuracy(other) for other_place, other in here.items() if other_place[0] == place[0])
+            bold = met.accuracy.value >= best and sum(key[0] == place[0] for key in here) > 1
+            cells[place] = Cell(percent(met.accuracy.value), better_than(run, runs), bold)
+    return row(label, *(cells.get(place) for place in places))
+
+
+def _accuracy(run: Measured) -> float:
+    met = run.detection(Reading.ORIGINAL)
+    return met.accuracy.value if met is not None and met.judged else 0.0
+
+
+def _printed_turns(places: Mapping[Place, str]) -> list[Row]:
+    if not any(paper_set(name) for name, _ in places):
+        return []
+    known = {(data_set, model, system): Cell(str(value), mark) for data_set, model, system, value, mark in accuracies()}
+    return [
+        row(PAPER + model, *(known.get((paper_set(name) or "", model, system)) for name, system in places))
+        for model in MODELS
+    ]
+
+
+def _sizes(runs: Sequence[Measured]) -> list[str]:
+    sets = dict.fromkeys(known for name in data_sets_of(runs) if (known := paper_set(name)))
+    if not sets:
+        return []
+    told = ", ".join(f"{name} {table('table02')['turns'][name]:,}" for name in sets)
+    return [
+        f"The paper's turns: {told}. Its superscripts are as printed; docs/comparing.md says which its own tests contradict."
+    ]
+
+
+def table_4(runs: Sequence[Measured]) -> list[Sheet]:
+    """Ablations: one column for each data set and judge with two settings or more."""
+    settings = table("table04")["settings"]
+    groups: dict[Place, list[Measured]] = {}
+    for run in runs:
+        if run.system in settings and run.task is Task.UNVERIFIABLE and run.answers(Reading.ORIGINAL):
+            groups.setdefault((run.data_set, run.judge), []).append(run)
+    chosen = {place: group for place, group in groups.items() if len({run.system for run in group}) > 1}
+    if not chosen:
+        return []
+    rows = [
+        row(table("table04")["names"][system], *(_ablated(system, group) for group in chosen.values()), str(printed))
+        for system, printed in settings.items()
+    ]
+    fitting = [run for group in chosen.values() for run in group]
+    columns = [
+        Column(judge, f"{name} (n = {len(group[0].answers(Reading.ORIGINAL)):,})")
+        for (name, judge), group in chosen.items()
+    ]
+    paper = Column(table("table04")["model"], f"paper: FaithDial (n = {table('table04')['turns']:,})")
+    notes = (
+        "Stars: differs from VISTA on the same turns (McNemar); * p < .05, ** p < .01, *** p < .001.",
+        *_several(chosen),
+        *notes_of(fitting),
+    )
+    heads = (Column("setting", figures=False), *columns, paper)
+    return [Sheet("table-4", "Table 4. Turn accuracy on ablations", heads, tuple(rows), notes)]
+
+
+def _several(chosen: Mapping[Place, Sequence[Measured]]) -> Iterator[str]:
+    for (name, judge), group in chosen.items():
+        for system in dict.fromkeys(run.system for run in group):
+            first, *more = [run.name for run in group if run.system == system]
+            if more:
+                yield f"{name}, {judge}, {system}: {first} is taken, and not {', '.join(more)}"
+
+
+def _ablated(system: str, group: Sequence[Measured]) -> Cell | None:
+    by_system = {one.system: one for one in reversed(group)}
+    run, whole = by_system.get(system), by_system.get("vista")
+    if run is None:
+        return None
+    marks = discordant(run, whole, Reading.ORIGINAL).stars if whole is not None and whole is not run else ""
+    return Cell(percent(_accuracy(run)), marks if marks != NOT_SIGNIFICANT else "")
+
+
+def table_5(runs: Sequence[Measured]) -> list[Sheet]:
+    """Contradictions: accuracy, precision, recall and F1; the paper's figures below."""
+    fitting = [run for run in runs if run.task is Task.CONTRADICTS and run.answers(Reading.ORIGINAL)]
+    if not fitting:
+        return []
+    names = names_of(fitting)
+    systems = systems_of(fitting)
+    ordered = sorted(fitting, key=lambda run: (list(names.values()).index(names[run.name]), systems.index(run.system)))
+    rows = [_contradictions(run, names[run.name]) for run in ordered]
+    printed = table("table05")
+    n = str(printed["contradictory"] + printed["other"])
+    paper = [
+        row(PAPER + model, title_of(system), "RGM", n, *map(str, values))
+        for model, found in printed["models"].items()
+        for system, values in found.items()
+    ]
+    columns = (
+        *(Column(head, figures=False) for head in ("model", "method", "data set")),
+        *map(Column, ("n", "Acc.", "Prec", "Rec", "F1")),
+    )
+    title = "Table 5. Contradiction detection: some claim of the turn is CONTRADICTED"
+    return [Sheet("table-5", title, columns, tuple(rows), tuple(notes_of(fitting))).below(paper)]
+
+
+def _contradictions(run: Measured, name: str) -> Row:
+    met = run.detection(Reading.ORIGINAL)
+    assert met is not None  # only runs with gold are here
+    figures = (met.accuracy.value, met.precision.value, met.recall.value, met.f1)
+    return row(name, title_of(run.system), run.data_set, f"{met.turns:,}", *(percent(one, 1) for one in figures))

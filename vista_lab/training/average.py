@@ -1,0 +1,38 @@
+"""Average checkpoints of one line of training: ``python -m vista_lab.training.average A.pt B.pt --out DIR``.
+
+The mean of the weights of two stages keeps more of what each was good at than the last stage alone (model soups, Wortsman et
+al. 2022). Which stages: chosen on development files. ``--shares 0.3 0.7`` weighs them, so that what a start was good at is kept
+in part (Wortsman et al. 2022, robust fine-tuning).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import torch
+
+
+def main() -> None:
+    """Entry point."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("checkpoints", nargs="+", type=Path, help="files that vista_lab.training.train wrote")
+    parser.add_argument("--shares", nargs="+", type=float, help="of each checkpoint; equal without it")
+    parser.add_argument("--out", type=Path, required=True)
+    args = parser.parse_args()
+    shares = args.shares or [1 / len(args.checkpoints)] * len(args.checkpoints)
+    models = [torch.load(path, weights_only=True)["model"] for path in args.checkpoints]
+    mean = {
+        name: sum(share * model[name].float() for share, model in zip(shares, models, strict=True))
+        for name in models[0]
+    }
+    args.out.mkdir(parents=True, exist_ok=True)
+    torch.save({"model": mean}, args.out / "final.pt")
+    last = json.loads(args.checkpoints[-1].with_suffix(".json").read_text())
+    facts = {"seed": last["seed"], "averaged": [str(path) for path in args.checkpoints], "shares": shares}
+    (args.out / "final.json").write_text(json.dumps(facts, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""Pairs as token ids, and batches of them: twins together, like lengths together, so many tokens a batch."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from tokenizers import Encoding, Tokenizer
+from torch import Tensor
+
+from vista_lab.training.model import VERIFIER_LABELS, base_folder
+
+_BUCKET = 2048
+"""Examples that are sorted by length together."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """Token ids of one pair, a 0/1 mask over the labels that would be right, and the minimal pair it belongs to."""
+
+    ids: list[int]
+    types: list[int]
+    allowed: list[float]
+    twin: str = ""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Padded ids, mask and segment ids [n, t], the allowed labels [n, 3], and rows of (true, false) twins [k, 2]."""
+
+    ids: Tensor
+    mask: Tensor
+    types: Tensor
+    allowed: Tensor
+    ranked: Tensor
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def verifier_tokenizer(max_length: int) -> Tokenizer:
+    """The base model's tokenizer, which cuts the longer side of a pair first."""
+    tokenizer = Tokenizer.from_file(str(base_folder() / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(max_length, strategy="longest_first")
+    return tokenizer
+
+
+def load_examples(path: Path, max_length: int) -> list[Example]:
+    """Tokenise the pairs; a long premise loses its end."""
+    rows = [json.loads(line) for line in path.open(encoding="utf-8")]
+    tokenizer = verifier_tokenizer(max_length)
+    encodings: list[Encoding] = tokenizer.encode_batch([(row["premise"], row["hypothesis"]) for row in rows])
+    return [
+        Example(
+            e.ids, e.type_ids, [float(i in row["allowed"]) for i in range(len(VERIFIER_LABELS))], row.get("twin", "")
+        )
+        for e, row in zip(encodings, rows, strict=True)
+    ]
+
+
+def groups(examples: Sequence[Example]) -> list[list[Example]]:
+    """Twins together; an example without a twin is a group of its own."""
+    twins: dict[str, list[Example]] = defaultdict(list)
+    for number, example in enumerate(examples):
+        twins[example.twin or f"#{number}"].append(example)
+    return list(twins.values())
+
+
+def batches(examples: Sequence[Example], tokens: int, rng: random.Random) -> Iterator[list[Example]]:
+    """Batches of at most so many padded tokens, of similar length and in random order; no group is torn apart."""
+    units = groups(examples)
+    rng.shuffle(units)
+    bucket: list[list[Example]] = []
+    held = 0
+    for unit in units:
+        bucket.append(unit)
+        held += len(unit)
+        if held >= _BUCKET:
+            yield from _packed(bucket, tokens, rng)
+            bucket, held = [], 0
+    yield from _packed(bucket, tokens, rng)
+
+
+def _packed(bucket: list[list[Example]], tokens: int, rng: random.Random) -> list[list[Example]]:
+    packed: list[list[Example]] = []
+    current: list[Example] = []
+    for unit in sorted(bucket, key=_width):  # so the unit at hand is the widest of the batch
+        if current and (len(current) + len(unit)) * _width(unit) > tokens:
+            packed.append(current)
+            current = []
+        current = [*current, *unit]
+    if current:
+        packed.append(current)
+    rng.shuffle(packed)
+    return packed
+
+
+def _width(unit: Sequence[Example]) -> int:
+    return max(len(example.ids) for example in unit)
+
+
+def collate(batch: Sequence[Example]) -> Batch:
+    """Tensors of a batch."""
+    width = _width(batch)
+    ids = torch.tensor([e.ids + [0] * (width - len(e.ids)) for e in batch])
+    mask = torch.tensor([[1] * len(e.ids) + [0] * (width - len(e.ids)) for e in batch])
+    types = torch.tensor([e.types + [0] * (width - len(e.types)) for e in batch])
+    ranked = torch.tensor(ranked_rows(batch), dtype=torch.long).reshape(-1, 2)
+    return Batch(ids, mask, types, torch.tensor([e.allowed for e in batch]), ranked)
+
+
+def ranked_rows(batch: Sequence[Example]) -> list[tuple[int, int]]:
+    """Rows of a surely supported example and of a surely unsupported one with the same twin id."""
+    places: dict[str, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
+    for row, example in enumerate(batch):
+        supported, *others = example.allowed
+        if example.twin and bool(supported) != any(others):
+            places[example.twin][0 if supported else 1].append(row)
+    return [(good, bad) for goods, bads in places.values() for good in goods for bad in bads]

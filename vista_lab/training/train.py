@@ -1,0 +1,227 @@
+"""Train the verifier: ``python -m vista_lab.training.train --pairs pairs.jsonl --out build/run``.
+
+A cross-encoder on the base model's weights, or on those of ``--start``; AdamW, linear warm-up and decay; bfloat16 where the CPU
+multiplies it in hardware. ``--max-minutes`` makes the decay end no later than that, so that a slow machine still gives a
+finished model; the log says how many steps were taken. A run that was killed goes on from its last save with ``--resume``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from vista_lab.training.examples import Batch, Example, batches, collate, load_examples
+from vista_lab.training.model import EncoderConfig, Verifier, base_folder, load_base, read_verifier
+
+_MEAN_EVERY = 20
+"""Steps between two updates of the mean of the weights."""
+
+
+@dataclass
+class Progress:
+    """Where a run stands; written with each save."""
+
+    step: int = 0
+    examples: int = 0
+    minutes: float = 0.0
+    loss: float = 1.0
+    ranking: float = 0.0
+
+
+def loss_of(logits: Tensor, allowed: Tensor, smoothing: float = 0.02) -> Tensor:
+    """-log of the total probability of the allowed labels, lightly smoothed towards all labels."""
+    log_p = logits.log_softmax(-1)
+    right = (log_p + (1 - allowed) * -1e4).logsumexp(-1)
+    return -((1 - smoothing) * right + smoothing * log_p.mean(-1)).mean()
+
+
+def ranking_loss(logits: Tensor, ranked: Tensor, margin: float) -> Tensor:
+    """How far the log odds of support of a true twin are from being ``margin`` above those of the false one."""
+    if not len(ranked):
+        return logits.new_zeros(())
+    odds = logits[:, 0] - logits[:, 1:].logsumexp(-1)
+    return functional.softplus(margin - (odds[ranked[:, 0]] - odds[ranked[:, 1]])).mean()
+
+
+def optimiser_for(model: Verifier, lr: float, decay: float, head: float) -> torch.optim.Optimizer:
+    """AdamW; the head learns ``head`` times as fast, biases and norms are not decayed."""
+    groups = []
+    for part, rate in ((model.encoder, lr), (torch.nn.ModuleList([model.dense, model.classify]), head * lr)):
+        params = [p for p in part.parameters() if p.requires_grad]
+        groups.append({"params": [p for p in params if p.dim() > 1], "lr": rate, "weight_decay": decay})
+        groups.append({"params": [p for p in params if p.dim() == 1], "lr": rate, "weight_decay": 0.0})
+    for group in groups:
+        group["peak"] = group["lr"]
+    return torch.optim.AdamW(groups, fused=True, betas=(0.9, 0.98))
+
+
+def freeze(model: Verifier, layers: int) -> None:
+    """Leave the embeddings and the lowest layers as they are; 0 trains everything. Saves a quarter of a step at 2 of 6."""
+    if layers:
+        encoder = model.encoder
+        fixed = [encoder.words, encoder.positions, encoder.types, encoder.norm, *encoder.layers[:layers]]
+        for part in fixed:
+            part.requires_grad_(False)
+
+
+def set_rate(optimiser: torch.optim.Optimizer, progress: float, warmup: float = 0.06) -> None:
+    """Linear warm-up, then linear decay to 2% of the peak."""
+    factor = progress / warmup if progress < warmup else max(0.02, (1 - progress) / (1 - warmup))
+    for group in optimiser.param_groups:
+        group["lr"] = group["peak"] * factor
+
+
+def has_bfloat16() -> bool:
+    """Whether this CPU multiplies bfloat16 matrices in hardware; elsewhere autocast is slower than float32."""
+    return bool(getattr(torch.cpu, "_is_amx_tile_supported", bool)())
+
+
+class Run:
+    """A model in training: its optimiser, the mean of its weights, and how far it has come."""
+
+    def __init__(self, args: argparse.Namespace, model: Verifier) -> None:
+        self.args, self.model = args, model
+        self.optimiser = optimiser_for(model, args.lr, args.weight_decay, args.head)
+        self.mean = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+        self.at = Progress()
+        self.half = not args.float32 and has_bfloat16()
+
+    def learn(self, batch: Batch, progress: float) -> None:
+        """One step."""
+        set_rate(self.optimiser, progress)
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.half):
+            logits = self.model(batch.ids, batch.mask, batch.types)
+        loss = loss_of(logits.float(), batch.allowed)
+        ranking = ranking_loss(logits.float(), batch.ranked, self.args.margin)
+        (loss + self.args.ranking * ranking).backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        self.optimiser.step()
+        self.optimiser.zero_grad(set_to_none=True)
+        self._count(len(batch), loss.item(), ranking.item())
+
+    def _count(self, examples: int, loss: float, ranking: float) -> None:
+        at = self.at
+        at.step, at.examples = at.step + 1, at.examples + examples
+        at.loss, at.ranking = 0.99 * at.loss + 0.01 * loss, 0.99 * at.ranking + 0.01 * ranking
+        if at.step % _MEAN_EVERY == 0:
+            kept = min(self.args.mean_decay**_MEAN_EVERY, at.step / (at.step + 10 * _MEAN_EVERY))
+            for name, tensor in self.model.state_dict().items():
+                self.mean[name].lerp_(tensor, 1 - kept)
+
+    def save(self, name: str, state: dict[str, Tensor], **facts: object) -> None:
+        """A checkpoint in half precision, and its facts."""
+        torch.save({"model": {key: tensor.half() for key, tensor in state.items()}}, self.args.out / f"{name}.pt")
+        (self.args.out / f"{name}.json").write_text(json.dumps(facts, indent=2) + "\n")
+
+    def keep(self) -> None:
+        """All that ``resume`` needs; a kill in the middle leaves the save before."""
+        fresh = self.args.out / "last.new"
+        parts = {"model": self.model.state_dict(), "mean": self.mean, "optimiser": self.optimiser.state_dict()}
+        torch.save(parts | {"at": asdict(self.at)}, fresh)
+        fresh.replace(self.args.out / "last.pt")
+
+    def resume(self) -> None:
+        """Go on from the last save, at the rates and on the pairs that are asked for now."""
+        found = torch.load(self.args.out / "last.pt", weights_only=True)
+        peaks = [group["peak"] for group in self.optimiser.param_groups]
+        self.model.load_state_dict(found["model"])
+        self.optimiser.load_state_dict(found["optimiser"])
+        for group, peak in zip(self.optimiser.param_groups, peaks, strict=True):
+            group["peak"] = peak
+        self.mean, self.at = found["mean"], Progress(**found["at"])
+
+
+def start_model(args: argparse.Namespace) -> Verifier:
+    """The checkpoint to go on from, or the base model with a new head."""
+    if args.start:
+        return read_verifier(args.start, args.dropout)
+    model = Verifier(EncoderConfig.read(base_folder()), args.dropout)
+    load_base(model.encoder, base_folder())
+    return model
+
+
+def train(args: argparse.Namespace) -> None:
+    """The loop."""
+    torch.manual_seed(args.seed)
+    torch.set_num_threads(args.threads)
+    examples = load_examples(args.pairs, args.max_length)
+    model = start_model(args)
+    freeze(model, args.freeze)
+    model.train()
+    run = Run(args, model)
+    if args.resume and (args.out / "last.pt").exists():
+        run.resume()
+    _loop(run, examples)
+    facts = {**asdict(run.at), "planned": args.epochs * len(examples), **facts_of(args, examples)}
+    run.save("final", model.state_dict(), **facts)
+    run.save("mean", run.mean, **facts)
+    (args.out / "last.pt").unlink(missing_ok=True)
+
+
+def _loop(run: Run, examples: Sequence[Example]) -> None:
+    args, at, rng = run.args, run.at, random.Random(run.args.seed)
+    begun, saved, done, total = time.monotonic() - 60 * at.minutes, at.minutes, at.step, args.epochs * len(examples)
+    for number, batch in enumerate(b for _ in range(args.epochs) for b in batches(examples, args.tokens, rng)):
+        if number < done:
+            continue
+        at.minutes = (time.monotonic() - begun) / 60
+        progress = max(at.examples / total, at.minutes / args.max_minutes)
+        if progress >= 1:
+            return
+        run.learn(collate(batch), progress)
+        if at.step % 50 == 0:
+            print(
+                f"{at.minutes:6.1f} min  step {at.step}  {at.examples}/{total}  progress {progress:.3f}"
+                f"  loss {at.loss:.4f}  ranking {at.ranking:.4f}",
+                flush=True,
+            )
+        if at.minutes - saved > args.save_minutes:
+            saved = at.minutes
+            run.keep()
+
+
+def facts_of(args: argparse.Namespace, examples: Sequence[Example]) -> dict[str, object]:
+    """The settings of the run, for the model card."""
+    named = {key: value for key, value in vars(args).items() if not isinstance(value, Path)}
+    return {**named, "pairs": len(examples), "token_count": sum(len(e.ids) for e in examples)}
+
+
+def main() -> None:
+    """Entry point."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pairs", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--start", type=Path, help="go on from this checkpoint instead of the base model")
+    parser.add_argument("--resume", action="store_true", help="go on from the folder's last.pt, if there is one")
+    parser.add_argument("--epochs", type=int, default=1)
+    parser.add_argument("--tokens", type=int, default=4096, help="padded tokens a batch")
+    parser.add_argument("--lr", type=float, default=8e-5)
+    parser.add_argument("--head", type=float, default=4.0, help="the head's rate, in rates of the encoder")
+    parser.add_argument("--weight-decay", type=float, default=0.01)
+    parser.add_argument("--dropout", type=float, default=0.1)
+    parser.add_argument("--ranking", type=float, default=0.0, help="weight of the ranking term on twins")
+    parser.add_argument("--margin", type=float, default=2.0, help="of the log odds of support between twins")
+    parser.add_argument("--mean-decay", type=float, default=0.999, help="of the running mean of the weights, a step")
+    parser.add_argument("--max-length", type=int, default=160)
+    parser.add_argument("--max-minutes", type=float, default=120)
+    parser.add_argument("--save-minutes", type=float, default=5)
+    parser.add_argument("--freeze", type=int, default=0, help="lowest layers that are not trained, with the embeddings")
+    parser.add_argument("--float32", action="store_true", help="no bfloat16, even where the CPU has it")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=13)
+    args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    train(args)
+
+
+if __name__ == "__main__":
+    main()

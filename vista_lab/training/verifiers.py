@@ -1,0 +1,345 @@
+"""A verifier through the embedded judge on labelled claims, and what fits it best.
+
+Labelled claims with their documents, to fit a verifier on: the challenge's development half, or pairs of one's own.
+
+Temperature and thresholds of a verifier, from labelled claims. Pure.
+
+What a verifier costs: pairs of evidence and claim, and seconds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from vista_guard.errors import InputError
+from vista_guard.guard import Guard
+from vista_guard.judges.embedded import EmbeddedJudge
+from vista_guard.judges.verifiers.calibrated import (
+    CalibratedVerifier,
+    FittedOn,
+    Thresholds,
+    VerifierCalibration,
+    heated,
+)
+from vista_guard.protocols import Embedder, Verifier
+from vista_guard.types import Claim, Conversation, Document, Label, Role, Span, Turn
+from vista_lab.suites.challenge import Item, read_items
+from vista_lab.suites.product import MeasuredJudge
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+Gold = Literal["supported", "contradicted", "not_enough"]
+_GOLD: dict[Label, Gold] = {
+    Label.VERIFIED: "supported",
+    Label.CONTRADICTED: "contradicted",
+    Label.LACKING_EVIDENCE: "not_enough",
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One claim. `evidence` decides it by itself; `turn` makes it beside all of its documents; `document` names those."""
+
+    evidence: str
+    claim: str
+    gold: Gold
+    turn: Conversation
+    document: str
+
+
+class _Pair(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    evidence: str
+    claim: str
+    label: Gold
+    document: str | None = None
+
+
+def challenge_cases(documents: int | None = None) -> list[Case]:
+    """The claims of the challenge's development half that a source can support or refute; of its first `documents` alone."""
+    items = islice(read_items("development"), documents)
+    return [case for item in items for case in _item_cases(item)]
+
+
+def read_cases(file: Path) -> list[Case]:
+    """Pairs of one's own: JSON lines with `evidence`, `claim`, `label` (supported, contradicted or not_enough), and
+    `document` where several lines share one.
+
+    Raises:
+        InputError: the file cannot be read, or a line is something else; names the line.
+    """
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as exc:
+        raise InputError(f"{file} cannot be read: {exc}") from exc
+    found = [_own_case(file, number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    check_labels(str(file), found)
+    return found
+
+
+def check_labels(source: str, cases: Sequence[Case]) -> None:
+    """Passes when there is something to fit.
+
+    Raises:
+        InputError: no supported claims, or no others.
+    """
+    supported = sum(case.gold == "supported" for case in cases)
+    if not 0 < supported < len(cases):
+        raise InputError(
+            f"{source} has {supported} supported claims of {len(cases)}; thresholds need both, a hundred of each at least"
+        )
+
+
+def _item_cases(item: Item) -> Iterable[Case]:
+    for pair in item.pairs:
+        for member in (pair.right, pair.wrong):
+            if member.label in _GOLD:
+                quotes = " ".join(pair.gold)
+                yield Case(quotes, member.text, _GOLD[member.label], item.saying(member.text), item.id)
+
+
+def _own_case(file: Path, number: int, line: str) -> Case:
+    try:
+        pair = _Pair.model_validate_json(line)
+    except ValidationError as exc:
+        first = exc.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the line"
+        raise InputError(
+            f"{file} line {number}: {where}: {first['msg']}; a line is "
+            '{"evidence": "…", "claim": "…", "label": "supported" | "contradicted" | "not_enough"}'
+        ) from exc
+    document = Document(id="evidence", text=pair.evidence)
+    given = (Claim(id="c1", text=pair.claim, span=Span(start=0, end=len(pair.claim))),)
+    turn = Turn(role=Role.ASSISTANT, text=pair.claim, documents=(document,), claims=given)
+    return Case(pair.evidence, pair.claim, pair.label, Conversation(turns=(turn,)), pair.document or f"line {number}")
+
+
+FOLDS = 5
+GOLD: tuple[Gold, ...] = ("supported", "contradicted", "not_enough")
+FALSE_CONTRADICTIONS: dict[Gold, float] = {"supported": 0.01, "not_enough": 0.05}
+"""Most claims of each kind that may be called contradicted: what is contradicted may be blocked. As for the shipped verifier."""
+COLDEST, HOTTEST = 0.5, 4.0
+"""A verifier whose best temperature is the hottest tells next to nothing apart: any certainty of its is wrong too often."""
+NEVER = 1.0
+SURE = 1e-6
+"""Closer to 0 or 1 than this a probability is a plain yes or no, which no temperature changes."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One claim as the embedded judge saw it over all of its evidence: the highest P(supported) and P(contradicted)."""
+
+    gold: Gold
+    document: str
+    supported: float
+    contradicted: float
+
+
+@dataclass(frozen=True)
+class CrossFitted:
+    """Shares over claims of documents that the thresholds were not fitted on."""
+
+    supported_or_not: float
+    contradicted_precision: float | None
+
+
+def best_temperature(rows: NDArray[np.float32], gold: Sequence[Gold]) -> float:
+    """The temperature, between `COLDEST` and `HOTTEST`, at which the labels are likeliest.
+
+    Args:
+        rows: probabilities (claims, 3) at temperature 1, each claim against the evidence that decides it.
+        gold: the claims' labels. A verifier that never says "contradicted" is held to supported or not.
+    """
+    import numpy as np
+
+    if bool((np.minimum(rows, 1.0 - rows) < SURE).all()):
+        return 1.0
+    columns = np.array([GOLD.index(one) for one in gold])
+    three = bool((rows[:, GOLD.index("contradicted")] > SURE).any())
+
+    def cost(temperature: float) -> float:
+        shares = heated(np.clip(rows, SURE / 10, None) if three else rows, temperature)
+        supported = shares[:, 0]
+        right = shares[np.arange(len(shares)), columns] if three else np.where(columns == 0, supported, 1 - supported)
+        return float(-np.log(np.clip(right, SURE, 1)).mean())
+
+    return float(min(np.round(np.geomspace(COLDEST, HOTTEST, 43), 2), key=cost))
+
+
+def fit(claims: Sequence[Judged]) -> Thresholds:
+    """The thresholds: supported by the best mean of both recalls, contradicted as low as `FALSE_CONTRADICTIONS` lets it be."""
+    supported = _best_split([one.supported for one in claims], [one.gold == "supported" for one in claims])
+    return Thresholds(supported=supported, contradicted=_least_contradicted(claims, supported))
+
+
+def cross_fit(claims: Sequence[Judged], folds: int = FOLDS) -> CrossFitted:
+    """How thresholds do on documents that they were not fitted on, over as many parts of the documents."""
+    documents = list(dict.fromkeys(one.document for one in claims))
+    right = called = truly = counted = 0
+    for fold in range(min(folds, len(documents))):
+        held = set(documents[fold::folds])
+        inside = [one for one in claims if one.document not in held]
+        if not 0 < sum(one.gold == "supported" for one in inside) < len(inside):
+            continue
+        limits = fit(inside)
+        for one in (one for one in claims if one.document in held):
+            verified = one.supported >= limits.supported
+            contradicted = not verified and one.contradicted >= limits.contradicted
+            counted += 1
+            right += verified == (one.gold == "supported")
+            called += contradicted
+            truly += contradicted and one.gold != "supported"
+    return CrossFitted(right / counted if counted else 0.0, truly / called if called else None)
+
+
+def _best_split(scores: Sequence[float], positive: Sequence[bool]) -> float:
+    """The middle of the best stretch of thresholds, by the mean of both recalls: one lucky threshold counts for little."""
+    import numpy as np
+
+    values = np.unique(np.array(scores))
+    if len(values) < 2:
+        return 0.5
+    limits = (values[1:] + values[:-1]) / 2
+    found, truth = np.array(scores), np.array(positive)
+    balanced = np.array([_balanced(found >= limit, truth) for limit in limits])
+    width = max(1, len(limits) // 20)
+    padded = np.pad(balanced, (width // 2, width - 1 - width // 2), mode="edge")
+    smooth = np.convolve(padded, np.ones(width) / width, mode="valid")
+    return round(float(limits[int(smooth.argmax())]), 4)
+
+
+def _balanced(found: NDArray[np.bool_], truth: NDArray[np.bool_]) -> float:
+    return float((found[truth].mean() + (~found[~truth]).mean()) / 2)
+
+
+def _least_contradicted(claims: Sequence[Judged], supported: float) -> float:
+    held_against = [one for one in claims if one.supported < supported]
+    for limit in sorted({one.contradicted for one in claims if one.contradicted > SURE}):
+        if _few_false([one for one in held_against if one.contradicted >= limit], claims):
+            # Rounded up: down, a claim that must not be called contradicted would be.
+            return min(NEVER, round(limit + 0.00005, 4))
+    return NEVER
+
+
+def _few_false(called: Sequence[Judged], claims: Sequence[Judged]) -> bool:
+    """Whether calling these contradicted keeps `FALSE_CONTRADICTIONS`."""
+    return all(
+        sum(one.gold == gold for one in called) <= most * sum(one.gold == gold for one in claims)
+        for gold, most in FALSE_CONTRADICTIONS.items()
+    )
+
+
+BLOCK = 32
+"""Pairs between two reports of progress."""
+NOTHING_SUPPORTED = 1.01
+"""A threshold that nothing reaches: the judge then looks at all that speaks against a claim, too."""
+
+Progress = Callable[[int], None]
+
+
+async def calibrate(
+    verifier: Verifier,
+    embedder: Embedder,
+    cases: Sequence[Case],
+    *,
+    source: str,
+    today: date,
+    progress: Progress = lambda done: None,
+) -> VerifierCalibration:
+    """Temperature from each claim beside the evidence that decides it, thresholds from the claim among its documents.
+
+    Args:
+        verifier: as it is, without a calibration.
+        embedder: finds the evidence, as in the embedded judge.
+        cases: labelled claims, supported ones and others.
+        source: what they are, for people.
+        today: the day that the calibration is marked with.
+        progress: told of each step that is done, of twice as many as there are cases.
+
+    Raises:
+        JudgeError: the verifier failed.
+    """
+    rows = _decided(verifier, cases, progress)
+    heat = best_temperature(rows, [case.gold for case in cases])
+    unfitted = FittedOn(name=source, documents=1, claims=0, day=today, supported_or_not=0.0)
+    open_limits = Thresholds(supported=0.5, contradicted=1.0)
+    found = VerifierCalibration(verifier=verifier.name, temperature=heat, thresholds=open_limits, fitted_on=unfitted)
+    claims = await _judged(CalibratedVerifier(verifier, found), embedder, cases, progress)
+    measured = cross_fit(claims)
+    fitted = FittedOn(
+        name=source,
+        documents=len({one.document for one in claims}),
+        claims=len(claims),
+        day=today,
+        supported_or_not=round(measured.supported_or_not, 4),
+        contradicted_precision=None
+        if measured.contradicted_precision is None
+        else round(measured.contradicted_precision, 4),
+    )
+    return found.model_copy(update={"thresholds": fit(claims), "fitted_on": fitted})
+
+
+def _decided(verifier: Verifier, cases: Sequence[Case], progress: Progress) -> NDArray[np.float32]:
+    rows = []
+    for start in range(0, len(cases), BLOCK):
+        block = cases[start : start + BLOCK]
+        rows.append(verifier.probabilities([(case.evidence, case.claim) for case in block]))
+        progress(len(block))
+    return np.concatenate(rows)
+
+
+async def _judged(verifier: Verifier, embedder: Embedder, cases: Sequence[Case], progress: Progress) -> list[Judged]:
+    """Each claim as the judge measures it; one that it cannot judge is left out."""
+    eager = EmbeddedJudge.load(embedder, verifier=verifier, thresholds=(NOTHING_SUPPORTED, 0.0))
+    judge = MeasuredJudge(eager, NOTHING_SUPPORTED)
+    guard = Guard(judge, "monitor")
+    claims = []
+    for case in cases:
+        judge.measured.clear()
+        await guard.acheck(case.turn)
+        for one in judge.measured.values():
+            claims.append(Judged(case.gold, case.document, one.supported, one.contradicted))
+        progress(1)
+    return claims
+
+
+class TimedVerifier:
+    """Implements `Verifier`: another one, with its pairs counted and its seconds added up."""
+
+    def __init__(self, verifier: Verifier) -> None:
+        self._verifier = verifier
+        self.name = verifier.name
+        self.pairs = 0
+        self.seconds = 0.0
+
+    def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        """See `Verifier.probabilities`."""
+        started = time.perf_counter()
+        found = self._verifier.probabilities(pairs)
+        self.seconds += time.perf_counter() - started
+        self.pairs += len(pairs)
+        return found
+
+    @property
+    def milliseconds(self) -> float | None:
+        """A pair's, on average; None before the first."""
+        return 1000 * self.seconds / self.pairs if self.pairs else None
+
+    async def aclose(self) -> None:
+        """Closes the verifier."""
+        from vista_guard.judges.verifiers.calibrated import close
+
+        await close(self._verifier)
