@@ -89,7 +89,7 @@ NEEDS = {
     ),
     "benchmark table": (
         "evaluation",
-        "from vista_guard.evaluation.metrics import arrays",
+        "from vista_lab.metrics import arrays",
         "the benchmark's table needs sklearn",
     ),
     "figures": (

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vista_guard.errors import InputError
-from vista_guard.reading.canonical import visible
+from vista_guard.reading.visible import visible
 from vista_lab.logs.source import BOM, UTF16_BOMS, csv_rows, delimiter_of
 
 _FORMULA = r"[=+\-@\t\r]"

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from vista_guard.evaluation.study import cells
 from vista_guard.evaluation.study.records import Material, Study, StudyTurn
-from vista_guard.reading.canonical import visible
+from vista_guard.reading.visible import visible
 from vista_guard.types import Conversation, Label, Role, Turn
 
 ID, CLAIM, CONTEXT, QUESTION, DOCUMENT, TURN, TEXT, HANDLING, NEW_TEXT, LABEL, NOTES, STUDY = COLUMNS = (
