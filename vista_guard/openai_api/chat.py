@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vista_guard.integrations.openai_api import Api, Json, PendingLogprobs, summed
-from vista_guard.integrations.openai_api.fields import Sifting, scrubbed_error, sift_chunk, sift_completion
-from vista_guard.proxy.dialects.evidence import as_list, read_chat, text_of
-from vista_guard.proxy.dialects.protocol import FIELD, EventStream, UpstreamFailed
-from vista_guard.proxy.upstream import DONE, Problem
+from vista_guard.openai_api.dialect import DONE, FIELD, EventStream, Problem, UpstreamFailed
+from vista_guard.openai_api.evidence import as_list, read_chat, text_of
+from vista_guard.openai_api.fields import Sifting, scrubbed_error, sift_chunk, sift_completion
+from vista_guard.openai_api.requests import Api, Json, PendingLogprobs, summed
 from vista_guard.stream.gates import Delta, Passed
 from vista_guard.types import Document
 
@@ -66,7 +65,7 @@ class ChatStream:
         self._finish: Json | None = None
         self._tail: list[Json] = []
         self._opened = False
-        self._logprobs = PendingLogprobs[object]()
+        self._logprobs = PendingLogprobs()
         self._cited: list[object] = []
         self._said = False
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vista_guard.integrations.openai_api import BINDING, Api, Json, PendingLogprobs, summed
-from vista_guard.integrations.openai_api.fields import Sifting, scrubbed_error, sift_event, sift_response
-from vista_guard.proxy.dialects.evidence import as_list, found_documents, is_text, read_responses, text_of
-from vista_guard.proxy.dialects.protocol import FIELD, EventStream, UpstreamFailed
-from vista_guard.proxy.upstream import Problem
+from vista_guard.openai_api.dialect import FIELD, EventStream, Problem, UnreadableError, UpstreamFailed
+from vista_guard.openai_api.evidence import as_list, found_documents, is_text, read_responses, text_of
+from vista_guard.openai_api.fields import Sifting, scrubbed_error, sift_event, sift_response
+from vista_guard.openai_api.requests import BINDING, Api, Json, PendingLogprobs, summed
 from vista_guard.stream.gates import Delta, Found, Passed
 from vista_guard.types import Document
 
@@ -123,7 +122,7 @@ class ResponseStream:
 
     def _refuse_unsaid_words(self) -> None:
         if self._reading is None and any(text_of(item.get("content")).strip() for item in _messages(self._response)):
-            raise Problem(502, "upstream_unreadable", "upstream's stream ends with words that it did not stream")
+            raise UnreadableError("upstream's stream ends with words that it did not stream")
 
     def _with_total_usage(self, response: Json) -> Json:
         if not isinstance(usage := response.get("usage"), dict):
@@ -190,7 +189,7 @@ class _WrittenOutput:
     """What the caller has seen: the open part, and the text shown of every part."""
 
     def __init__(self) -> None:
-        self.logprobs = PendingLogprobs[object]()
+        self.logprobs = PendingLogprobs()
         self.output: list[Json] = []
         self._texts: dict[Place, str] = {}
         self._item: Json | None = None

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from vista_guard.errors import InputError
-from vista_guard.integrations.openai_api import Json, ground
+from vista_guard.openai_api.requests import Json, ground
 from vista_guard.reading.chat_json import take_blocks, to_conversation, to_document
 from vista_guard.types import Conversation, Document
 
 _STRUCTURED = frozenset({"json_schema", "json_object"})
-_TOOL_OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output", "local_shell_call_output"})
 
 
 @dataclass(frozen=True)
@@ -162,10 +161,10 @@ def _messages(items: Iterable[object]) -> Iterator[Json]:
         elif kind in ("function_call", "custom_tool_call"):
             call = {"id": item.get("call_id"), "function": {"name": item.get("name")}}
             yield {"role": "assistant", "content": None, "tool_calls": [call]}
-        elif kind in _TOOL_OUTPUTS:
+        elif kind.endswith("_output"):
             output = item.get("output")
             content = output if isinstance(output, str | list) else ""
-            yield {"role": "tool", "tool_call_id": item.get("call_id"), "content": content}
+            yield {"role": "tool", "tool_call_id": item.get("call_id") or item.get("id"), "content": content}
         elif brought := list(_documents_of(item)):
             yield {"role": "tool", "content": "", "documents": brought}
 
