@@ -18,7 +18,7 @@ from vista_guard.errors import ConfigError, InputError, JudgeError, StoreError, 
 from vista_guard.types import TurnReport
 from vista_lab.cli.replay import Claims, Format
 from vista_lab.logs.formats import LogFormat
-from vista_lab.runs.evaluate import ClaimsMode
+from vista_lab.runs.loop import ClaimsMode
 
 ROOT = Path(__file__).parents[2]
 

@@ -85,6 +85,7 @@ def test_a_file_is_a_policy_to_replay_with_too(log: Path) -> None:
         result = CliRunner().invoke(app, ["replay", "log.jsonl", "--out", f"{name}.jsonl", "--policy", name])
         assert result.exit_code == 0
     made = [
-        json.loads(Path(f"{name}.jsonl.run.json").read_text("utf-8"))["policy"] for name in ("own.toml", "settings")
+        json.loads(Path(f"{name}.jsonl.run.json").read_text("utf-8"))["system"]["options"]["policy"]
+        for name in ("own.toml", "settings")
     ]
     assert made == ["strict", "balanced"]

@@ -7,7 +7,7 @@ from tests.evaluation.whatif.turns import finding, stored, unchecked
 from vista_guard.types import Action, Label
 from vista_lab.pages import runs
 from vista_lab.runs.comparing import in_order, paired, paired_accuracy, transitions, turn_changes
-from vista_lab.runs.found import differences
+from vista_lab.runs.reading import differences
 from vista_lab.runs.gold import GoldTurn
 
 GOLD = {("visit", 1): GoldTurn(claims={"c1": Label.VERIFIED, "c2": Label.CONTRADICTED})}
@@ -38,7 +38,7 @@ def test_regressions_are_told_with_both_reasons() -> None:
 
 
 def test_how_they_were_made_and_who_is_right() -> None:
-    made = runs.made(FIRST, SECOND, differences(FIRST.identity, SECOND.identity)).text()
+    made = runs.made(FIRST, SECOND, differences(FIRST.manifest, SECOND.manifest)).text()
     assert "model 1" in made
     assert "cannot be laid to one of them" in made
     assert "turns in both: 1" in made

@@ -58,7 +58,7 @@ def compare(
             typer.echo(note, err=True)
         for run in read:
             if not run.complete:
-                said = f"{len(run.reports):,} of {run.manifest.rows.turns:,} turns are reported"
+                said = f"{len(run.reports):,} of {run.rows.turns:,} turns are reported"
                 typer.echo(f"{run.name} is not complete: {said}; its figures are of these", err=True)
         if out is None:
             from vista_lab.tables.output import text

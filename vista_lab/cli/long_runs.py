@@ -20,7 +20,7 @@ from rich.text import Text
 
 from vista_guard.cli.common import STOPPED, visible
 from vista_lab.logs.formats import BrokenEntry, LoggedConversation
-from vista_lab.runs.evaluate import Event
+from vista_lab.runs.loop import Event
 
 SHOWN = 20
 """Broken entries that are shown one by one; the others are only counted."""

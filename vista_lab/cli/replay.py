@@ -230,7 +230,8 @@ def run(
 
     from vista_lab.cli.long_runs import ReplayProgress, stopping
     from vista_lab.logs.formats import LogFormat, count, read_log
-    from vista_lab.runs.evaluate import ClaimsMode, replay
+    from vista_lab.runs.evaluate import replay
+    from vista_lab.runs.loop import ClaimsMode
     from vista_lab.tables.terminal import summary_table
 
     named = None if log_format == "auto" else LogFormat(log_format)

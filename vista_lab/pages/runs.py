@@ -35,8 +35,8 @@ from vista_lab.runs.comparing import (
     transitions,
     turn_changes,
 )
-from vista_lab.runs.found import Run, RunFile, differences, find_runs, read_run, told, why_not_comparable
 from vista_lab.runs.gold import Gold, Word
+from vista_lab.runs.reading import Run, RunFile, describe, differences, find_runs, read_run, why_not_comparable
 
 NO_WORD = (
     "No claim of both runs has a person's word: start the dashboard with --labels FILE, a log with labelled claims, or labels as "
@@ -256,14 +256,14 @@ def _choose(side: str) -> None:
 
 
 def _identity(file: RunFile) -> Node:
-    return el("p", " · ".join(told(file.identity)), cls="small faint text")
+    return el("p", " · ".join(describe(file.manifest)), cls="small faint text")
 
 
 def _compared(first: Run, second: Run, gold: Gold) -> None:
     pairs = paired(first, second, gold)
     top = el(
         "div",
-        made(first, second, differences(first.identity, second.identity)),
+        made(first, second, differences(first.manifest, second.manifest)),
         accuracy(paired_accuracy(pairs)),
         matrix(
             transitions(pairs),

@@ -31,7 +31,7 @@ from vista_guard.errors import ConfigError, JudgeError, VistaGuardError
 from vista_guard.inference.batching import THREADS
 from vista_guard.types import TurnReport
 from vista_lab.logs.source import LoggedConversation
-from vista_lab.runs.report_file import differences, system_fields
+from vista_lab.runs.report_file import differing_fields, system_fields
 from vista_lab.systems.protocol import System, SystemInfo
 
 REACH_SECONDS = 5.0
@@ -533,7 +533,7 @@ def check_alike(number: int, ready: Ready, expected: SystemInfo) -> None:
     if version != __version__:
         differing = f"vista-guard {version} instead of {__version__}"
     elif ready.info != expected:
-        found = differences(system_fields(ready.info), system_fields(expected)).items()
+        found = differing_fields(system_fields(ready.info), system_fields(expected)).items()
         differing = ", ".join(f"{name} {here} instead of {wanted}" for name, (here, wanted) in found)
     else:
         return

@@ -13,8 +13,8 @@ from typing import Final
 from vista_guard.types import Action, Claim, Finding, Label, Outcome
 from vista_lab.metrics.intervals import Share, mcnemar, wilson
 from vista_lab.metrics.labels import Reliability, reliability
-from vista_lab.runs.found import Run, TurnName
 from vista_lab.runs.gold import Gold, GoldTurn, Word, is_right
+from vista_lab.runs.reading import Run, TurnName
 
 LEAST_OVERLAP: Final = 0.5
 """Two claims of one turn are the same when they share at least this part of the text that either stands in."""
@@ -79,7 +79,7 @@ def paired(first: Run, second: Run, gold: Gold | None = None) -> tuple[Pair, ...
     Within a turn a claim's partner has its words, else its id where the log brought the claims, else the place in the text that
     shares most with its own. What a run has alone is paired with None.
     """
-    given = first.identity.claims == "given"
+    given = first.manifest.claims == "given"
     found: list[Pair] = []
     for name in sorted(first.reports.keys() & second.reports.keys()):
         word_of = (gold or {}).get(name) or GoldTurn()

@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING
 
 from vista_guard import __version__
 from vista_guard.errors import InputError
-from vista_guard.policy.label_policy import rules_key
 from vista_lab.logs.source import BrokenEntry, LoggedConversation
 from vista_lab.metrics.labels import Summary
-from vista_lab.runs.folder import Manifest, open_run, write_summary
+from vista_lab.runs.folder import Manifest, Rows, open_run, write_summary
 from vista_lab.runs.loop import ClaimsMode, Event, Steering, judge_all
 from vista_lab.runs.plan import Plan
-from vista_lab.runs.report_file import ReportFile, RunIdentity
+from vista_lab.runs.report_file import ReportFile
 from vista_lab.runs.summary import RunSummary, summarise
 from vista_lab.systems.guarded import GuardSystem
 from vista_lab.systems.protocol import System
@@ -70,7 +69,7 @@ async def evaluate(system: System, plan: Plan, out: Path, made: Made, steering: 
     """
     steering = steering or Steering()
     began = time.monotonic()
-    file = open_run(out, manifest(system, plan, made), plan.gold)
+    file = open_run(out, manifest(system, plan.rows, made), plan.gold)
     try:
         tally, exhausted = await judge_all(system, plan.entries(), file, made.claims, steering)
     finally:
@@ -81,12 +80,12 @@ async def evaluate(system: System, plan: Plan, out: Path, made: Made, steering: 
     return Evaluated(figures, replace(session, exhausted=exhausted))
 
 
-def manifest(system: System, plan: Plan, made: Made) -> Manifest:
-    """How a run that begins now is made."""
+def manifest(system: System, rows: Rows | None, made: Made) -> Manifest:
+    """The manifest of a run that begins now."""
     return Manifest(
         made_by=f"vista-guard {__version__}",
         system=system.info,
-        rows=plan.rows,
+        rows=rows,
         claims=made.claims.value,
         limit=made.limit,
         seed=made.seed,
@@ -138,30 +137,13 @@ async def replay(
     """
     steering = Steering(concurrency, on_progress, stop or asyncio.Event())
     began = time.monotonic()
-    file = ReportFile.open(out, _identity(guard, claims))
+    system = GuardSystem("vista", guard)
+    file = ReportFile.open(out, manifest(system, None, Made(claims)))
     try:
-        tally, exhausted = await judge_all(
-            GuardSystem("vista", guard, more={}, prompts={}), log, file, claims, steering
-        )
+        tally, exhausted = await judge_all(system, log, file, claims, steering)
     finally:
         file.close()
     if claims is ClaimsMode.GIVEN and tally.conversations and not tally.turns and not steering.stop.is_set():
         raise InputError("no turn of the log carries claims; replay it with --claims judge")
     summary = tally.summary(seconds=time.monotonic() - began, interrupted=steering.stop.is_set())
     return replace(summary, exhausted=exhausted)
-
-
-def _identity(guard: Guard, claims: ClaimsMode) -> RunIdentity:
-    parts = guard.parts
-    return RunIdentity(
-        judge=parts.judge.info,
-        policy=parts.policy.name,
-        rules=rules_key(parts.policy),
-        persona=None if parts.persona is None else parts.persona.key,
-        context=parts.context,
-        ungrounded=parts.ungrounded,
-        claims=claims,
-    )
-
-
-__all__ = ["ClaimsMode", "Event", "replay"]

@@ -1,14 +1,13 @@
-"""A run's folder on disk: opened to be added to, or read. `manifest` says what lies in it.
-
-What a run's folder says of itself.
+"""A run on disk: how it was made, and its folder.
 
     runs/begin-vista/
       manifest.json   how the run was made: a `Manifest`
-      gold.jsonl      what the data set says of the turns: one `GoldLine` each, without any text
-      reports.jsonl   one `TurnReport` a line, as soon as it was there
-      summary.json    the figures, written at the end; made anew from the other three at any time
+      gold.jsonl      the data set's labels: one `GoldLine` a turn, without any text
+      reports.jsonl   one `TurnReport` a line, written as soon as it is made
+      summary.json    the figures, written at the end; made again from the other three at any time
 
-Every table and reading is made from the first three, without judging again.
+Every table is made from the first three, without judging again. `vista-guard replay --out FILE` writes a file of reports
+without a folder; its manifest is `FILE.run.json`.
 """
 
 from __future__ import annotations
@@ -16,21 +15,20 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from vista_guard.errors import ConfigError, InputError
-from vista_guard.types import Label, TurnReport
+from vista_guard.types import JudgeInfo, Label, TurnReport
 from vista_lab.datasets.files import Task
 from vista_lab.runs.report_file import (
     ANOTHER_OUT,
     ReportFile,
     again,
     refuse_differences,
-    shown,
     system_fields,
     write_whole,
 )
@@ -38,8 +36,14 @@ from vista_lab.systems.protocol import SystemInfo
 
 MANIFEST, GOLD, REPORTS, SUMMARY = "manifest.json", "gold.jsonl", "reports.jsonl", "summary.json"
 
+BESIDE = ".run.json"
+"""Added to the name of a file of reports, the name of its manifest."""
+
 MANIFEST_VERSION = "1.0"
 """Changes in its first part when an older reader would misread a run."""
+
+REPLAY_OF_0_2 = "0.2"
+"""Version of the manifest made from what vista-guard 0.2 wrote beside a file of reports."""
 
 
 class _Line(BaseModel):
@@ -64,19 +68,66 @@ class Rows(_Line):
 
 
 class Manifest(_Line):
-    """How a run was made. What `SystemInfo` and `Rows` say must be equal for a run to be gone on with."""
+    """How a run was made. A run is resumed only by the same `SystemInfo` over the same `Rows`; a replay of a log has no rows."""
 
     version: str = MANIFEST_VERSION
     made_by: str
     """`vista-guard` and its version."""
     system: SystemInfo
-    rows: Rows
+    rows: Rows | None
     claims: Literal["given", "judge"]
-    limit: int | None
-    seed: int
-    engine: str
-    machine: Mapping[str, str]
+    limit: int | None = None
+    seed: int = 0
+    engine: str = "local"
+    machine: Mapping[str, str] = {}
     created: datetime
+
+    def claim(self, path: Path, *, empty: bool) -> None:
+        """Describes a file of reports that lies in no run's folder, by a file beside it."""
+        beside = path.with_name(path.name + BESIDE)
+        if empty:
+            write_whole(beside, self.model_dump_json(indent=2) + "\n")
+        elif not beside.exists():
+            raise ConfigError(f"{path} is not empty, and no {beside.name} says how it was made. {ANOTHER_OUT}")
+        else:
+            self.check_same(path, read_manifest(path))
+
+    def check_same(self, place: Path, made: Manifest) -> None:
+        """Passes when the reports at `place` were made as this run would make them.
+
+        Raises:
+            ConfigError: they were not; names each field with both values.
+        """
+        now = manifest_fields(self)
+        if made.version == REPLAY_OF_0_2:  # it recorded neither limits nor documents
+            now = {name: value for name, value in now.items() if name in _FIELDS_OF_0_2}
+        refuse_differences(place, manifest_fields(made), now)
+
+
+class _ReplayOf02(BaseModel):
+    """The `FILE.run.json` of vista-guard 0.2."""
+
+    judge: JudgeInfo
+    policy: str
+    rules: str | None = None
+    persona: str | None = None
+    context: str
+    ungrounded: str
+    claims: Literal["given", "judge"]
+
+    def manifest(self, created: datetime) -> Manifest:
+        options = self.model_dump(exclude={"judge", "claims"}, exclude_none=True)
+        return Manifest(
+            version=REPLAY_OF_0_2,
+            made_by="vista-guard 0.2",
+            system=SystemInfo(name="vista", judge=self.judge, options=options),
+            rows=None,
+            claims=self.claims,
+            created=created,
+        )
+
+
+_FIELDS_OF_0_2 = {"system", "judge", "claims", *(f"option {name}" for name in _ReplayOf02.model_fields)}
 
 
 class GoldLine(_Line):
@@ -129,7 +180,7 @@ class _Made:
     def claim(self, path: Path, *, empty: bool) -> None:
         """See `HowMade`. The manifest of a run that is gone on with stays as it was: when and where it was begun."""
         if not empty or (self.folder / MANIFEST).exists():
-            refuse_differences(path.parent, manifest_fields(read_manifest(self.folder)), manifest_fields(self.manifest))
+            self.manifest.check_same(path.parent, read_manifest(path.parent))
             self._check_gold()
             return
         self._write_gold()
@@ -155,44 +206,69 @@ class _Made:
 
 
 def manifest_fields(manifest: Manifest) -> dict[str, str]:
-    """What must be the same for a run to be gone on with, as texts by name. Long lists are told by their length."""
+    """Everything that must stay the same for a run to be resumed, as texts by name. Long lists are given by their length."""
+    fields = {**system_fields(manifest.system), "claims": manifest.claims}
     rows = manifest.rows
+    if rows is None:
+        return fields
     return {
-        **system_fields(manifest.system),
-        "claims": manifest.claims,
+        **fields,
         "data set": f"{rows.name} {rows.split}",
         **{f"sha256 of {name}": digest for name, digest in rows.files.items()},
-        "limit": shown(manifest.limit),
+        "limit": str(manifest.limit),
         "seed": str(manifest.seed),
         "conversations": f"{len(rows.conversations)} ({_fingerprint(rows.conversations)})",
         "turns": str(rows.turns),
     }
 
 
-def read_manifest(folder: Path) -> Manifest:
-    """How a run was made.
+def manifest_path(place: Path) -> Path:
+    """The file with the manifest of a run's folder, or of a file of reports."""
+    beside = place.with_name(place.name + BESIDE)
+    if place.is_dir():
+        return place / MANIFEST
+    in_folder = place.name == REPORTS and (place.parent / MANIFEST).exists() and not beside.exists()
+    return place.parent / MANIFEST if in_folder else beside
+
+
+def read_manifest(place: Path) -> Manifest:
+    """The manifest of a run's folder, or of a file of reports.
 
     Raises:
-        ConfigError: there is no manifest, it is none, or one of a version that this one would misread.
+        ConfigError: there is none, it is malformed, or its version is one that this one would misread.
     """
-    path = folder / MANIFEST
+    path = manifest_path(place)
     try:
         content = json.loads(path.read_bytes())
+        if path.name != MANIFEST and isinstance(content, dict) and "version" not in content:
+            return _ReplayOf02.model_validate(content).manifest(datetime.fromtimestamp(path.stat().st_mtime, UTC))
         version = str(content.get("version")) if isinstance(content, dict) else "none"
         if version.partition(".")[0] != MANIFEST_VERSION.partition(".")[0]:
             raise ConfigError(
-                f"{path} has version {version}, and this is written for version {MANIFEST_VERSION}. {ANOTHER_OUT}, or read "
-                "it with the vista-guard that made it"
+                f"{path} has version {version}; this vista-guard reads version {MANIFEST_VERSION}. {ANOTHER_OUT}, or read it "
+                "with the vista-guard that made it"
             )
         return Manifest.model_validate(content)
     except OSError as exc:
-        raise ConfigError(f"{folder} is no run: {MANIFEST} cannot be read: {exc.strerror}") from exc
+        raise ConfigError(f"{place} is not a run: {path.name} cannot be read: {exc.strerror}") from exc
     except ValidationError as exc:
         first = exc.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise ConfigError(f"{path} does not say how the run was made: {where}: {first['msg']}") from exc
+        raise ConfigError(f"{path} is no manifest of a run: {where}: {first['msg']}") from exc
     except ValueError as exc:
         raise ConfigError(f"{path} is not JSON: {exc}") from exc
+
+
+def read_evaluation(folder: Path) -> tuple[Manifest, Rows]:
+    """The manifest of an evaluation, and the rows it was over.
+
+    Raises:
+        ConfigError: see `read_manifest`; or the run is a replay of a log.
+    """
+    manifest = read_manifest(folder)
+    if manifest.rows is None:
+        raise ConfigError(f"{folder} is a replay of a log and has no gold; give the folder of vista-guard eval")
+    return manifest, manifest.rows
 
 
 def read_gold(folder: Path, turns: int | None = None) -> dict[TurnName, GoldLine]:

@@ -14,7 +14,7 @@ from vista_guard.policy.turn_risk import SAFE
 from vista_guard.types import Finding, Label, Outcome
 from vista_lab.logs.formats import BrokenEntry, LoggedConversation, TurnGold, read_log
 from vista_lab.metrics.calibration import FineLabel
-from vista_lab.runs.found import TurnName
+from vista_lab.runs.folder import TurnName
 
 Word = Label | bool
 """What a person said of a claim: its label, or whether it may be said."""

@@ -1,8 +1,6 @@
-"""Reports on disk, one `TurnReport` a line, that survive a kill at any moment and can be gone on with.
+"""A file of reports, one `TurnReport` a line, which survives a kill at any moment and can be resumed.
 
-How they were made lies in a file of its own (`identity`, or a run folder's manifest), so that every line is a report.
-
-How reports were made, in a file beside them: only a run that judges in the same way may add to them.
+How they were made stands in a file of its own (`runs.folder.Manifest`), so that every line is a report.
 """
 
 from __future__ import annotations
@@ -15,59 +13,23 @@ from io import FileIO
 from pathlib import Path
 from typing import Protocol, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
 from vista_guard.errors import ConfigError, StoreError
-from vista_guard.types import JudgeInfo, TurnReport
+from vista_guard.types import TurnReport
 from vista_lab.systems.protocol import SystemInfo
 
 ANOTHER_OUT = "Choose another --out"
 
 
 class HowMade(Protocol):
-    """Says how reports are made. A file of reports asks it once, under its lock, before anything is written."""
+    """How reports are made. A file of reports asks once, under its lock, before anything is written."""
 
     def claim(self, path: Path, *, empty: bool) -> None:
-        """Writes itself down for a new file of reports; holds itself against what an older one was made with.
+        """Describes a new file of reports; checks that an older one was made in the same way.
 
         Raises:
-            ConfigError: the reports were made in another way, or it cannot be written.
+            ConfigError: the reports were made in another way, or the description cannot be written.
         """
         ...
-
-
-class RunIdentity(BaseModel):
-    """What must be the same for reports of replays to be comparable. Lies in `FILE.run.json` beside the file of reports."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    judge: JudgeInfo
-    policy: str
-    rules: str | None = None
-    """Fingerprint of the policy's rules."""
-    persona: str | None = None
-    """Key of the persona."""
-    context: str
-    ungrounded: str
-    claims: str
-
-    def claim(self, path: Path, *, empty: bool) -> None:
-        """See `HowMade`."""
-        beside = path.with_name(path.name + ".run.json")
-        if empty:
-            write_whole(beside, self.model_dump_json(indent=2) + "\n")
-            return
-        try:
-            made = RunIdentity.model_validate_json(beside.read_bytes())
-        except (OSError, ValidationError) as exc:
-            unknown = f"{path} is not empty, and no {beside.name} says how it was made"
-            raise ConfigError(f"{unknown}. {ANOTHER_OUT}") from exc
-        refuse_differences(path, identity_fields(made), identity_fields(self))
-
-
-def identity_fields(identity: RunIdentity) -> dict[str, str]:
-    """Everything that an identity says, as texts by name."""
-    return {name: shown(getattr(identity, name)) for name in RunIdentity.model_fields}
 
 
 def system_fields(system: SystemInfo) -> dict[str, str]:
@@ -77,16 +39,11 @@ def system_fields(system: SystemInfo) -> dict[str, str]:
         "prompt": system.prompts,
         "shots": system.shots,
     }
-    texts = {f"{what} {name}": str(value) for what, found in nested.items() for name, value in found.items()}
-    return {"system": system.name, "judge": shown(system.judge), **texts}
+    texts = {f"{kind} {name}": str(value) for kind, values in nested.items() for name, value in values.items()}
+    return {"system": system.name, "judge": f"{system.judge.name} {system.judge.version}", **texts}
 
 
-def shown(value: object) -> str:
-    """A value as it is told in a message."""
-    return f"{value.name} {value.version}" if isinstance(value, JudgeInfo) else str(value)
-
-
-def differences(first: Mapping[str, str], second: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+def differing_fields(first: Mapping[str, str], second: Mapping[str, str]) -> dict[str, tuple[str, str]]:
     """Both values by name, where they differ; `-` where only one has such a field."""
     names = dict.fromkeys((*first, *second))
     pairs = {name: (first.get(name, "-"), second.get(name, "-")) for name in names}
@@ -99,10 +56,11 @@ def refuse_differences(path: Path, made: Mapping[str, str], now: Mapping[str, st
     Raises:
         ConfigError: they were not; names each field with both values.
     """
-    differing = [f"{name} {old} instead of {new}" for name, (old, new) in differences(made, now).items()]
+    differing = [f"{name} {old} instead of {new}" for name, (old, new) in differing_fields(made, now).items()]
     if differing:
-        found = f"{path} was made with {', '.join(differing)}"
-        raise ConfigError(f"{found}. {ANOTHER_OUT}, or run with what it was made with")
+        raise ConfigError(
+            f"{path} was made with {', '.join(differing)}. {ANOTHER_OUT}, or run with what it was made with"
+        )
 
 
 def write_whole(path: Path, text: str, otherwise: str = ANOTHER_OUT) -> None:

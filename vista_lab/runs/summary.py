@@ -12,7 +12,7 @@ from vista_lab.datasets.files import Task
 from vista_lab.metrics.detection import Detection, Reading, counts, labels_of, looked_for
 from vista_lab.metrics.intervals import Share, share_interval
 from vista_lab.metrics.labels import Agreement, Summary, Tally
-from vista_lab.runs.folder import GoldLine, TurnName, read_gold, read_manifest, read_run_reports
+from vista_lab.runs.folder import GoldLine, TurnName, read_evaluation, read_gold, read_run_reports
 
 
 class _Figures(BaseModel):
@@ -75,8 +75,7 @@ def summarise(folder: Path) -> RunSummary:
         ConfigError: the folder is no run.
         InputError: a file of it cannot be read.
     """
-    manifest = read_manifest(folder)
-    rows = manifest.rows
+    manifest, rows = read_evaluation(folder)
     # A judge's own claims may have the ids of the log's, and people spoke of those.
     counting = _Counting(read_gold(folder, rows.turns), rows.task, labelled=manifest.claims == "given")
     for report in read_run_reports(folder, counting.gold):

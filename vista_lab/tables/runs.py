@@ -20,8 +20,8 @@ from vista_lab.datasets.files import Task
 from vista_lab.metrics.detection import Detection, Reading, counts, labels_of, looked_for
 from vista_lab.metrics.intervals import Discordant, resampled, share_interval
 from vista_lab.metrics.labels import Confusion, Spending, macro_f1, spending
-from vista_lab.runs.folder import GoldLine, Manifest, TurnName, read_gold, read_manifest, read_run_reports
-from vista_lab.runs.found import Run, why_not_comparable
+from vista_lab.runs.folder import GoldLine, Manifest, Rows, TurnName, read_evaluation, read_gold, read_run_reports
+from vista_lab.runs.reading import Run, why_not_comparable
 from vista_lab.runs.summary import gold_of
 
 Answers = Mapping[TurnName, tuple[bool, bool | None]]
@@ -36,18 +36,19 @@ class Measured:
 
     name: str
     manifest: Manifest
+    rows: Rows
     gold: Mapping[TurnName, GoldLine]
     reports: Mapping[TurnName, TurnReport]
 
     @property
     def data_set(self) -> str:
         """Its name; the split is part of it where there are several."""
-        return self.manifest.rows.name
+        return self.rows.name
 
     @property
     def task(self) -> Task:
         """What its turns are looked for."""
-        return self.manifest.rows.task
+        return self.rows.task
 
     @property
     def system(self) -> str:
@@ -62,7 +63,7 @@ class Measured:
     @property
     def complete(self) -> bool:
         """Whether each turn that was to be judged has a report."""
-        return len(self.reports) >= self.manifest.rows.turns
+        return len(self.reports) >= self.rows.turns
 
     @property
     def labelled(self) -> bool:
@@ -189,10 +190,10 @@ def read_measured(folder: Path, name: str | None = None) -> Measured:
         ConfigError: the folder is no run, or one of a version that this one would misread.
         InputError: a file of it cannot be read; names the line.
     """
-    manifest = read_manifest(folder)
-    gold = read_gold(folder, manifest.rows.turns)
+    manifest, rows = read_evaluation(folder)
+    gold = read_gold(folder, rows.turns)
     reports = {(one.conversation_id or "", one.turn_index): one for one in read_run_reports(folder, gold)}
-    return Measured(name or str(folder), manifest, gold, reports)
+    return Measured(name or str(folder), manifest, rows, gold, reports)
 
 
 def discordant(first: Measured, second: Measured, reading: Reading) -> Discordant:
@@ -242,12 +243,10 @@ def notes_of(runs: Sequence[Measured]) -> list[str]:
     """What has to be said of runs wherever their figures stand: what they are of, what is missing, what was not judged."""
     found = []
     for name in dict.fromkeys(run.data_set for run in runs):
-        rows = next(run.manifest.rows for run in runs if run.data_set == name)
+        rows = next(run.rows for run in runs if run.data_set == name)
         split = f"{rows.split}, a test set: choose nothing by it" if rows.test else rows.split
         skipped = sum(rows.skipped.values())
-        drawn = ", ".join(
-            dict.fromkeys(_drawn(run.manifest) for run in runs if run.data_set == name and run.manifest.limit)
-        )
+        drawn = ", ".join(dict.fromkeys(_drawn(run) for run in runs if run.data_set == name and run.manifest.limit))
         split = f"{split}; {drawn}" if drawn else split
         told = [f"{name} ({split})", rows.sample, f"{skipped:,} rows could not be read" if skipped else ""]
         found.append(
@@ -255,7 +254,7 @@ def notes_of(runs: Sequence[Measured]) -> list[str]:
         )
     for run in runs:
         if not run.complete:
-            done, all_of_it = len(run.reports), run.manifest.rows.turns
+            done, all_of_it = len(run.reports), run.rows.turns
             found.append(f"{run.name} is not complete: {done:,} of {all_of_it:,} turns are reported")
         met = run.detection(run.reading)
         if met is not None and met.unchecked:
@@ -268,7 +267,7 @@ def notes_of(runs: Sequence[Measured]) -> list[str]:
 
 def _why_not(first: Measured, second: Measured) -> str | None:
     """Why not; None where they can."""
-    files, others = first.manifest.rows.files, second.manifest.rows.files
+    files, others = first.rows.files, second.rows.files
     changed = next((name for name in sorted(files.keys() | others.keys()) if files.get(name) != others.get(name)), None)
     if changed is not None:
         return (
@@ -292,14 +291,14 @@ def _as_run(run: Measured) -> Run:
     return Run(run.name, run.manifest, run.reports)
 
 
-def _drawn(made: Manifest) -> str:
-    return f"{len(made.rows.conversations):,} conversations drawn by seed {made.seed}"
+def _drawn(run: Measured) -> str:
+    return f"{len(run.rows.conversations):,} conversations drawn by seed {run.manifest.seed}"
 
 
 def _made(run: Measured) -> dict[str, str]:
     """What may differ between two runs of one system and judge: settings, and which conversations were chosen."""
     made = run.manifest
-    limit = "" if made.limit is None else _drawn(made)
+    limit = "" if made.limit is None else _drawn(run)
     known = {"judge": made.system.judge.name, "version": made.system.judge.version, "limit": limit}
     options = {f"option {name}": f"{name} {value}" for name, value in made.system.options.items()}
     return {key: value for key, value in {**known, **options}.items() if value}

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.evaluation.comparing.runs import identity, run, written
+from tests.evaluation.comparing.runs import manifest, run, written
 from tests.evaluation.runners.ruled import Ruled, source
 from tests.evaluation.whatif.turns import stored
 from vista_guard.errors import InputError
 from vista_guard.types import Action
 from vista_lab.runs.evaluate import Made, evaluate
-from vista_lab.runs.found import differences, find_runs, judge_of, read_run, told, why_not_comparable
 from vista_lab.runs.loop import ClaimsMode
 from vista_lab.runs.plan import planned
+from vista_lab.runs.reading import describe, differences, find_runs, read_run, why_not_comparable
 
 
 def test_runs_are_found_in_folders_and_given_as_files(tmp_path: Path) -> None:
@@ -23,7 +23,7 @@ def test_runs_are_found_in_folders_and_given_as_files(tmp_path: Path) -> None:
     alone = written(tmp_path / "alone.jsonl", judge="model")
     (tmp_path / "runs" / "notes.jsonl").write_text("{}\n")
     found, wrong = find_runs([tmp_path / "runs", alone])
-    assert [(one.name, judge_of(one.identity).version) for one in found] == [
+    assert [(one.name, one.manifest.system.judge.version) for one in found] == [
         ("alone.jsonl", "1"),
         ("deep/new.jsonl", "2"),
         ("old.jsonl", "1"),
@@ -42,8 +42,8 @@ async def test_folders_of_evaluations_are_found_among_them(tmp_path: Path) -> No
     first, second = map(read_run, found[1:])
     assert len(first.reports) == 6
     assert why_not_comparable(first, second) is None
-    assert differences(first.identity, second.identity) == {"context": ("none", "full")}
-    assert told(first.identity) == ["vista", "rules 1", "piers dev", "claims judge"]
+    assert differences(first.manifest, second.manifest) == {"context": ("none", "full")}
+    assert describe(first.manifest) == ["vista", "rules 1", "piers dev", "claims judge"]
     (tmp_path / "runs" / "first" / "manifest.json").write_text('{"version": "9.0"}')
     found, (wrong_one,) = find_runs([tmp_path])
     assert ("has version 9.0" in wrong_one, len(found)) == (True, 2)
@@ -77,11 +77,11 @@ def test_a_broken_line_is_named(tmp_path: Path) -> None:
 def test_runs_of_other_judges_and_policies_are_what_is_compared() -> None:
     first, second = run("a", stored()), run("b", stored(), judge="model", policy="strict")
     assert why_not_comparable(first, second) is None
-    assert differences(first.identity, second.identity) == {
+    assert differences(first.manifest, second.manifest) == {
         "judge": ("embedded 1", "model 1"),
         "policy": ("monitor", "strict"),
     }
-    assert differences(identity(), identity()) == {}
+    assert differences(manifest(), manifest()) == {}
 
 
 def test_runs_that_say_nothing_about_each_other() -> None:

@@ -382,5 +382,5 @@ def test_a_damaged_run_names_the_file_and_the_line(tmp_path: Path) -> None:
         read_measured(folder)
     manifest = folder / "manifest.json"
     manifest.write_text(manifest.read_text("utf-8").replace('"version":"1.0"', '"version":"2.0"', 1), encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"has version 2.0, and this is written for version 1.0"):
+    with pytest.raises(ConfigError, match=r"has version 2.0"):
         read_measured(folder)

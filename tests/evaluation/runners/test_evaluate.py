@@ -16,7 +16,7 @@ from vista_guard.types import Claim, JudgeInfo, Label, TurnReport
 from vista_lab.logs.formats import BrokenEntry, LoggedConversation
 from vista_lab.metrics.detection import Reading
 from vista_lab.runs.evaluate import Evaluated, Made, evaluate
-from vista_lab.runs.folder import read_gold, read_manifest
+from vista_lab.runs.folder import read_evaluation, read_gold
 from vista_lab.runs.loop import ClaimsMode, Event, Steering
 from vista_lab.runs.plan import Source, planned, sampled
 from vista_lab.runs.summary import RunSummary, summarise
@@ -48,15 +48,15 @@ async def test_a_folder_says_how_it_was_made_and_what_it_comes_to(tmp_path: Path
         "reports.jsonl",
         "summary.json",
     ]
-    made = read_manifest(out)
+    made, rows = read_evaluation(out)
     assert (made.system.name, made.system.options, made.claims, made.engine) == (
         "vista",
         {"policy": "monitor"},
         "judge",
         "local",
     )
-    assert (made.rows.conversations, made.rows.turns) == (tuple(f"talk-{number}" for number in range(6)), 18)
-    assert (made.rows.files, made.rows.skipped) == ({"piers.jsonl": "aa"}, {"is no talk": 1})
+    assert (rows.conversations, rows.turns) == (tuple(f"talk-{number}" for number in range(6)), 18)
+    assert (rows.files, rows.skipped) == ({"piers.jsonl": "aa"}, {"is no talk": 1})
     assert read_gold(out)["talk-1", 5].label == "wrong"
     figures = RunSummary.model_validate_json((out / "summary.json").read_bytes())
     assert figures == done.figures == summarise(out)
@@ -171,7 +171,7 @@ async def test_a_manifest_of_another_version_is_refused(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match=told):
             await run(tmp_path)
     path.write_text('{"version": "1.0"}')
-    with pytest.raises(ConfigError, match="does not say how the run was made: made_by: Field required"):
+    with pytest.raises(ConfigError, match="made_by: Field required"):
         await run(tmp_path)
     path.write_text("{")
     with pytest.raises(ConfigError, match="is not JSON"):
@@ -192,7 +192,7 @@ async def test_a_folder_of_somebody_else_is_not_touched(tmp_path: Path) -> None:
 async def test_reports_without_a_manifest_are_not_added_to(tmp_path: Path) -> None:
     await run(tmp_path)
     (tmp_path / "manifest.json").unlink()
-    with pytest.raises(ConfigError, match=r"is no run: manifest\.json cannot be read: No such file"):
+    with pytest.raises(ConfigError, match=r"manifest\.json cannot be read: No such file"):
         await run(tmp_path)
 
 
@@ -216,7 +216,7 @@ def test_samples_of_one_seed_are_nested_and_keep_the_order() -> None:
 
 async def test_a_sample_is_judged_and_no_more(tmp_path: Path) -> None:
     done = await run(tmp_path, made=Made(limit=2, seed=3))
-    assert {name for name, _ in lasting(tmp_path)} == set(read_manifest(tmp_path).rows.conversations)
+    assert {name for name, _ in lasting(tmp_path)} == set(read_evaluation(tmp_path)[1].conversations)
     assert (done.figures.conversations, done.figures.turns) == (2, 6)
 
 
@@ -241,3 +241,25 @@ async def test_a_broken_line_of_a_finished_run_is_named(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=f"{name}, line 1 is no"):
             summarise(tmp_path)
         path.write_bytes(whole)
+
+
+async def test_a_manifest_keeps_the_shape_that_older_versions_read(tmp_path: Path) -> None:
+    """Versions 0.2 and later read and resume each other's folders."""
+    await evaluate(Ruled(), planned(source(1), ClaimsMode.JUDGE), tmp_path, Made())
+    written = json.loads((tmp_path / "manifest.json").read_text("utf-8"))
+    assert written["version"] == "1.0"
+    assert sorted(written) == [
+        "claims", "created", "engine", "limit", "machine", "made_by", "rows", "seed", "system", "version"
+    ]  # fmt: skip
+    assert sorted(written["system"]) == ["judge", "name", "options", "prompts", "shots"]
+    assert sorted(written["rows"]) == [
+        "conversations", "files", "name", "sample", "skipped", "split", "task", "test", "turns"
+    ]  # fmt: skip
+
+
+async def test_a_replay_has_no_gold_for_tables(tmp_path: Path) -> None:
+    await evaluate(Ruled(), planned(source(1), ClaimsMode.JUDGE), tmp_path, Made())
+    path = tmp_path / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), "rows": None}), encoding="utf-8")
+    with pytest.raises(ConfigError, match="is a replay of a log"):
+        read_evaluation(tmp_path)

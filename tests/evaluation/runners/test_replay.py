@@ -20,7 +20,10 @@ from vista_guard.testing import WordEmbedder, assistant, conversation, user
 from vista_guard.types import Claim, JudgeInfo, Label, Persona, TurnReport
 from vista_lab.logs.formats import BrokenEntry, LoggedConversation
 from vista_lab.metrics.labels import Agreement
-from vista_lab.runs.evaluate import ClaimsMode, Event, replay
+from vista_lab.runs.evaluate import replay
+from vista_lab.runs.folder import read_manifest
+from vista_lab.runs.loop import ClaimsMode, Event
+from vista_lab.runs.reading import find_runs, read_run
 
 GIVEN, JUDGE = ClaimsMode.GIVEN, ClaimsMode.JUDGE
 
@@ -168,7 +171,7 @@ async def test_reports_made_in_another_way_are_not_mixed(tmp_path: Path) -> None
     others = {
         "judge rules 1 instead of rules 2": (guard(RuleJudge(info=JudgeInfo(name="rules", version="2"))), JUDGE),
         "policy monitor instead of strict": (guard(policy="strict"), JUDGE),
-        "persona None instead of": (guard(persona=Persona(name="Mira")), JUDGE),
+        "option persona - instead of": (guard(persona=Persona(name="Mira")), JUDGE),
         "context none instead of full": (guard(context="full"), JUDGE),
         "ungrounded judge instead of trust": (guard(ungrounded="trust"), JUDGE),
         "claims judge instead of given": (guard(), GIVEN),
@@ -350,14 +353,41 @@ def test_a_full_disk_stops_the_replay_and_keeps_what_was_written(small_disk: Pat
 async def test_the_run_is_described_beside_the_reports(tmp_path: Path) -> None:
     out = tmp_path / "reports.jsonl"
     await replay(guard(), [logged("a")], out)
-    described = json.loads((tmp_path / "reports.jsonl.run.json").read_text(encoding="utf-8"))
-    rules = described.pop("rules")
-    assert len(rules) == 16
-    assert described == {
+    manifest = read_manifest(out)
+    assert json.loads((tmp_path / "reports.jsonl.run.json").read_text("utf-8")) == json.loads(
+        manifest.model_dump_json()
+    )
+    options = dict(manifest.system.options)
+    assert len(options.pop("rules")) == 16
+    assert options == {"policy": "monitor", "context": "none", "ungrounded": "judge"}
+    assert (manifest.system.name, manifest.system.judge) == ("vista", JudgeInfo(name="rules", version="1"))
+    assert (manifest.rows, manifest.claims, manifest.limit) == (None, "judge", None)
+
+
+async def test_a_replay_of_version_0_2_is_read_and_resumed(tmp_path: Path) -> None:
+    out, beside = tmp_path / "reports.jsonl", tmp_path / "reports.jsonl.run.json"
+    # Version 0.2 recorded no limits: a run with other ones resumes its file, as it did in 0.2.
+    limited = guard(limits=Limits(turn_chars=9_000))
+    await replay(guard(), [logged("a")], out)
+    rules = read_manifest(out).system.options["rules"]
+    described = {
         "judge": {"name": "rules", "version": "1"},
         "policy": "monitor",
+        "rules": rules,
         "persona": None,
         "context": "none",
         "ungrounded": "judge",
         "claims": "judge",
     }
+    beside.write_text(json.dumps(described), encoding="utf-8")
+    summary = await replay(limited, [logged("a"), logged("b")], out)
+    assert (summary.turns, summary.resumed) == (6, 3)
+    assert json.loads(beside.read_text("utf-8")) == described
+    ((file,), wrong) = find_runs([tmp_path])
+    assert (file.manifest.made_by, wrong) == ("vista-guard 0.2", [])
+    assert len(read_run(file).reports) == 6
+    with pytest.raises(ConfigError, match="persona - instead of"):
+        await replay(guard(persona=Persona(name="Mira")), [logged("a")], out)
+    beside.write_text(json.dumps({**described, "rules": None}), encoding="utf-8")
+    with pytest.raises(ConfigError, match=f"rules - instead of {rules}"):
+        await replay(guard(), [logged("a")], out)

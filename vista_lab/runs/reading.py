@@ -1,0 +1,136 @@
+"""Runs on disk: found among files and folders, read, and checked for whether they can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from vista_guard.errors import ConfigError, InputError
+from vista_guard.types import TurnReport
+from vista_lab.runs.folder import (
+    BESIDE,
+    MANIFEST,
+    REPORTS,
+    Manifest,
+    TurnName,
+    manifest_fields,
+    manifest_path,
+    read_manifest,
+    read_reports,
+)
+from vista_lab.runs.report_file import differing_fields
+
+
+@dataclass(frozen=True)
+class RunFile:
+    """A readable file of reports, alone or in a run's folder. `name` is unique among those found together."""
+
+    name: str
+    path: Path
+    manifest: Manifest
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run in memory: how it was made, and its reports by turn."""
+
+    name: str
+    manifest: Manifest
+    reports: Mapping[TurnName, TurnReport]
+
+
+def find_runs(places: Iterable[Path]) -> tuple[list[RunFile], list[str]]:
+    """Runs among files and in folders, at any depth; and messages about those that cannot be read.
+
+    Args:
+        places: files of reports, runs' folders, or folders with some of both. A file in a folder is one when a `FILE.run.json`
+            lies beside it.
+    """
+    files, wrong = [], []
+    for place in places:
+        for path in _candidates(place):
+            try:
+                files.append(RunFile(_name(path, place), path, _manifest(path)))
+            except (ConfigError, InputError) as exc:
+                wrong.append(str(exc))
+    return sorted(files, key=lambda run: run.name), wrong
+
+
+def read_run(file: RunFile) -> Run:
+    """All reports of a run. A last line that is still being written is left out.
+
+    Raises:
+        InputError: the file cannot be read, or a line of it is no report; names the line.
+    """
+    reports = {(report.conversation_id or "", report.turn_index): report for report in read_reports(file.path)}
+    return Run(file.name, file.manifest, reports)
+
+
+def describe(made: Manifest) -> list[str]:
+    """A run in a few words each: system, judge, data set or policy, and whose claims."""
+    judge, rows = made.system.judge, made.rows
+    over = f"{rows.name} {rows.split}" if rows is not None else f"policy {made.system.options.get('policy')}"
+    return [made.system.name, f"{judge.name} {judge.version}", over, f"claims {made.claims}"]
+
+
+def differences(first: Manifest, second: Manifest) -> dict[str, tuple[str, str]]:
+    """Fields in which two runs differ, with both values; `-` where one lacks the field."""
+    return differing_fields(_settings(first), _settings(second))
+
+
+def why_not_comparable(first: Run, second: Run) -> str | None:
+    """Why two runs say nothing about each other; None when they can be compared.
+
+    They may be of different judges, policies or settings: that is what is compared. Turns and the way to claims must be the same.
+    """
+    if first.manifest.claims != second.manifest.claims:
+        return (
+            f"{first.name} was made with --claims {first.manifest.claims}, {second.name} with --claims "
+            f"{second.manifest.claims}: they judged different claims. Replay one of them anew"
+        )
+    shared = first.reports.keys() & second.reports.keys()
+    if not shared:
+        return f"{first.name} and {second.name} have no turn in common: they are of different logs"
+    for name in sorted(shared):
+        if _reads_differently(first.reports[name], second.reports[name]):
+            where = f"turn {name[1]} of conversation {name[0]}"
+            return f"{where} reads differently in {first.name} and {second.name}: the log was changed"
+    return None
+
+
+def _candidates(place: Path) -> Iterator[Path]:
+    if not place.is_dir():
+        yield place
+        return
+    for beside in sorted(place.rglob(f"*{BESIDE}")):
+        yield beside.with_name(beside.name.removesuffix(BESIDE))
+    for beside in sorted(place.rglob(MANIFEST)):
+        if (beside.parent / REPORTS).exists():
+            yield beside.parent / REPORTS
+
+
+def _name(path: Path, place: Path) -> str:
+    """The path below `place` of the file, or of the run's folder that holds it."""
+    run = path.parent if manifest_path(path).name == MANIFEST else path
+    if place.is_dir() and run != place:
+        return str(run.relative_to(place))
+    return run.resolve().name
+
+
+def _manifest(path: Path) -> Manifest:
+    if not path.is_file():
+        raise InputError(f"{path} is no file; give what vista-guard replay or vista-guard eval wrote, or folders of it")
+    return read_manifest(path)
+
+
+def _settings(made: Manifest) -> dict[str, str]:
+    """All that was chosen for a run. What `limit` and `seed` chose is told by its conversations."""
+    fields = {name: value for name, value in manifest_fields(made).items() if name not in {"limit", "seed"}}
+    return {name.removeprefix("option "): value for name, value in fields.items()}
+
+
+def _reads_differently(one: TurnReport, other: TurnReport) -> bool:
+    """What was delivered unchanged by both is the log's own text."""
+    whole = one.decision.action in ("ALLOW", "FLAG") and other.decision.action in ("ALLOW", "FLAG")
+    return whole and not one.attempts and not other.attempts and one.response != other.response
