@@ -262,7 +262,7 @@ def fit(model: str, pairs: Path | None, out: Path, source: str | None) -> None:
 
 
 def table(found: VerifierCalibration) -> RenderableType:
-    """What was fitted, and how it does on documents that it was not fitted on."""
+    """The fitted values, and their figures on documents left out of the fit."""
     from rich.table import Table
 
     on = found.fitted_on

@@ -1,4 +1,4 @@
-"""What `--policy`, `--against`, `--labels` and `--html` name, and what is shown of it."""
+"""Options of `replay` that compare policies: `--policy`, `--against`, `--labels` and `--html`."""
 
 from __future__ import annotations
 

@@ -190,7 +190,7 @@ def _guard(
 
 
 def _policy(told: str) -> dict[str, Any]:
-    """What the guard is told: a preset's name, with the settings' overrides; nothing, for their own policy; or a file's."""
+    """Settings of the guard's policy: a preset with the settings' overrides, a file's, or none for the settings' own."""
     from vista_guard.policy.label_policy import PRESETS
     from vista_guard.settings.sources import Settings
     from vista_lab.policies.named import SETTINGS, named_policy

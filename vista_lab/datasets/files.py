@@ -32,7 +32,7 @@ Entry = LoggedConversation | BrokenEntry
 
 
 class Task(StrEnum):
-    """What a turn's `gold.positive` says: which turns are looked for."""
+    """The turns that a data set asks to find; `gold.positive` marks them."""
 
     UNVERIFIABLE = "unverifiable"
     """Some claim is not VERIFIED (VISTA, Tables 2 and 3)."""
@@ -165,7 +165,7 @@ class Row:
         return [self._part(f"{name} {number}", number, one) for number, one in enumerate(found, 1)]
 
     def label(self, name: str, known: Mapping[str, Record]) -> Record:
-        """What a publisher's word means, by a table of all words that are known.
+        """The value of a publisher's label, from a table of all known labels.
 
         Raises:
             InputError: the field is missing, or its word is not known.

@@ -67,7 +67,7 @@ class OpenedDataSet:
 
 @dataclass
 class Counts:
-    """What was found in a data set. Turns are those with gold or with labelled claims: those that can be scored."""
+    """The size of a data set. Only turns with gold or labelled claims count: those that can be scored."""
 
     conversations: int = 0
     turns: int = 0
@@ -170,7 +170,7 @@ class DataFolder:
         return [name for name in dataset.files if self.find(name) is None]
 
     def _fits(self, wanted: PurePosixPath, path: Path) -> bool:
-        """Whether the folders that the name asks for are among the file's, in that order, by how they begin."""
+        """True when the folders in the name prefix some of the file's folders, in that order."""
         folders = iter((self.path.resolve().name, *path.relative_to(self.path).parts[:-1]))
         return all(any(have.lower().startswith(part) for have in folders) for part in wanted.parts[:-1])
 
@@ -212,7 +212,7 @@ HUB = "hf:"
 TIMEOUT = 60.0
 """Seconds without an answer, after which a server is given up."""
 LFS = b"version https://git-lfs"
-"""What stands in a file of which a repository only keeps a pointer."""
+"""The start of a Git LFS pointer, which stands in the place of a file."""
 
 
 def download(dataset: DataSet, folder: Path, said: Callable[[str], None] = lambda line: None) -> list[Path]:
@@ -244,7 +244,7 @@ def download(dataset: DataSet, folder: Path, said: Callable[[str], None] = lambd
 
 
 def can_be_fetched(dataset: DataSet, name: str) -> bool:
-    """Whether a file of the data set has an address, rather than words for people."""
+    """True when a file of the data set has an address rather than instructions."""
     origin = dataset.origins.get(name, "")
     return origin.startswith((HUB, "https://", "http://")) and " " not in origin
 
@@ -303,7 +303,7 @@ def _from_hub(origin: str, path: Path) -> None:
 
 
 def _told(exc: BaseException) -> str:
-    """What lies at the bottom of an error: the hub's own words speak of its cache where the network is what failed."""
+    """The root cause of an error: the hub blames its cache when the network failed."""
     while exc.__cause__ is not None:
         exc = exc.__cause__
     return f"{type(exc).__name__}: {exc}"

@@ -19,7 +19,7 @@ from vista_lab.logs.source import LoggedConversation, Value
 
 
 def looks_like_it(content: Mapping[str, Any]) -> bool:
-    """Whether a value of the log is a conversation or an exchange of this form."""
+    """Recognises a conversation or an exchange of this form."""
     if "query" in content and "response" in content:
         return True
     if isinstance(conversation := decoded(content.get("conversation")), Mapping) and "messages" in conversation:

@@ -42,7 +42,7 @@ USUAL: Mapping[str, tuple[str, ...]] = {
     "id": ("id", "message_id", "row_id"),
     "label": ("label", "gold"),
 }
-"""What a table can hold, and the names of columns that are taken for it without a map."""
+"""The fields of a table, and the column names that are taken for each without a map."""
 
 PEOPLE = {**{name: Role(role) for name, role in ROLES.items()}, "customer": Role.USER, "client": Role.USER}
 """Names of speakers, beside those of ShareGPT logs."""
@@ -112,7 +112,7 @@ class _Row:
 
 
 def looks_like_it(content: Mapping[str, Any]) -> bool:
-    """Whether the usual names are among a row's columns."""
+    """Recognises a row by the usual names of columns."""
     try:
         Columns().among(map(str, content))
     except InputError:

@@ -20,7 +20,7 @@ IDENTITIES = ("conversation_id", "id", "conversation_hash", "prompt_id")
 
 
 def looks_like_it(content: Mapping[str, Any]) -> bool:
-    """Whether a value of the log is a chat of this form."""
+    """Recognises a chat of this form."""
     chats = (decoded(content.get(key)) for key in CHATS)
     if any(isinstance(chat, list) and chat and isinstance(chat[0], Mapping) and "role" in chat[0] for chat in chats):
         return True

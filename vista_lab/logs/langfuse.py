@@ -26,7 +26,7 @@ KINDS = {"GENERATION": Kind.MODEL, "RETRIEVER": Kind.RETRIEVER, "TOOL": Kind.TOO
 
 
 def looks_like_it(content: Mapping[str, Any]) -> bool:
-    """Whether a value of the log is a session, a trace or an observation."""
+    """Recognises a session, a trace or an observation."""
     content = _unquoted(content)
     if isinstance(content.get("traces"), list) or isinstance(decoded(content.get("observations")), list):
         return True

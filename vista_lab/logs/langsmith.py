@@ -22,7 +22,7 @@ KINDS = {"llm": Kind.MODEL, "chat_model": Kind.MODEL, "retriever": Kind.RETRIEVE
 
 
 def looks_like_it(content: Mapping[str, Any]) -> bool:
-    """Whether a value of the log is a run, or a page of runs."""
+    """Recognises a run, or a page of runs."""
     return "run_type" in content or isinstance(content.get("runs"), list)
 
 

@@ -17,7 +17,7 @@ DOCUMENTS = ("context", "contexts", "documents", "retrieved_documents", "referen
 
 
 def looks_like_it(content: Mapping[str, Any]) -> bool:
-    """Whether a value of the log is a row of an eval."""
+    """Recognises a row of an eval."""
     return "datasource_item" in content or ("item" in content and isinstance(decoded(content["item"]), Mapping))
 
 

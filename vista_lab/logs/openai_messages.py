@@ -19,7 +19,7 @@ ANSWERS = ("choices", "response", "completion", "output", "answer")
 
 
 def looks_like_it(content: Mapping[str, Any]) -> bool:
-    """Whether a value of the log is a chat, or a request with its response."""
+    """Recognises a chat, or a request with its response."""
     return isinstance(_request(content).get("messages"), list)
 
 
@@ -47,7 +47,7 @@ def _request(content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _answer(content: Mapping[str, Any], messages: Sequence[object]) -> list[Message]:
-    """What was answered to the messages, unless they hold it."""
+    """The answer to the messages, unless they hold it."""
     last = messages[-1] if messages else None
     if isinstance(last, Mapping) and last.get("role") == "assistant":
         return []

@@ -18,7 +18,7 @@ KINDS = {"LLM": Kind.MODEL, "RETRIEVER": Kind.RETRIEVER, "RERANKER": Kind.RETRIE
 
 
 def looks_like_it(content: Mapping[str, Any]) -> bool:
-    """Whether a value of the log is a span, or a page of spans."""
+    """Recognises a span, or a page of spans."""
     data = content.get("data")
     return _is_span(data[0] if isinstance(data, list) and data and isinstance(data[0], Mapping) else content)
 
@@ -137,7 +137,7 @@ def _chat(tree: Mapping[str, Any], side: str) -> list[Message]:
 
 
 def _decoded(what: str, given: object) -> object:
-    """As `decoded`. What pandas writes into a CSV for a list cannot be read back: left out, its evidence would be missing."""
+    """A decoded value. A list as pandas writes it into a CSV is refused: without it, evidence would be missing."""
     found = decoded(given)
     if isinstance(found, str):
         raise InputError(

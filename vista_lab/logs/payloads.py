@@ -1,4 +1,4 @@
-"""What tracers wrote down of a call: chat messages and documents in any of the shapes that libraries give them. Pure.
+"""Chat messages and documents in the payloads of traced calls, in any of the shapes that libraries give them. Pure.
 
 Messages come out as OpenAI's chat has them, documents as `to_document` takes them (`vista_guard.reading.chat_json`).
 """
@@ -195,7 +195,7 @@ def _plain(content: Mapping[str, Any], role: str) -> Message:
 
 
 def _answer_of_tools(results: Sequence[Mapping[str, Any]]) -> Message:
-    """What tools answered as one message of a tool."""
+    """All answers of tools, as one tool message."""
     given = [part.get("content", part.get("output", part.get("tool_result"))) for part in results]
     texts = [
         said({"content": one}) if isinstance(one, str | list) else json.dumps(one, ensure_ascii=False) for one in given

@@ -18,7 +18,7 @@ from vista_lab.logs.source import LoggedConversation, TurnGold, Value
 NO_DOCUMENT = frozenset({"", "n/a", "na", "none"})
 
 ORIGINAL = {"faithful": False, "hallucinated": True}
-"""What `original_dataset_label` calls a turn that its documents carry, and one that they do not."""
+"""Values of `original_dataset_label` for a turn that its documents support, and for one that they do not."""
 
 JUDGEMENTS = {
     "verifiable": Label.VERIFIED,
@@ -45,7 +45,7 @@ def parse(value: Value) -> LoggedConversation:
 
 
 def _gold(turns: list[Any]) -> dict[int, TurnGold]:
-    """What the original data set says of turns. Another word than its two leaves open what it means."""
+    """The original data set's labels of turns. A label other than its two leaves the turn open."""
     words = {place: turn.get("original_dataset_label") for place, turn in enumerate(turns)}
     return {place: TurnGold(str(word), ORIGINAL.get(str(word))) for place, word in words.items() if word is not None}
 

@@ -33,7 +33,7 @@ Row = tuple[int, dict[str, Any] | str]
 
 
 def delimiter_of(head: str) -> str | None:
-    """What parts the cells of a table by its first line; None when it has one column only."""
+    """The delimiter of a table, from its first line; None when it has one column only."""
     line = head.splitlines()[0] if head else ""
     if line.lower().startswith("sep=") and len(line) == 5 and line[-1] in DELIMITERS:  # as Excel writes it
         return line[-1]
@@ -150,7 +150,7 @@ SUFFIXES = frozenset({".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet"})
 
 @dataclass(frozen=True)
 class TurnGold:
-    """What a data set says of one assistant turn.
+    """A data set's gold for one assistant turn.
 
     `label` is the publisher's own word ("Generic", "hallucinated"). `positive` says whether the turn is what the data set looks
     for: for most a turn that its documents do not carry (VISTA, Table 2), or one that contradicts what was said before
@@ -206,7 +206,7 @@ def broken(source: str, value: Value, error: Exception) -> BrokenEntry:
 
 
 class Shape(Enum):
-    """What a file is made of."""
+    """The shape of a file."""
 
     LIST = auto()
     DOCUMENT = auto()
@@ -293,7 +293,7 @@ def _count_file(path: Path) -> int:
 
 
 def shape(path: Path) -> Shape:
-    """What the file is made of, by its first line.
+    """The shape of a file, from its first line.
 
     Raises:
         InputError: there is no first line, or the file is UTF-16.
@@ -328,7 +328,7 @@ def shape(path: Path) -> Shape:
 
 
 def _is_table(head: bytes) -> bool:
-    """Whether the first line is a header: names with something between them, and no JSON."""
+    """Recognises a header: names with delimiters between them, and no JSON."""
     return not head.startswith((b"{", b'{"')) and delimiter_of(head.decode("utf-8", "replace")) is not None
 
 

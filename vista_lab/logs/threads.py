@@ -24,7 +24,7 @@ _FIRST = datetime.min.replace(tzinfo=UTC)
 
 
 class Kind(Enum):
-    """What a span did, as far as it matters here."""
+    """The kinds of spans that matter here."""
 
     MODEL = auto()
     RETRIEVER = auto()
@@ -56,7 +56,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Exchange:
-    """What was said in one trace."""
+    """The messages of one trace."""
 
     thread: str
     start: datetime | None
@@ -110,7 +110,7 @@ def _made(
 
 
 def broken_span(part: object, source: str, value: Value, error: Exception) -> BrokenEntry:
-    """What is told of a span that cannot be read, with its trace where that is known."""
+    """The entry for an unreadable span, with its trace where that is known."""
     told, trace = broken(source, value, error), _trace_of(part)
     return told if trace is None else BrokenSpan(told.source, told.error, trace)
 

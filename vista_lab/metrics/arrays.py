@@ -76,7 +76,7 @@ def best_limit(gold: NDArray[np.bool_], scores: NDArray[np.float64]) -> float:
 
 
 def crossed(gold: NDArray[np.bool_], scores: NDArray[np.float64], groups: Sequence[str]) -> NDArray[np.bool_]:
-    """What is found when each fold's threshold is the best of the other folds.
+    """Cross-validated predictions: each fold's threshold is the best of the other folds.
 
     Args:
         gold: what is so, by row.

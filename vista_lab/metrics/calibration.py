@@ -62,7 +62,7 @@ class LabelledTurn:
 
 @dataclass(frozen=True)
 class Calibration:
-    """What came of it."""
+    """The result of a calibration."""
 
     table: RiskTable
     missed: RiskGroup | None
@@ -140,7 +140,7 @@ def calibrate(reports: Path, labels: Path, *, level: Level, source: str, today: 
 
 
 def fine_group(turns: Sequence[LabelledTurn], level: Level, source: str) -> RiskGroup | None:
-    """What the judge held against fine turns. None when no turn is fine."""
+    """The judge's objections to fine turns. None when no turn is fine."""
     return _group(turns, level, source, fine=True)
 
 

@@ -49,7 +49,7 @@ def labels_of(outcomes: Iterable[Outcome]) -> list[Label | None]:
 
 
 def counts(labels: Iterable[Label | None], wanted: frozenset[Label]) -> bool | None:
-    """Whether some claim of a turn has one of these labels. None when that hangs on claims that were not judged.
+    """True when some claim of a turn has one of these labels. None when that depends on unchecked claims.
 
     A turn without claims has none.
     """

@@ -1,4 +1,4 @@
-"""What a replay is summed up to, and how far it agrees with human labels. Pure; one pass, in constant memory.
+"""The summary of a replay, and its agreement with human labels. Pure; one pass, in constant memory.
 
 A claim that could not be judged is an error in every figure of agreement, as in the paper's tables (its "NONE" column):
 a judge that fails must not look better than one that answers.
@@ -51,7 +51,7 @@ def macro_f1(confusion: Confusion) -> float | None:
 
 
 def turn_unverifiable(outcomes: tuple[Outcome, ...]) -> bool | None:
-    """Whether any claim is not VERIFIED (VISTA §6, Table 2). None when that hangs on claims that were not judged."""
+    """True when any claim is not VERIFIED (VISTA §6, Table 2). None when that depends on unchecked claims."""
     return counts(labels_of(outcomes), UNVERIFIABLE)
 
 
@@ -113,7 +113,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Summary:
-    """What a replay comes to: the turns of this run and those that an earlier run of the same reports had judged."""
+    """The figures of a replay, over the turns of this run and those that an earlier run had judged."""
 
     conversations: int
     turns: int
@@ -137,7 +137,7 @@ class Summary:
     agreement: Agreement | None
     """None when the log carries no human label for the claims that were judged."""
     usage: Usage = field(default_factory=Usage)
-    """What the judge used for these turns, those of earlier runs included."""
+    """The judge's usage for these turns, those of earlier runs included."""
     exhausted: str | None = None
     """Why the judge stopped answering before the end: its budget is spent."""
 

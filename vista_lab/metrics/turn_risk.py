@@ -33,13 +33,13 @@ class RatedTurn:
     evidence_missing: bool
     fine: bool
     group: str
-    """What must not be on both sides of a fold: a conversation, a document."""
+    """The unit that must not be split between folds: a conversation, a document."""
     source: str = ""
     """Turns of one source weigh the same together as those of any other."""
 
     @property
     def signals(self) -> Signals | None:
-        """What the risk is made of; None when nothing was judged."""
+        """The features of the risk; None when nothing was judged."""
         return signals(self.outcomes, evidence_missing=self.evidence_missing)
 
 

@@ -1,4 +1,4 @@
-"""What came out, as elements. Pure.
+"""Figures of the policy lab, as elements. Pure.
 
 The turns that the lab looks at: read once, kept without texts, shared by those who see the same.
 """
@@ -43,7 +43,7 @@ class Sample:
     unreadable: int
     at: datetime
     more: bool
-    """Whether there are older turns behind these."""
+    """True when there are older turns than these."""
 
     @property
     def judges(self) -> tuple[JudgeInfo, ...]:
@@ -125,7 +125,7 @@ CELL: Final = "cell"
 
 
 def totals(found: Comparison, names: Sequence[str]) -> Node:
-    """What each policy would have done, beside each other."""
+    """Actions of each policy, side by side."""
     first, second = found.totals
     rows = [
         el(
@@ -212,7 +212,7 @@ def agreement(of: Sequence[Agreement], names: Sequence[str]) -> Node:
 
 
 def honesty(found: Comparison, sample: Sample, names: Sequence[str], same: Share | None) -> Node:
-    """What these figures can't know, with how many turns it is about."""
+    """The limits of these figures, each with its number of turns."""
     told = replayed.joined(
         [
             *replayed.limits(found, names),

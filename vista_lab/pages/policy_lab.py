@@ -56,7 +56,7 @@ ALWAYS: Final = {"unchecked": "on_unchecked", "nothing": "on_no_evidence"}
 
 @dataclass(frozen=True)
 class Ruled:
-    """What a label leads to: `action` from this confidence on, else a flag that the turn's risk has to confirm."""
+    """The rule for a label: `action` from this confidence on, else a flag that the turn's risk has to confirm."""
 
     action: Action
     at: float
@@ -73,7 +73,7 @@ class Choice:
 
     @property
     def own(self) -> bool:
-        """Whether anything is changed in the preset."""
+        """True when the preset was changed."""
         return bool(self.rules or self.risks or self.always)
 
     def recipe(self, configured: Recipe) -> Recipe | None:
@@ -166,7 +166,7 @@ def sample_size() -> int:
 
 
 def chosen(side: str) -> Choice:
-    """What the address has for a side."""
+    """A side's policy in the address."""
     return from_params(side, st.query_params.to_dict(), DEFAULTS[side])
 
 
@@ -322,7 +322,7 @@ def _advance(bar: object, done: int, size: int) -> None:
 
 
 def _side(desk: Desk, side: str, sample: Sample) -> tuple[Choice, PolicyFor | None] | None:
-    """What was chosen, with the policy for each judge: None for what was done. None, with a message, when it makes no sense."""
+    """The chosen side, with a policy for each judge: None for the recorded one. None, with a message, when it is invalid."""
     configured = desk.material.policy
     try:
         choice = policy_side(side, configured)

@@ -1,4 +1,4 @@
-"""What papers printed, as data, and the checks on it.
+"""Printed figures of papers as data, and the checks on them.
 
 `tables/*.toml` has the printed figures, `vista` reads them, `checks` recomputes what needs no model.
 """

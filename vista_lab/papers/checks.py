@@ -58,13 +58,13 @@ class Verdict:
 
 
 def figure(number: int, what: str, printed: Decimal, found: float) -> Check:
-    """Whether a figure rounds to the printed one."""
+    """Checks that a figure rounds to the printed one."""
     digits = max(-int(printed.as_tuple().exponent), 0)
     return Check(number, what, str(printed), f"{found:.{digits}f}", agrees(printed, found))
 
 
 def count(number: int, what: str, printed: int, found: int) -> Check:
-    """Whether a count is the printed one."""
+    """Checks that a count is the printed one."""
     return Check(number, what, f"{printed}", f"{found}", printed == found)
 
 

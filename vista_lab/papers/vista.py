@@ -1,4 +1,4 @@
-"""What the paper prints (VISTA: Verification In Sequential Turn-based Assessment), as it prints it: TOML files by table number.
+"""The figures that the paper (VISTA: Verification In Sequential Turn-based Assessment) prints: TOML files by table number.
 
 Figures are decimals with the digits of the page, so that rounding can be told from a difference.
 """
@@ -42,7 +42,7 @@ def table(name: str) -> Mapping[str, Any]:
 
 
 def agrees(printed: Decimal, found: float) -> bool:
-    """Whether a figure rounds to the printed one: half a unit of its last digit away at most."""
+    """True when a figure rounds to the printed one: at most half a unit of its last digit away."""
     unit = Decimal(1).scaleb(int(printed.as_tuple().exponent))
     return abs(Decimal(found) - printed) <= unit / 2 + Decimal("1e-9")
 

@@ -49,7 +49,7 @@ class Case:
     cut_short: bool
     """The turn was streamed and ended at its first withheld sentence: what would have come behind it was never judged."""
     gate_known: bool
-    """Whether the report says how the turn was streamed; those of older versions don't, and may have been cut short as well."""
+    """False for reports of older versions, which don't record streaming: the turn may have been cut short."""
     turn_key: str | None
     leans_on: frozenset[str]
     """`turn_key`s of the turns whose knowledge is evidence in this one."""
@@ -92,7 +92,7 @@ def without_texts(case: Case) -> Case:
 
 
 def withholds(action: Action) -> bool:
-    """Whether a turn does not reach the user as it was drafted."""
+    """True when the turn does not reach the user as drafted."""
     return SEVERITY[action] >= SEVERITY[Action.REPAIR]
 
 
@@ -120,14 +120,14 @@ def _bare(outcome: Outcome) -> Outcome:
 
 
 Decide = Callable[[Case], Action]
-"""What would have been done with the first draft of a turn."""
+"""A policy's action on the first draft of a turn."""
 
 PolicyFor = Mapping[JudgeInfo, LabelPolicy]
 """One policy as it stands for each judge: "auto" thresholds and promised rates hang on who judged."""
 
 
 def recorded(case: Case) -> Action:
-    """What was done with the turn's first draft when it was said."""
+    """The action on the turn's first draft in production."""
     return case.done
 
 
@@ -141,7 +141,7 @@ def by_policy(policies: PolicyFor) -> Decide:
 
 
 def decision(case: Case, policies: PolicyFor) -> Decision:
-    """What the policy decides on the case, with the reason; the reason quotes claims where the case has their texts.
+    """The policy's decision on the case, with the reason; the reason quotes claims where the case has their texts.
 
     Raises:
         ConfigError: the policy asks for a rate, and its thresholds were not chosen.
@@ -151,7 +151,7 @@ def decision(case: Case, policies: PolicyFor) -> Decision:
 
 @dataclass(frozen=True)
 class Totals:
-    """What one policy would have done.
+    """The actions of one policy.
 
     `cut_short` counts turns that it would have delivered, and of which only the part before a withheld sentence was ever judged:
     it might have withheld them further on. They are in `actions` as far as they were seen.
@@ -194,7 +194,7 @@ class Changed:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What two policies would have done with the same turns; made by `compare`."""
+    """Two policies on the same turns; made by `compare`."""
 
     cases: Sequence[Case]
     first: Sequence[Action]

@@ -59,7 +59,7 @@ ONWARDS: Final = (
 
 
 def limits(found: Comparison, names: Sequence[str]) -> list[str]:
-    """What these turns cannot tell, each with how many it is about."""
+    """The limits of what these turns show, each with its number of turns."""
     cuts = [counted(it.cut_short, CENSORED.format(name=name)) for it, name in zip(found.totals, names, strict=True)]
     told = [
         *cuts,
@@ -93,13 +93,13 @@ def share(found: Share | None) -> str:
 
 
 def joined(told: Iterable[str | None]) -> list[str]:
-    """What there is of it."""
+    """The parts that are there, joined."""
     return [one for one in told if one]
 
 
 @dataclass
 class Heard:
-    """What a log holds beside what is judged, gathered while it is read: what users said before each turn, and people's word."""
+    """Users' messages and people's labels, gathered from a log while it is read."""
 
     questions: dict[TurnName, str] = field(default_factory=dict)
     gold: dict[TurnName, GoldTurn] = field(default_factory=dict)
@@ -125,7 +125,7 @@ class Heard:
 
 @dataclass(frozen=True)
 class Replayed:
-    """What two policies do with the turns of one log.
+    """Two policies on the turns of one log.
 
     `fine` is people's word by report id, where there is any. `fits` are the risks of the judges that reported. `unjudged` counts
     turns with claims that could not be judged, `unreported` those of the log that have no report, `unmatched` labels of turns
@@ -151,7 +151,7 @@ class Replayed:
         return len({case.conversation_id for case in self.found.cases})
 
     def limits(self) -> list[str]:
-        """What this can't tell."""
+        """The limits of this comparison."""
         return joined(
             [
                 STREAMED,
@@ -181,7 +181,7 @@ class ReplayedTurn:
 
     @property
     def differs(self) -> bool:
-        """Whether the policies do different things."""
+        """True when the policies act differently."""
         return self.first.action is not self.second.action
 
 

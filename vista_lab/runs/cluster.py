@@ -93,7 +93,7 @@ def _init(address: str, options: dict[str, Any]) -> None:
 
 
 def _why(exc: BaseException) -> str:
-    """What Ray says, and what to do about a token: Ray tells of that in the cause of its error, in fifty lines."""
+    """Ray's message, and what to do about a token: Ray puts that into the cause of its error, in fifty lines."""
     if "token" in f"{exc} {exc.__cause__}".lower():
         return (
             "it asks for a token. Set RAY_AUTH_MODE=token, and give the token of its head node (ray get-auth-token) as "
@@ -162,16 +162,16 @@ class Slot:
     why_lost: str | None = None
     """Why nobody sits here any more: no worker could take the place of a lost one."""
     away: bool = False
-    """Whether the worker that sits here is still to come. Others judge until it is there."""
+    """True while the worker of this seat is starting; others judge meanwhile."""
 
     @property
     def closed(self) -> bool:
-        """Whether nobody sits here any more."""
+        """True once no worker will take this seat."""
         return self.why_retired is not None or self.why_lost is not None
 
     @property
     def left(self) -> float | None:
-        """What a worker that takes the seat now may spend."""
+        """The budget left for a worker that takes the seat now."""
         return None if self.share is None else max(self.share - self.spent, 0.0)
 
 
@@ -277,7 +277,7 @@ class Worker:
     async def judge(
         self, entry: LoggedConversation, turns: Collection[int], done: Sequence[TurnReport]
     ) -> AsyncIterator[bytes | Exhausted]:
-        """As `System.judge`, and forgets the conversation at the end. A turn that was left for want of means is no result.
+        """Judges the conversation and forgets it at the end. A turn left unjudged for lack of budget is no result.
 
         Reports are JSON: half the work of pickled objects for the one who takes them.
         """
@@ -323,7 +323,7 @@ def _to_nobody(_message: str) -> None: ...
 
 
 class RaySystem:
-    """See `System`. `places` conversations can be judged at once."""
+    """Implements `System` on a cluster. `places` conversations can be judged at once."""
 
     def __init__(
         self,
@@ -395,13 +395,13 @@ class RaySystem:
 
     @property
     def why_exhausted(self) -> str | None:
-        """See `System`: of the last worker that could still judge."""
+        """The reason of the last worker that could still judge."""
         return self._places.why_exhausted
 
     async def judge(
         self, entry: LoggedConversation, turns: Collection[int], done: Sequence[TurnReport]
     ) -> AsyncIterator[TurnReport]:
-        """See `System`. Reports that a lost worker had made stay: another one goes on behind them.
+        """Judges on some worker. Reports of a lost worker are kept; another worker continues behind them.
 
         Raises:
             JudgeError: the conversation lost `LOSSES` workers, or none is left.
@@ -432,7 +432,7 @@ class RaySystem:
             raise JudgeError(self._places.why_lost)
 
     async def forget(self, conversation_id: str) -> None:
-        """See `System`: the worker that judged a conversation has forgotten it."""
+        """Does nothing: the worker that judged a conversation has forgotten it."""
 
     async def aclose(self) -> None:
         """Ends the workers, and the cluster if it was started here."""
@@ -546,7 +546,7 @@ def check_alike(number: int, ready: Ready, expected: SystemInfo) -> None:
 async def _stream(
     worker: Any, entry: LoggedConversation, turns: Collection[int], done: Sequence[TurnReport]
 ) -> AsyncGenerator[TurnReport | Exhausted, None]:
-    """What a worker says of a conversation. Left in the middle, the worker stops too."""
+    """A worker's events on a conversation. When the caller leaves early, the worker stops too."""
     answers = worker.judge.options(num_returns="streaming").remote(entry, frozenset(turns), tuple(done))
     ended = False
     try:
@@ -561,7 +561,7 @@ async def _stream(
 
 
 async def _answer(reference: Any) -> Any:
-    """What a worker answered.
+    """The answer of a worker.
 
     Raises:
         VistaGuardError: as the worker raised it.
@@ -580,7 +580,7 @@ async def _answer(reference: Any) -> Any:
 
 
 def _said(exc: Exception) -> str:
-    """What Ray says of a worker that it lost: the first line, or the last one where a traceback lies between them."""
+    """Ray's message about a lost worker: the first line, or the last one after a traceback."""
     lines = [line for line in str(exc).splitlines() if line.strip()] or [type(exc).__name__]
     return lines[-1].strip() if "creation task" in lines[0] else lines[0]
 

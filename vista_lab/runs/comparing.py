@@ -13,8 +13,9 @@ from typing import Final
 from vista_guard.types import Action, Claim, Finding, Label, Outcome
 from vista_lab.metrics.intervals import Share, mcnemar, wilson
 from vista_lab.metrics.labels import Reliability, reliability
+from vista_lab.runs.folder import TurnName
 from vista_lab.runs.gold import Gold, GoldTurn, Word, is_right
-from vista_lab.runs.reading import Run, TurnName
+from vista_lab.runs.reading import Run
 
 LEAST_OVERLAP: Final = 0.5
 """Two claims of one turn are the same when they share at least this part of the text that either stands in."""
@@ -45,7 +46,7 @@ class Pair:
 
     @property
     def right(self) -> tuple[bool | None, bool | None]:
-        """Whether each run agrees with the person; None where nobody spoke of the claim, or the run has none."""
+        """Agreement of each run with the person; None where the claim has no label, or is missing in the run."""
         return _right(self.first, self.word), _right(self.second, self.word)
 
     @property
@@ -62,7 +63,6 @@ class Pair:
 
     @property
     def changed(self) -> bool:
-        """Whether the labels differ."""
         return self.labels[0] != self.labels[1]
 
 
@@ -170,7 +170,7 @@ def confusion(pairs: Sequence[Pair], *, second: bool) -> Counter[tuple[str, str]
 
 
 def calibration(pairs: Sequence[Pair], *, second: bool) -> Reliability | None:
-    """Whether one run's confidences mean what they say, over the claims that people labelled. None without any."""
+    """Calibration of one run's confidences on the claims that people labelled. None without any."""
     outcomes = ((pair.second if second else pair.first, pair.word) for pair in pairs)
     judged = [(one, word) for one, word in outcomes if isinstance(one, Finding) and word is not None]
     return reliability([one.confidence for one, _ in judged], [is_right(one, word) for one, word in judged])

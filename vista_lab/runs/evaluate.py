@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Made:
-    """What a run says of itself beside its rows and its system."""
+    """A run's settings beside its rows and its system."""
 
     claims: ClaimsMode = ClaimsMode.JUDGE
     limit: int | None = None

@@ -51,7 +51,7 @@ class _Line(BaseModel):
 
 
 class Rows(_Line):
-    """What was evaluated. `sha256` is of the files' bytes, unzipped; `conversations` those that were chosen, in their order."""
+    """The rows of an evaluation: the files' sha256 (of unzipped bytes), and the chosen conversations in their order."""
 
     name: str
     split: str
@@ -131,7 +131,7 @@ _FIELDS_OF_0_2 = {"system", "judge", "claims", *(f"option {name}" for name in _R
 
 
 class GoldLine(_Line):
-    """What the data set says of one turn: its word on the whole (`label`, `positive`), and labels by claim id.
+    """The gold of one turn: the label of the whole (`label`, `positive`), and labels by claim id.
 
     `unlabelled` counts the claims that the turn brings and nobody labelled.
     """
@@ -178,7 +178,7 @@ class _Made:
     gold: Iterable[GoldLine]
 
     def claim(self, path: Path, *, empty: bool) -> None:
-        """See `HowMade`. The manifest of a run that is gone on with stays as it was: when and where it was begun."""
+        """Writes the manifest of a new run; that of a resumed one stays as it was, with the time and place of its start."""
         if not empty or (self.folder / MANIFEST).exists():
             self.manifest.check_same(path.parent, read_manifest(path.parent))
             self._check_gold()
@@ -272,7 +272,7 @@ def read_evaluation(folder: Path) -> tuple[Manifest, Rows]:
 
 
 def read_gold(folder: Path, turns: int | None = None) -> dict[TurnName, GoldLine]:
-    """What the data set says of each turn that the run was to judge.
+    """The gold of each turn that the run was to judge.
 
     Args:
         folder: the run's.
@@ -321,7 +321,7 @@ def read_reports(path: Path) -> Iterator[TurnReport]:
 
 
 def read_run_reports(folder: Path, gold: Collection[TurnName]) -> Iterator[TurnReport]:
-    """As `read_reports`, of a run's folder: each must be of a turn that the run was to judge.
+    """Reports of a run's folder, each on a turn that the run was to judge.
 
     Raises:
         InputError: one is not; or as `read_reports`.

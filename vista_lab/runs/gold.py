@@ -17,7 +17,7 @@ from vista_lab.metrics.calibration import FineLabel
 from vista_lab.runs.folder import TurnName
 
 Word = Label | bool
-"""What a person said of a claim: its label, or whether it may be said."""
+"""A person's verdict on a claim: its label, or True where it is fine to say."""
 
 
 @dataclass
@@ -28,16 +28,16 @@ class GoldTurn:
     claims: dict[str, Word] = field(default_factory=dict)
 
     def word(self, outcome: Outcome) -> Word | None:
-        """What was said of this claim; None when nothing was."""
+        """The label of this claim; None when it has none."""
         return self.word_on(outcome.claim.id, outcome.claim.text)
 
     def word_on(self, claim_id: str, text: str) -> Word | None:
-        """As `word`, of a claim by its id and text."""
+        """The label of a claim, by its id and text."""
         found = self.claims.get(claim_id)
         return self.claims.get(text) if found is None else found
 
     def verdict(self, outcomes: Iterable[Outcome]) -> bool | None:
-        """Whether the turn should be delivered as it is: said of it, or what follows from its claims; None where that is open."""
+        """True when the turn should be delivered as it is, by its own label or by those of its claims; else None."""
         if self.fine is not None:
             return self.fine
         words = [self.word(outcome) for outcome in outcomes]
@@ -64,22 +64,22 @@ def read_gold(path: Path) -> Gold:
 
 
 def is_right(outcome: Outcome, word: Word) -> bool:
-    """Whether the judge agrees with a person. A claim that it could not judge is an error, as in every figure of agreement."""
+    """True when the judge agrees with the person. An unchecked claim is an error, as in every figure of agreement."""
     return isinstance(outcome, Finding) and agrees(outcome.label, word)
 
 
 def agrees(label: Label, word: Word) -> bool:
-    """Whether a label is what a person said."""
+    """True when a label agrees with what a person said."""
     return label is word if isinstance(word, Label) else (label in SAFE) is word
 
 
 def is_fine(word: Word) -> bool:
-    """Whether a claim may be said."""
+    """True when a person finds the claim fine to say."""
     return word in SAFE if isinstance(word, Label) else word
 
 
 def _holds_labels(path: Path) -> bool:
-    """Whether the first line is a label: no log has its field `fine`."""
+    """True when the first line is a label: no log has its field `fine`."""
     try:
         with path.open("rb") as file:
             first = next((line for line in file if line.strip()), b"")
@@ -128,7 +128,7 @@ def _from_log(path: Path) -> dict[TurnName, GoldTurn]:
 
 
 def of_entry(entry: LoggedConversation) -> dict[TurnName, GoldTurn]:
-    """What a log says itself of its turns: its word on the whole turn, or labels of the claims that it brings."""
+    """The log's own gold: a label of the whole turn, or labels of the claims that it brings."""
     found = {}
     for index, turn in enumerate(entry.conversation.turns):
         words: dict[str, Word] = {one.id: entry.labels[one.id] for one in turn.claims or () if one.id in entry.labels}

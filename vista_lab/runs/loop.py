@@ -24,7 +24,7 @@ from vista_lab.systems.protocol import System
 
 Entry = LoggedConversation | BrokenEntry
 Event = TurnReport | BrokenEntry | LoggedConversation
-"""What happened: a turn was judged, an entry could not be read or judged, a conversation is through."""
+"""A turn was judged, an entry could not be read or judged, or a conversation is done."""
 
 
 class ClaimsMode(StrEnum):
@@ -164,7 +164,7 @@ class _Run:
         return judged
 
     def _is_exhausted(self) -> bool:
-        """Whether the system will answer nothing more in this run. A turn that it therefore left is no result."""
+        """True when the system has no budget left in this run. A turn it left unjudged for that is no result."""
         reason = self.system.why_exhausted
         if reason is None:
             return False

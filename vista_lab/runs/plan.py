@@ -1,4 +1,4 @@
-"""What a run is to judge, found before anything is judged: rows that can be read, a sample of them, and what is known of them.
+"""The plan of a run, made before anything is judged: readable rows, a sample of them, and their gold.
 
 Where rows come from: a publisher's data set in a user's folder, or a log.
 """
@@ -47,13 +47,13 @@ class Source:
 
     @property
     def is_log(self) -> bool:
-        """Whether it is somebody's own log, rather than a data set with a split."""
+        """True for a user's own log, False for a data set with a split."""
         return self.split == LOG
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run will judge. `gold` has a line for each turn that will be reported, `broken` the first unreadable rows."""
+    """The turns that a run will judge. `gold` has a line for each turn to be reported, `broken` the first unreadable rows."""
 
     source: Source
     rows: Rows
@@ -129,7 +129,7 @@ def sampled(names: tuple[str, ...], limit: int | None, seed: int) -> tuple[str, 
 
 
 def gold_lines(entry: LoggedConversation, claims: ClaimsMode) -> tuple[GoldLine, ...]:
-    """What is known of each turn that will be reported, in their order. People's labels stay, whoever's claims are judged."""
+    """The gold of each turn to be reported, in their order. People's labels stay, whoever's claims are judged."""
     found = []
     for index in sorted(wanted_turns(prepared(entry, claims), claims)):
         said, brought = entry.gold.get(index), entry.conversation.turns[index].claims or ()

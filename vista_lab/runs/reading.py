@@ -131,6 +131,6 @@ def _settings(made: Manifest) -> dict[str, str]:
 
 
 def _reads_differently(one: TurnReport, other: TurnReport) -> bool:
-    """What was delivered unchanged by both is the log's own text."""
+    """Compares delivered texts; only those that neither run changed are the log's own."""
     whole = one.decision.action in ("ALLOW", "FLAG") and other.decision.action in ("ALLOW", "FLAG")
     return whole and not one.attempts and not other.attempts and one.response != other.response

@@ -122,7 +122,7 @@ class ReportFile:
         return self._lines
 
     def reports(self, conversation_id: str) -> list[TurnReport]:
-        """What the file held about a conversation when it was opened, in the order of turns."""
+        """The reports on a conversation when the file was opened, in the order of turns."""
         found = [_report(self.path, self._line_at(offset)) for offset in self._index.get(conversation_id, ())]
         return sorted(found, key=lambda report: report.turn_index)
 
@@ -201,7 +201,7 @@ def _scan(path: Path, file: FileIO) -> tuple[dict[str, list[int]], int]:
 
 
 def again(path: Path, number: int, report: TurnReport) -> str:
-    """What is wrong with a line that reports on a turn which an earlier one has reported on."""
+    """The message about a line that reports on a turn twice."""
     where = f"turn {report.turn_index} of conversation {report.conversation_id}"
     return f"{path}, line {number} reports on {where} again, which would be counted twice. Remove that line"
 

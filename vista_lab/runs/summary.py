@@ -42,7 +42,7 @@ class Found(_Figures):
 
 
 class RunSummary(_Figures):
-    """What a run comes to.
+    """The figures of a run.
 
     `turns` were to be judged, `reported` have a report, `judged` one without unchecked claims; `coverage` is their share.
     """
@@ -134,7 +134,7 @@ class _Counting:
 
 
 def gold_of(line: GoldLine, reading: Reading, wanted: frozenset[Label]) -> bool | None:
-    """Whether the turn is one that is looked for: by the data set's own word, or by people's labels on its claims.
+    """True when the turn is one to find, by the data set's own label or by people's labels of its claims.
 
     None where that is open, as it is where it hangs on claims that nobody labelled.
     """

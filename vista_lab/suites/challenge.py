@@ -52,7 +52,7 @@ class Pair(_Read):
 
 
 class Message(_Read):
-    """What was said before."""
+    """An earlier message."""
 
     role: Role
     text: str
@@ -113,7 +113,7 @@ class Answer:
 
     @property
     def is_right(self) -> bool:
-        """Whether what must pass passes, and what must be held against the turn is."""
+        """True when what must pass passes, and what must be flagged is flagged."""
         return self.label is not None and (self.label in SAFE) == (self.gold in SAFE)
 
 

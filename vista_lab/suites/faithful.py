@@ -40,12 +40,12 @@ def policies(risk: TurnRisk | None) -> Mapping[str, LabelPolicy]:
 
 
 def action(report: TurnReport, policy: LabelPolicy) -> Action:
-    """What the policy does with a turn that a guard with the same judge reported on."""
+    """The policy's action on a turn that a guard with the same judge reported on."""
     return policy.weigh(report.outcomes, evidence_missing=report.evidence_missing, risk=report.risk).action
 
 
 def reaches(report: TurnReport, policy: LabelPolicy, least: Action) -> bool:
-    """Whether the policy does as much as `least`, or something harder."""
+    """True when the policy acts at least as strictly as `least`."""
     return SEVERITY[action(report, policy)] >= SEVERITY[least]
 
 
@@ -122,7 +122,7 @@ async def judge(guard: Guard, conversations: Sequence[Conversation]) -> list[Tur
 
 
 def told(name: str, reports: Sequence[TurnReport]) -> str:
-    """What is held against these turns, in a line."""
+    """The objections to these turns, in a line."""
     held, unchecked = claims_held(reports), sum(len(report.unchecked) for report in reports)
     return f"{len(reports)} {name}: claims held against them {held} of {held.n}, {unchecked} unchecked"
 

@@ -1,4 +1,4 @@
-"""What the suites are asked, as the judge's own nouns. Data sets that users evaluate too are read by `evaluation.datasets`.
+"""The cases of the suites, as the judge's own types. Data sets that users evaluate too are read by `vista_lab.datasets`.
 
 Whether a whole response abstains: the rule that turns labels of claims into one answer (VISTA section 7.1, App. G).
 
@@ -33,7 +33,7 @@ LEADING = 3
 
 
 def abstaining(labels: Sequence[Label | None], response: str) -> bool:
-    """Whether a response abstains, given its claims' labels in order; None is a claim that was not judged.
+    """True when a response abstains, by its claims' labels in order; None is an unchecked claim.
 
     A response abstains when one of its first claims does: a partial abstention counts. One that claims nothing and ends
     with a question asks back, and counts too.

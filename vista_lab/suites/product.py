@@ -68,7 +68,7 @@ HEADER = (f"| {' | '.join(COLUMNS)} |", "|---|---|" + "---:|---|" + "---:|" * 7 
 
 @dataclass(frozen=True)
 class Target:
-    """What a figure of a task must reach and should reach; shares in [0, 1]."""
+    """The least and the wanted value of a figure; shares in [0, 1]."""
 
     figure: str
     """A field of `Figures`."""
@@ -90,7 +90,7 @@ class Answers:
     scores: Sequence[float] = ()
     """For each row a score of `positive`."""
     calibrated: bool = False
-    """Whether `scores` are meant as probabilities: only then has ECE a meaning."""
+    """True when `scores` are probabilities: ECE has a meaning only then."""
     targets: tuple[Target, ...] = ()
 
 
@@ -177,7 +177,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Measured:
-    """What the judge measured of one claim over all of its evidence; probabilities in [0, 1]."""
+    """The judge's probabilities for one claim over all of its evidence, in [0, 1]."""
 
     supported: float
     contradicted: float
@@ -204,15 +204,12 @@ class MeasuredJudge:
         return self._judge.info
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
-        """See `EmbeddedJudge.decompose`."""
         return await self._judge.decompose(turn, history)
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
-        """See `EmbeddedJudge.verify`."""
         return [self._shipped(check) for check in await self._judge.verify(claims, evidence)]
 
     async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
-        """See `EmbeddedJudge.categorize`."""
         return await self._judge.categorize(checks, evidence)
 
     def _shipped(self, check: Check | Unchecked) -> Check | Unchecked:
@@ -325,7 +322,7 @@ def judged(product: Product, outcomes: Sequence[Outcome]) -> list[Judged]:
 
 
 def all_supported(claims: Sequence[Judged]) -> bool:
-    """Whether a turn is verified: it claims something, and every claim is VERIFIED (VISTA §6.1)."""
+    """True when a turn has claims and all are VERIFIED (VISTA §6.1)."""
     return bool(claims) and all(claim.supported for claim in claims)
 
 
@@ -364,7 +361,7 @@ class Bench:
     data: Path
     limit: int = 0
     without_knowledge: bool = False
-    """Whether replays are repeated without what conversations establish."""
+    """Repeat replays without the knowledge that conversations establish."""
 
     def some(self, rows: Sequence[Row], cap: int = 0) -> list[Row]:
         """At most `limit` (and `cap`) rows, evenly spaced: files are often sorted by label or source."""

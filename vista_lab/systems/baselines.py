@@ -1,4 +1,4 @@
-"""What the baselines need from labelled data: the majority label, and the share of words that counts as supported.
+"""Baselines fitted on labelled data: the majority label, and the word overlap above which a claim counts as supported.
 
 Fitted on a set of its own, never on what is measured: the set is named in the run's manifest.
 
@@ -44,7 +44,6 @@ class Majority:
         return [labelled(claim, self._label, f"{self._label} is the most frequent label") for claim in claims]
 
     async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
-        """What `verify` said."""
         return [ensemble.finding(check) for check in checks]
 
 
@@ -69,7 +68,6 @@ class Overlap:
         return [self._check(claim, share(claim.text, known)) for claim in claims]
 
     async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
-        """What `verify` said."""
         return [ensemble.finding(check) for check in checks]
 
     def _check(self, claim: Claim, found: float) -> Check:
@@ -95,7 +93,7 @@ FITTED = ("majority", "overlap")
 
 
 class Measured(Protocol):
-    """What is said of the rows that are going to be measured: a `DataSet`, or a log that is ready to be read."""
+    """The rows to be measured: a `DataSet`, or a log that is ready to be read."""
 
     @property
     def name(self) -> str:

@@ -63,7 +63,7 @@ def names() -> list[str]:
 
 
 def asks_judge(name: str) -> bool:
-    """Whether the system asks the judge that is configured. Baselines judge for themselves, metrics ask a model of their own."""
+    """True when the system asks the configured judge. Baselines judge by themselves, metrics ask a model of their own."""
     return name.partition(":")[0] not in {"majority", "overlap", *METRICS}
 
 
@@ -150,7 +150,7 @@ METRICS: Mapping[str, Recipe] = {
 
 @dataclass(frozen=True)
 class Ordered:
-    """What `make_system` is to be called with.
+    """The arguments of `make_system`.
 
     `settings` are plain values; `kept_documents` says whether turns without documents are held against those of
     `vista-guard documents add`, in the process that builds the system.

@@ -1,4 +1,4 @@
-"""What a run will cost, before the first call is paid for: the system rehearsed on a sample, with a model that only counts.
+"""The cost of a run before its first paid call: the system rehearsed on a sample, with a model that only counts.
 
 Prompts are the very ones that will be sent. What a model answers is not known, so answers are made up: as many claims as the
 package's own decomposition finds, every second of them unsupported (VISTA, Table 1: 47 % of the claims are VERIFIED), a reason
@@ -35,7 +35,7 @@ _CLAIMS_A_TURN = 4
 
 @dataclass(frozen=True)
 class Estimate:
-    """What judging `turns` turns will take, from `sampled` of them. `cost` is in US dollars, None when a price is not known."""
+    """The estimate for `turns` turns, from `sampled` of them. `cost` is in US dollars, None when a price is unknown."""
 
     turns: int
     sampled: int
@@ -87,7 +87,7 @@ async def estimate(
 
 @dataclass
 class _Books:
-    """What the models of one system were asked."""
+    """The calls to the models of one system."""
 
     calls: int = 0
     input_tokens: int = 0

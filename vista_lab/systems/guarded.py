@@ -83,7 +83,6 @@ class Ablated:
 
     @property
     def why_exhausted(self) -> str | None:
-        """See `ChatModel.why_exhausted`."""
         return ensemble.why_exhausted(self._judge)
 
     async def aclose(self) -> None:
@@ -91,24 +90,20 @@ class Ablated:
         await ensemble.aclose(self._judge)
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
-        """See `Judge.decompose`."""
         claims = await self._judge.decompose(turn, history if self._history else ())
         return claims if self._history else [_placed(claim, history) for claim in claims]
 
     async def judge_turn(
         self, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet
     ) -> Sequence[Check | Unchecked] | None:
-        """See `TurnJudge.judge_turn`."""
         seen = history if self._history else ()
         answers = await ensemble.judge_turn(self._judge, turn, seen, self._seen("verify", evidence))
         return answers if answers is None or self._history else [_answer_placed(one, history) for one in answers]
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
-        """See `Judge.verify`."""
         return await self._judge.verify(claims, self._seen("verify", evidence))
 
     async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
-        """See `Judge.categorize`."""
         return await self._judge.categorize(checks, self._seen("categorize", evidence))
 
     def _seen(self, stage: Sees, evidence: EvidenceSet) -> EvidenceSet:
@@ -132,7 +127,7 @@ def _answer_placed(answer: Check | Unchecked, history: Sequence[Turn]) -> Check 
 
 
 Around = Callable[["ChatModel"], "ChatModel"]
-"""What stands before a model: the model itself, or one that only counts."""
+"""Wraps a model: gives the model itself, or one that only counts."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +158,6 @@ class GuardSystem:
 
     @property
     def info(self) -> SystemInfo:
-        """See `System.info`."""
         return SystemInfo(
             name=self.name,
             judge=self.guard.parts.judge.info,
@@ -174,13 +168,12 @@ class GuardSystem:
 
     @property
     def why_exhausted(self) -> str | None:
-        """See `System.why_exhausted`."""
         return ensemble.why_exhausted(self.guard.parts.judge)
 
     async def judge(
         self, entry: LoggedConversation, turns: Collection[int], done: Sequence[TurnReport]
     ) -> AsyncIterator[TurnReport]:
-        """See `System.judge`. What turns that are done established is known again."""
+        """Judges the turns. Knowledge that finished turns established is restored first."""
         asked = {*turns, *(report.turn_index for report in done)}
         conversation = _without_claims(entry.conversation) if self.whole_turns else entry.conversation
         heard = asked | _before(conversation, max(asked)) if asked and self.establishes else asked
@@ -190,7 +183,6 @@ class GuardSystem:
                     yield report
 
     async def forget(self, conversation_id: str) -> None:
-        """See `System.forget`."""
         await self.guard.aforget(conversation_id)
 
     async def aclose(self) -> None:
@@ -199,7 +191,7 @@ class GuardSystem:
 
 
 def told(guard: Guard) -> dict[str, str]:
-    """What of a guard's parts, its judge aside, changes a verdict: what differs from the default is named."""
+    """Settings of a guard that change a verdict, its judge aside; limits only where they differ from the default."""
     parts = guard.parts
     limits = parts.limits.model_dump()
     changed = {name: limits[name] for name, usual in Limits().model_dump().items() if limits[name] != usual}
@@ -230,7 +222,7 @@ AskingJudge = TypeVar("AskingJudge", bound=Judge)
 
 @dataclass
 class Order:
-    """What one system is to be made from.
+    """Everything that one system is made from.
 
     Attributes:
         name: the system's, as it was given.
@@ -384,7 +376,7 @@ _FIXED = {
     "store": "every system keeps its knowledge in memory",
     "reports": "a run keeps its reports in its own folder",
 }
-"""What a system says of its guard by itself."""
+"""Settings of the guard that each system fixes."""
 
 
 def _guard(recipe: Recipe, judge: Judge, given: Mapping[str, Any]) -> Guard:

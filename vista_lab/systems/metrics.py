@@ -35,7 +35,7 @@ from vista_lab.systems.protocol import POSITIVE, labelled, whole_turn
 
 @dataclass(frozen=True)
 class Case:
-    """What a metric gets to see: the answer, the passages of its documents, and what was said before it."""
+    """The input of a metric: the answer, the passages of its documents, and the turns before it."""
 
     answer: str
     passages: tuple[str, ...]
@@ -43,7 +43,7 @@ class Case:
 
     @property
     def question(self) -> str:
-        """What the user said last before the answer; empty when nothing."""
+        """The user's last message before the answer; empty when there is none."""
         return next((turn.text for turn in reversed(self.history) if turn.role is Role.USER), "")
 
     @property
@@ -55,7 +55,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Scored:
-    """What a metric says: whether the answer passes, and why, its score included."""
+    """The result of a metric: pass or fail, and the reason with its score."""
 
     passed: bool
     why: str
@@ -93,11 +93,10 @@ class MetricJudge:
         return whole_turn(turn, history)
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
-        """Whether it passes."""
+        """Scores the turn, its only claim."""
         return [await self._judged(claim, evidence) for claim in claims]
 
     async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
-        """What `verify` said."""
         return [ensemble.finding(check) for check in checks]
 
     async def _judged(self, claim: Claim, evidence: EvidenceSet) -> Check | Unchecked:
@@ -116,7 +115,7 @@ _UNTRACKED: Mapping[str, tuple[str, str]] = {
     "deepeval": ("DEEPEVAL_TELEMETRY_OPT_OUT", "YES"),
     "ragas": ("RAGAS_DO_NOT_TRACK", "true"),
 }
-"""What keeps a library from telling its makers of each score. A user who set it otherwise is obeyed."""
+"""Variables that turn off a library's telemetry. A user's own values are kept."""
 
 
 def load_library(library: str) -> str:
@@ -208,7 +207,6 @@ class DeepEvalScorer:
         return f"{self._library}; threshold {self._metric.threshold:g}" + (f"; {model}" if model else "")
 
     async def score(self, case: Case) -> Scored:
-        """See `Scorer.score`."""
         metric = copy.copy(self._metric)  # it keeps its score in itself, and several turns are scored at once
         await metric.a_measure(self._test_case(case), **self._quiet)
         _book(metric)
@@ -270,7 +268,6 @@ class RagasScorer:
         return f"{self._library}; {option} {value}"
 
     async def score(self, case: Case) -> Scored:
-        """See `Scorer.score`."""
         value, why = await self._scored(case)
         if value is None or (isinstance(value, float) and math.isnan(value)):
             raise JudgeError(f"{self.name} gave no score")

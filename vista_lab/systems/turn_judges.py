@@ -63,7 +63,6 @@ class FActScore:
 
     @property
     def why_exhausted(self) -> str | None:
-        """See `ChatModel.why_exhausted`."""
         return self._judge.why_exhausted
 
     async def aclose(self) -> None:
@@ -88,7 +87,6 @@ class FActScore:
         return [_two_labels(answer) for answer in answers]
 
     async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
-        """What `verify` said: there is no third stage."""
         return [ensemble.finding(check) for check in checks]
 
 
@@ -110,7 +108,7 @@ LLM_JUDGE_PROMPTS = Path(__file__).parent / "texts" / "llm_judge"
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of a turn: the field that holds the verdict, and its two words."""
+    """The question about a turn: the field that holds the verdict, and its two values."""
 
     field: str
     negative: str
@@ -178,7 +176,6 @@ class LLMJudge:
 
     @property
     def why_exhausted(self) -> str | None:
-        """See `ChatModel.why_exhausted`."""
         return self._model.why_exhausted
 
     async def aclose(self) -> None:
@@ -194,7 +191,6 @@ class LLMJudge:
         return await ensemble.together([self._judged(claim, evidence) for claim in claims])
 
     async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
-        """What `verify` said."""
         return [ensemble.finding(check) for check in checks]
 
     async def _judged(self, claim: Claim, evidence: EvidenceSet) -> Check | Unchecked:

@@ -144,7 +144,7 @@ NEEDS = {
     "20": "a data set of abstentions",
     "21": "a data set of abstentions",
 }
-"""What runs must have so that a table can be filled."""
+"""The requirement of each table on the runs."""
 
 
 def numbers(asked: str) -> frozenset[int]:

@@ -137,7 +137,7 @@ def _pairs(runs: Sequence[Measured]) -> Iterator[tuple[Measured, Measured]]:
 
 
 def _own(run: Measured) -> bool:
-    """Whether the system asks no judge: it is then its own."""
+    """True when the system asks no judge but itself."""
     return run.judge == run.system
 
 

@@ -23,7 +23,7 @@ from vista_lab.tables.writers import Cell, Column, Row, Sheet, markdown, percent
 
 
 def sheets() -> list[Sheet]:
-    """What can be had without a model, in the order of the tables."""
+    """The tables that need no model, in their order."""
     significant = [differing(name) for name in ("AIS", "BEGIN", "FADE", "FaithDial")]
     return [label_counts(), turn_accuracy(), claim_figures(), ablations(), contradictions(), claim_sets(), turn_labels(),
             *significant, abstentions()]  # fmt: skip

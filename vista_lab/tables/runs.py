@@ -25,7 +25,7 @@ from vista_lab.runs.reading import Run, why_not_comparable
 from vista_lab.runs.summary import gold_of
 
 Answers = Mapping[TurnName, tuple[bool, bool | None]]
-"""Whether a turn is one that is looked for, and whether it was found to be: None where it was not judged."""
+"""Gold and prediction of each turn; the prediction is None where the turn was not judged."""
 
 Interval = tuple[float, float]
 
@@ -47,12 +47,12 @@ class Measured:
 
     @property
     def task(self) -> Task:
-        """What its turns are looked for."""
+        """The kind of turn to find."""
         return self.rows.task
 
     @property
     def system(self) -> str:
-        """What judged, by the name that tables print."""
+        """The system's name, as tables print it."""
         return self.manifest.system.name
 
     @property
@@ -62,12 +62,12 @@ class Measured:
 
     @property
     def complete(self) -> bool:
-        """Whether each turn that was to be judged has a report."""
+        """True when each turn to be judged has a report."""
         return len(self.reports) >= self.rows.turns
 
     @property
     def labelled(self) -> bool:
-        """Whether its claims can be held against people's: they are the data set's own, and people labelled them."""
+        """True when its claims can be compared with people's: they are the data set's own, and people labelled them."""
         return self.manifest.claims == "given" and any(line.claims for line in self.gold.values())
 
     def answers(self, reading: Reading) -> Answers:
@@ -151,7 +151,7 @@ class Measured:
 
     @cached_property
     def spending(self) -> Spending | None:
-        """What it took. None without reports."""
+        """Tokens, cost and time. None without reports."""
         return spending(list(self.reports.values()))
 
     @property
@@ -240,7 +240,7 @@ def names_of(runs: Sequence[Measured]) -> Mapping[str, str]:
 
 
 def notes_of(runs: Sequence[Measured]) -> list[str]:
-    """What has to be said of runs wherever their figures stand: what they are of, what is missing, what was not judged."""
+    """Notes that belong beside the figures of these runs: their data sets, missing reports, unchecked turns."""
     found = []
     for name in dict.fromkeys(run.data_set for run in runs):
         rows = next(run.rows for run in runs if run.data_set == name)
@@ -296,7 +296,7 @@ def _drawn(run: Measured) -> str:
 
 
 def _made(run: Measured) -> dict[str, str]:
-    """What may differ between two runs of one system and judge: settings, and which conversations were chosen."""
+    """Settings that may differ between runs of one system and judge, and the chosen conversations."""
     made = run.manifest
     limit = "" if made.limit is None else _drawn(run)
     known = {"judge": made.system.judge.name, "version": made.system.judge.version, "limit": limit}

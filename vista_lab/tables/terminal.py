@@ -31,7 +31,7 @@ LONGEST = 300
 
 
 def policies_table(replayed: Replayed, changed: Sequence[ReplayedTurn]) -> RenderableType:
-    """What each would have done, how often people agree, the turns that change, and what this can't tell.
+    """Actions under each policy, agreement with people, the turns that change, and the limits of these figures.
 
     Args:
         replayed: the comparison.
@@ -236,7 +236,7 @@ def share_text(value: float | None) -> str:
 
 
 def run_table(figures: RunSummary, gold: Literal["strict", "safe", "original"]) -> RenderableType:
-    """What was judged, and how it stands against gold under one reading, if the data has gold for it."""
+    """The figures of a run, and its agreement with gold under one reading, where the data has gold for it."""
     parts: list[RenderableType] = [_coverage(figures)]
     found = figures.readings.get(Reading(gold))
     if found is not None:

@@ -185,7 +185,7 @@ def _row(run: Measured, name: str) -> Row:
 
 
 def _majority(run: Measured) -> Row:
-    """What always answering the most frequent gold gives: of turns, and of claims."""
+    """Accuracy of always answering the most frequent gold: of turns, and of claims."""
     gold = [positive for positive, _ in run.answers(Reading.STRICT).values()]
     human = [label for _, label, _ in run.claims]
     (label, _), *_rest = Counter(human).most_common(1)

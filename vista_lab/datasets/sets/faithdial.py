@@ -45,7 +45,7 @@ def _conversation(row: Row) -> Iterator[LoggedConversation]:
 
 
 def _asked(utterance: Row, heard: int) -> Sequence[Turn]:
-    """What is new in the history. The wizard's earlier turns in it are the edited ones: the originals stand there already."""
+    """New turns of the history. The wizard's earlier turns in it are edited ones; the originals are there already."""
     history = utterance.texts("history")
     if heard and len(history) <= heard:
         raise InputError(f"{utterance.place}: its history has {len(history)} turns, and {heard} were said before")

@@ -41,12 +41,12 @@ class GenerationTask:
 
     @property
     def carried(self) -> bool:
-        """Whether its passages carry the whole answer."""
+        """True when its passages support the whole answer."""
         return self.answerability == (ANSWERABLE,) and bool(self.passages)
 
     @property
     def development(self) -> bool:
-        """Whether its conversation is one to look at, and not one to learn from: its id ends in 0 to 4."""
+        """True for a development conversation, which no training may use: its id ends in 0 to 4."""
         return self.conversation[-1] in "01234"
 
     @property

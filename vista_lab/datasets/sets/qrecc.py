@@ -35,7 +35,7 @@ class Questions:
             raise InputError(f"{path} is no file of QReCC's questions: {exc}") from exc
 
     def history(self, conversation: int, turn: int) -> tuple[Turn, ...]:
-        """What was said up to and with the question of a turn.
+        """The conversation up to and including a turn's question.
 
         Raises:
             InputError: there is no such question.
