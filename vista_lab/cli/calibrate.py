@@ -1,10 +1,5 @@
-"""`vista-guard calibrate`: labelled reports become a risk table, from which a policy takes thresholds that hold a rate.
-
-`vista-guard verifiers`: how well a verifier of one's own does, and what it costs.
-
-`vista-guard calibrate --verifier`: temperature and thresholds of a verifier, into a file that the settings name.
-
-How far it is, on stderr; without a terminal nothing.
+"""`vista-guard calibrate`, which fits a risk table from labelled reports, or with `--verifier` a verifier's temperature and
+thresholds; and `vista-guard verifiers`, which measures one.
 """
 
 from __future__ import annotations

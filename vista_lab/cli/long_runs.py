@@ -1,7 +1,4 @@
-"""How far a replay is, on stderr.
-
-Ctrl-C and SIGTERM of a command that judges for a long time.
-"""
+"""Progress on stderr, and Ctrl-C and SIGTERM, for commands that judge for a long time."""
 
 from __future__ import annotations
 

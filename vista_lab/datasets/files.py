@@ -1,12 +1,6 @@
-"""Publishers' files as rows: JSON, JSON lines, CSV and TSV, plain or gzipped. What cannot be read is named by file and row.
+"""Publishers' files as rows (JSON, JSON lines, CSV, TSV; plain or gzipped), rows as turns, and samples of them.
 
-What is known of a data set beside its rows.
-
-Samples of data sets: so many turns that are looked for, and as many others, by a seed.
-
-Dialogues of data sets as turns: whose turn it was, what it was grounded in, what is known of it.
-
-Penn Treebank text as people write it.
+What cannot be read is named by file and row. Penn Treebank text is turned back into plain text.
 """
 
 from __future__ import annotations

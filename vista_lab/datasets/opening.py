@@ -1,8 +1,6 @@
-"""A data set's files in a user's folder: found as publishers pack them, named where they are missing, counted, fingerprinted.
+"""A data set's files in a user's folder: found as publishers pack them, named where missing, counted and fingerprinted.
 
-Fetching a data set's files: those at a stable address, and those on the Hugging Face hub. Nothing is fetched unasked.
-
-What a user has of the data sets: which are whole, how many turns they hold, what is skipped, their fingerprints.
+Files are fetched, from stable addresses or the Hugging Face hub, only when asked.
 """
 
 from __future__ import annotations

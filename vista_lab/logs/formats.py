@@ -1,7 +1,4 @@
-"""Logs as a stream of conversations: one reader for each format, found by what the file looks like.
-
-Which format a log is in, by what its first readable entry looks like.
-"""
+"""Logs as a stream of conversations, with one reader for each format. The format is detected from the first readable entry."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Log files on disk, JSON, CSV and Parquet, plain or gzipped, one or a folder of them, as a stream of values. Knows no format.
+"""Log files (JSON, CSV, Parquet; plain or gzipped; one or a folder) as a stream of values, and tables as rows. Knows no
+format.
 
-Tables on disk, CSV and Parquet, as a stream of rows. Knows no format of logs.
-
-Texts that no store and no report can hold: said before a conversation is handed on.
+Texts that no store and no report can hold are refused here, before a conversation is handed on.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""Rows that each hold a part of a conversation, put together: spans into traces, traces into conversations.
+"""Rows that each hold a part of a conversation, joined: spans into traces, traces into conversations, ordered by time.
 
-A trace is one exchange. What is said in it is its root's input and output, or its last model call's where the root's cannot be
-read; what its retrievers and tools gave back grounds the answer. Traces of one thread follow each other by time, whatever the
-order of their rows, and a past that is sent again with each call is not said twice.
-
-When something was said, as logs write it down. Pure.
+A trace is one exchange. Its messages are its root's input and output, or those of its last model call where the root's cannot
+be read; results of its retrievers and tools ground the answer. History that is sent again with each call is kept once.
 """
 
 from __future__ import annotations

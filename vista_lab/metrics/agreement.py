@@ -1,10 +1,8 @@
-"""How far annotators agree: on which claims a turn makes, and on their labels. Pure.
+"""Agreement between annotators on the claims of a turn and on their labels, and the claims left to discuss. Pure.
 
-Sets of claims are compared as in the paper (VISTA, Table 6): Jaccard and F1 of each pair, pooled over turns, so that
-F1 = 2J / (1 + J). Labels by Krippendorff's alpha for nominal data, over claims that two annotators or more have, before any
-consensus.
-
-What annotators agree on, claim by claim, and what they have to talk about (VISTA, §5: majority, else discussion). Pure.
+Sets of claims are compared as in the paper (VISTA, Table 6): Jaccard and F1 of each pair, pooled over turns, so that F1 = 2J
+/ (1 + J). Labels by Krippendorff's alpha for nominal data, over claims with two annotators or more, before any consensus (§5:
+majority, else discussion).
 """
 
 from __future__ import annotations

@@ -1,19 +1,10 @@
-"""How far two sets of claims are one: Jaccard and F1, pooled over turns (VISTA, Table 6 and App. D.1). Pure but for the embedder.
+"""Similarity of two sets of claims (VISTA, Table 6 and App. D.1), groups of equal claims, and easiness. Pure but for the
+embedder.
 
-Two claims match where they read the same, or where the cosine of their embeddings is above 0.9. The paper does not say how claims
-pair: here each has one partner at most, and as many find one as can.
-
-Which claims of several annotators are one and the same: the turn's claims, grouped. Pure but for the embedder.
-
-Two claims are one where they come from the same claim of the judge; else where their places in the turn overlap by half or more
-(intersection over union); else where they read the same; else, with an embedder, where their texts are alike. Each claim has one
-partner at most, and as many find one as can: a maximum matching, step after step in this order. The paper (VISTA, App. D.1) says
-when two texts match, and not how they pair.
-
-How near a judge's claims come to a human's: easiness over ROUGE-1 (LLM-OASIS, section 6.1, equations 8 and 9). Pure.
-
-ROUGE-1 is a few lines here: the packages that offer it bring a natural-language toolkit and a stemmer along, and the
-plain form is an overlap of word counts.
+Two claims match where they come from the same claim of the judge, overlap by half or more of their places in the turn, read
+the same, or have embeddings with a cosine above 0.9. The paper does not say how claims pair: here each has at most one
+partner, by a maximum matching. Easiness is that of LLM-OASIS (section 6.1, equations 8 and 9) over ROUGE-1, which is a few
+lines here: packages that offer it bring a natural-language toolkit along.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How well a system finds the turns that are looked for, under three readings of a turn. Pure, over (gold, predicted | None).
+"""How well a system finds turns, under three readings of a turn. Pure, over (gold, predicted | None).
 
-A prediction is None where it hangs on claims that were not judged. Such a turn is counted in `unchecked` and in no other figure:
-neither a hit nor a miss. `coverage` stands beside every accuracy, and `worst` is the accuracy if all of them were wrong.
+A prediction is None where it depends on unchecked claims. Such a turn counts in `unchecked` and in no other figure.
+`coverage` stands beside every accuracy; `worst` is the accuracy if all unchecked turns were wrong.
 """
 
 from __future__ import annotations

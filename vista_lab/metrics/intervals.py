@@ -1,6 +1,5 @@
-"""How far a figure can be believed: shares with Wilson's interval, and figures over documents drawn again.
-
-Whether two systems differ: McNemar's exact test over the same cases. Pure.
+"""Intervals of figures (Wilson's, and by resampling documents) and McNemar's exact test for two systems on the same cases.
+Pure.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""The summary of a replay, and its agreement with human labels. Pure; one pass, in constant memory.
+"""The summary of a replay: labels, agreement with people, time, tokens and cost. Pure; one pass, in constant memory.
 
-A claim that could not be judged is an error in every figure of agreement, as in the paper's tables (its "NONE" column):
-a judge that fails must not look better than one that answers.
-
-What a run took: seconds, calls, tokens, money. Pure.
+A claim that could not be judged is an error in every figure of agreement, as in the paper's tables (its "NONE" column): a
+judge that fails must not look better than one that answers.
 """
 
 from __future__ import annotations

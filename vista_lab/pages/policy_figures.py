@@ -1,6 +1,5 @@
-"""Figures of the policy lab, as elements. Pure.
-
-The turns that the lab looks at: read once, kept without texts, shared by those who see the same.
+"""Figures of the policy lab as elements, and the turns they are over: read once, kept without texts, shared by viewers who
+may see the same.
 """
 
 from __future__ import annotations

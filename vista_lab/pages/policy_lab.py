@@ -1,11 +1,7 @@
-"""A policy as it stands in the address, and what it says in the settings. Pure.
+"""The dashboard's policy lab: two policies in the address, their controls, and the page.
 
-`?b=balanced&b.contradicted=BLOCK@0.65&b.flag=0.35` is the second policy: the preset balanced, which blocks contradicted claims
-from a confidence of 0.65 on and flags turns from a risk of 0.35 on.
-
-What is pressed and moved in the lab: two policies, and how many turns.
-
-Policy lab, as it is drawn.
+`?b=balanced&b.contradicted=BLOCK@0.65&b.flag=0.35` is the second policy: the preset balanced, which blocks contradicted
+claims from a confidence of 0.65 on and flags turns from a risk of 0.35 on.
 """
 
 from __future__ import annotations

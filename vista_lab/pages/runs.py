@@ -1,7 +1,4 @@
-"""Two runs beside each other, as elements. Pure.
-
-Runs, as they are drawn.
-"""
+"""The dashboard's page *Runs*: two runs side by side."""
 
 from __future__ import annotations
 

@@ -1,13 +1,4 @@
-"""One figure of the paper against what follows from others.
-
-Accuracies and their differences: Tables 2, 4 and 8 to 11.
-
-Labels of claims, contradictions and abstentions: Tables 3, 5, and 12 to 21.
-
-What people said: Tables 1, 6 and 7.
-
-Every check of the paper, in the order of its tables.
-"""
+"""Checks of the paper's printed figures against others that imply them: Tables 1 to 21, in their order."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The figures that the paper (VISTA: Verification In Sequential Turn-based Assessment) prints: TOML files by table number.
 
-Figures are decimals with the digits of the page, so that rounding can be told from a difference.
+Figures are decimals with the printed digits, so that rounding can be told from a difference.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Two policies over the same turns: totals, what changes between them, how often people agree, and what cannot be known. Pure.
+"""Two policies over the same turns: totals, changes between them, agreement with people, and limits. Pure.
 
-A stored report as the turn that a policy decides on: the first draft's outcomes, and how much of the draft they cover.
-
-Who decides on a case: a policy, fitted to the judge of each turn, or what was done then. Pure.
+A case is a stored report's first draft. It is decided by a policy, fitted to the judge of each turn, or as it was in
+production.
 """
 
 from __future__ import annotations

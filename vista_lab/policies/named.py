@@ -1,8 +1,5 @@
-"""Policies as people name them on the command line: a preset, the one of the settings, or a file.
-
-A policy as people choose it, and as lines for the settings file. Pure.
-
-A policy as it stands for each judge: "auto" thresholds, promised rates and the turn's risk hang on who judged.
+"""Policies by name: a preset, the settings' own, or a file; as lines for the settings file; and fitted to each judge, because
+"auto" thresholds, promised rates and the turn's risk depend on who judged.
 """
 
 from __future__ import annotations

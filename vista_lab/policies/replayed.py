@@ -1,6 +1,5 @@
-"""Two policies over the reports of one replayed log: judged once, decided twice, turn by turn.
-
-What two policies side by side come to, and what they can't tell, in words: the same on a page, in a report, on a terminal.
+"""Two policies over the reports of one replayed log, judged once and decided twice, and the result in words for a page, a
+report or a terminal.
 """
 
 from __future__ import annotations

@@ -1,13 +1,8 @@
-"""A Ray cluster is joined, or started on this machine. What is wrong with an address is said before Ray tries it for minutes.
+"""A system on every core of a Ray cluster, behind the same protocol: the loop that judges here and writes is unchanged.
 
-Who judges next: the places of a cluster's workers, taken and given back. Knows nothing of Ray.
-
-A system on every core of a Ray cluster, behind the seam of one: the loop that judges here and writes is the same.
-
-Conversations are dealt out whole, to one worker each, and their reports come back one by one. A worker that is lost, with its
-node or by itself, is replaced, and what it had not reported of its conversations is judged by another one.
-
-One worker of a cluster: a process with a system of its own, which it builds itself. Writes nothing.
+Each conversation goes to one worker, a process that builds its own system and writes nothing; reports come back one by one. A
+lost worker is replaced, and the unreported turns of its conversations are judged by another. An existing cluster is joined,
+or one is started on this machine; a wrong address is reported before Ray tries it for minutes.
 """
 
 from __future__ import annotations

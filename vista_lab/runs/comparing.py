@@ -1,7 +1,4 @@
-"""Figures over paired claims. Pure.
-
-Claims of two runs, paired. Pure.
-"""
+"""Claims of two runs, paired, and the figures over the pairs. Pure."""
 
 from __future__ import annotations
 

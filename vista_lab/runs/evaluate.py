@@ -1,6 +1,5 @@
-"""A data set or a log through a system, into a run's folder: resumable, and enough for every table without judging again.
-
-A log through the guard, into one file of reports: an evaluation of a log by VISTA, without a folder around it.
+"""Starts a run: `evaluate` judges a data set or log into a folder, `replay` a log into one file of reports. Both can be
+resumed.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""The one loop: conversations through a system, many at once, every report on disk as soon as it is there.
+"""The one loop: conversations through a system, many at once, each report on disk as soon as it is made.
 
-A replay and an evaluation differ in what they judge and in what lies beside their reports. How they go through conversations,
-go on after a kill, and stop, is here.
-
-With `claims=GIVEN` only turns that carry claims are judged and reported, as in the paper's human evaluation; another
-assistant turn stays in the history and establishes nothing. With `claims=JUDGE` the log's claims and labels are dropped.
+Replay and evaluation share it; it resumes after a kill. With `claims=GIVEN` only turns that carry claims are judged and
+reported, as in the paper's human evaluation; other assistant turns stay in the history and establish nothing. With
+`claims=JUDGE` the log's claims and labels are dropped.
 """
 
 from __future__ import annotations

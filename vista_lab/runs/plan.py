@@ -1,6 +1,5 @@
-"""The plan of a run, made before anything is judged: readable rows, a sample of them, and their gold.
-
-Where rows come from: a publisher's data set in a user's folder, or a log.
+"""The plan of a run over a data set or a log, made before anything is judged: readable rows, a sample of them, and their
+gold.
 """
 
 from __future__ import annotations

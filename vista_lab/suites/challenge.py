@@ -1,10 +1,7 @@
-"""`python -m vista_lab.suites.challenge`: the table of the development half, as users run the judge.
+"""`python -m vista_lab.suites.challenge`: the development half of the challenge through a guard, and its table.
 
-The pairs as they were written: documents, a claim that holds and its twin that does not, and the quotes that decide.
-
-The challenge through a guard, as users run it.
-
-What a judge made of the challenge: shares over claims and pairs, in all and by phenomenon. Pure.
+A pair is documents, a claim that holds, its twin that does not, and the quotes that decide. Shares are over claims and pairs,
+in all and by phenomenon.
 """
 
 from __future__ import annotations

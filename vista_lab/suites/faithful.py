@@ -1,12 +1,11 @@
-"""False alarms: reference answers that people wrote from passages (MTRAG-UN), through the guard; none of them should be held up.
+"""False alarms: reference answers that people wrote from passages (MTRAG-UN), through the guard; none should be withheld.
 
     python -m vista_lab.suites.faithful --data FOLDER [--policy balanced] [--part dev] [--twins FILE]
 
-One table of all presets, or of those that are named; the answers are judged once. With a file of falsified twins, JSON lines of
-`task_id` and `text`, it says too how many of these are flagged, and how well the turn's risk tells an answer from a twin. Answers
-of conversations whose id ends in 0 to 4 are for development, the others for training. Needs the extra `evaluation`.
-
-What every preset does with turns that were judged once: policies are pure, so reports are weighed again, not judged.
+One table of all presets, or of the named ones; the answers are judged once, because policies are pure. With a file of
+falsified twins, JSON lines of `task_id` and `text`, it also reports how many of these are flagged, and how well the turn's
+risk tells an answer from a twin. Answers of conversations whose id ends in 0 to 4 are for development, the others for
+training. Needs the extra `evaluation`.
 """
 
 from __future__ import annotations

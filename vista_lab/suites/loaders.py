@@ -1,8 +1,6 @@
-"""The cases of the suites, as the judge's own types. Data sets that users evaluate too are read by `vista_lab.datasets`.
+"""The cases of the suites, as the judge's own types, and the rule that a whole response abstains (VISTA section 7.1, App. G).
 
-Whether a whole response abstains: the rule that turns labels of claims into one answer (VISTA section 7.1, App. G).
-
-Reading the data sets: files to rows, Treebank text to plain text, source labels to verifier labels.
+Data sets that users evaluate too are read by `vista_lab.datasets`.
 """
 
 from __future__ import annotations

@@ -1,10 +1,5 @@
-"""The judge that users get, in the form in which benchmarks ask it: same code, same weights, its probabilities kept.
-
-What a benchmark comes to: a task's gold and found labels, the figures over them, one line of the table.
-
-What every protocol shares: the product, the data folder, and thresholds that development sets choose.
-
-Turns through the guard, and what came of them: labels and probabilities by claim.
+"""The judge that users get, as benchmarks run it: same code, same weights, its probabilities kept; with the figures of a
+task, thresholds chosen on development sets, and turns through the guard.
 """
 
 from __future__ import annotations

@@ -2,11 +2,10 @@
 
     python -m vista_lab.suites.remarks --data FOLDER [--limit 20]
 
-What is asked is how many are flagged all the same, by each preset, and how many of their claims are held against them. Two kinds
-of responses of Wizard of Wikipedia that experts labelled (the audit of Dziri et al. 2022, its development files): `generic` ones
-by BEGIN's labels (nothing about the document at all), and those whose every speech act (VRM) is an opinion or experience of one's
-own, a question, or an acknowledgement. Beside them, entailed ones. BEGIN's own development file of Wizard of Wikipedia has no
-`Generic` response; where a file has some, they are counted too. Needs the extra `evaluation`.
+Counts how many of them each preset flags all the same, and how many of their claims fail. They are responses of Wizard of
+Wikipedia that experts labelled (the audit of Dziri et al. 2022, its development files): `generic` ones by BEGIN's labels,
+those whose every speech act (VRM) is an opinion, an own experience, a question or an acknowledgement, and, to compare,
+entailed ones. Needs the extra `evaluation`.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""SummEdits (Laban et al. 2023): summaries, some with a detail made false, through the guard beside the document that they tell.
+"""SummEdits (Laban et al. 2023): summaries, some with a detail made false, through the guard beside their document.
 
     python -m vista_lab.suites.summaries --data FOLDER [--limit 60]
 
-A summary is a turn of the assistant, taken apart by the judge, and its document the turn's evidence. Balanced accuracy of
-inconsistent-or-not: by the turn's risk and by the surest claim held against it (thresholds cross-fitted over documents), by any
-such claim, by what `balanced` flags, and, to compare with, by how many of the summary's words the document lacks. Intervals are
-those of documents drawn again. Podcasts and earnings calls, which nothing is trained on. Needs the extra `evaluation`.
+A summary is an assistant turn, decomposed by the judge; its document is the evidence. Balanced accuracy of
+inconsistent-or-not: by the turn's risk and by the most confident failed claim (thresholds cross-fitted over documents), by
+any failed claim, by the flags of `balanced`, and, to compare, by the share of words that the document lacks. Intervals
+resample documents. Podcasts and earnings calls, which nothing is trained on. Needs the extra `evaluation`.
 """
 
 from __future__ import annotations

@@ -1,26 +1,15 @@
-"""Abstention, yes or no: CoCoNot answers that comply against those that do not (VISTA §7.1 and App. G).
+"""The suites' tasks: abstention (CoCoNot; VISTA §7.1 and App. G), contradictions between two turns of a speaker
+(RGM-Contradictions, DECODE), and replayed conversations (the VISTA human evaluation, §5 and §6.2).
 
-As in the paper there is no document and no history but the request, and only the label ABSTENTION counts. What makes an answer of
-several claims abstain is the rule of `suites.abstaining`; "any claim" stands beside it. The paper leaves out incomplete and
-indeterminate requests, whose "non-compliant" answers correct or explain rather than abstain.
+CoCoNot: no document and no history but the request; only ABSTENTION counts. Incomplete and indeterminate requests are left
+out, as in the paper: their "non-compliant" answers correct or explain. `rejected` answers are not all refusals: of 466 of the
+training file, 190 hold any of twenty words of refusal or doubt, 62 of the `chosen` ones do. So 0.65 to 0.7 is what a judge
+can reach.
 
-`rejected` answers are not all refusals: of the 466 of the training file that may be looked at, 190 hold any of twenty
-words of refusal or doubt, 62 of the `chosen` ones do. So about 0.65 to 0.7 is what a judge of abstention can reach here.
-
-Contradictions between two turns of one speaker: RGM-Contradictions, and the DECODE sample that every choice was made on.
-
-The score looks at the pair in four views and takes their mean; within a view it takes the largest P(contradicted) over
-its pairs of texts, the earlier as evidence and the later as claim. A view without texts counts 0. Claims are the judge's
-own, decomposed with what was said before; "named" is the message in the third person, as claims are.
-
-On 620 rows of DECODE, with the first shipped verifier, the area under the ROC curve is 0.80 for whole messages and for
-claims against claims, 0.84 for the four views (0.033 more than whole messages, bootstrap standard error 0.011). Means
-within views, or both directions of a pair, change it by less than half a standard error.
-
-Replayed conversations: the VISTA human evaluation (VISTA §5 and §6.2), claims given and own claims.
-
-As in `vista-guard replay`, with claims given only turns that carry claims are judged and establish something; else every turn of
-the assistant does. `--ablate knowledge` repeats the tasks with nothing established.
+Contradictions: the mean of four views of a pair, each its largest P(contradicted) over pairs of texts. On 620 rows of DECODE,
+with the first shipped verifier, the area under the ROC curve is 0.80 for whole messages and 0.84 for the four views
+(bootstrap standard error of the difference 0.011). Means within views, or both directions, change it by less than half a
+standard error.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
-"""Baselines fitted on labelled data: the majority label, and the word overlap above which a claim counts as supported.
-
-Fitted on a set of its own, never on what is measured: the set is named in the run's manifest.
-
-Baselines that understand nothing: always one label, and the share of words that a claim has in common with its documents.
+"""Baselines: one label for all claims, and word overlap with the documents. Both are fitted on a data set of their own, never
+on the one that is measured; the run's manifest names it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""All systems by name.
-
-A system as an order for one: names and numbers that can be sent to another process, which builds it.
-"""
+"""All systems by name, and orders for one: names and numbers that can be sent to another process, which builds it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""A system that is one guard: what all systems of this package are.
-
-Parts of VISTA left out, to see what they are worth (§6.3, Tables 4 and 5).
-
-How a system is made of a guard: who judges, and what the judge gets to see.
-"""
+"""Systems around one guard, as all systems of this package are, and VISTA with parts left out (§6.3, Tables 4 and 5)."""
 
 from __future__ import annotations
 

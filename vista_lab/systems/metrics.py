@@ -1,13 +1,6 @@
-"""DeepEval's metrics (4.x), single-turn and conversational: a turn passes where the metric says that it was successful.
+"""Metrics of DeepEval (4.x) and Ragas (0.4), found by name, as judges of whole turns: a turn passes or fails.
 
-Any metric that scores one turn, as a judge: it passes or it fails, and what it cannot score is unchecked.
-
-Finds a metric by its name: a class of the library, or anything that a user's own module holds.
-
-Ragas' metrics (0.4): single-turn, multi-turn, and those of `ragas.metrics.collections`.
-
-Ragas says how high a score is, not how high it must be: `at_least` or `at_most` does, and `passes` for a metric that answers
-with a word. A binary metric, such as an aspect critic, needs none of them.
+What a metric cannot score is unchecked.
 """
 
 from __future__ import annotations

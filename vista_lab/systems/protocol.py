@@ -1,7 +1,4 @@
-"""The seam between the runner and what it measures.
-
-What judges of whole turns share: the turn as its own only claim, and a verdict on it as a check. Pure.
-"""
+"""The protocol between the runner and the systems it measures, and the parts that judges of whole turns share."""
 
 from __future__ import annotations
 

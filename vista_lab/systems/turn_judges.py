@@ -1,10 +1,8 @@
-"""FActScore as the paper compares with it (App. B.6): atomic facts of a turn by itself, held against its documents alone.
+"""Systems that ask a model about a turn: FActScore as the paper compares with it (App. B.6), and LLM-as-Judge, one question
+about the whole turn, without examples, with the conversation in view (App. A.2).
 
-It knows neither what was said before nor what is established, and says of a claim only whether the documents support it. With
-`by_sentence` each sentence is taken apart by itself, as FActScore did first (Min et al., 2023); the paper found that to be worse
-(§3, footnote 2) and compares with whole turns.
-
-LLM-as-Judge: one question about a whole turn, without examples, with the conversation in view (VISTA, App. A.2).
+FActScore sees neither history nor knowledge, and checks each atomic fact against the documents alone. With `by_sentence` each
+sentence is decomposed by itself, as FActScore did first (Min et al., 2023); the paper found that worse (§3, footnote 2).
 """
 
 from __future__ import annotations

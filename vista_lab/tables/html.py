@@ -1,7 +1,7 @@
 """Two policies over one log as one HTML file.
 
-Whatever comes from a log is text: it is escaped where it is put in, never read as HTML or Markdown, and no address of it becomes
-a link. Should anything slip through, the page's own content policy lets no script run and nothing be loaded.
+Text from a log is escaped, never read as HTML or Markdown, and no address in it becomes a link. Should anything slip through,
+the page's own content policy runs no script and loads nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Where runs are found, and what tables are written to.
-
-Which tables runs fill, and by which numbers they are asked for.
-"""
+"""The tables that runs can fill, by number; the folders where runs are found; and the files that tables are written to."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""One line a run: what it found, how sure that is, what was not judged, and what it took.
-
-Tables 8 to 11: which runs differ, by McNemar's exact test on the turns that both judged.
+"""One line a run (score, interval, coverage, cost), and Tables 8 to 11: McNemar's exact test on the turns that both runs
+judged.
 """
 
 from __future__ import annotations

@@ -1,12 +1,5 @@
-"""Bars with intervals.
-
-What all figures share: the style, and how one is written. Alone in knowing how to make matplotlib draw without a display.
-
-Lines: the score over turns, and how far confidences can be taken at their word.
-
-Confusion matrices.
-
-Accuracy against what it takes: seconds, money, or how claims are put to a model.
+"""Plots: bars with intervals, lines over turns, calibration, confusion matrices, and accuracy against cost. Only this module
+makes matplotlib draw without a display.
 """
 
 from __future__ import annotations

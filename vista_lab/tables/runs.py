@@ -1,6 +1,5 @@
-"""Which runs may stand in one table, and how each is named there.
-
-A run as tables and figures take it: gold and predictions, turn by turn and claim by claim.
+"""Runs as tables take them: gold and predictions by turn and claim; which runs may share a table, and the names of their
+rows.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Two policies over one log as tables for a terminal.
-
-A run's figures against gold, as people read them in a terminal.
-
-A replay's sums as tables for people.
-"""
+"""Tables for a terminal: two policies over one log, a run against gold, and the sums of a replay."""
 
 from __future__ import annotations
 

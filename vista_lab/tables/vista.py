@@ -1,11 +1,4 @@
-"""Tables 20 and 21: turns that abstain, and where the errors come from.
-
-Tables 3 and 12 to 19: labels of claims against people's.
-
-Which of the paper's data sets and systems a run is of.
-
-Tables 2, 4 and 5: turns that are found.
-"""
+"""The layouts of the paper's Tables 2 to 5 and 12 to 21, filled from runs, and the paper's names of data sets and systems."""
 
 from __future__ import annotations
 

@@ -1,13 +1,8 @@
-"""Tables as Markdown, CSV and HTML. Pure.
+"""Tables, and how they are written as Markdown, CSV, HTML and LaTeX. Pure.
 
-Names in a table come from files that anybody may have written: each writer escapes what its form would take for something else.
-
-Tables as LaTeX, for a document of one column or two. Pure.
-
-What is wider than its place is scaled to it when the document is set, and what no scaling would leave legible comes in parts:
-the first columns, which name the rows, stand in each.
-
-A table as the writers take it: what stands in it, and nothing of how it looks. Pure.
+Names in a table come from files that anybody may have written: each writer escapes what its form would interpret. In LaTeX a
+table wider than its column is scaled when it is set; one that would become too small is split, and each part repeats the
+columns that name the rows.
 """
 
 from __future__ import annotations
