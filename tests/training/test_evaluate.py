@@ -12,7 +12,7 @@ pytest.importorskip("sklearn", reason="training only: pip install scikit-learn")
 from vista_guard.judges.embedded import EmbeddedJudge
 from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.types import Check, Claim, EvidenceSet, Passage, SourceKind
-from vista_lab.suites.product import Answers, Bench, Measured, Product, Target, figures, line
+from vista_lab.suites.product import Answers, Bench, ClaimScores, Product, Target, figures, line
 from vista_lab.suites.tasks import AGREES, CONTRADICTS, threshold
 from vista_lab.training.evaluate import main
 
@@ -180,7 +180,7 @@ async def test_the_judge_that_measures_answers_as_the_shipped_one(product: Produ
     assert checks == expected
     assert [check.supported for check in checks if isinstance(check, Check)] == [True, False, False, False]
     assert product.judge.measured["c1"].contradicted > 0.5
-    assert product.judge.measured["c3"] == Measured(supported=0.0, contradicted=0.0)
+    assert product.judge.measured["c3"] == ClaimScores(supported=0.0, contradicted=0.0)
 
 
 def test_a_limit_takes_rows_from_all_over_the_file(product: Product, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from vista_guard.guard import Guard
     from vista_lab.cli.policies import Against
     from vista_lab.logs.formats import BrokenEntry, Columns, LoggedConversation
-    from vista_lab.metrics.labels import Summary
+    from vista_lab.metrics.labels import ReplaySummary
 
 Format = Literal[
     "auto",
@@ -242,7 +242,7 @@ def run(
     total = count(log, named, columns) if limit is None else min(count(log, named, columns), limit)
     stopped: list[int] = []
 
-    async def judged() -> Summary:
+    async def judged() -> ReplaySummary:
         stop = asyncio.Event()
         try:
             with ReplayProgress(total) as progress, stopping(stop, stopped, progress.say):
@@ -267,7 +267,7 @@ def run(
     return WRONG_INPUT if summary.broken else 0
 
 
-def _unfinished(summary: Summary, out: Path, stopped: list[int]) -> int:
+def _unfinished(summary: ReplaySummary, out: Path, stopped: list[int]) -> int:
     """Says how to go on, and returns the exit code."""
     safe = f"{summary.turns} reports are in {out}; run the same command again"
     if stopped:

@@ -15,7 +15,7 @@ from typing import Any
 from vista_guard.errors import InputError
 from vista_guard.reading.chat_json import to_conversation
 from vista_lab.logs.payloads import Message, answered, asked, decoded, documents_in
-from vista_lab.logs.source import LoggedConversation, Value
+from vista_lab.logs.source import LoggedConversation, LogValue
 
 
 def looks_like_it(content: Mapping[str, Any]) -> bool:
@@ -28,7 +28,7 @@ def looks_like_it(content: Mapping[str, Any]) -> bool:
     return isinstance(messages, list) and any(isinstance(one, Mapping) and "context" in one for one in messages)
 
 
-def parse(value: Value) -> LoggedConversation:
+def parse(value: LogValue) -> LoggedConversation:
     """One row as a conversation.
 
     Raises:

@@ -19,7 +19,7 @@ from vista_guard.types import Role
 from vista_lab.logs.azure import context_documents
 from vista_lab.logs.payloads import ROLES, Message
 from vista_lab.logs.sharegpt import SPEAKERS
-from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold, Value, broken
+from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue, TurnGold, broken
 from vista_lab.logs.threads import moment
 
 USUAL: Mapping[str, tuple[str, ...]] = {
@@ -108,7 +108,7 @@ class _Row:
     messages: list[Message]
     time: datetime | None
     label: TurnGold | None
-    value: Value
+    value: LogValue
 
 
 def looks_like_it(content: Mapping[str, Any]) -> bool:
@@ -121,7 +121,7 @@ def looks_like_it(content: Mapping[str, Any]) -> bool:
 
 
 def read(
-    found: Iterable[Value | BrokenEntry], source: str, columns: Columns | None = None
+    found: Iterable[LogValue | BrokenEntry], source: str, columns: Columns | None = None
 ) -> Iterator[LoggedConversation | BrokenEntry]:
     """Conversations in the order in which they first appear; a row without a conversation is one of its own.
 
@@ -176,13 +176,13 @@ class _Table(ConfigError):
     """The table as a whole cannot be read."""
 
 
-def _mapping(value: Value) -> Mapping[str, Any]:
+def _mapping(value: LogValue) -> Mapping[str, Any]:
     if not isinstance(value.content, Mapping):
         raise InputError(f"is {str(value.content)[:80]!r}; expected a row with named columns")
     return value.content
 
 
-def _once(identity: object, value: Value, seen: dict[str, str]) -> None:
+def _once(identity: object, value: LogValue, seen: dict[str, str]) -> None:
     if identity in (None, ""):
         return
     first = seen.setdefault(str(identity), value.place)
@@ -190,7 +190,7 @@ def _once(identity: object, value: Value, seen: dict[str, str]) -> None:
         raise InputError(f"repeats the id {identity} of {first}; the first one counts")
 
 
-def _row(content: Mapping[str, Any], names: Mapping[str, str], value: Value) -> _Row:
+def _row(content: Mapping[str, Any], names: Mapping[str, str], value: LogValue) -> _Row:
     told = {key: content.get(column) for key, column in names.items()}
     documents = context_documents(told.get("documents"))
     if "role" in names and "content" in names:

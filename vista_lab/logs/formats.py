@@ -24,7 +24,7 @@ from vista_lab.logs import (
 )
 from vista_lab.logs import columns as tables
 from vista_lab.logs.columns import Columns
-from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold, Value, broken, check_texts, values
+from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue, TurnGold, broken, check_texts, values
 from vista_lab.logs.source import count as count_values
 
 PATIENCE = 20
@@ -71,11 +71,11 @@ def detect(path: Path) -> LogFormat:
     return recognise(path, values(path))
 
 
-def recognise(path: Path, found: Iterable[Value | BrokenEntry]) -> LogFormat:
+def recognise(path: Path, found: Iterable[LogValue | BrokenEntry]) -> LogFormat:
     """The format of the first value among `found`, which may have broken entries before it."""
     broken: list[BrokenEntry] = []
     for entry in found:
-        if isinstance(entry, Value):
+        if isinstance(entry, LogValue):
             return _format(path, entry)
         broken.append(entry)
         if len(broken) >= PATIENCE:
@@ -84,7 +84,7 @@ def recognise(path: Path, found: Iterable[Value | BrokenEntry]) -> LogFormat:
     raise InputError(f"{why}. {_help()}")
 
 
-def _format(path: Path, value: Value) -> LogFormat:
+def _format(path: Path, value: LogValue) -> LogFormat:
     content = value.content
     if isinstance(content, list):
         return LogFormat.REFERENCE
@@ -108,7 +108,7 @@ def _help() -> str:
     )
 
 
-Parse = Callable[[Value], LoggedConversation]
+Parse = Callable[[LogValue], LoggedConversation]
 """Makes a conversation of one value of a log."""
 
 Entries = Iterator[LoggedConversation | BrokenEntry]
@@ -123,7 +123,7 @@ PARSERS: Mapping[LogFormat, Parse] = {
 }
 """Formats in which each value is a conversation."""
 
-GATHERERS: Mapping[LogFormat, Callable[[Iterable[Value | BrokenEntry], str], Entries]] = {
+GATHERERS: Mapping[LogFormat, Callable[[Iterable[LogValue | BrokenEntry], str], Entries]] = {
     LogFormat.LANGSMITH: langsmith.read,
     LogFormat.LANGFUSE: langfuse.read,
     LogFormat.OPENINFERENCE: openinference.read,
@@ -174,7 +174,7 @@ def _entries(path: Path, log_format: LogFormat | Parse | None, columns: Columns 
     return _parsed(found, parse, str(path))
 
 
-def _parsed(found: Iterable[Value | BrokenEntry], parse: Parse, source: str) -> Entries:
+def _parsed(found: Iterable[LogValue | BrokenEntry], parse: Parse, source: str) -> Entries:
     for value in found:
         if isinstance(value, BrokenEntry):
             yield value
@@ -207,11 +207,11 @@ def _unique(entries: Entries) -> Entries:
         yield entry if isinstance(entry, BrokenEntry) else _renamed(entry, taken)
 
 
-def _head(found: Iterable[Value | BrokenEntry]) -> Iterator[Value | BrokenEntry]:
+def _head(found: Iterable[LogValue | BrokenEntry]) -> Iterator[LogValue | BrokenEntry]:
     """Up to and with the first value."""
     for entry in islice(found, PATIENCE):
         yield entry
-        if isinstance(entry, Value):
+        if isinstance(entry, LogValue):
             return
 
 
@@ -231,10 +231,10 @@ __all__ = [
     "BrokenEntry",
     "Columns",
     "LogFormat",
+    "LogValue",
     "LoggedConversation",
     "Parse",
     "TurnGold",
-    "Value",
     "count",
     "detect",
     "read_log",

@@ -12,7 +12,7 @@ from vista_guard.errors import InputError
 from vista_guard.reading.chat_json import to_conversation
 from vista_lab.logs.azure import context_documents
 from vista_lab.logs.payloads import Message, answered, asked, decoded
-from vista_lab.logs.source import LoggedConversation, Value
+from vista_lab.logs.source import LoggedConversation, LogValue
 
 CHATS = ("messages", "conversation", "conversations", "chosen")
 ANSWERS = ("completion", "response", "answer")
@@ -27,7 +27,7 @@ def looks_like_it(content: Mapping[str, Any]) -> bool:
     return "prompt" in content and "completion" in content
 
 
-def parse(value: Value) -> LoggedConversation:
+def parse(value: LogValue) -> LoggedConversation:
     """One row as a conversation.
 
     Raises:

@@ -14,7 +14,7 @@ from typing import Any
 
 from vista_guard.errors import InputError
 from vista_lab.logs.payloads import answered, asked, decoded, documents_in, said
-from vista_lab.logs.source import BrokenEntry, LoggedConversation, Value
+from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue
 from vista_lab.logs.threads import Kind, Span, broken_span, conversations, moment
 
 TYPES = frozenset(
@@ -35,7 +35,7 @@ def looks_like_it(content: Mapping[str, Any]) -> bool:
     return ("sessionId" in content or "session_id" in content) and "input" in content and "output" in content
 
 
-def read(found: Iterable[Value | BrokenEntry], source: str) -> Iterator[LoggedConversation | BrokenEntry]:
+def read(found: Iterable[LogValue | BrokenEntry], source: str) -> Iterator[LoggedConversation | BrokenEntry]:
     """Sessions as conversations; a trace without one is a conversation of its own.
 
     Args:
@@ -45,7 +45,7 @@ def read(found: Iterable[Value | BrokenEntry], source: str) -> Iterator[LoggedCo
     return conversations(_spans(found, source))
 
 
-def _spans(found: Iterable[Value | BrokenEntry], source: str) -> Iterator[Span | BrokenEntry]:
+def _spans(found: Iterable[LogValue | BrokenEntry], source: str) -> Iterator[Span | BrokenEntry]:
     for value in found:
         if isinstance(value, BrokenEntry):
             yield value
@@ -57,7 +57,7 @@ def _spans(found: Iterable[Value | BrokenEntry], source: str) -> Iterator[Span |
             yield broken_span(_unquoted(row) if isinstance(row, Mapping) else row, source, value, exc)
 
 
-def _of_value(content: object, value: Value, source: str, thread: str | None) -> Iterator[Span]:
+def _of_value(content: object, value: LogValue, source: str, thread: str | None) -> Iterator[Span]:
     if not isinstance(content, Mapping):
         raise InputError(f"is {str(content)[:80]!r}; expected a trace, an observation or a session")
     content = _unquoted(content)
@@ -71,7 +71,7 @@ def _of_value(content: object, value: Value, source: str, thread: str | None) ->
         yield from _of_trace(content, value, source, thread)
 
 
-def _of_trace(content: Mapping[str, Any], value: Value, source: str, thread: str | None) -> Iterator[Span]:
+def _of_trace(content: Mapping[str, Any], value: LogValue, source: str, thread: str | None) -> Iterator[Span]:
     trace = content["trace"] if isinstance(content.get("trace"), Mapping) else content
     identity = _text(trace, "id")
     if identity is None:
@@ -89,7 +89,7 @@ def _of_trace(content: Mapping[str, Any], value: Value, source: str, thread: str
         yield span if span.parent or not whole else replace(span, parent=own.id)
 
 
-def _span(row: Mapping[str, Any], value: Value, source: str, thread: str | None, *, trace: str | None) -> Span:
+def _span(row: Mapping[str, Any], value: LogValue, source: str, thread: str | None, *, trace: str | None) -> Span:
     identity = _text(row, "id")
     named = trace or _text(row, "traceId", "trace_id")
     if identity is None or named is None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from vista_guard.errors import InputError
 from vista_lab.logs.payloads import answered, asked, decoded, documents_in, said
-from vista_lab.logs.source import BrokenEntry, LoggedConversation, Value
+from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue
 from vista_lab.logs.threads import Kind, Span, conversations, moment, spans_of
 
 THREAD_KEYS = ("thread_id", "session_id", "conversation_id")
@@ -26,7 +26,7 @@ def looks_like_it(content: Mapping[str, Any]) -> bool:
     return "run_type" in content or isinstance(content.get("runs"), list)
 
 
-def read(found: Iterable[Value | BrokenEntry], source: str) -> Iterator[LoggedConversation | BrokenEntry]:
+def read(found: Iterable[LogValue | BrokenEntry], source: str) -> Iterator[LoggedConversation | BrokenEntry]:
     """Threads of the runs, as conversations.
 
     Args:
@@ -48,7 +48,7 @@ def _runs(content: object) -> Iterator[object]:
             yield from _runs(child)
 
 
-def _span(run: object, value: Value, source: str) -> Span:
+def _span(run: object, value: LogValue, source: str) -> Span:
     if not isinstance(run, Mapping) or "run_type" not in run:
         raise InputError("is no run; expected a mapping with id, trace_id, run_type, inputs and outputs")
     identity = run.get("id")

@@ -11,7 +11,7 @@ from typing import Any
 from vista_guard.errors import InputError
 from vista_guard.reading.chat_json import to_conversation
 from vista_lab.logs.payloads import Message, answered, asked, decoded, documents_in
-from vista_lab.logs.source import LoggedConversation, Value
+from vista_lab.logs.source import LoggedConversation, LogValue
 
 DOCUMENTS = ("context", "contexts", "documents", "retrieved_documents", "reference")
 
@@ -21,7 +21,7 @@ def looks_like_it(content: Mapping[str, Any]) -> bool:
     return "datasource_item" in content or ("item" in content and isinstance(decoded(content["item"]), Mapping))
 
 
-def parse(value: Value) -> LoggedConversation:
+def parse(value: LogValue) -> LoggedConversation:
     """One row as a conversation.
 
     Raises:

@@ -12,7 +12,7 @@ from typing import Any
 from vista_guard.errors import InputError
 from vista_guard.reading.chat_json import to_conversation
 from vista_lab.logs.payloads import Message, answered
-from vista_lab.logs.source import LoggedConversation, Value
+from vista_lab.logs.source import LoggedConversation, LogValue
 
 ANSWERS = ("choices", "response", "completion", "output", "answer")
 """Keys beside the messages below which their answer stands."""
@@ -23,7 +23,7 @@ def looks_like_it(content: Mapping[str, Any]) -> bool:
     return isinstance(_request(content).get("messages"), list)
 
 
-def parse(value: Value) -> LoggedConversation:
+def parse(value: LogValue) -> LoggedConversation:
     """One logged chat as a conversation; see `vista_guard.reading.chat_json` for what each message becomes.
 
     Raises:

@@ -11,7 +11,7 @@ from typing import Any
 
 from vista_guard.errors import InputError
 from vista_lab.logs.payloads import Message, answered, asked, decoded, said
-from vista_lab.logs.source import BrokenEntry, LoggedConversation, Value
+from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue
 from vista_lab.logs.threads import Kind, Span, conversations, moment, spans_of
 
 KINDS = {"LLM": Kind.MODEL, "RETRIEVER": Kind.RETRIEVER, "RERANKER": Kind.RETRIEVER, "TOOL": Kind.TOOL}
@@ -37,7 +37,7 @@ def _is_span(content: Mapping[str, Any]) -> bool:
     )
 
 
-def read(found: Iterable[Value | BrokenEntry], source: str) -> Iterator[LoggedConversation | BrokenEntry]:
+def read(found: Iterable[LogValue | BrokenEntry], source: str) -> Iterator[LoggedConversation | BrokenEntry]:
     """Sessions as conversations; a trace without one is a conversation of its own.
 
     Args:
@@ -58,7 +58,7 @@ def _rows(content: object) -> Iterator[object]:
     yield content
 
 
-def _span(row: object, value: Value, source: str) -> Span:
+def _span(row: object, value: LogValue, source: str) -> Span:
     if not isinstance(row, Mapping):
         raise InputError(f"is {str(row)[:80]!r}; expected a span")
     tree = nested({key: one for key, one in row.items() if key != "attributes"} | {"attributes": _attributes(row)})

@@ -13,7 +13,7 @@ from typing import Any
 
 from vista_guard.errors import InputError
 from vista_guard.types import Claim, Conversation, Document, Label, Role, Turn
-from vista_lab.logs.source import LoggedConversation, TurnGold, Value
+from vista_lab.logs.source import LoggedConversation, LogValue, TurnGold
 
 NO_DOCUMENT = frozenset({"", "n/a", "na", "none"})
 
@@ -30,7 +30,7 @@ JUDGEMENTS = {
 }
 
 
-def parse(value: Value) -> LoggedConversation:
+def parse(value: LogValue) -> LoggedConversation:
     """A list of turns as a conversation; its id is `{dataset}-{conversation_id}`, as ids repeat over datasets.
 
     Raises:
@@ -100,7 +100,7 @@ def _label(claim_id: str, judgement: Any) -> Label:
     return JUDGEMENTS[name]
 
 
-def _identity(value: Value, turns: list[Any]) -> str:
+def _identity(value: LogValue, turns: list[Any]) -> str:
     """The id is on the annotated turns only."""
     dataset, number = (_first(turns, key) for key in ("dataset", "conversation_id"))
     return value.named(number if dataset is None or number is None else f"{dataset}-{number}")

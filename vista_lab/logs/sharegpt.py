@@ -7,7 +7,7 @@ from typing import Any
 
 from vista_guard.errors import InputError
 from vista_guard.reading.chat_json import to_conversation
-from vista_lab.logs.source import LoggedConversation, Value
+from vista_lab.logs.source import LoggedConversation, LogValue
 
 SPEAKERS = {
     "human": "user",
@@ -28,7 +28,7 @@ SPEAKERS = {
 """The names found in public logs, and the role of the chat message that each becomes."""
 
 
-def parse(value: Value) -> LoggedConversation:
+def parse(value: LogValue) -> LoggedConversation:
     """One logged chat as a conversation. What a tool answered grounds the assistant turn after it.
 
     Raises:

@@ -184,7 +184,7 @@ class BrokenEntry:
 
 
 @dataclass(frozen=True)
-class Value:
+class LogValue:
     """A JSON value as found: `place` is `line 3` or `conversation 3`."""
 
     content: object
@@ -198,7 +198,7 @@ class Value:
         )
 
 
-def broken(source: str, value: Value, error: Exception) -> BrokenEntry:
+def broken(source: str, value: LogValue, error: Exception) -> BrokenEntry:
     """A value that its format cannot read."""
     why = "is nested too deeply to be read" if isinstance(error, RecursionError) else str(error)
     return BrokenEntry(f"{source} {value.place}", why)
@@ -215,7 +215,7 @@ class Shape(Enum):
     PARQUET = auto()
 
 
-def values(path: Path) -> Iterator[Value | BrokenEntry]:
+def values(path: Path) -> Iterator[LogValue | BrokenEntry]:
     """The items of a JSON list, the lines of a JSON-lines file, which is never held whole, or the rows of a table.
 
     A page of an API, `{"data": [...], "meta": {...}}`, is its items.
@@ -231,10 +231,10 @@ def values(path: Path) -> Iterator[Value | BrokenEntry]:
             yield from _of_folder(path, file)
         return
     for value in _values(path):
-        yield from _items(value) if isinstance(value, Value) else [value]
+        yield from _items(value) if isinstance(value, LogValue) else [value]
 
 
-def _items(value: Value) -> Iterator[Value]:
+def _items(value: LogValue) -> Iterator[LogValue]:
     """Of a page of Langfuse's or OpenAI's API what it lists; else the value itself."""
     page = value.content if isinstance(value.content, dict) else {}
     listed = page.get("data")
@@ -245,17 +245,17 @@ def _items(value: Value) -> Iterator[Value]:
         yield value
 
 
-def _values(path: Path) -> Iterator[Value | BrokenEntry]:
+def _values(path: Path) -> Iterator[LogValue | BrokenEntry]:
     match shape(path):
         case Shape.LIST:
             for number, content in enumerate(_json_list(path), 1):
-                yield Value(content, place=f"conversation {number}")
+                yield LogValue(content, place=f"conversation {number}")
         case Shape.DOCUMENT:
             yield from _json_document(path)
         case Shape.TABLE:
             yield from _table(path)
         case Shape.PARQUET:
-            yield from (Value(row, place=f"row {number}", line=number) for number, row in parquet_rows(path))
+            yield from (LogValue(row, place=f"row {number}", line=number) for number, row in parquet_rows(path))
         case Shape.LINES:
             yield from _json_lines(path)
 
@@ -280,7 +280,7 @@ def _count_in(line: bytes) -> int:
     if not line.lstrip().startswith(PAGES):
         return 1
     value = _json_line(Path(), 1, line, 0)
-    return sum(1 for _ in _items(value)) if isinstance(value, Value) else 1
+    return sum(1 for _ in _items(value)) if isinstance(value, LogValue) else 1
 
 
 def _count_file(path: Path) -> int:
@@ -340,7 +340,7 @@ def _files(folder: Path) -> list[Path]:
     return found
 
 
-def _of_folder(folder: Path, file: Path) -> Iterator[Value | BrokenEntry]:
+def _of_folder(folder: Path, file: Path) -> Iterator[LogValue | BrokenEntry]:
     found = values(file)
     while True:
         try:
@@ -350,24 +350,24 @@ def _of_folder(folder: Path, file: Path) -> Iterator[Value | BrokenEntry]:
         if value is None:
             return
         place = f"{file.relative_to(folder)}"
-        yield replace(value, place=f"{place} {value.place}") if isinstance(value, Value) else value
+        yield replace(value, place=f"{place} {value.place}") if isinstance(value, LogValue) else value
 
 
-def _table(path: Path) -> Iterator[Value | BrokenEntry]:
+def _table(path: Path) -> Iterator[LogValue | BrokenEntry]:
     with opened(path) as file:
         head = file.read(65_536).decode("utf-8-sig", "replace")
     with opened(path) as file:
         for line, row in csv_rows(file, delimiter_of(head.lstrip()) or ",", f"log {path}"):
             place = f"line {line}"
-            yield BrokenEntry(f"{path} {place}", row) if isinstance(row, str) else Value(row, place=place, line=line)
+            yield BrokenEntry(f"{path} {place}", row) if isinstance(row, str) else LogValue(row, place=place, line=line)
 
 
-def _json_document(path: Path) -> Iterator[Value | BrokenEntry]:
+def _json_document(path: Path) -> Iterator[LogValue | BrokenEntry]:
     """One value over several lines."""
     with opened(path) as file:
         raw = file.read()
     try:
-        yield Value(json.loads(raw.decode("utf-8-sig")), place="conversation 1")
+        yield LogValue(json.loads(raw.decode("utf-8-sig")), place="conversation 1")
     except UnicodeDecodeError as exc:
         raise InputError(
             f"log {path}: byte {exc.start} (0x{raw[exc.start]:02x}) is not UTF-8; save the file as UTF-8"
@@ -376,7 +376,7 @@ def _json_document(path: Path) -> Iterator[Value | BrokenEntry]:
         raise InputError(f"log {path} starts like one JSON object over several lines but is not JSON: {exc}") from exc
 
 
-def _json_lines(path: Path) -> Iterator[Value | BrokenEntry]:
+def _json_lines(path: Path) -> Iterator[LogValue | BrokenEntry]:
     offset = 0
     with opened(path) as file:
         for number, line in enumerate(file, 1):
@@ -387,10 +387,10 @@ def _json_lines(path: Path) -> Iterator[Value | BrokenEntry]:
                 yield _json_line(path, number, line, start)
 
 
-def _json_line(path: Path, number: int, line: bytes, start: int) -> Value | BrokenEntry:
+def _json_line(path: Path, number: int, line: bytes, start: int) -> LogValue | BrokenEntry:
     place = f"line {number}"
     try:
-        return Value(json.loads(line.decode("utf-8")), place=place, line=number)
+        return LogValue(json.loads(line.decode("utf-8")), place=place, line=number)
     except UnicodeDecodeError as exc:
         error = f"byte {start + exc.start} (0x{line[exc.start]:02x}) is not UTF-8"
     except (ValueError, RecursionError) as exc:

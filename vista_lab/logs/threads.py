@@ -15,7 +15,7 @@ from enum import Enum, auto
 from vista_guard.errors import InputError
 from vista_guard.reading.chat_json import to_conversation
 from vista_lab.logs.payloads import Message, said
-from vista_lab.logs.source import BrokenEntry, LoggedConversation, Value, broken
+from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue, broken
 
 _FIRST = datetime.min.replace(tzinfo=UTC)
 
@@ -71,10 +71,10 @@ class BrokenSpan(BrokenEntry):
 
 
 def spans_of(
-    found: Iterable[Value | BrokenEntry],
+    found: Iterable[LogValue | BrokenEntry],
     source: str,
     rows: Callable[[object], Iterable[object]],
-    make: Callable[[object, Value, str], Span],
+    make: Callable[[object, LogValue, str], Span],
 ) -> Iterator[Span | BrokenEntry]:
     """Spans of a log's values, and what of them is none.
 
@@ -97,7 +97,7 @@ def spans_of(
 
 
 def _made(
-    parts: Iterable[object], value: Value, source: str, make: Callable[[object, Value, str], Span]
+    parts: Iterable[object], value: LogValue, source: str, make: Callable[[object, LogValue, str], Span]
 ) -> Iterator[Span | BrokenEntry]:
     for part in parts:
         try:
@@ -106,7 +106,7 @@ def _made(
             yield broken_span(part, source, value, exc)
 
 
-def broken_span(part: object, source: str, value: Value, error: Exception) -> BrokenEntry:
+def broken_span(part: object, source: str, value: LogValue, error: Exception) -> BrokenEntry:
     """The entry for an unreadable span, with its trace where that is known."""
     told, trace = broken(source, value, error), _trace_of(part)
     return told if trace is None else BrokenSpan(told.source, told.error, trace)

@@ -95,7 +95,7 @@ def _bin(members: Sequence[tuple[float, bool]]) -> Bin:
 
 
 @dataclass(frozen=True)
-class Agreement:
+class LabelAgreement:
     """How far the judge agrees with the human labels of the log. Shares lie in [0, 1]."""
 
     claims: int
@@ -110,7 +110,7 @@ class Agreement:
 
 
 @dataclass(frozen=True)
-class Summary:
+class ReplaySummary:
     """The figures of a replay, over the turns of this run and those that an earlier run had judged."""
 
     conversations: int
@@ -132,7 +132,7 @@ class Summary:
     seconds: float
     """Wall time of this run."""
     interrupted: bool
-    agreement: Agreement | None
+    agreement: LabelAgreement | None
     """None when the log carries no human label for the claims that were judged."""
     usage: Usage = field(default_factory=Usage)
     """The judge's usage for these turns, those of earlier runs included."""
@@ -178,10 +178,10 @@ class Tally:
             self.scored += 1
         self._compare(report, labels)
 
-    def summary(self, *, seconds: float, interrupted: bool = False) -> Summary:
+    def summary(self, *, seconds: float, interrupted: bool = False) -> ReplaySummary:
         """The sums so far. `seconds` is the wall time that they took."""
         judged = self.label_counts.total()
-        return Summary(
+        return ReplaySummary(
             conversations=self.conversations,
             turns=self.turns,
             resumed=self.resumed,
@@ -208,10 +208,10 @@ class Tally:
             unverifiable = any(label is not Label.VERIFIED for label in human)
             self.turn_hits[turn_unverifiable(report.outcomes) is unverifiable] += 1
 
-    def _agreement(self) -> Agreement | None:
+    def _agreement(self) -> LabelAgreement | None:
         if not self.confusion:
             return None
-        return Agreement(
+        return LabelAgreement(
             claims=self.confusion.total(),
             turns=self.turn_hits.total(),
             supported=supported_accuracy(self.confusion),

@@ -21,7 +21,7 @@ from vista_guard.policy.turn_risk import TurnRisk
 from vista_guard.types import Action, Decision, JudgeInfo
 from vista_lab.metrics.intervals import Share
 from vista_lab.policies import replayed
-from vista_lab.policies.comparison import Agreement, Case, Changed, Comparison, case_of, without_texts
+from vista_lab.policies.comparison import Case, Changed, Comparison, PolicyAgreement, case_of, without_texts
 from vista_lab.policies.named import fit_of
 
 BATCH: Final = 200
@@ -192,7 +192,7 @@ def _cell(found: Comparison, one: Action, other: Action, chosen: tuple[Action, A
     return el("td", press, cls="number")
 
 
-def agreement(of: Sequence[Agreement], names: Sequence[str]) -> Node:
+def agreement(of: Sequence[PolicyAgreement], names: Sequence[str]) -> Node:
     """Both policies beside people's word."""
     labelled = of[0].labelled
     heading = el("h2", "Where people said who is right")

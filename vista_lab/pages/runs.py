@@ -21,7 +21,7 @@ from vista_guard.types import Finding, Label, Outcome
 from vista_lab.metrics.intervals import Share
 from vista_lab.metrics.labels import Reliability
 from vista_lab.runs.comparing import (
-    Pair,
+    ClaimPair,
     Paired,
     TurnChange,
     calibration,
@@ -113,7 +113,7 @@ def bins(found: Reliability) -> list[list[str | float]]:
     return [[f"{one.confidence:.2f}", round(one.accuracy, 3), one.n] for one in found.bins]
 
 
-def change(pair: Pair) -> Node:
+def change(pair: ClaimPair) -> Node:
     """One claim that differs: both labels, a person's word, and both reasons on demand."""
     state = "worse" if pair.regressed else "better" if pair.improved else ""
     mark = (
@@ -276,7 +276,7 @@ def _compared(first: Run, second: Run, gold: Gold) -> None:
     _changes(pairs)
 
 
-def _against_people(pairs: Sequence[Pair]) -> None:
+def _against_people(pairs: Sequence[ClaimPair]) -> None:
     """Each run's labels and confidences beside people's word, where there is any."""
     found = [confusion(pairs, second=second) for second in (False, True)]
     if any(found):
@@ -289,7 +289,7 @@ def _against_people(pairs: Sequence[Pair]) -> None:
     diagram([(side, calibration(pairs, second=place == 1)) for place, side in enumerate(SIDES)])
 
 
-def _changes(pairs: Sequence[Pair]) -> None:
+def _changes(pairs: Sequence[ClaimPair]) -> None:
     ordered = in_order(pairs)
     asked = address.read("show") or "0"
     start = min(int(asked), len(ordered)) if asked.isdecimal() else 0

@@ -166,7 +166,7 @@ class Totals:
 
 
 @dataclass(frozen=True)
-class Agreement:
+class PolicyAgreement:
     """A policy beside people's word on turns. Each share is None where it has no case.
 
     `alarms` is the precision of flags, repairs and blocks together, `withheld` that of repairs and blocks; `false_alarms` the
@@ -238,7 +238,7 @@ class Comparison:
         """Turns whose draft was written anew then. Policies decide on the first one; what came in its place would differ."""
         return sum(case.rewritten for case in self.cases)
 
-    def agreement(self, fine: Mapping[str, bool]) -> tuple[Agreement, Agreement]:
+    def agreement(self, fine: Mapping[str, bool]) -> tuple[PolicyAgreement, PolicyAgreement]:
         """Both policies beside people's word.
 
         Args:
@@ -290,7 +290,7 @@ def _step(it: Changed) -> int:
     return abs(SEVERITY[it.first] - SEVERITY[it.second])
 
 
-def _agreement(cases: Sequence[Case], actions: Sequence[Action], fine: Mapping[str, bool]) -> Agreement:
+def _agreement(cases: Sequence[Case], actions: Sequence[Action], fine: Mapping[str, bool]) -> PolicyAgreement:
     known = [
         (action, fine[case.report_id]) for case, action in zip(cases, actions, strict=True) if case.report_id in fine
     ]
@@ -299,7 +299,7 @@ def _agreement(cases: Sequence[Case], actions: Sequence[Action], fine: Mapping[s
         cases_of = [pair for pair in known if of(*pair)]
         return wilson(sum(hit(*pair) for pair in cases_of), len(cases_of))
 
-    return Agreement(
+    return PolicyAgreement(
         labelled=len(known),
         alarms=among(lambda action, _: action is not Action.ALLOW, lambda _, good: not good),
         withheld=among(lambda action, _: withholds(action), lambda _, good: not good),

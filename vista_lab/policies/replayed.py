@@ -24,7 +24,7 @@ AGREEMENTS: Final = {
     "false_alarms": ("fine turns withheld", "of the turns that people call fine"),
     "missed": ("bad turns let through unmarked", "of the turns that people call not fine"),
 }
-"""Shares of `Agreement`: what each is called, and what it is a share of."""
+"""Shares of `PolicyAgreement`: what each is called, and what it is a share of."""
 
 NOBODY: Final = "Without that nobody knows which policy is right more often."
 

@@ -21,7 +21,7 @@ UNCHECKED: Final = "UNCHECKED"
 
 
 @dataclass(frozen=True)
-class Pair:
+class ClaimPair:
     """A claim in two runs; None where a run has no such claim. `word` is a person's on it."""
 
     turn: TurnName
@@ -56,7 +56,7 @@ class Pair:
     @property
     def improved(self) -> bool:
         """The other way round."""
-        return Pair(self.turn, self.second, self.first, self.word).regressed
+        return ClaimPair(self.turn, self.second, self.first, self.word).regressed
 
     @property
     def changed(self) -> bool:
@@ -70,20 +70,20 @@ def label_of(outcome: Outcome | None) -> str | None:
     return str(outcome.label) if isinstance(outcome, Finding) else UNCHECKED
 
 
-def paired(first: Run, second: Run, gold: Gold | None = None) -> tuple[Pair, ...]:
+def paired(first: Run, second: Run, gold: Gold | None = None) -> tuple[ClaimPair, ...]:
     """Claims of the turns that both runs have, in the order of turns.
 
     Within a turn a claim's partner has its words, else its id where the log brought the claims, else the place in the text that
     shares most with its own. What a run has alone is paired with None.
     """
     given = first.manifest.claims == "given"
-    found: list[Pair] = []
+    found: list[ClaimPair] = []
     for name in sorted(first.reports.keys() & second.reports.keys()):
         word_of = (gold or {}).get(name) or GoldTurn()
         left, right = first.reports[name].outcomes, second.reports[name].outcomes
         for one, other in _partners(left, right, by_id=given):
             said = [word_of.word(outcome) for outcome in (one, other) if outcome is not None]
-            found.append(Pair(name, one, other, next((word for word in said if word is not None), None)))
+            found.append(ClaimPair(name, one, other, next((word for word in said if word is not None), None)))
     return tuple(found)
 
 
@@ -137,7 +137,7 @@ class Paired:
     p: float
 
 
-def paired_accuracy(pairs: Sequence[Pair]) -> Paired | None:
+def paired_accuracy(pairs: Sequence[ClaimPair]) -> Paired | None:
     """How often each run agrees with people, on the same claims. None where no claim of both runs is labelled."""
     known = [(left, right) for pair in pairs for left, right in [pair.right] if left is not None and right is not None]
     first, second = (
@@ -150,13 +150,13 @@ def paired_accuracy(pairs: Sequence[Pair]) -> Paired | None:
     return Paired(first, second, better, worse, mcnemar(better, worse))
 
 
-def transitions(pairs: Sequence[Pair]) -> Counter[tuple[str, str]]:
+def transitions(pairs: Sequence[ClaimPair]) -> Counter[tuple[str, str]]:
     """Claims that both runs have, by their labels in the first and the second; `UNCHECKED` among them."""
     labels = (pair.labels for pair in pairs)
     return Counter((left, right) for left, right in labels if left is not None and right is not None)
 
 
-def confusion(pairs: Sequence[Pair], *, second: bool) -> Counter[tuple[str, str]]:
+def confusion(pairs: Sequence[ClaimPair], *, second: bool) -> Counter[tuple[str, str]]:
     """One run's labels against people's: by (person's, judge's). Only words that are labels count."""
     counted: Counter[tuple[str, str]] = Counter()
     for pair in pairs:
@@ -166,7 +166,7 @@ def confusion(pairs: Sequence[Pair], *, second: bool) -> Counter[tuple[str, str]
     return counted
 
 
-def calibration(pairs: Sequence[Pair], *, second: bool) -> Reliability | None:
+def calibration(pairs: Sequence[ClaimPair], *, second: bool) -> Reliability | None:
     """Calibration of one run's confidences on the claims that people labelled. None without any."""
     outcomes = ((pair.second if second else pair.first, pair.word) for pair in pairs)
     judged = [(one, word) for one, word in outcomes if isinstance(one, Finding) and word is not None]
@@ -195,10 +195,10 @@ def turn_changes(first: Run, second: Run, gold: Gold | None = None) -> tuple[Tur
     return tuple(found)
 
 
-def in_order(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
+def in_order(pairs: Sequence[ClaimPair]) -> tuple[ClaimPair, ...]:
     """Pairs that differ, or that one run lacks: regressions first, what changed, what improved; each in the order of turns."""
 
-    def rank(pair: Pair) -> int:
+    def rank(pair: ClaimPair) -> int:
         return 0 if pair.regressed else 2 if pair.improved else 1
 
     return tuple(sorted((pair for pair in pairs if pair.changed), key=rank))

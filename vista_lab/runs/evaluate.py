@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from vista_guard import __version__
 from vista_guard.errors import InputError
 from vista_lab.logs.source import BrokenEntry, LoggedConversation
-from vista_lab.metrics.labels import Summary
+from vista_lab.metrics.labels import ReplaySummary
 from vista_lab.runs.folder import Manifest, Rows, open_run, write_summary
 from vista_lab.runs.loop import ClaimsMode, Event, Steering, judge_all
 from vista_lab.runs.plan import Plan
@@ -45,7 +45,7 @@ class Evaluated:
     """How a run ended: `figures` of its whole folder, `session` of this call, `exhausted` where a budget ended it."""
 
     figures: RunSummary
-    session: Summary
+    session: ReplaySummary
 
 
 async def evaluate(system: System, plan: Plan, out: Path, made: Made, steering: Steering | None = None) -> Evaluated:
@@ -113,7 +113,7 @@ async def replay(
     concurrency: int = 4,
     on_progress: Callable[[Event], None] = lambda _event: None,
     stop: asyncio.Event | None = None,
-) -> Summary:
+) -> ReplaySummary:
     """Judges every turn that `out` has no report on yet, and adds its report there.
 
     Args:

@@ -11,7 +11,7 @@ from vista_guard.types import Action, Label, TurnReport, Usage
 from vista_lab.datasets.files import Task
 from vista_lab.metrics.detection import Detection, Reading, counts, labels_of, looked_for
 from vista_lab.metrics.intervals import Share, share_interval
-from vista_lab.metrics.labels import Agreement, Summary, Tally
+from vista_lab.metrics.labels import LabelAgreement, ReplaySummary, Tally
 from vista_lab.runs.folder import GoldLine, TurnName, read_evaluation, read_gold, read_run_reports
 
 
@@ -62,7 +62,7 @@ class RunSummary(_Figures):
     macro: float | None
     evidence_missing: int
     readings: Mapping[Reading, Found]
-    agreement: Agreement | None
+    agreement: LabelAgreement | None
     usage: Usage
     judging_seconds: float
     """Summed over turns, as if one had been judged after the other."""
@@ -94,7 +94,7 @@ def summarise(folder: Path) -> RunSummary:
     )
 
 
-def _of_tally(told: Summary) -> dict[str, object]:
+def _of_tally(told: ReplaySummary) -> dict[str, object]:
     shared = ("claims", "unchecked", "labels", "actions", "micro", "macro", "evidence_missing", "agreement", "usage")
     return {**{name: getattr(told, name) for name in shared}, "judging_seconds": round(told.seconds, 3)}
 

@@ -38,7 +38,7 @@ class Member(_Read):
     label: Label
 
 
-class Pair(_Read):
+class ChallengePair(_Read):
     """Two claims that differ in one thing. `gold` are the quotes that decide between them."""
 
     phenomenon: str
@@ -48,14 +48,14 @@ class Pair(_Read):
     note: str = ""
 
 
-class Message(_Read):
+class EarlierMessage(_Read):
     """An earlier message."""
 
     role: Role
     text: str
 
 
-class Item(_Read):
+class ChallengeItem(_Read):
     """Documents with their pairs. `writer` and `style` say whose voice it is.
 
     `wording`: claims in `ordinary` wording are said as an assistant says them that answers from the document (two thirds of their
@@ -68,8 +68,8 @@ class Item(_Read):
     style: str
     wording: Wording
     documents: tuple[Document, ...]
-    history: tuple[Message, ...] = ()
-    pairs: tuple[Pair, ...]
+    history: tuple[EarlierMessage, ...] = ()
+    pairs: tuple[ChallengePair, ...]
 
     def saying(self, claim: str) -> Conversation:
         """The conversation that ends with an assistant turn of nothing but this claim."""
@@ -80,7 +80,7 @@ class Item(_Read):
         )
 
 
-def read_items(half: Half) -> Iterator[Item]:
+def read_items(half: Half) -> Iterator[ChallengeItem]:
     """The items of one half. The sealed one is for the final figure: never look at it while anything is chosen."""
     folder = files("vista_lab.suites") / "pairs"
     if half == "sealed":
@@ -88,7 +88,7 @@ def read_items(half: Half) -> Iterator[Item]:
     else:
         text = folder.joinpath("development.jsonl").read_text(encoding="utf-8")
     for line in text.splitlines():
-        yield Item.model_validate(json.loads(line))
+        yield ChallengeItem.model_validate(json.loads(line))
 
 
 T = TypeVar("T")
@@ -125,7 +125,7 @@ class JudgedPair:
 
 
 @dataclass(frozen=True)
-class Row:
+class PhenomenonRow:
     """Shares in [0, 1] over some pairs; None where there is nothing to take a share of."""
 
     name: str
@@ -139,12 +139,12 @@ class Row:
     blocks: int
 
 
-def row(name: str, pairs: Sequence[JudgedPair]) -> Row:
+def row(name: str, pairs: Sequence[JudgedPair]) -> PhenomenonRow:
     """The figures of these pairs. Precision of blocks: of the turns that were blocked, those that say something wrong."""
     answers = [answer for pair in pairs for answer in (pair.right, pair.wrong)]
     wrong = [pair.wrong for pair in pairs]
     blocked = [answer for answer in answers if answer.action is Action.BLOCK]
-    return Row(
+    return PhenomenonRow(
         name=name,
         pairs=len(pairs),
         supported_or_not=_share(answers, lambda answer: answer.is_right),
@@ -163,7 +163,7 @@ def row(name: str, pairs: Sequence[JudgedPair]) -> Row:
     )
 
 
-def rows(pairs: Sequence[JudgedPair]) -> list[Row]:
+def rows(pairs: Sequence[JudgedPair]) -> list[PhenomenonRow]:
     """One row a phenomenon, by name, then one a wording, and last one for all."""
     names, wordings = sorted({pair.phenomenon for pair in pairs}), sorted({pair.wording for pair in pairs})
     return [
@@ -180,12 +180,12 @@ def _share(items: Sequence[T], holds: Callable[[T], bool]) -> float | None:
 _COLUMNS = ("pairs", "right", "both", "verified", "contrad.", "passed", "blocks", "of them right")
 
 
-def as_text(table: Iterable[Row]) -> str:
+def as_text(table: Iterable[PhenomenonRow]) -> str:
     """The table for a terminal; shares as percentages."""
     return "\n".join([_line("phenomenon", _COLUMNS), *(_line(one.name, _cells(one)) for one in table)])
 
 
-def _cells(one: Row) -> tuple[str, ...]:
+def _cells(one: PhenomenonRow) -> tuple[str, ...]:
     shares = (one.supported_or_not, one.both, one.true_verified, one.contradictions_found, one.wrong_passed)
     return (str(one.pairs), *map(_percent, shares), str(one.blocks), _percent(one.block_precision))
 
@@ -200,7 +200,7 @@ def _percent(share: float | None) -> str:
     return "" if share is None else f"{100 * share:.1f}"
 
 
-async def judge_items(guard: Guard, items: Iterable[Item]) -> list[JudgedPair]:
+async def judge_items(guard: Guard, items: Iterable[ChallengeItem]) -> list[JudgedPair]:
     """Every claim through the guard, each as a turn of its own."""
     judged = []
     for item in items:

@@ -226,15 +226,15 @@ def bingcheck(path: Path) -> list[Given]:
     ]
 
 
-def rgm(folder: Path) -> list[rgm_set.Pair]:
+def rgm(folder: Path) -> list[rgm_set.SpeakerPair]:
     """RGM-Contradictions (Sato et al. 2024), all files of the folder."""
     return [pair for path in sorted(folder.glob("*.jsonl")) for pair in whole(rgm_set.pairs(path))]
 
 
-def decode(path: Path) -> list[rgm_set.Pair]:
+def decode(path: Path) -> list[rgm_set.SpeakerPair]:
     """The DECODE sample: pairs without a history; label 0 is a contradiction."""
     return [
-        rgm_set.Pair(
+        rgm_set.SpeakerPair(
             tuple(Turn(role=Role.ASSISTANT, text=row[side]) for side in ("seg1", "seg2")), 0, row["label"] == "0"
         )
         for row in read_csv(path, "\t", csv.QUOTE_NONE)

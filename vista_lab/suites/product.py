@@ -171,7 +171,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Measured:
+class ClaimScores:
     """The judge's probabilities for one claim over all of its evidence, in [0, 1]."""
 
     supported: float
@@ -179,7 +179,7 @@ class Measured:
     """Of what may refute the claim; 0 for a supported claim, which the judge does not hold against anything further."""
 
 
-NOTHING = Measured(0.0, 0.0)
+NOTHING = ClaimScores(0.0, 0.0)
 
 
 class MeasuredJudge:
@@ -192,7 +192,7 @@ class MeasuredJudge:
     def __init__(self, judge: EmbeddedJudge, contradicted: float) -> None:
         self._judge = judge
         self._contradicted = contradicted
-        self.measured: dict[str, Measured] = {}
+        self.measured: dict[str, ClaimScores] = {}
 
     @property
     def info(self) -> JudgeInfo:
@@ -213,7 +213,7 @@ class MeasuredJudge:
         against = tuple(one for one in check.counter_evidence if one.score >= self._contradicted)
         worst = max((one.score for one in check.counter_evidence), default=0.0)
         support = check.confidence if check.supported else 1.0 - check.confidence
-        self.measured[check.claim.id] = Measured(support, worst)
+        self.measured[check.claim.id] = ClaimScores(support, worst)
         return check.model_copy(update={"counter_evidence": against})
 
 
@@ -264,11 +264,11 @@ def progress(items: Iterable[T], task: str) -> Iterator[T]:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedClaim:
     """One claim: the product's label, None when it could not be judged, and what was measured."""
 
     label: Label | None
-    measured: Measured
+    measured: ClaimScores
 
     @property
     def supported(self) -> bool:
@@ -278,21 +278,21 @@ class Judged:
 Turns = Sequence[Turn]
 
 
-async def judge_given(product: Product, guard: Guard, row: Given) -> Judged:
+async def judge_given(product: Product, guard: Guard, row: Given) -> JudgedClaim:
     """The row's statement as the one claim of its turn, against the row's documents."""
     claim = Claim(id="given", text=row.text)
     turn = Turn(role=Role.ASSISTANT, text=row.text, documents=row.documents, claims=(claim,))
     return (await judge_last(product, guard, (*row.history, turn)))[0]
 
 
-async def judge_own(product: Product, guard: Guard, row: Given) -> list[Judged]:
+async def judge_own(product: Product, guard: Guard, row: Given) -> list[JudgedClaim]:
     """The claims that the judge finds in the row's text, against the row's documents."""
     return await judge_last(
         product, guard, (*row.history, Turn(role=Role.ASSISTANT, text=row.text, documents=row.documents))
     )
 
 
-async def judge_last(product: Product, guard: Guard, turns: Turns) -> list[Judged]:
+async def judge_last(product: Product, guard: Guard, turns: Turns) -> list[JudgedClaim]:
     """The claims of the last turn; earlier turns establish nothing."""
     product.judge.measured.clear()
     reports = guard.areplay(Conversation(turns=tuple(turns)), turns=(len(turns) - 1,))
@@ -300,40 +300,40 @@ async def judge_last(product: Product, guard: Guard, turns: Turns) -> list[Judge
     return judged(product, outcomes)
 
 
-async def judge_past(product: Product, guard: Guard, turns: Turns) -> list[Judged]:
+async def judge_past(product: Product, guard: Guard, turns: Turns) -> list[JudgedClaim]:
     """The claims of the last turn; what earlier turns of the assistant established is known."""
     product.judge.measured.clear()
     report = await guard.acheck(Conversation(turns=tuple(turns)))
     return judged(product, report.outcomes)
 
 
-def judged(product: Product, outcomes: Sequence[Outcome]) -> list[Judged]:
+def judged(product: Product, outcomes: Sequence[Outcome]) -> list[JudgedClaim]:
     """Labels beside what the judge has just measured."""
     known = product.judge.measured
     return [
-        Judged(outcome.label if isinstance(outcome, Finding) else None, known.get(outcome.claim.id, NOTHING))
+        JudgedClaim(outcome.label if isinstance(outcome, Finding) else None, known.get(outcome.claim.id, NOTHING))
         for outcome in outcomes
     ]
 
 
-def all_supported(claims: Sequence[Judged]) -> bool:
+def all_supported(claims: Sequence[JudgedClaim]) -> bool:
     """True when a turn has claims and all are VERIFIED (VISTA §6.1)."""
     return bool(claims) and all(claim.supported for claim in claims)
 
 
-def weakest(claims: Sequence[Judged]) -> float:
+def weakest(claims: Sequence[JudgedClaim]) -> float:
     """Least support of a claim; 0 for a turn that claims nothing."""
     return min((claim.measured.supported for claim in claims), default=0.0)
 
 
-def three_way(claim: Judged, refuted: float) -> str:
+def three_way(claim: JudgedClaim, refuted: float) -> str:
     """Supported as the product says; else contradicted from P(contradicted) = `refuted` on."""
     if claim.supported:
         return SUPPORTED
     return CONTRADICTED if claim.measured.contradicted >= refuted else NOT_ENOUGH
 
 
-def shipped_three_way(claim: Judged) -> str:
+def shipped_three_way(claim: JudgedClaim) -> str:
     """The product's label, opinions and abstentions counted as not enough."""
     if claim.supported:
         return SUPPORTED
@@ -390,7 +390,7 @@ class Bench:
         return max(limits, key=lambda limit: macro_f1(gold, [three_way(claim, limit) for claim in judged]))
 
     @cached_property
-    def fever_dev(self) -> tuple[list[str], list[Judged]]:
+    def fever_dev(self) -> tuple[list[str], list[JudgedClaim]]:
         """Gold labels and judged claims of some rows of FEVER dev."""
         rows = self.some(loaders.fever(self.data / FEVER_DEV), REFUTED_ROWS)
         return [row.gold for row in rows], self.each(rows, judge_given, "fever_dev through the guard")

@@ -11,7 +11,7 @@ from vista_lab.suites.loaders import CONTRADICTED, NOT_ENOUGH, PARTLY, SUPPORTED
 from vista_lab.suites.product import (
     Answers,
     Bench,
-    Judged,
+    JudgedClaim,
     Target,
     all_supported,
     judge_given,
@@ -107,7 +107,7 @@ def fever_guarded(bench: Bench, _path: Path) -> Iterator[Answers]:
     yield from given_answers(bench, *bench.fever_dev)
 
 
-def given_answers(bench: Bench, gold: Sequence[str], claims: Sequence[Judged]) -> Iterator[Answers]:
+def given_answers(bench: Bench, gold: Sequence[str], claims: Sequence[JudgedClaim]) -> Iterator[Answers]:
     """Where a set knows partly supported claims, these are not enough, and are left out in further lines."""
     yield from _given_tasks(bench, [NOT_ENOUGH if label == PARTLY else label for label in gold], claims, "")
     clear = [index for index, label in enumerate(gold) if label != PARTLY]
@@ -116,7 +116,7 @@ def given_answers(bench: Bench, gold: Sequence[str], claims: Sequence[Judged]) -
         yield from _given_tasks(bench, [gold[i] for i in clear], [claims[i] for i in clear], without)
 
 
-def _given_tasks(bench: Bench, gold: Sequence[str], claims: Sequence[Judged], note: str) -> Iterator[Answers]:
+def _given_tasks(bench: Bench, gold: Sequence[str], claims: Sequence[JudgedClaim], note: str) -> Iterator[Answers]:
     support = [claim.measured.supported for claim in claims]
     yield Answers(
         task=f"three-way, claims given{note}",

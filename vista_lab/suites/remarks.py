@@ -35,7 +35,7 @@ _ACTS = frozenset({"disclosure", "ack", "acknowledgement", "confirmation", "ques
 
 
 @dataclass(frozen=True)
-class Response:
+class Remark:
     """A response with the document it had, and the kinds that it belongs to."""
 
     text: str
@@ -49,21 +49,21 @@ class Response:
         return Conversation(turns=(Turn(role=Role.ASSISTANT, text=self.text, documents=(told,)),))
 
 
-def read(data: Path) -> list[Response]:
+def read(data: Path) -> list[Remark]:
     """The responses of these kinds in the audit's Wizard of Wikipedia files, and in BEGIN's."""
     return [one for one in (*_audit(data / AUDIT), *_begin(data / BEGIN)) if one.kinds and one.text and one.document]
 
 
-def _audit(folder: Path) -> Iterator[Response]:
+def _audit(folder: Path) -> Iterator[Remark]:
     for path in sorted(folder.glob("*/*wow.csv")):
         for knowledge, response, begin, vrm in faithdial_rows(path):
-            yield Response(response, knowledge, frozenset(_kinds(begin, vrm)))
+            yield Remark(response, knowledge, frozenset(_kinds(begin, vrm)))
 
 
-def _begin(path: Path) -> Iterator[Response]:
+def _begin(path: Path) -> Iterator[Remark]:
     for found in whole(begin_set.responses(path)):
         kinds = {GENERIC_BEGIN} if found.label == begin_set.GENERIC else set()
-        yield Response(clean(found.text), clean(found.knowledge), frozenset(kinds))
+        yield Remark(clean(found.text), clean(found.knowledge), frozenset(kinds))
 
 
 def _kinds(begin: str, vrm: str) -> Iterator[str]:
@@ -96,7 +96,7 @@ def main() -> None:
     print(f"\n{time.monotonic() - began:.0f} s")
 
 
-def _table(guard: Guard, found: Sequence[Response], limit: int | None) -> Iterator[str]:
+def _table(guard: Guard, found: Sequence[Remark], limit: int | None) -> Iterator[str]:
     yield from HEADER
     held = {}
     for kind in KINDS:

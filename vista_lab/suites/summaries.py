@@ -37,7 +37,7 @@ _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
-class Summary:
+class SummaryCase:
     """A summary and what it tells of. `consistent`: people found it true to the document."""
 
     domain: str
@@ -62,11 +62,11 @@ class Summary:
 class JudgedSummary:
     """A summary with the guard's report on it."""
 
-    summary: Summary
+    summary: SummaryCase
     report: TurnReport
 
 
-def read(data: Path) -> Iterator[Summary]:
+def read(data: Path) -> Iterator[SummaryCase]:
     """The summaries of the development domains, in the files' order.
 
     Raises:
@@ -75,10 +75,10 @@ def read(data: Path) -> Iterator[Summary]:
     for domain in DOMAINS:
         path = data / "train" / "summedits" / f"{summedits.file_name(domain)}.gz"
         for found in whole(summedits.summaries(path)):
-            yield Summary(domain, found.document, found.text, found.consistent)
+            yield SummaryCase(domain, found.document, found.text, found.consistent)
 
 
-async def judge(guard: Guard, summaries: Sequence[Summary]) -> list[JudgedSummary]:
+async def judge(guard: Guard, summaries: Sequence[SummaryCase]) -> list[JudgedSummary]:
     """Each with its report, in order. Progress goes to stderr."""
     return [JudgedSummary(one, await guard.acheck(one.conversation)) for one in progress(summaries, "summaries")]
 
@@ -86,7 +86,7 @@ async def judge(guard: Guard, summaries: Sequence[Summary]) -> list[JudgedSummar
 def table(judged: Sequence[JudgedSummary], policy: LabelPolicy) -> Iterator[str]:
     """Markdown: a line for each way to tell, a column for each domain and one for both."""
     parts = {domain: [one for one in judged if one.summary.domain == domain] for domain in DOMAINS}
-    columns = {name: Column(rows) for name, rows in {**parts, "both": list(judged)}.items() if rows}
+    columns = {name: SummaryFigures(rows) for name, rows in {**parts, "both": list(judged)}.items() if rows}
     yield f"| balanced accuracy | {' | '.join(columns)} |"
     yield "|---|" + "---:|" * len(columns)
     for name, score in _SCORES.items():
@@ -106,7 +106,7 @@ _SCORES: dict[str, Score] = {
 }
 
 
-class Column:
+class SummaryFigures:
     """Figures over some summaries. What is to be found is inconsistency."""
 
     def __init__(self, judged: Sequence[JudgedSummary]) -> None:
@@ -152,7 +152,7 @@ def _line(name: str, cells: Sequence[str]) -> str:
     return f"| {name} | {' | '.join(cells)} |"
 
 
-def spaced(rows: Sequence[Summary], most: int | None) -> list[Summary]:
+def spaced(rows: Sequence[SummaryCase], most: int | None) -> list[SummaryCase]:
     """At most so many, evenly spaced: the files have their documents one after the other."""
     return [rows[place * len(rows) // most] for place in range(most)] if most and len(rows) > most else list(rows)
 

@@ -28,13 +28,13 @@ from vista_guard.types import Label, Role, Turn
 from vista_lab.datasets.files import whole
 from vista_lab.datasets.sets import vista
 from vista_lab.datasets.sets.coconot import INCOMPLETE, Reply
-from vista_lab.datasets.sets.rgm import Pair
+from vista_lab.datasets.sets.rgm import SpeakerPair
 from vista_lab.logs.formats import LoggedConversation
 from vista_lab.suites.loaders import abstaining, coconot, decode, held_out, rgm
 from vista_lab.suites.product import (
     Answers,
     Bench,
-    Judged,
+    JudgedClaim,
     Product,
     Target,
     all_supported,
@@ -68,7 +68,7 @@ def test_protocol(bench: Bench, path: Path) -> Iterator[Answers]:
 
 
 def _answers(
-    replies: Sequence[Reply], found: Sequence[list[Judged]], note: str, targets: tuple[Target, ...]
+    replies: Sequence[Reply], found: Sequence[list[JudgedClaim]], note: str, targets: tuple[Target, ...]
 ) -> Iterator[Answers]:
     kept = [index for index, reply in enumerate(replies) if reply.category not in INCOMPLETE]
     parts = (("", range(len(replies))), (", without incomplete and indeterminate requests", kept))
@@ -84,7 +84,7 @@ def _answers(
         )
 
 
-def _any_claim(replies: Sequence[Reply], found: Sequence[list[Judged]]) -> Answers:
+def _any_claim(replies: Sequence[Reply], found: Sequence[list[JudgedClaim]]) -> Answers:
     verdicts = [any(claim.label is Label.ABSTENTION for claim in claims) for claims in found]
     return Answers(
         task="abstention by any claim",
@@ -99,11 +99,11 @@ def _gold(replies: Sequence[Reply]) -> list[str]:
     return [YES if reply.refuses else NO for reply in replies]
 
 
-def _judge(bench: Bench, replies: Sequence[Reply]) -> list[list[Judged]]:
+def _judge(bench: Bench, replies: Sequence[Reply]) -> list[list[JudgedClaim]]:
     return bench.each(replies, _reply, "coconot")
 
 
-async def _reply(product: Product, guard: Guard, reply: Reply) -> list[Judged]:
+async def _reply(product: Product, guard: Guard, reply: Reply) -> list[JudgedClaim]:
     turns = (Turn(role=Role.USER, text=reply.request), Turn(role=Role.ASSISTANT, text=reply.answer))
     return await judge_last(product, guard, turns)
 
@@ -118,7 +118,7 @@ Views = dict[str, list[tuple[str, str]]]
 
 
 @dataclass(frozen=True)
-class Message:
+class SpeakerTurn:
     """One of the two turns: as it was said, in the third person, and taken apart."""
 
     said: str
@@ -127,12 +127,12 @@ class Message:
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredPairs:
     """Gold and scores of some pairs; `views` holds one list of scores for each view, `guarded` what a guard said."""
 
     gold: list[str]
     views: dict[str, list[float]]
-    guarded: list[list[Judged]]
+    guarded: list[list[JudgedClaim]]
 
     @cached_property
     def mean(self) -> list[float]:
@@ -161,7 +161,7 @@ def decode_protocol(bench: Bench, path: Path) -> Iterator[Answers]:
         yield _thresholded(f"variant: {view}", found.gold, scores, dev.gold, dev.views[view], ())
 
 
-def answers(found: Scored, dev: Scored, targets: tuple[Target, ...]) -> Iterator[Answers]:
+def answers(found: ScoredPairs, dev: ScoredPairs, targets: tuple[Target, ...]) -> Iterator[Answers]:
     """The four views, and the guard as it is shipped and with a threshold for balanced pairs."""
     yield _thresholded("contradiction, four views of the pair", found.gold, found.mean, dev.gold, dev.mean, targets)
     own = "contradiction, own claims through the guard, context=full"
@@ -177,14 +177,14 @@ def answers(found: Scored, dev: Scored, targets: tuple[Target, ...]) -> Iterator
     )
 
 
-def score(bench: Bench, pairs: Sequence[Pair], task: str) -> Scored:
+def score(bench: Bench, pairs: Sequence[SpeakerPair], task: str) -> ScoredPairs:
     """All scores of the pairs."""
     product = bench.product
     views = asyncio.run(_all_views(product, pairs, task))
     texts = list(dict.fromkeys(pair for view in views for pairs_of in view.values() for pair in pairs_of))
     found = {pair: float(row[1]) for pair, row in zip(texts, product.probabilities(texts, task), strict=True)}
     kinds = (WHOLE, NAMED_CLAIMS, CLAIMS_NAMED, CLAIMS)
-    return Scored(
+    return ScoredPairs(
         gold=[CONTRADICTS if pair.contradictory else AGREES for pair in pairs],
         views={kind: [max((found[one] for one in view[kind]), default=0.0) for view in views] for kind in kinds},
         guarded=bench.each(pairs, _guarded, f"{task}, through the guard", product.guard(context="full")),
@@ -223,15 +223,15 @@ def _thresholded(
     )
 
 
-async def _guarded(product: Product, guard: Guard, pair: Pair) -> list[Judged]:
+async def _guarded(product: Product, guard: Guard, pair: SpeakerPair) -> list[JudgedClaim]:
     return await judge_past(product, guard, pair.turns)
 
 
-async def _all_views(product: Product, pairs: Sequence[Pair], task: str) -> list[Views]:
+async def _all_views(product: Product, pairs: Sequence[SpeakerPair], task: str) -> list[Views]:
     return [await _views(product, pair) for pair in progress(pairs, f"{task}, claims")]
 
 
-async def _views(product: Product, pair: Pair) -> Views:
+async def _views(product: Product, pair: SpeakerPair) -> Views:
     first = await _message(product, pair, pair.first)
     last = await _message(product, pair, len(pair.turns) - 1)
     return {
@@ -242,10 +242,12 @@ async def _views(product: Product, pair: Pair) -> Views:
     }
 
 
-async def _message(product: Product, pair: Pair, place: int) -> Message:
+async def _message(product: Product, pair: SpeakerPair, place: int) -> SpeakerTurn:
     turn = pair.turns[place]
     said = clean(folded(turn.text))
-    return Message(said, name_speakers(said, *names(turn.role)), tuple(await product.claims(turn, pair.turns[:place])))
+    return SpeakerTurn(
+        said, name_speakers(said, *names(turn.role)), tuple(await product.claims(turn, pair.turns[:place]))
+    )
 
 
 VERIFIED, UNVERIFIABLE, REST = "verified", "unverifiable", "not verified"
@@ -261,7 +263,7 @@ class HumanTurn:
     """An annotated turn: the human's labels of its claims, and what the judge made of the turn."""
 
     gold: tuple[Label, ...]
-    claims: list[Judged]
+    claims: list[JudgedClaim]
 
     @property
     def verdict(self) -> str:

@@ -89,7 +89,7 @@ FITTED = ("majority", "overlap")
 """Systems that can be fitted."""
 
 
-class Measured(Protocol):
+class MeasuredRows(Protocol):
     """The rows to be measured: a `DataSet`, or a log that is ready to be read."""
 
     @property
@@ -110,7 +110,7 @@ def fit(
     on: DataSet,
     entries: Iterable[Entry],
     *,
-    measured: Measured,
+    measured: MeasuredRows,
     claims: Literal["given", "judge"] = "judge",
 ) -> Mapping[str, str]:
     """Options of a system, as labelled data has them; `make_system` takes them.
@@ -134,7 +134,7 @@ def fit(
     return {**fitted, "threshold": f"{_best_threshold(list(_shares(rows)), on)}"}
 
 
-def _check(name: str, on: DataSet, measured: Measured) -> None:
+def _check(name: str, on: DataSet, measured: MeasuredRows) -> None:
     if name not in FITTED:
         raise ConfigError(f"the system {name!r} has nothing to fit; {' and '.join(FITTED)} have")
     if on.test:

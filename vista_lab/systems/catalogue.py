@@ -13,7 +13,7 @@ from vista_guard.protocols import Judge
 from vista_guard.types import Label
 from vista_lab.datasets.files import Task
 from vista_lab.systems.baselines import THRESHOLD, Majority, Overlap
-from vista_lab.systems.guarded import Ablated, GuardSystem, Order, Recipe, build
+from vista_lab.systems.guarded import Ablated, GuardSystem, Order, SystemRecipe, build
 from vista_lab.systems.metrics import OPTIONS as RAGAS_OPTIONS
 from vista_lab.systems.metrics import DeepEvalScorer, MetricJudge, RagasScorer, load_library, load_metric
 from vista_lab.systems.turn_judges import FActScore, LLMJudge
@@ -96,26 +96,26 @@ def _metric(order: Order, library: str, scorer: Callable[[Any], Any]) -> Judge:
     return MetricJudge(scorer(metric), order.task)
 
 
-SYSTEMS: Mapping[str, Recipe] = {
-    "vista": Recipe(lambda order: order.judge()),
-    "vista+ctx": Recipe(lambda order: order.judge(), context="full"),
-    "no-ac": Recipe(lambda order: Ablated(order.judge(), knowledge=["categorize"])),
-    "no-ac+ctx": Recipe(lambda order: order.judge(), context="full", knowledge=False),
-    "no-history": Recipe(lambda order: Ablated(order.judge(), history=False)),
-    "zero-shot": Recipe(lambda order: order.model(_zero_shot)),
-    "factscore": Recipe(lambda order: order.model(FActScore), knowledge=False, tasks=_UNVERIFIABLE),
-    "factscore+split": Recipe(
+SYSTEMS: Mapping[str, SystemRecipe] = {
+    "vista": SystemRecipe(lambda order: order.judge()),
+    "vista+ctx": SystemRecipe(lambda order: order.judge(), context="full"),
+    "no-ac": SystemRecipe(lambda order: Ablated(order.judge(), knowledge=["categorize"])),
+    "no-ac+ctx": SystemRecipe(lambda order: order.judge(), context="full", knowledge=False),
+    "no-history": SystemRecipe(lambda order: Ablated(order.judge(), history=False)),
+    "zero-shot": SystemRecipe(lambda order: order.model(_zero_shot)),
+    "factscore": SystemRecipe(lambda order: order.model(FActScore), knowledge=False, tasks=_UNVERIFIABLE),
+    "factscore+split": SystemRecipe(
         lambda order: order.model(partial(FActScore, by_sentence=True)), knowledge=False, tasks=_UNVERIFIABLE
     ),
-    "llm-judge": Recipe(
+    "llm-judge": SystemRecipe(
         lambda order: order.model(partial(LLMJudge, task=order.task)),
         context="full",
         knowledge=False,
         whole_turns=True,
         asks_task=True,
     ),
-    "majority": Recipe(_majority, knowledge=False, options=("label", "fitted on")),
-    "overlap": Recipe(
+    "majority": SystemRecipe(_majority, knowledge=False, options=("label", "fitted on")),
+    "overlap": SystemRecipe(
         _overlap,
         knowledge=False,
         tasks=_UNVERIFIABLE,
@@ -125,15 +125,15 @@ SYSTEMS: Mapping[str, Recipe] = {
 }
 """The systems of this package."""
 
-METRICS: Mapping[str, Recipe] = {
-    "deepeval": Recipe(
+METRICS: Mapping[str, SystemRecipe] = {
+    "deepeval": SystemRecipe(
         lambda order: _metric(order, "deepeval", DeepEvalScorer),
         context="full",
         knowledge=False,
         whole_turns=True,
         asks_task=True,
     ),
-    "ragas": Recipe(
+    "ragas": SystemRecipe(
         lambda order: _metric(order, "ragas", lambda metric: RagasScorer(metric, order.options)),
         context="full",
         knowledge=False,

@@ -283,7 +283,7 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class SystemRecipe:
     """One kind of system.
 
     Attributes:
@@ -308,7 +308,7 @@ class Recipe:
 
 
 def build(
-    recipe: Recipe,
+    recipe: SystemRecipe,
     name: str,
     task: Task,
     options: Mapping[str, str],
@@ -374,7 +374,7 @@ _FIXED = {
 """Settings of the guard that each system fixes."""
 
 
-def _guard(recipe: Recipe, judge: Judge, given: Mapping[str, Any]) -> Guard:
+def _guard(recipe: SystemRecipe, judge: Judge, given: Mapping[str, Any]) -> Guard:
     rest = {key: value for key, value in given.items() if key not in ("judge", "verifier", "policy")}
     if not recipe.knowledge:
         rest["knowledge"] = NoKnowledge(OnnxEmbedder())
@@ -388,7 +388,7 @@ def _guard(recipe: Recipe, judge: Judge, given: Mapping[str, Any]) -> Guard:
     )
 
 
-def _check(recipe: Recipe, name: str, task: Task, options: Mapping[str, str], given: Mapping[str, Any]) -> None:
+def _check(recipe: SystemRecipe, name: str, task: Task, options: Mapping[str, str], given: Mapping[str, Any]) -> None:
     if recipe.tasks and task not in recipe.tasks:
         known = " or ".join(recipe.tasks)
         raise ConfigError(f"the system {name} finds turns that are {known}, and the task here is {str(task)!r}")

@@ -27,7 +27,7 @@ from vista_lab.systems.protocol import POSITIVE, labelled, whole_turn
 
 
 @dataclass(frozen=True)
-class Case:
+class MetricCase:
     """The input of a metric: the answer, the passages of its documents, and the turns before it."""
 
     answer: str
@@ -47,7 +47,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Scored:
+class MetricScore:
     """The result of a metric: pass or fail, and the reason with its score."""
 
     passed: bool
@@ -65,7 +65,7 @@ class Scorer(Protocol):
         """The library's version, and what of the metric decides: its threshold and its model."""
         ...
 
-    async def score(self, case: Case) -> Scored:
+    async def score(self, case: MetricCase) -> MetricScore:
         """Scores one answer. Whatever it raises makes the turn unchecked."""
         ...
 
@@ -93,7 +93,7 @@ class MetricJudge:
         return [ensemble.finding(check) for check in checks]
 
     async def _judged(self, claim: Claim, evidence: EvidenceSet) -> Check | Unchecked:
-        case = Case(claim.text, tuple(passage.text for passage in evidence.documents), evidence.history)
+        case = MetricCase(claim.text, tuple(passage.text for passage in evidence.documents), evidence.history)
         try:
             said = await self._scorer.score(case)
         except JudgeError as exc:
@@ -199,7 +199,7 @@ class DeepEvalScorer:
         model = self._metric.evaluation_model
         return f"{self._library}; threshold {self._metric.threshold:g}" + (f"; {model}" if model else "")
 
-    async def score(self, case: Case) -> Scored:
+    async def score(self, case: MetricCase) -> MetricScore:
         metric = copy.copy(self._metric)  # it keeps its score in itself, and several turns are scored at once
         await metric.a_measure(self._test_case(case), **self._quiet)
         _book(metric)
@@ -207,9 +207,9 @@ class DeepEvalScorer:
         if passed is None:
             raise JudgeError(f"{self.name} gave no score{f': {metric.error}' if metric.error else ''}")
         why = f": {metric.reason}" if metric.reason else ""
-        return Scored(bool(passed), f"scored {metric.score:.2f} against the threshold {metric.threshold:g}{why}")
+        return MetricScore(bool(passed), f"scored {metric.score:.2f} against the threshold {metric.threshold:g}{why}")
 
-    def _test_case(self, case: Case) -> object:
+    def _test_case(self, case: MetricCase) -> object:
         types = import_module("deepeval.test_case")
         passages = list(case.passages)
         if not self._conversational:
@@ -260,12 +260,12 @@ class RagasScorer:
         option, value = self._bound
         return f"{self._library}; {option} {value}"
 
-    async def score(self, case: Case) -> Scored:
+    async def score(self, case: MetricCase) -> MetricScore:
         value, why = await self._scored(case)
         if value is None or (isinstance(value, float) and math.isnan(value)):
             raise JudgeError(f"{self.name} gave no score")
         option, bound = self._bound
-        return Scored(self._passed(value), f"scored {value}, to pass {option} {bound}{f': {why}' if why else ''}")
+        return MetricScore(self._passed(value), f"scored {value}, to pass {option} {bound}{f': {why}' if why else ''}")
 
     def _passed(self, value: Any) -> bool:
         option, bound = self._bound
@@ -277,7 +277,7 @@ class RagasScorer:
             )
         return float(value) >= float(bound) if option == "at_least" else float(value) <= float(bound)
 
-    async def _scored(self, case: Case) -> tuple[Any, str | None]:
+    async def _scored(self, case: MetricCase) -> tuple[Any, str | None]:
         metric, samples = self._metric, import_module("ragas.dataset_schema")
         texts = {"user_input": case.question, "response": case.answer, "retrieved_contexts": list(case.passages)}
         if isinstance(metric, self._bases.SingleTurnMetric):
@@ -306,7 +306,7 @@ class RagasScorer:
         return "at_least", 1.0
 
 
-def _messages(case: Case) -> list[object]:
+def _messages(case: MetricCase) -> list[object]:
     """The conversation as Ragas has it. The documents stand before the answer, as what a tool gave: there is no other place."""
     types = import_module("ragas.messages")
     made = {Role.USER: types.HumanMessage, Role.ASSISTANT: types.AIMessage}

@@ -15,7 +15,7 @@ from vista_guard.reading.visible import visible
 from vista_guard.types import Action, Decision
 from vista_lab.metrics.detection import Reading
 from vista_lab.metrics.intervals import percent
-from vista_lab.metrics.labels import Agreement, Reliability, Summary
+from vista_lab.metrics.labels import LabelAgreement, Reliability, ReplaySummary
 from vista_lab.metrics.turn_risk import Fit
 from vista_lab.policies import replayed as words
 from vista_lab.policies.replayed import Replayed, ReplayedTurn
@@ -118,7 +118,7 @@ RATES = (0.01, 0.02, 0.05, 0.1)
 """False alarm rates that `risk_table` shows."""
 
 
-def summary_table(summary: Summary, title: str = "replay") -> RenderableType:
+def summary_table(summary: ReplaySummary, title: str = "replay") -> RenderableType:
     """Everything a replay comes to; the agreement with human labels when the log carries any."""
     parts: list[RenderableType] = [_totals(summary, title), _claims(summary)]
     if summary.usage.calls:
@@ -167,7 +167,7 @@ def reliability_table(found: Reliability) -> RenderableType:
     return shown
 
 
-def _totals(summary: Summary, title: str) -> Table:
+def _totals(summary: ReplaySummary, title: str) -> Table:
     rate = summary.turns_per_second
     table = plain_table(title, "", "value")
     table.add_row("conversations", f"{summary.conversations:,}")
@@ -183,7 +183,7 @@ def _totals(summary: Summary, title: str) -> Table:
     return table
 
 
-def _claims(summary: Summary) -> Table:
+def _claims(summary: ReplaySummary) -> Table:
     table = plain_table("claims", "label", "claims", "share")
     for label, count in summary.labels.items():
         table.add_row(label, f"{count:,}", share_text(count / summary.claims if summary.claims else None))
@@ -193,7 +193,7 @@ def _claims(summary: Summary) -> Table:
     return table
 
 
-def _usage(summary: Summary) -> Table:
+def _usage(summary: ReplaySummary) -> Table:
     used, turns = summary.usage, max(summary.turns, 1)
     table = plain_table("model calls", "", "all", "a turn")
     table.add_row("calls", f"{used.calls:,}", f"{used.calls / turns:,.1f}")
@@ -207,7 +207,7 @@ def _usage(summary: Summary) -> Table:
     return table
 
 
-def _agreement(agreement: Agreement) -> Table:
+def _agreement(agreement: LabelAgreement) -> Table:
     table = plain_table("agreement with human labels", "", "value", "n")
     claims, turns = f"{agreement.claims:,} claims", f"{agreement.turns:,} turns"
     table.add_row("claim supported or not, accuracy", share_text(agreement.supported), claims)

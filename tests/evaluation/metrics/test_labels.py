@@ -22,8 +22,8 @@ from vista_guard.types import (
     Unchecked,
 )
 from vista_lab.metrics.labels import (
-    Agreement,
-    Summary,
+    LabelAgreement,
+    ReplaySummary,
     Tally,
     accuracy,
     f1,
@@ -77,7 +77,7 @@ def test_worked_example() -> None:
 def test_nothing_is_no_number() -> None:
     empty: Counter[tuple[Label, Label | None]] = Counter()
     assert (accuracy(empty), supported_accuracy(empty), macro_f1(empty)) == (None, None, None)
-    assert Tally().summary(seconds=0.0) == Summary(
+    assert Tally().summary(seconds=0.0) == ReplaySummary(
         conversations=0,
         turns=0,
         resumed=0,
@@ -112,7 +112,7 @@ def test_tally() -> None:
     tally.add(report(VER, None, action=Action.FLAG), {"t1.c1": VER, "t1.c2": ABS})
     tally.add(report(), {})
     summary = tally.summary(seconds=2.0, interrupted=True)
-    assert summary == Summary(
+    assert summary == ReplaySummary(
         conversations=2,
         turns=4,
         resumed=1,
@@ -126,7 +126,7 @@ def test_tally() -> None:
         evidence_missing=1,
         seconds=2.0,
         interrupted=True,
-        agreement=Agreement(
+        agreement=LabelAgreement(
             claims=7,
             turns=2,
             supported=5 / 7,

@@ -19,7 +19,7 @@ from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import WordEmbedder, assistant, conversation, user
 from vista_guard.types import Claim, JudgeInfo, Label, Persona, TurnReport
 from vista_lab.logs.formats import BrokenEntry, LoggedConversation
-from vista_lab.metrics.labels import Agreement
+from vista_lab.metrics.labels import LabelAgreement
 from vista_lab.runs.evaluate import replay
 from vista_lab.runs.folder import read_manifest
 from vista_lab.runs.loop import ClaimsMode, Event
@@ -292,7 +292,7 @@ async def test_given_claims_are_held_against_human_labels(tmp_path: Path) -> Non
     assert judge.asked == []
     # The turn without claims is neither reported nor believed.
     assert labels(out) == {("a", 0): [Label.VERIFIED], ("a", 4): [Label.LACKING_EVIDENCE, Label.OUT_OF_SCOPE]}
-    assert summary.agreement == Agreement(
+    assert summary.agreement == LabelAgreement(
         claims=4, turns=2, supported=2 / 4, labels=2 / 4, macro_f1=(2 / 3 + 1) / 5, turn=1.0
     )
     again = await replay(guard(), [annotated("a")], out, claims=GIVEN)

@@ -9,17 +9,27 @@ import pytest
 
 from vista_guard.policy.turn_risk import SAFE
 from vista_guard.types import Action, Label
-from vista_lab.suites.challenge import Answer, Half, Item, JudgedPair, Pair, as_text, read_items, row, rows
+from vista_lab.suites.challenge import (
+    Answer,
+    ChallengeItem,
+    ChallengePair,
+    Half,
+    JudgedPair,
+    as_text,
+    read_items,
+    row,
+    rows,
+)
 
 HALVES: tuple[Half, ...] = ("development", "sealed")
 
 
 @pytest.fixture(params=HALVES)
-def items(request: pytest.FixtureRequest) -> list[Item]:
+def items(request: pytest.FixtureRequest) -> list[ChallengeItem]:
     return list(read_items(request.param))
 
 
-def test_each_half_has_the_size_and_the_spread_that_it_promises(items: list[Item]) -> None:
+def test_each_half_has_the_size_and_the_spread_that_it_promises(items: list[ChallengeItem]) -> None:
     phenomena = Counter(pair.phenomenon for item in items for pair in item.pairs)
     long = [item for item in items if sum(len(document.text.split()) for document in item.documents) >= 300]
     assert (sum(phenomena.values()), len(items)) == (610, 39)
@@ -29,14 +39,14 @@ def test_each_half_has_the_size_and_the_spread_that_it_promises(items: list[Item
     assert len({item.id for item in items}) == len(items)
 
 
-def test_every_quote_that_decides_stands_in_its_documents(items: list[Item]) -> None:
+def test_every_quote_that_decides_stands_in_its_documents(items: list[ChallengeItem]) -> None:
     for item in items:
         for pair in item.pairs:
             told = [*(document.text for document in item.documents), *(message.text for message in item.history)]
             assert [quote for quote in pair.gold if not any(quote in text for text in told)] == []
 
 
-def test_of_each_pair_one_must_pass_and_the_other_must_not(items: list[Item]) -> None:
+def test_of_each_pair_one_must_pass_and_the_other_must_not(items: list[ChallengeItem]) -> None:
     for item in items:
         for pair in item.pairs:
             assert pair.right.label in SAFE
@@ -44,14 +54,14 @@ def test_of_each_pair_one_must_pass_and_the_other_must_not(items: list[Item]) ->
             assert pair.right.text != pair.wrong.text
 
 
-def test_neither_a_negation_nor_a_figure_gives_the_answer_away(items: list[Item]) -> None:
+def test_neither_a_negation_nor_a_figure_gives_the_answer_away(items: list[ChallengeItem]) -> None:
     pairs = [pair for item in items for pair in item.pairs]
     for cue in (r"\b(?:not|no|never|nobody|nothing|none|without)\b|n't\b", r"\d", r"\b(?:only|just|all|every)\b"):
         right, wrong = (sum(bool(re.search(cue, one)) for one in texts) for texts in zip(*_texts(pairs), strict=True))
         assert abs(right - wrong) <= 0.08 * len(pairs), cue
 
 
-def _texts(pairs: list[Pair]) -> list[tuple[str, str]]:
+def _texts(pairs: list[ChallengePair]) -> list[tuple[str, str]]:
     return [(pair.right.text.lower(), pair.wrong.text.lower()) for pair in pairs]
 
 

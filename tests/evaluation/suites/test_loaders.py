@@ -9,7 +9,7 @@ import pytest
 from vista_guard.errors import InputError
 from vista_guard.types import Document, Role, Turn
 from vista_lab.datasets.sets.coconot import Reply
-from vista_lab.datasets.sets.rgm import Pair
+from vista_lab.datasets.sets.rgm import SpeakerPair
 from vista_lab.suites import evalsets
 from vista_lab.suites.loaders import (
     CONTRADICTED,
@@ -176,8 +176,8 @@ def test_rgm_makes_the_judged_speaker_the_assistant_and_ends_with_the_later_utte
     lines(tmp_path / "rgm" / "b.jsonl", {**said, "annotation_target_pair": [0, 2], "contradictory_label_count": 2})
     lines(tmp_path / "rgm" / "a.jsonl", {**said, "annotation_target_pair": [1, 3], "contradictory_label_count": 1})
     assert rgm(tmp_path / "rgm") == [
-        Pair((user("I swim."), assistant("Nice!"), user("I never swim."), assistant("Oh?")), 1, False),
-        Pair((assistant("I swim."), user("Nice!"), assistant("I never swim.")), 0, True),
+        SpeakerPair((user("I swim."), assistant("Nice!"), user("I never swim."), assistant("Oh?")), 1, False),
+        SpeakerPair((assistant("I swim."), user("Nice!"), assistant("I never swim.")), 0, True),
     ]
 
 
@@ -185,8 +185,8 @@ def test_decode(tmp_path: Path) -> None:
     file = tmp_path / "decode.tsv"
     file.write_text('seg1\tseg2\tlabel\nI swim.\tI "never swim.\t0\nI swim.\tI run.\t1\n', encoding="utf-8")
     assert decode(file) == [
-        Pair((assistant("I swim."), assistant('I "never swim.')), 0, True),
-        Pair((assistant("I swim."), assistant("I run.")), 0, False),
+        SpeakerPair((assistant("I swim."), assistant('I "never swim.')), 0, True),
+        SpeakerPair((assistant("I swim."), assistant("I run.")), 0, False),
     ]
 
 

@@ -66,7 +66,7 @@ def test_too_few_documents_for_a_threshold_leave_a_dash(tmp_path: Path) -> None:
 
 
 def test_the_baseline_counts_words_that_the_document_lacks() -> None:
-    one = summaries.Summary("podcast", "The mill ground 12 tons.", "The bakery ground 13 tons", True)
+    one = summaries.SummaryCase("podcast", "The mill ground 12 tons.", "The bakery ground 13 tons", True)
     assert one.unheard == 2 / 4
 
 
@@ -101,7 +101,7 @@ def test_responses_belong_to_kinds_by_what_experts_said(tmp_path: Path) -> None:
 
 def test_presets_weigh_a_report_again_as_a_guard_of_their_own_would() -> None:
     text = "The mill ground 13 tons."
-    one = summaries.Summary("podcast", "The mill ground 12 tons.", text, False)
+    one = summaries.SummaryCase("podcast", "The mill ground 12 tons.", text, False)
     verdicts = {text: [Verdict(text, Label.LACKING_EVIDENCE, 0.7)]}
     report = asyncio.run(guard(verdicts).acheck(one.conversation))
     calm = report.model_copy(update={"risk": 0.2})

@@ -21,7 +21,7 @@ NOT_RELEASED = "[[TBA]]"
 
 
 @dataclass(frozen=True)
-class Pair:
+class SpeakerPair:
     """Two turns of one speaker, who is the assistant; what was said before the second is its history."""
 
     turns: tuple[Turn, ...]
@@ -47,7 +47,7 @@ def read(paths: Sequence[Path]) -> Iterator[Entry]:
     yield from entries(chain.from_iterable(map(json_rows, paths)), _conversation)
 
 
-def pairs(path: Path) -> Iterator[Pair | BrokenEntry]:
+def pairs(path: Path) -> Iterator[SpeakerPair | BrokenEntry]:
     """The pairs of one file: which earlier turn is meant, a conversation does not say."""
     yield from records(json_rows(path), _pair)
 
@@ -58,7 +58,7 @@ def _conversation(row: Row) -> Iterator[LoggedConversation]:
     yield ending(row, f"{row.stem}-{row.number}", pair.turns, gold)
 
 
-def _pair(row: Row) -> Pair:
+def _pair(row: Row) -> SpeakerPair:
     utterances, speakers = row.texts("utterances"), row.texts("speakers")
     if len(utterances) != len(speakers):
         raise InputError(f"has {len(utterances)} utterances and {len(speakers)} speakers")
@@ -69,7 +69,7 @@ def _pair(row: Row) -> Pair:
         Turn(role=Role.ASSISTANT if who == speakers[second] else Role.USER, text=text)
         for who, text in zip(speakers, utterances, strict=True)
     ]
-    return Pair(tuple(turns[: second + 1]), first, _votes(row) >= MAJORITY)
+    return SpeakerPair(tuple(turns[: second + 1]), first, _votes(row) >= MAJORITY)
 
 
 def _places(row: Row, count: int) -> tuple[int, int]:

@@ -31,7 +31,7 @@ DOMAINS = (
 
 
 @dataclass(frozen=True)
-class Summary:
+class EditedSummary:
     """A summary and what it tells of."""
 
     identity: str
@@ -58,7 +58,7 @@ def read(paths: Sequence[Path]) -> Iterator[Entry]:
     yield from entries(json_rows(path), _conversation)
 
 
-def summaries(path: Path) -> Iterator[Summary | BrokenEntry]:
+def summaries(path: Path) -> Iterator[EditedSummary | BrokenEntry]:
     """The summaries with what they were edited from."""
     yield from records(json_rows(path), _summary)
 
@@ -70,9 +70,9 @@ def _conversation(row: Row) -> Iterator[LoggedConversation]:
     )
 
 
-def _summary(row: Row) -> Summary:
+def _summary(row: Row) -> EditedSummary:
     text = row.said("summary")
-    return Summary(
+    return EditedSummary(
         identity=row.name("id"),
         document=row.said("doc"),
         text=text,

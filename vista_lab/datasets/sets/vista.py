@@ -12,7 +12,7 @@ from pathlib import Path
 
 from vista_guard.errors import InputError
 from vista_lab.datasets.files import Entry, Row, entries
-from vista_lab.logs.formats import PARSERS, LogFormat, Value
+from vista_lab.logs.formats import PARSERS, LogFormat, LogValue
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold, values
 
 LABELS = {word: TurnGold(word, word == "hallucinated") for word in ("faithful", "hallucinated")}
@@ -39,7 +39,7 @@ def _rows(path: Path) -> Iterator[Row | BrokenEntry]:
 
 
 def _conversation(row: Row) -> Iterator[LoggedConversation]:
-    entry = PARSERS[LogFormat.REFERENCE](Value(row.content[TURNS], row.place, row.line))
+    entry = PARSERS[LogFormat.REFERENCE](LogValue(row.content[TURNS], row.place, row.line))
     turns = row.parts(TURNS)
     gold = {
         place: _gold(turns[place]) for place, turn in enumerate(entry.conversation.turns) if turn.claims is not None
