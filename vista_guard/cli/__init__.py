@@ -9,14 +9,13 @@ import typer
 from vista_guard import __version__
 from vista_guard.cli import check, dashboard, demo, serve
 from vista_guard.cli import demo as schema
-from vista_guard.cli.annotations.agree import agree
-from vista_guard.cli.annotations.commands import sheets_app
 from vista_guard.cli.documents import documents
 from vista_guard.cli.reports import database, forget, reports
 from vista_guard.cli.reviews import reviews
 from vista_lab.cli import calibrate, compare, datasets, replay
 from vista_lab.cli.calibrate import verifiers
 from vista_lab.cli.eval import evaluate
+from vista_lab.cli.people import agree, annotations_app
 
 app = typer.Typer(
     name="vista-guard",
@@ -53,7 +52,7 @@ app.add_typer(documents, name="documents")
 app.add_typer(verifiers, name="verifiers")
 app.add_typer(reports, name="reports")
 app.add_typer(reviews, name="reviews")
-app.add_typer(sheets_app, name="annotations")
+app.add_typer(annotations_app, name="annotations")
 app.command("agree")(agree)
 app.add_typer(database, name="db")
 app.command("forget")(forget)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from vista_guard.dashboard.conversation.page import conversation
 from vista_guard.dashboard.live import live
 from vista_guard.dashboard.page import Desk
-from vista_guard.dashboard.pages.annotate.page import annotate
 from vista_guard.dashboard.review import review
 from vista_guard.dashboard.settings import Permission
 from vista_guard.dashboard.trends import trends
+from vista_lab.pages.annotate import annotate
 from vista_lab.pages.policy_lab import lab
 from vista_lab.pages.runs import runs
 

@@ -1,1 +1,1 @@
-"""TODO-ROOM."""
+"""Commands that look at many turns."""

@@ -1,1 +1,1 @@
-"""TODO-ROOM."""
+"""Pages of the dashboard that look at many turns."""
