@@ -97,6 +97,11 @@ NEEDS = {
         "from vista_lab.tables.plots import drawn\nwith drawn(1, 1):\n    pass",
         "drawing figures needs matplotlib",
     ),
+    "sheets for annotators": (
+        "evaluation",
+        "from vista_lab.people.sheets import Table, content\ncontent(Table('t', ['id'], [['a']]), '.xlsx')",
+        "a sheet in .xlsx (--sheets tsv writes one without) needs openpyxl",
+    ),
     "page to send around": (
         "evaluation",
         "from pathlib import Path\nfrom vista_lab.tables.html import check_place\ncheck_place(Path('page.html'))",
