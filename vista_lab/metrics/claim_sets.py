@@ -24,13 +24,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from statistics import fmean
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vista_guard.protocols import Embedder
-from vista_guard.stores.reviews.records import AnnotatedClaim
 from vista_guard.types import Label
+
+if TYPE_CHECKING:
+    from vista_guard.stores.reviews.records import AnnotatedClaim
 
 Counts = NDArray[np.float64]
 
