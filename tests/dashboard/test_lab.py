@@ -16,12 +16,12 @@ from vista_guard.stores.reports import ReportReader
 from vista_guard.types import Action, Label
 from vista_lab.pages import policy_figures
 from vista_lab.pages.policy_figures import Samples, read
-from vista_lab.pages.policy_lab import CONFIGURED, RECORDED, Choice, Ruled, from_params, to_params
+from vista_lab.pages.policy_lab import CONFIGURED, RECORDED, PolicyChoice, Ruled, from_params, to_params
 from vista_lab.policies.comparison import by_policy, compare
 from vista_lab.policies.named import Recipe, standing
 
-OWN = Choice("balanced", {"contradicted": Ruled(Action.BLOCK, 0.65)}, {"flag": 0.35}, {"unchecked": Action.BLOCK})
-NOTHING = Choice("strict")
+OWN = PolicyChoice("balanced", {"contradicted": Ruled(Action.BLOCK, 0.65)}, {"flag": 0.35}, {"unchecked": Action.BLOCK})
+NOTHING = PolicyChoice("strict")
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +29,10 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> ReportReader:
     return ReportReader(weeks.write(tmp_path_factory.mktemp("weeks") / "reports.sqlite"))
 
 
-@pytest.mark.parametrize("choice", [OWN, Choice(RECORDED), Choice(CONFIGURED, always={"nothing": Action.ALLOW})])
-def test_a_choice_stands_in_the_address(choice: Choice) -> None:
+@pytest.mark.parametrize(
+    "choice", [OWN, PolicyChoice(RECORDED), PolicyChoice(CONFIGURED, always={"nothing": Action.ALLOW})]
+)
+def test_a_choice_stands_in_the_address(choice: PolicyChoice) -> None:
     told = {name: value for name, value in to_params("b", choice).items() if value is not None}
     assert from_params("b", told, NOTHING) == choice
 
@@ -43,7 +45,7 @@ def test_what_the_address_names_wrongly_is_as_in_the_preset() -> None:
         "b.flag": "much",
         "b.unchecked": "PERHAPS",
     }
-    assert from_params("b", told, NOTHING) == Choice("balanced")
+    assert from_params("b", told, NOTHING) == PolicyChoice("balanced")
     assert from_params("b", {"b": "lenient"}, NOTHING) == NOTHING
     assert from_params("b", {}, NOTHING) == NOTHING
 
@@ -55,13 +57,13 @@ def test_a_choice_is_a_policy_of_the_settings() -> None:
     overrides = {"rules": {"CONTRADICTED": rule}, "flag_at_risk": 0.35, "on_unchecked": "BLOCK"}
     assert recipe == Recipe("balanced", overrides)
     assert recipe.policy() == build_policy("balanced", overrides)
-    assert Choice(RECORDED).recipe(Recipe("strict")) is None
-    kept = Choice(CONFIGURED, always={"nothing": Action.BLOCK}).recipe(Recipe("monitor", {"on_code": "FLAG"}))
+    assert PolicyChoice(RECORDED).recipe(Recipe("strict")) is None
+    kept = PolicyChoice(CONFIGURED, always={"nothing": Action.BLOCK}).recipe(Recipe("monitor", {"on_code": "FLAG"}))
     assert kept == Recipe("monitor", {"on_code": "FLAG", "on_no_evidence": "BLOCK"})
 
 
 def test_below_the_confidence_of_a_flag_nothing_happens() -> None:
-    recipe = Choice("strict", {"lacking": Ruled(Action.FLAG, 0.7)}).recipe(Recipe("strict"))
+    recipe = PolicyChoice("strict", {"lacking": Ruled(Action.FLAG, 0.7)}).recipe(Recipe("strict"))
     assert recipe is not None
     rule = recipe.policy().rules[Label.LACKING_EVIDENCE]
     assert (rule(0.9), rule(0.5)) == (Action.FLAG, Action.ALLOW)

@@ -12,7 +12,7 @@ pytest.importorskip("sklearn", reason="training only: pip install scikit-learn")
 from vista_guard.judges.embedded import EmbeddedJudge
 from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.types import Check, Claim, EvidenceSet, Passage, SourceKind
-from vista_lab.suites.product import Answers, Bench, ClaimScores, Product, Target, figures, line
+from vista_lab.suites.product import Bench, ClaimScores, Product, Target, TaskAnswers, figures, line
 from vista_lab.suites.tasks import AGREES, CONTRADICTS, threshold
 from vista_lab.training.evaluate import main
 
@@ -139,7 +139,7 @@ def test_test_files_stay_shut_without_final(
 
 
 def test_the_figures_of_a_task() -> None:
-    answers = Answers(
+    answers = TaskAnswers(
         task="two labels",
         gold=["yes", "yes", "yes", "no"],
         found=["yes", "yes", "no", "no"],

@@ -28,7 +28,7 @@ from vista_guard.stores.reviews.annotation import Annotations
 from vista_guard.stores.reviews.queue import Reviews, person
 from vista_guard.stores.reviews.records import Word
 from vista_guard.types import Label
-from vista_lab.policies.comparison import Case
+from vista_lab.policies.comparison import PolicyCase
 from vista_lab.runs.gold import Gold, GoldTurn, agrees, read_gold
 from vista_lab.runs.gold import Word as ClaimWord
 
@@ -63,7 +63,7 @@ class Words:
             raise InputError(f"labels {self._labels} cannot be read: {exc.strerror}") from exc
         return _read(self._labels, changed)
 
-    def fine(self, cases: Iterable[Case]) -> dict[str, bool]:
+    def fine(self, cases: Iterable[PolicyCase]) -> dict[str, bool]:
         """By report id, whether a turn should have been delivered as it was; without those that nobody spoke of."""
         gold, decided, told = self.gold, self._decided(), list(cases)
         known = ((case, gold.get((case.conversation_id or "", case.turn_index))) for case in told)

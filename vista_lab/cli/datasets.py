@@ -55,7 +55,7 @@ def datasets(
         if download is not None:
             if name is None:
                 raise InputError("--download fetches one data set at a time: give its NAME")
-            _fetched(find(name), download)
+            _fetch(find(name), download)
             data = download
         chosen = [find(name)] if name is not None else list(all_datasets().values())
         folder = None if data is None else DataFolder(data)
@@ -66,7 +66,7 @@ def datasets(
             raise typer.Exit(WRONG_INPUT)
 
 
-def _fetched(dataset: DataSet, folder: Path) -> None:
+def _fetch(dataset: DataSet, folder: Path) -> None:
     from vista_lab.datasets.opening import download
 
     typer.echo(f"{dataset.title}: {dataset.source}; licence: {dataset.licence}", err=True)
@@ -117,14 +117,14 @@ def _cells(one: Survey, looked: bool) -> Iterator[str]:
     yield dataset.licence
     yield str(dataset.task)
     if looked:
-        yield from _counted(one)
+        yield from _count(one)
 
 
 def _split(dataset: DataSet) -> str:
     return f"{dataset.split}, test" if dataset.test and dataset.split != "test" else dataset.split
 
 
-def _counted(one: Survey) -> Iterator[str]:
+def _count(one: Survey) -> Iterator[str]:
     from rich.markup import escape
 
     from vista_guard.cli.common import visible

@@ -159,7 +159,7 @@ def evaluate(
         own = _options(option or ())
         if fit_on is not None:
             found = fitted_on(fit_on, folder, system=system, measured=source, claims=made.claims)
-            own = _fitted(system, own, found)
+            own = _with_fitted(system, own, found)
         order = Ordered(system, source.task, own, settings, kept_documents=source.is_log)
         with configured(SERVICE):
             code = run(order, plan, out, made, place, max_cost=max_cost, gold=gold)
@@ -186,7 +186,7 @@ def run(
     stopped: list[int] = []
 
     async def judged() -> Evaluated:
-        info = await _rehearsed(order, plan, out, made, max_cost)
+        info = await _rehearse(order, plan, out, made, max_cost)
         progress = ReplayProgress(len(plan.rows.conversations))
         system, at_once = await _start(order, place, max_cost, info, progress.say)
         stop = asyncio.Event()
@@ -253,7 +253,7 @@ async def _start(
     return cluster, cluster.places
 
 
-async def _rehearsed(order: Ordered, plan: Plan, out: Path, made: Made, max_cost: float | None) -> SystemInfo:
+async def _rehearse(order: Ordered, plan: Plan, out: Path, made: Made, max_cost: float | None) -> SystemInfo:
     """How it will be judged, by a system that is built here; says what that will take, where a model is asked."""
     from itertools import islice
 
@@ -325,7 +325,7 @@ def _options(given: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _fitted(system: str, own: Mapping[str, str], found: Mapping[str, str]) -> dict[str, str]:
+def _with_fitted(system: str, own: Mapping[str, str], found: Mapping[str, str]) -> dict[str, str]:
     """The options with those that were found. They are said, and stand in the manifest."""
     from vista_guard.errors import ConfigError
 

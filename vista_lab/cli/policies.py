@@ -70,14 +70,14 @@ class Against:
 
         replayed = decide(out, self.heard, self.policies, self.gold)
         console = Console(highlight=False)
-        console.print(policies_table(replayed, self._changed(out, replayed)))
+        console.print(policies_table(replayed, self._changes(out, replayed)))
         if self.html is not None:
             from vista_lab.tables.html import write_page
 
             write_page(self.html, self.log.name, out, self.heard, replayed, now=datetime.now(UTC))
             console.print(f"wrote {visible(str(self.html))}", markup=False, soft_wrap=True)
 
-    def _changed(self, out: Path, replayed: Replayed) -> list[ReplayedTurn]:
+    def _changes(self, out: Path, replayed: Replayed) -> list[ReplayedTurn]:
         wanted = [it.case.report_id for it in replayed.found.changed[:SHOWN]]
         found = {turn.report.id: turn for turn in turns(out, self.heard, replayed, frozenset(wanted))}
         return [found[name] for name in wanted]

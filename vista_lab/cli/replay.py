@@ -261,13 +261,13 @@ def run(
     summary = asyncio.run(judged())
     Console(highlight=False).print(summary_table(summary))
     if stopped or summary.exhausted:
-        return _unfinished(summary, out, stopped)
+        return _report_unfinished(summary, out, stopped)
     if against is not None:
         against.show(out)
     return WRONG_INPUT if summary.broken else 0
 
 
-def _unfinished(summary: ReplaySummary, out: Path, stopped: list[int]) -> int:
+def _report_unfinished(summary: ReplaySummary, out: Path, stopped: list[int]) -> int:
     """Says how to go on, and returns the exit code."""
     safe = f"{summary.turns} reports are in {out}; run the same command again"
     if stopped:

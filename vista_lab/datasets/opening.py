@@ -191,12 +191,12 @@ def open_dataset(dataset: DataSet, folder: Path | DataFolder) -> OpenedDataSet:
     missing = [name for name, path in found.items() if path is None]
     if missing:
         raise InputError(
-            f"data set {dataset.name} is not whole in {folder.path}: {'; '.join(_wanted(dataset, missing))}"
+            f"data set {dataset.name} is not whole in {folder.path}: {'; '.join(_wanted_names(dataset, missing))}"
         )
     return OpenedDataSet(dataset, {name: path for name, path in found.items() if path is not None})
 
 
-def _wanted(dataset: DataSet, missing: Iterable[str]) -> Iterator[str]:
+def _wanted_names(dataset: DataSet, missing: Iterable[str]) -> Iterator[str]:
     for name in missing:
         origin = dataset.origins.get(name, dataset.source)
         yield f"{name} is missing, to be had from {origin.replace('hf:', 'huggingface.co/datasets/')}"
@@ -296,11 +296,11 @@ def _from_hub(origin: str, path: Path) -> None:
             endpoint=os.environ.get("HF_ENDPOINT") or None,
         )
     except Exception as exc:  # the hub's own errors, and those of whatever HTTP client it was built on
-        raise OSError(_told(exc)) from exc
+        raise OSError(_root_cause(exc)) from exc
     shutil.copyfile(found, path)
 
 
-def _told(exc: BaseException) -> str:
+def _root_cause(exc: BaseException) -> str:
     """The root cause of an error: the hub blames its cache when the network failed."""
     while exc.__cause__ is not None:
         exc = exc.__cause__
@@ -319,7 +319,7 @@ class Survey:
 
     def as_json(self) -> dict[str, Any]:
         """All that is known, as JSON types."""
-        return {**_known(self.dataset), **self._files(), **_found(self.counts), "error": self.error}
+        return {**_dataset_fields(self.dataset), **self._files(), **_count_fields(self.counts), "error": self.error}
 
     def _files(self) -> dict[str, Any]:
         opened, origins = self.opened, self.dataset.origins
@@ -348,12 +348,12 @@ def survey(dataset: DataSet, folder: DataFolder | None) -> Survey:
         return Survey(dataset, missing=tuple(missing), error=str(exc))
 
 
-def _known(dataset: DataSet) -> dict[str, Any]:
+def _dataset_fields(dataset: DataSet) -> dict[str, Any]:
     fields = ("name", "title", "source", "licence", "split", "test", "task", "sample")
     return {name: getattr(dataset, name) for name in fields}
 
 
-def _found(counts: Counts | None) -> dict[str, Any]:
+def _count_fields(counts: Counts | None) -> dict[str, Any]:
     if counts is None:
         return {}
     numbers = ("conversations", "turns", "positive", "open", "claims")

@@ -143,7 +143,7 @@ def read(
             continue
         try:
             content = _mapping(value)
-            names = names or _named(columns or Columns(), content, source)
+            names = names or _column_names(columns or Columns(), content, source)
             _once(content.get(names.get("id", "")), value, seen)
         except InputError as exc:
             yield broken(source, value, exc)
@@ -165,7 +165,7 @@ def read(
             )
 
 
-def _named(columns: Columns, content: Mapping[str, Any], source: str) -> Mapping[str, str]:
+def _column_names(columns: Columns, content: Mapping[str, Any], source: str) -> Mapping[str, str]:
     try:
         return columns.among(map(str, content)).names
     except InputError as exc:  # Every row would say the same.

@@ -171,10 +171,10 @@ def _entries(path: Path, log_format: LogFormat | Parse | None, columns: Columns 
     if isinstance(log_format, LogFormat) and log_format in GATHERERS:
         return _storable(GATHERERS[log_format](found, str(path)), path)
     parse = log_format if callable(log_format) else PARSERS[log_format]
-    return _parsed(found, parse, str(path))
+    return _parse(found, parse, str(path))
 
 
-def _parsed(found: Iterable[LogValue | BrokenEntry], parse: Parse, source: str) -> Entries:
+def _parse(found: Iterable[LogValue | BrokenEntry], parse: Parse, source: str) -> Entries:
     for value in found:
         if isinstance(value, BrokenEntry):
             yield value
@@ -204,7 +204,7 @@ def _storable(entries: Entries, path: Path) -> Entries:
 def _unique(entries: Entries) -> Entries:
     taken: set[str] = set()
     for entry in entries:
-        yield entry if isinstance(entry, BrokenEntry) else _renamed(entry, taken)
+        yield entry if isinstance(entry, BrokenEntry) else _rename_repeated(entry, taken)
 
 
 def _head(found: Iterable[LogValue | BrokenEntry]) -> Iterator[LogValue | BrokenEntry]:
@@ -215,7 +215,7 @@ def _head(found: Iterable[LogValue | BrokenEntry]) -> Iterator[LogValue | Broken
             return
 
 
-def _renamed(entry: LoggedConversation, taken: set[str]) -> LoggedConversation:
+def _rename_repeated(entry: LoggedConversation, taken: set[str]) -> LoggedConversation:
     base = name = str(entry.conversation.id)
     number = 1
     while name in taken:

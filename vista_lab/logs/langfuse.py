@@ -27,7 +27,7 @@ KINDS = {"GENERATION": Kind.MODEL, "RETRIEVER": Kind.RETRIEVER, "TOOL": Kind.TOO
 
 def looks_like_it(content: Mapping[str, Any]) -> bool:
     """Recognises a session, a trace or an observation."""
-    content = _unquoted(content)
+    content = _unquote(content)
     if isinstance(content.get("traces"), list) or isinstance(decoded(content.get("observations")), list):
         return True
     if _is_observation(content):
@@ -54,13 +54,13 @@ def _spans(found: Iterable[LogValue | BrokenEntry], source: str) -> Iterator[Spa
             yield from list(_of_value(value.content, value, source, None))
         except (InputError, RecursionError) as exc:
             row = value.content
-            yield broken_span(_unquoted(row) if isinstance(row, Mapping) else row, source, value, exc)
+            yield broken_span(_unquote(row) if isinstance(row, Mapping) else row, source, value, exc)
 
 
 def _of_value(content: object, value: LogValue, source: str, thread: str | None) -> Iterator[Span]:
     if not isinstance(content, Mapping):
         raise InputError(f"is {str(content)[:80]!r}; expected a trace, an observation or a session")
-    content = _unquoted(content)
+    content = _unquote(content)
     if isinstance(content.get("traces"), list):
         session = content["session"] if isinstance(content.get("session"), Mapping) else content
         for trace in content["traces"]:
@@ -120,7 +120,7 @@ def _documents(kind: Kind, output: object) -> list[object]:
     return documents_in(output) if isinstance(output, Mapping) and isinstance(output.get("documents"), list) else []
 
 
-def _unquoted(row: Mapping[str, Any]) -> Mapping[str, Any]:
+def _unquote(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """A row of the CSV that Langfuse's pages export: each cell is JSON there, an id as `"t1"` with its quotes."""
     return {key: _text_of_json(cell) for key, cell in row.items()} if _is_quoted(row.get("id")) else row
 

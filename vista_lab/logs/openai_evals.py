@@ -34,13 +34,13 @@ def parse(value: LogValue) -> LoggedConversation:
     sample = decoded(content.get("sample")) or {}
     if not isinstance(sample, Mapping):
         raise InputError(f"has the sample {str(sample)[:80]!r}; expected a mapping with input and output")
-    messages = _said(item, sample)
-    documents = next((found for key in DOCUMENTS if (found := documents_in(_listed(item.get(key))))), [])
+    messages = _messages(item, sample)
+    documents = next((found for key in DOCUMENTS if (found := documents_in(_as_list(item.get(key))))), [])
     identity = value.named(item.get("id"), content.get("datasource_item_id"), content.get("id"))
     return LoggedConversation(to_conversation(messages, conversation_id=identity, documents=documents), {}, value.line)
 
 
-def _said(item: Mapping[str, Any], sample: Mapping[str, Any]) -> list[Message]:
+def _messages(item: Mapping[str, Any], sample: Mapping[str, Any]) -> list[Message]:
     question = asked(sample.get("input")) or asked({key: one for key, one in item.items() if key not in DOCUMENTS})
     answer = answered(sample.get("output") or sample.get("output_text")) or answered(
         item.get("output", item.get("answer"))
@@ -50,6 +50,6 @@ def _said(item: Mapping[str, Any], sample: Mapping[str, Any]) -> list[Message]:
     return [*question, *answer]
 
 
-def _listed(given: object) -> object:
+def _as_list(given: object) -> object:
     content = decoded(given)
     return [content] if isinstance(content, str) else content

@@ -95,7 +95,7 @@ def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
         made = _inside(value)
         known = place.get(last)
         place[last] = {**known, **made} if isinstance(known, dict) and isinstance(made, dict) else made
-    return {key: _numbered(value) for key, value in tree.items()}
+    return {key: _number_keys(value) for key, value in tree.items()}
 
 
 def _inside(value: object) -> object:
@@ -104,10 +104,10 @@ def _inside(value: object) -> object:
     return [_inside(one) for one in value] if isinstance(value, list) else value
 
 
-def _numbered(value: Any) -> Any:
+def _number_keys(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
-    inner = {key: _numbered(one) for key, one in value.items()}
+    inner = {key: _number_keys(one) for key, one in value.items()}
     if inner and all(key.isdecimal() for key in inner):
         return [inner[key] for key in sorted(inner, key=int)]
     return inner
@@ -131,12 +131,12 @@ def _plain(value: object) -> object:
 
 
 def _chat(tree: Mapping[str, Any], side: str) -> list[Message]:
-    given = _decoded(f"attributes.llm.{side}_messages", _first(tree, f"attributes.llm.{side}_messages"))
+    given = _decode(f"attributes.llm.{side}_messages", _first(tree, f"attributes.llm.{side}_messages"))
     items = [one.get("message", one) for one in map(_tree, given)] if isinstance(given, list) else []
     return [_message(one) for one in items if isinstance(one, Mapping)]
 
 
-def _decoded(what: str, given: object) -> object:
+def _decode(what: str, given: object) -> object:
     """A decoded value. A list as pandas writes it into a CSV is refused: without it, evidence would be missing."""
     found = decoded(given)
     if isinstance(found, str):
@@ -169,9 +169,7 @@ def _message(given: Mapping[str, Any]) -> Message:
 def _documents(tree: Mapping[str, Any], kind: Kind) -> list[object]:
     if kind is Kind.TOOL:
         return [text for one in answered(_first(tree, "attributes.output.value")) if (text := said(one))]
-    found = _decoded(
-        "documents", _first(tree, "attributes.retrieval.documents", "attributes.reranker.output_documents")
-    )
+    found = _decode("documents", _first(tree, "attributes.retrieval.documents", "attributes.reranker.output_documents"))
     items = [one.get("document", one) for one in map(_tree, found)] if isinstance(found, list) else []
     return [_document(one) for one in items if isinstance(one, Mapping) and str(one.get("content") or "").strip()]
 

@@ -103,7 +103,7 @@ def _messages(given: object, role: str, keys: Sequence[str]) -> list[Message]:
     if isinstance(content, str):
         return [{"role": role, "content": content}] if content.strip() else []
     if isinstance(content, list):
-        return _listed(content, role, keys)
+        return _messages_of(content, role, keys)
     if not isinstance(content, Mapping):
         return []
     if (message := _message(content, role)) is not None:
@@ -113,13 +113,13 @@ def _messages(given: object, role: str, keys: Sequence[str]) -> list[Message]:
     return _in_mapping(content, role, keys)
 
 
-def _listed(items: list[Any], role: str, keys: Sequence[str]) -> list[Message]:
+def _messages_of(items: list[Any], role: str, keys: Sequence[str]) -> list[Message]:
     if len(items) == 2 and isinstance(items[0], str) and items[0].lower() in ROLES:  # ("human", "Hello")
         return [{"role": ROLES[items[0].lower()], "content": items[1]}]
     if items and all(isinstance(item, str) for item in items):  # a stream, piece by piece
         return _messages("".join(items), role, keys)
     if items and isinstance(items[0], list) and not (items[0] and isinstance(items[0][0], str)):
-        return _listed(items[0], role, keys)  # a batch of one call, as LangChain's models have it
+        return _messages_of(items[0], role, keys)  # a batch of one call, as LangChain's models have it
     return [message for item in items for message in _messages(item, role, keys)]
 
 

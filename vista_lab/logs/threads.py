@@ -93,10 +93,10 @@ def spans_of(
         except RecursionError as exc:
             yield broken(source, value, exc)
             continue
-        yield from _made(parts, value, source, make)
+        yield from _make_span(parts, value, source, make)
 
 
-def _made(
+def _make_span(
     parts: Iterable[object], value: LogValue, source: str, make: Callable[[object, LogValue, str], Span]
 ) -> Iterator[Span | BrokenEntry]:
     for part in parts:
@@ -163,8 +163,8 @@ def joined(name: str, exchanges: Sequence[Exchange]) -> LoggedConversation | Bro
         return BrokenEntry(timeless[0].source, f"has no time, so the turns of thread {name} cannot be put in order")
     messages: list[Message] = []
     for one in sorted(exchanges, key=lambda it: it.start or _FIRST):
-        messages = _continued(messages, one.asked)
-        messages = _continued(messages, one.answered)
+        messages = _continue_thread(messages, one.asked)
+        messages = _continue_thread(messages, one.answered)
     first = min(exchanges, key=lambda it: it.line or 0)
     try:
         return LoggedConversation(to_conversation(messages, conversation_id=name), labels={}, line=first.line)
@@ -187,7 +187,7 @@ def _exchange(spans: list[Span]) -> Exchange | BrokenEntry:
         thread=next((span.thread for span in [*roots, *spans] if span.thread), None) or first.trace,
         start=first.start,
         asked=asked,
-        answered=_grounded(answered, spans, [*asked, *answered]),
+        answered=_with_documents(answered, spans, [*asked, *answered]),
         source=first.source,
         line=first.line,
     )
@@ -207,7 +207,7 @@ def _says_something(span: Span) -> bool:
     return any(message["role"] == "assistant" and said(message).strip() for message in span.outputs)
 
 
-def _grounded(answered: Sequence[Message], spans: Iterable[Span], messages: Iterable[Message]) -> list[Message]:
+def _with_documents(answered: Sequence[Message], spans: Iterable[Span], messages: Iterable[Message]) -> list[Message]:
     """The answer with what the trace's retrievers and tools gave back, but for what stands among the messages already."""
     told = {said(message).strip() for message in messages if message["role"] == "tool"}
     brought: list[object] = []
@@ -225,7 +225,7 @@ def _grounded(answered: Sequence[Message], spans: Iterable[Span], messages: Iter
     return [{**one, "documents": brought} if index == last else one for index, one in enumerate(answered)]
 
 
-def _continued(past: Sequence[Message], new: Sequence[Message]) -> list[Message]:
+def _continue_thread(past: Sequence[Message], new: Sequence[Message]) -> list[Message]:
     """`past` and what of `new` is not in it: a past is often sent again with each call, whole or its end, without its tools."""
     known = {_key(one) for one in past if one["role"] == "system"}
     systems = [one for one in new if one["role"] == "system" and _key(one) not in known]

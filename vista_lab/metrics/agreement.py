@@ -211,7 +211,7 @@ def _pair(
     one: str, other: str, turns: Sequence[Turn], aligned: Sequence[Sequence[ClaimGroup]], weights: Counts
 ) -> PairAgreement | None:
     rows = [
-        _shared(one, other, each) if one in turn and other in turn else (0, 0, 0)
+        _shared_counts(one, other, each) if one in turn and other in turn else (0, 0, 0)
         for turn, each in zip(turns, aligned, strict=True)
     ]
     both = sum(one in turn and other in turn for turn in turns)
@@ -224,7 +224,7 @@ def _pair(
     )
 
 
-def _shared(one: str, other: str, each: Sequence[ClaimGroup]) -> tuple[int, int, int]:
+def _shared_counts(one: str, other: str, each: Sequence[ClaimGroup]) -> tuple[int, int, int]:
     mine, theirs = (sum(who in group.by for group in each) for who in (one, other))
     return mine, theirs, sum(one in group.by and other in group.by for group in each)
 
@@ -278,7 +278,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 @dataclass(frozen=True)
-class Item:
+class ClaimVersions:
     """One claim of the turn with everybody's version. `answer` is what most of them say: None when it is that the turn does not
     make the claim, or when there is no such answer (`open`). `unanimous`: all say the same, word for word."""
 
@@ -288,7 +288,9 @@ class Item:
     unanimous: bool
 
 
-def compare(sets: Mapping[str, Sequence[AnnotatedClaim]], steps: Sequence[Same] | None = None) -> tuple[Item, ...]:
+def compare(
+    sets: Mapping[str, Sequence[AnnotatedClaim]], steps: Sequence[Same] | None = None
+) -> tuple[ClaimVersions, ...]:
     """The claims of a turn, with the answer of more than half of its annotators where there is one.
 
     An annotator without the claim says that the turn does not make it. Who agree on a label and not on the words are of one mind
@@ -297,14 +299,14 @@ def compare(sets: Mapping[str, Sequence[AnnotatedClaim]], steps: Sequence[Same] 
     return tuple(_item(group, len(sets)) for group in groups(sets, steps))
 
 
-def method_of(items: Sequence[Item]) -> Method | None:
+def method_of(items: Sequence[ClaimVersions]) -> Method | None:
     """How they came to one answer: None while there is something to discuss."""
     if any(item.open for item in items):
         return None
     return Method.UNANIMOUS if all(item.unanimous for item in items) else Method.MAJORITY
 
 
-def answers(items: Sequence[Item]) -> tuple[ConsensusClaim, ...]:
+def answers(items: Sequence[ClaimVersions]) -> tuple[ConsensusClaim, ...]:
     """The claims that the turn makes, as most have it."""
     return tuple(item.answer for item in items if item.answer is not None)
 
@@ -315,16 +317,16 @@ def as_settled(claim: AnnotatedClaim, label: Label) -> ConsensusClaim:
     return ConsensusClaim(text=claim.text, label=label, op=claim.op, **where)
 
 
-def _item(group: ClaimGroup, annotators: int) -> Item:
+def _item(group: ClaimGroup, annotators: int) -> ClaimVersions:
     label, votes = Counter(group.labels.values()).most_common(1)[0] if group.labels else (None, 0)
     without = annotators - len(group.by)
     if 2 * without > annotators:
-        return Item(group, None, open=False, unanimous=False)
+        return ClaimVersions(group, None, open=False, unanimous=False)
     words = _most_common(group, annotators)
     if label is None or 2 * votes <= annotators or words is None:
-        return Item(group, None, open=True, unanimous=False)
+        return ClaimVersions(group, None, open=True, unanimous=False)
     same = votes == annotators and all(claim.text == words.text for claim in group.by.values())
-    return Item(group, as_settled(words, label), open=False, unanimous=same)
+    return ClaimVersions(group, as_settled(words, label), open=False, unanimous=same)
 
 
 def _most_common(group: ClaimGroup, annotators: int) -> AnnotatedClaim | None:

@@ -120,7 +120,7 @@ def calibrate(reports: Path, labels: Path, *, level: Level, source: str, today: 
             f"no turn of {reports} is fine as {labels} has it (level {level}): of {given:,} labels, {met:,} speak of what was "
             "reported. Check conversation_id and turn_index"
         )
-    fitted, unfitted = _fitted(read, turns, source)
+    fitted, unfitted = _fit(read, turns, source)
     return Calibration(
         table=RiskTable(
             judge=read[0].judge,
@@ -132,7 +132,7 @@ def calibrate(reports: Path, labels: Path, *, level: Level, source: str, today: 
         ),
         missed=_group(turns, level, source, fine=False),
         reliability=_reliability(turns),
-        unknown=_unknown(turns, level),
+        unknown=_unknown_labels(turns, level),
         unmatched=sum(one.count - len(one.used) for one in words.values()),
         fit=fitted,
         unfitted=unfitted,
@@ -144,7 +144,7 @@ def fine_group(turns: Sequence[LabelledTurn], level: Level, source: str) -> Risk
     return _group(turns, level, source, fine=True)
 
 
-def _fitted(reports: Sequence[TurnReport], turns: Sequence[LabelledTurn], source: str) -> tuple[Fit | None, str | None]:
+def _fit(reports: Sequence[TurnReport], turns: Sequence[LabelledTurn], source: str) -> tuple[Fit | None, str | None]:
     rated = [
         RatedTurn(report.outcomes, report.evidence_missing, turn.fine, report.conversation_id or "", source)
         for report, turn in zip(reports, turns, strict=True)
@@ -198,7 +198,7 @@ def _reliability(turns: Iterable[LabelledTurn]) -> Reliability | None:
     return reliability([confidence for confidence, _ in judged], [right for _, right in judged])
 
 
-def _unknown(turns: Iterable[LabelledTurn], level: Level) -> int:
+def _unknown_labels(turns: Iterable[LabelledTurn], level: Level) -> int:
     if level is Level.TURN:
         return sum(turn.fine is None for turn in turns)
     return sum(len(turn.outcomes) - len(turn.claims) for turn in turns)

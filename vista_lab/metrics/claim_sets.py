@@ -43,12 +43,12 @@ class SetAgreement:
     @property
     def jaccard(self) -> float | None:
         """Shared claims over all that either side has, in [0, 1]. None without claims."""
-        return _known(jaccard(self.first, self.second, self.shared))
+        return _none_if_nan(jaccard(self.first, self.second, self.shared))
 
     @property
     def f1(self) -> float | None:
         """Twice the shared claims over both sides' sizes, in [0, 1]; it is 2J / (1 + J). None without claims."""
-        return _known(f1(self.first, self.second, self.shared))
+        return _none_if_nan(f1(self.first, self.second, self.shared))
 
 
 def maximum_matching(edges: Mapping[int, Sequence[int]]) -> dict[int, int]:
@@ -96,7 +96,7 @@ def _ratio(part: ArrayLike, whole: ArrayLike) -> Counts:
     return shares
 
 
-def _known(value: Counts) -> float | None:
+def _none_if_nan(value: Counts) -> float | None:
     return None if np.isnan(value) else float(value)
 
 

@@ -14,7 +14,7 @@ from vista_guard.errors import InputError
 from vista_guard.stores.reviews.records import CompleteTask, Condition, ConsensusClaim, Method
 from vista_guard.types import Label
 from vista_lab.metrics.agreement import Agreement, Figure, PairAgreement, agreement, answers, as_settled
-from vista_lab.metrics.agreement import Item as Disagreement
+from vista_lab.metrics.agreement import ClaimVersions as Disagreement
 from vista_lab.pages.annotating import TASK, form_reading, items_of, open_task, reading, steps, within
 from vista_lab.people.agreement import Discussed, FormResults, Settled
 from vista_lab.people.batches import FormBatch, FormBatches

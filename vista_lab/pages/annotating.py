@@ -15,7 +15,7 @@ from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.stores.reviews.annotation import Annotations
 from vista_guard.stores.reviews.records import CompleteTask
 from vista_guard.types import Document, Passage, SourceKind
-from vista_lab.metrics.agreement import Item as Disagreement
+from vista_lab.metrics.agreement import ClaimVersions as Disagreement
 from vista_lab.metrics.agreement import answers, compare, method_of
 from vista_lab.metrics.claim_sets import STEPS, Same, alike
 from vista_lab.people.forms import ChoiceMark, ChoicesMark, Form, Item, load_form

@@ -21,7 +21,7 @@ from vista_guard.policy.turn_risk import TurnRisk
 from vista_guard.types import Action, Decision, JudgeInfo
 from vista_lab.metrics.intervals import Share
 from vista_lab.policies import replayed
-from vista_lab.policies.comparison import Case, Changed, Comparison, PolicyAgreement, case_of, without_texts
+from vista_lab.policies.comparison import Changed, Comparison, PolicyAgreement, PolicyCase, case_of, without_texts
 from vista_lab.policies.named import fit_of
 
 BATCH: Final = 200
@@ -37,7 +37,7 @@ Progress = Callable[[int], None]
 class Sample:
     """Stored turns, newest first. `unreadable` is how many reports this version cannot read, `at` when it was read."""
 
-    cases: tuple[Case, ...]
+    cases: tuple[PolicyCase, ...]
     fits: Mapping[JudgeInfo, TurnRisk | None]
     unreadable: int
     at: datetime
@@ -98,7 +98,7 @@ def read(reports: ScopedReports, filters: Filters, size: int, table: Path | None
     Raises:
         StoreError: the database cannot be read.
     """
-    cases: list[Case] = []
+    cases: list[PolicyCase] = []
     fits: dict[JudgeInfo, TurnRisk | None] = {}
     unreadable, after = 0, None
     while True:
@@ -217,7 +217,7 @@ def honesty(found: Comparison, sample: Sample, names: Sequence[str], same: Share
             *replayed.limits(found, names),
             replayed.counted(sample.unreadable, "reports cannot be read by this version, and are left out."),
             replayed.unfitted(sample.fits),
-            _checked(same),
+            _recheck_text(same),
             replayed.REPAIRS,
         ]
     )
@@ -228,7 +228,7 @@ def honesty(found: Comparison, sample: Sample, names: Sequence[str], same: Share
     )
 
 
-def _checked(same: Share | None) -> str | None:
+def _recheck_text(same: Share | None) -> str | None:
     if same is None:
         return None
     return f"Check: of {same.n:,} turns that this very first policy decided, {same.hits:,} come out as they did then."

@@ -59,7 +59,7 @@ class Ruled:
 
 
 @dataclass(frozen=True)
-class Choice:
+class PolicyChoice:
     """One side of the lab. What is not in the mappings is as in the preset."""
 
     base: str
@@ -101,7 +101,7 @@ class Choice:
         return found
 
 
-def from_params(side: str, params: Mapping[str, str], default: Choice) -> Choice:
+def from_params(side: str, params: Mapping[str, str], default: PolicyChoice) -> PolicyChoice:
     """The choice that the address names for a side (`a`, `b`); what it names wrongly is left as in the preset."""
     base = params.get(side)
     if base is None:
@@ -112,10 +112,10 @@ def from_params(side: str, params: Mapping[str, str], default: Choice) -> Choice
     risks = {name: value for name in RISKS if (value := _share(params.get(f"{side}.{name}", ""))) is not None}
     actions = set(map(str, Action))
     always = {name: Action(params[f"{side}.{name}"]) for name in ALWAYS if params.get(f"{side}.{name}") in actions}
-    return Choice(base, rules, risks, always)
+    return PolicyChoice(base, rules, risks, always)
 
 
-def to_params(side: str, choice: Choice) -> dict[str, str | None]:
+def to_params(side: str, choice: PolicyChoice) -> dict[str, str | None]:
     """Parameters of the address; None for those that must not be there."""
     told: dict[str, str | None] = {side: choice.base}
     told |= {f"{side}.{name}": None for name in (*RULED, *RISKS, *ALWAYS)}
@@ -138,7 +138,7 @@ def _share(told: str) -> float | None:
     return value if 0 <= value <= 1 else None
 
 
-DEFAULTS: Final = {"a": Choice(CONFIGURED), "b": Choice("strict")}
+DEFAULTS: Final = {"a": PolicyChoice(CONFIGURED), "b": PolicyChoice("strict")}
 TITLES: Final = {"a": "First policy", "b": "Second policy"}
 BASES: Final = {
     CONFIGURED: "as in the settings",
@@ -157,21 +157,26 @@ def sample_size() -> int:
     known = int(given) if given and given in map(str, SIZES) else SIZES[0]
     st.session_state["lab-n"] = known
     return st.selectbox(
-        "Newest turns", SIZES, key="lab-n", format_func=lambda size: f"{size:,}", on_change=_sized, width=160
+        "Newest turns", SIZES, key="lab-n", format_func=lambda size: f"{size:,}", on_change=_choose_size, width=160
     )
 
 
-def chosen(side: str) -> Choice:
+def chosen(side: str) -> PolicyChoice:
     """A side's policy in the address."""
     return from_params(side, st.query_params.to_dict(), DEFAULTS[side])
 
 
-def policy_side(name: str, configured: Recipe) -> Choice:
+def policy_side(name: str, configured: Recipe) -> PolicyChoice:
     """Draws one side's controls, and returns what they say."""
     now = chosen(name)
     st.session_state[f"lab-{name}"] = now.base
     st.selectbox(
-        TITLES[name], list(BASES), key=f"lab-{name}", format_func=BASES.__getitem__, on_change=_based, args=(name,)
+        TITLES[name],
+        list(BASES),
+        key=f"lab-{name}",
+        format_func=BASES.__getitem__,
+        on_change=_choose_base,
+        args=(name,),
     )
     if now.base == RECORDED:
         return now
@@ -187,19 +192,19 @@ def policy_side(name: str, configured: Recipe) -> Choice:
             "As in the preset",
             key=f"lab-{name}-reset",
             on_click=_write,
-            args=(name, Choice(now.base)),
+            args=(name, PolicyChoice(now.base)),
             disabled=not now.own,
         )
     return chosen(name)
 
 
-def _policy(now: Choice, configured: Recipe) -> LabelPolicy:
+def _policy(now: PolicyChoice, configured: Recipe) -> LabelPolicy:
     recipe = now.recipe(configured)
     assert recipe is not None  # a side without a policy has no thresholds
     return recipe.policy()
 
 
-def _rule(name: str, rule: str, now: Choice, policy: LabelPolicy) -> None:
+def _rule(name: str, rule: str, now: PolicyChoice, policy: LabelPolicy) -> None:
     held = policy.rules[RULED[rule]]
     left, right = st.columns([2, 3])
     action = _select(left, f"lab-{name}-{rule}", f"Do with {WORDS[rule]}", held.action, policy)
@@ -209,7 +214,7 @@ def _rule(name: str, rule: str, now: Choice, policy: LabelPolicy) -> None:
         st.rerun()
 
 
-def _risk(name: str, risk: str, now: Choice, policy: LabelPolicy) -> None:
+def _risk(name: str, risk: str, now: PolicyChoice, policy: LabelPolicy) -> None:
     held = getattr(policy, RISKS[risk])
     if risk == "block" and policy.name == "monitor":
         return
@@ -235,7 +240,7 @@ def _risk(name: str, risk: str, now: Choice, policy: LabelPolicy) -> None:
             draw(el("p", told, cls="small faint"), key=f"{key}-told")
 
 
-def _always(name: str, case: str, now: Choice, policy: LabelPolicy) -> None:
+def _always(name: str, case: str, now: PolicyChoice, policy: LabelPolicy) -> None:
     held = getattr(policy, ALWAYS[case])
     action = _select(st, f"lab-{name}-{case}", f"Do with {ALWAYS_TITLES[case]}", held, policy)
     if action is not held:
@@ -263,15 +268,15 @@ def _settle(key: str, value: object) -> None:
     st.session_state[told] = value
 
 
-def _based(name: str) -> None:
-    _write(name, Choice(str(st.session_state[f"lab-{name}"])))
+def _choose_base(name: str) -> None:
+    _write(name, PolicyChoice(str(st.session_state[f"lab-{name}"])))
 
 
-def _sized() -> None:
+def _choose_size() -> None:
     address.write(n=str(st.session_state["lab-n"]))
 
 
-def _write(name: str, choice: Choice) -> None:
+def _write(name: str, choice: PolicyChoice) -> None:
     address.write(**to_params(name, choice))
 
 
@@ -297,7 +302,7 @@ def lab(desk: Desk) -> None:
     with right:
         second = _side(desk, "b", sample)
     if first is not None and second is not None:
-        _compared(desk, sample, first, second)
+        _draw_comparison(desk, sample, first, second)
 
 
 def _sample(desk: Desk, filters: Filters, size: int, again: bool) -> Sample:
@@ -317,7 +322,7 @@ def _advance(bar: object, done: int, size: int) -> None:
     bar.progress(min(done / size, 1.0), text=f"Reading stored reports: {done:,}")  # type: ignore[attr-defined]  # Streamlit's
 
 
-def _side(desk: Desk, side: str, sample: Sample) -> tuple[Choice, PolicyFor | None] | None:
+def _side(desk: Desk, side: str, sample: Sample) -> tuple[PolicyChoice, PolicyFor | None] | None:
     """The chosen side, with a policy for each judge: None for the recorded one. None, with a message, when it is invalid."""
     configured = desk.material.policy
     try:
@@ -333,8 +338,11 @@ def _side(desk: Desk, side: str, sample: Sample) -> tuple[Choice, PolicyFor | No
     return choice, found
 
 
-def _compared(
-    desk: Desk, sample: Sample, first: tuple[Choice, PolicyFor | None], second: tuple[Choice, PolicyFor | None]
+def _draw_comparison(
+    desk: Desk,
+    sample: Sample,
+    first: tuple[PolicyChoice, PolicyFor | None],
+    second: tuple[PolicyChoice, PolicyFor | None],
 ) -> None:
     sides = [policy for _, policy in (first, second)]
     decided = [recorded if policy is None else by_policy(policy) for policy in sides]
@@ -355,10 +363,10 @@ def _compared(
     if isinstance(event, Act) and event.name == policy_figures.CELL:
         address.write(pair=None if address.read("pair") == event.value else event.value, show=None)
         st.rerun()
-    _changed(desk, found, sides, chosen, fine)
+    _changed_fields(desk, found, sides, chosen, fine)
 
 
-def _changed(
+def _changed_fields(
     desk: Desk,
     found: Comparison,
     sides: list[PolicyFor | None],

@@ -211,7 +211,7 @@ def runs(desk: Desk) -> None:
     """Draws the page."""
     st.title("Runs", anchor=False)
     if desk.viewer.tenants is not None or not desk.viewer.allows(Permission.DRAFTS):
-        draw(_closed(), key="runs-closed")
+        draw(_no_access(), key="runs-closed")
         return
     files, wrong = find_runs(desk.material.runs)
     if wrong:
@@ -219,7 +219,7 @@ def runs(desk: Desk) -> None:
     if not files:
         draw(_nothing(given=bool(desk.material.runs)), key="runs-empty")
         return
-    first, second = _chosen(files)
+    first, second = _choose_runs(files)
     if first.path == second.path:
         draw(_one(files), key="runs-one")
         return
@@ -228,10 +228,10 @@ def runs(desk: Desk) -> None:
     if why is not None:
         draw(tree.empty("These two cannot be compared", why), key="runs-apart")
         return
-    _compared(left, right, desk.words.gold)
+    _draw_comparison(left, right, desk.words.gold)
 
 
-def _chosen(files: Sequence[RunFile]) -> tuple[RunFile, RunFile]:
+def _choose_runs(files: Sequence[RunFile]) -> tuple[RunFile, RunFile]:
     """The two that the address names, else the first two."""
     names = [file.name for file in files]
     columns = st.columns(2, gap="large")
@@ -256,7 +256,7 @@ def _identity(file: RunFile) -> Node:
     return el("p", " · ".join(describe(file.manifest)), cls="small faint text")
 
 
-def _compared(first: Run, second: Run, gold: Gold) -> None:
+def _draw_comparison(first: Run, second: Run, gold: Gold) -> None:
     pairs = paired(first, second, gold)
     top = el(
         "div",
@@ -350,7 +350,7 @@ def _one(files: Sequence[RunFile]) -> Node:
     return tree.empty("One run alone", text, command="vista-guard replay LOG --policy strict --out runs/second.jsonl")
 
 
-def _closed() -> Node:
+def _no_access() -> Node:
     text = (
         "Runs hold whole logs, of all tenants and with withheld drafts. Those see them who see all tenants and drafts."
     )

@@ -28,7 +28,7 @@ from vista_lab.metrics.agreement import (
     fleiss_kappa,
     method_of,
 )
-from vista_lab.metrics.agreement import Item as Disagreement
+from vista_lab.metrics.agreement import ClaimVersions as Disagreement
 from vista_lab.metrics.claim_sets import STEPS, ClaimGroup, Same, alike, groups, same_text
 from vista_lab.people.forms import Answers, Form, Level, Measure, TextMark, Value
 from vista_lab.people.sheets import Faults, Field, Filled, Row, Table, read

@@ -33,7 +33,7 @@ from vista_lab.people.forms import (
     shown,
 )
 from vista_lab.people.sheets import ID, Faults, Field, Table
-from vista_lab.tables.writers import Column, Row, Sheet, percent, row
+from vista_lab.tables.writers import Heading, Row, Sheet, percent, row
 
 MARK, VERSIONS, ANSWER = "mark", "versions", "answer"
 """Columns of the sheet for the discussion."""
@@ -350,7 +350,7 @@ class FormResults:
         for figures in self.figures:
             for place, (people, pair) in enumerate(figures.pairs.items()):
                 rows.append(row(*(one.text(figures, people, pair) if not place or one.each else "" for one in columns)))
-        heads = tuple(Column(one.head, figures=one.head not in ("mark", "pair")) for one in columns)
+        heads = tuple(Heading(one.head, figures=one.head not in ("mark", "pair")) for one in columns)
         notes = ["Shared: marked by everybody. Brackets: 95 % over groups of items drawn again.", *self.notes]
         if Measure.COHEN in wanted and find_spec("sklearn") is None:
             notes.append("Cohen's κ needs the extra evaluation.")
@@ -372,11 +372,11 @@ class FormResults:
             else:
                 rows.append(row(mark.name, "", f"{len(known):,}", None, mean))
         heads = (
-            Column("mark", figures=False),
-            Column("value", figures=False),
-            Column("cases"),
-            Column("%"),
-            Column("mean"),
+            Heading("mark", figures=False),
+            Heading("value", figures=False),
+            Heading("cases"),
+            Heading("%"),
+            Heading("mean"),
         )
         return Sheet("consensus", f"Consensus: {self.form.title}", heads, tuple(rows), tuple(self.notes))
 

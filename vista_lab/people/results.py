@@ -26,7 +26,7 @@ from vista_lab.people.study import StudyData
 from vista_lab.tables.overview import bracketed
 from vista_lab.tables.runs import Measured, names_of
 from vista_lab.tables.vista import PAPER, title_of
-from vista_lab.tables.writers import NOTHING, Cell, Column, Row, Sheet, percent, row
+from vista_lab.tables.writers import NOTHING, Cell, Heading, Row, Sheet, percent, row
 
 
 @dataclass(frozen=True)
@@ -171,8 +171,8 @@ def table_1(counted: Mapping[Label, int], rates: Rates, about: Sequence[str]) ->
         for label, share in printed["percents"].items()
     ]
     rows.append(row("total", f"{total:,}", "100.0" if total else None, str(printed["total"]), "100"))
-    heads = (Column("label", figures=False), Column("claims", "consensus"), Column("percent", "consensus"),
-             Column("claims", "paper"), Column("percent", "paper"))  # fmt: skip
+    heads = (Heading("label", figures=False), Heading("claims", "consensus"), Heading("percent", "consensus"),
+             Heading("claims", "paper"), Heading("percent", "paper"))  # fmt: skip
     alpha = f"{ALPHA} {with_interval(rates.figures.alpha)} over {rates.figures.units:,} claims, before the consensus."
     notes = (alpha, f"Paper: {ALPHA} {printed['alpha']}; its percents are not those of its counts.", *about)
     return Sheet("table-1", f"Table 1. {printed['title']}", heads, tuple(rows), notes, frozenset({len(rows) - 1}))
@@ -185,12 +185,12 @@ def table_6(rates: Rates, how: str, about: Sequence[str]) -> Sheet:
     rows = [_pair(pair, cohen.get(pair.annotators)) for pair in rates.figures.pairs]
     mean = row("mean", None, None, _number(rates.figures.jaccard), _number(rates.figures.f1), None)
     heads = (
-        Column("pair", figures=False),
-        Column("turns"),
-        Column("claims"),
-        Column("Jaccard"),
-        Column("F1"),
-        Column("Cohen's κ"),
+        Heading("pair", figures=False),
+        Heading("turns"),
+        Heading("claims"),
+        Heading("Jaccard"),
+        Heading("F1"),
+        Heading("Cohen's κ"),
     )
     notes = (
         f"Pooled over turns: F1 = 2J / (1 + J). Two claims are one where {how}; each has one partner at most.",
@@ -220,7 +220,7 @@ def table_7(found: Transitions, about: Sequence[str]) -> Sheet:
         "none is. 5 and 6 are told apart by hand: 6 has the turns that were named as disfluent.",
         *about,
     )
-    heads = (Column("category", figures=False), Column("turns"), Column("paper"))
+    heads = (Heading("category", figures=False), Heading("turns"), Heading("paper"))
     return Sheet("table-7", f"Table 7. {printed['title']}", heads, tuple(rows), notes, frozenset({len(rows) - 1}))
 
 
@@ -228,7 +228,7 @@ def diverging(found: Transitions) -> Sheet:
     """The turns that people see in another way than their data set, to be looked at."""
     agreed = (Category.VERIFIED, Category.UNVERIFIABLE)
     rows = [row(one.turn_id, one.label, one.category) for one in found.turns if one.category not in agreed]
-    heads = tuple(Column(head, figures=False) for head in ("turn", "data set's label", "category"))
+    heads = tuple(Heading(head, figures=False) for head in ("turn", "data set's label", "category"))
     return Sheet("table-7-turns", "Turns on which people and data set differ", heads, tuple(rows))
 
 
@@ -251,9 +251,9 @@ def figure_2(runs: Sequence[Measured], about: Sequence[str]) -> Sheet:
                 *cells,
             )
         )
-    names_of_rows = (Column(head, figures=False) for head in ("run", "system", "judge", "claims"))
-    heads = (*names_of_rows, Column("turns"), Column("coverage"),
-             Column("original labels", "turn accuracy by"), Column("consensus", "turn accuracy by"))  # fmt: skip
+    names_of_rows = (Heading(head, figures=False) for head in ("run", "system", "judge", "claims"))
+    heads = (*names_of_rows, Heading("turns"), Heading("coverage"),
+             Heading("original labels", "turn accuracy by"), Heading("consensus", "turn accuracy by"))  # fmt: skip
     notes = (
         "Over turns with a label of their data set and a consensus. Claims: those that people settled on (given), or the "
         "run's own (judge). Found: some claim is not VERIFIED. Brackets: 95 %.",

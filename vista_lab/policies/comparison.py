@@ -23,7 +23,7 @@ GATES_SINCE: Final = (1, 2)
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class PolicyCase:
     """One turn as a policy meets it.
 
     `outcomes` are those of the first draft: later ones were written because of what a policy did with it. `risk` is that draft's
@@ -54,7 +54,7 @@ class Case:
     """`turn_key`s of the turns whose knowledge is evidence in this one."""
 
 
-def case_of(report: TurnReport, risk: TurnRisk | None = None) -> Case:
+def case_of(report: TurnReport, risk: TurnRisk | None = None) -> PolicyCase:
     """The report as a case, with all of its texts.
 
     Args:
@@ -63,7 +63,7 @@ def case_of(report: TurnReport, risk: TurnRisk | None = None) -> Case:
     """
     outcomes = report.attempts[0].outcomes if report.attempts else report.outcomes
     done = report.attempts[0].decision.action if report.attempts else report.decision.action
-    return Case(
+    return PolicyCase(
         report_id=report.id,
         conversation_id=report.conversation_id,
         turn_index=report.turn_index,
@@ -85,7 +85,7 @@ def case_of(report: TurnReport, risk: TurnRisk | None = None) -> Case:
     )
 
 
-def without_texts(case: Case) -> Case:
+def without_texts(case: PolicyCase) -> PolicyCase:
     """The case with all that a policy decides by and none of what was said: for keeping ten thousand of them."""
     return replace(case, outcomes=tuple(map(_bare, case.outcomes)))
 
@@ -118,14 +118,14 @@ def _bare(outcome: Outcome) -> Outcome:
     return Unchecked(claim=claim, error="", what=outcome.what)
 
 
-Decide = Callable[[Case], Action]
+Decide = Callable[[PolicyCase], Action]
 """A policy's action on the first draft of a turn."""
 
 PolicyFor = Mapping[JudgeInfo, LabelPolicy]
 """One policy as it stands for each judge: "auto" thresholds and promised rates hang on who judged."""
 
 
-def recorded(case: Case) -> Action:
+def recorded(case: PolicyCase) -> Action:
     """The action on the turn's first draft in production."""
     return case.done
 
@@ -139,7 +139,7 @@ def by_policy(policies: PolicyFor) -> Decide:
     return lambda case: decision(case, policies).action
 
 
-def decision(case: Case, policies: PolicyFor) -> Decision:
+def decision(case: PolicyCase, policies: PolicyFor) -> Decision:
     """The policy's decision on the case, with the reason; the reason quotes claims where the case has their texts.
 
     Raises:
@@ -184,7 +184,7 @@ class PolicyAgreement:
 class Changed:
     """A turn on which two policies differ."""
 
-    case: Case
+    case: PolicyCase
     first: Action
     second: Action
     censored: bool
@@ -195,7 +195,7 @@ class Changed:
 class Comparison:
     """Two policies on the same turns; made by `compare`."""
 
-    cases: Sequence[Case]
+    cases: Sequence[PolicyCase]
     first: Sequence[Action]
     second: Sequence[Action]
 
@@ -247,7 +247,9 @@ class Comparison:
         return _agreement(self.cases, self.first, fine), _agreement(self.cases, self.second, fine)
 
 
-def reproduced(cases: Sequence[Case], actions: Sequence[Action], rules: Mapping[JudgeInfo, str | None]) -> Share | None:
+def reproduced(
+    cases: Sequence[PolicyCase], actions: Sequence[Action], rules: Mapping[JudgeInfo, str | None]
+) -> Share | None:
     """Of the turns that were decided under these very rules, on how many the policy decides now as it did then.
 
     A repair that could not be made was a block then; as a policy's decision it is a repair, and counts as the same.
@@ -265,7 +267,9 @@ def reproduced(cases: Sequence[Case], actions: Sequence[Action], rules: Mapping[
     return wilson(sum(same), len(same))
 
 
-def compare(cases: Sequence[Case], first: Decide | Sequence[Action], second: Decide | Sequence[Action]) -> Comparison:
+def compare(
+    cases: Sequence[PolicyCase], first: Decide | Sequence[Action], second: Decide | Sequence[Action]
+) -> Comparison:
     """Decides on each case twice. What was decided already may be given in the order of the cases.
 
     Example:
@@ -273,14 +277,14 @@ def compare(cases: Sequence[Case], first: Decide | Sequence[Action], second: Dec
         >>> found.transitions[Action.ALLOW, Action.BLOCK]
         3
     """
-    return Comparison(cases, tuple(_decided(cases, first)), tuple(_decided(cases, second)))
+    return Comparison(cases, tuple(_actions(cases, first)), tuple(_actions(cases, second)))
 
 
-def _decided(cases: Sequence[Case], by: Decide | Sequence[Action]) -> Iterable[Action]:
+def _actions(cases: Sequence[PolicyCase], by: Decide | Sequence[Action]) -> Iterable[Action]:
     return by if isinstance(by, Sequence) else map(by, cases)
 
 
-def _totals(cases: Sequence[Case], actions: Sequence[Action]) -> Totals:
+def _totals(cases: Sequence[PolicyCase], actions: Sequence[Action]) -> Totals:
     counts = Counter(actions)
     cut = sum(case.cut_short and not withholds(action) for case, action in zip(cases, actions, strict=True))
     return Totals({action: counts[action] for action in Action}, cut)
@@ -290,7 +294,7 @@ def _step(it: Changed) -> int:
     return abs(SEVERITY[it.first] - SEVERITY[it.second])
 
 
-def _agreement(cases: Sequence[Case], actions: Sequence[Action], fine: Mapping[str, bool]) -> PolicyAgreement:
+def _agreement(cases: Sequence[PolicyCase], actions: Sequence[Action], fine: Mapping[str, bool]) -> PolicyAgreement:
     known = [
         (action, fine[case.report_id]) for case, action in zip(cases, actions, strict=True) if case.report_id in fine
     ]

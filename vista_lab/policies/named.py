@@ -17,7 +17,7 @@ from vista_guard.policy.label_policy import PRESETS, LabelPolicy, build_policy
 from vista_guard.policy.turn_risk import TurnRisk
 from vista_guard.settings.sources import Settings
 from vista_guard.types import Decision, JudgeInfo, TurnReport
-from vista_lab.policies.comparison import Case, case_of, decision
+from vista_lab.policies.comparison import PolicyCase, case_of, decision
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ class Decider:
     fits: dict[JudgeInfo, TurnRisk | None] = field(default_factory=dict)
     _standing: dict[JudgeInfo, LabelPolicy] = field(default_factory=dict)
 
-    def __call__(self, report: TurnReport) -> tuple[Case, Decision]:
+    def __call__(self, report: TurnReport) -> tuple[PolicyCase, Decision]:
         """The report as a case, with its risk as this policy's table has it, and what the policy decides.
 
         Raises:

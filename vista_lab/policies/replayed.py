@@ -13,7 +13,7 @@ from vista_guard.policy.turn_risk import TurnRisk
 from vista_guard.types import Action, Decision, JudgeInfo, Role, TurnReport
 from vista_lab.logs.formats import BrokenEntry, LoggedConversation
 from vista_lab.metrics.intervals import Share
-from vista_lab.policies.comparison import Case, Comparison, compare, without_texts
+from vista_lab.policies.comparison import Comparison, PolicyCase, compare, without_texts
 from vista_lab.policies.named import Decider, NamedPolicy
 from vista_lab.runs.folder import TurnName, read_reports
 from vista_lab.runs.gold import Gold, GoldTurn, of_entry
@@ -173,7 +173,7 @@ class ReplayedTurn:
 
     question: str
     report: TurnReport
-    case: Case
+    case: PolicyCase
     first: Decision
     second: Decision
     fine: bool | None
@@ -199,7 +199,7 @@ def decide(out: Path, heard: Heard, policies: tuple[NamedPolicy, NamedPolicy], g
     """
     said = heard.gold if gold is None else gold
     sides = _deciders(policies)
-    cases: list[Case] = []
+    cases: list[PolicyCase] = []
     actions: tuple[list[Action], list[Action]] = ([], [])
     fine: dict[str, bool] = {}
     unjudged, reported = 0, set()

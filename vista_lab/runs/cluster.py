@@ -408,7 +408,7 @@ class RaySystem:
                 async with aclosing(_stream(worker, entry, turns, known)) as answers:
                     async for said in answers:
                         if isinstance(said, Exhausted):
-                            slot.why_retired = self._shared(slot, said.reason)
+                            slot.why_retired = self._share_reason(slot, said.reason)
                             break
                         slot.spent += said.usage.cost
                         known.append(said)
@@ -439,7 +439,7 @@ class RaySystem:
             await asyncio.wait(closing, timeout=CLOSE_SECONDS)
         _end(slots, cluster=self._ours)
 
-    def _shared(self, slot: Slot, reason: str) -> str:
+    def _share_reason(self, slot: Slot, reason: str) -> str:
         """A worker speaks of what it was given, and knows of no other."""
         if slot.share is None:
             return reason

@@ -119,7 +119,7 @@ class _Run:
             if entry is None:
                 return
             if isinstance(entry, BrokenEntry):
-                self._broken(entry)
+                self._report_broken(entry)
             else:
                 await self._conversation(prepared(entry, self.claims))
             await asyncio.sleep(0)  # A long stretch of finished conversations must not hold up a signal.
@@ -136,7 +136,7 @@ class _Run:
                 judged = await self._judge(entry, wanted, done)
             except InputError as exc:
                 place = f"line {entry.line}, " if entry.line else ""
-                self._broken(BrokenEntry(f"{place}conversation {entry.conversation.id}", str(exc)))
+                self._report_broken(BrokenEntry(f"{place}conversation {entry.conversation.id}", str(exc)))
                 return
             if judged < len(missing) and self.stop.is_set():
                 return
@@ -170,7 +170,7 @@ class _Run:
         self.stop.set()
         return True
 
-    def _broken(self, entry: BrokenEntry) -> None:
+    def _report_broken(self, entry: BrokenEntry) -> None:
         self.tally.broken += 1
         self.on_progress(entry)
 

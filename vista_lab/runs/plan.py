@@ -166,7 +166,7 @@ def of_dataset(name: str, folder: Path | None) -> Source:
         ConfigError: no folder is given.
         InputError: there is no such data set, or a file of it is missing: says which, and where to get it.
     """
-    opened = _opened(name, folder)
+    opened = _open(name, folder)
     dataset = opened.dataset
     return Source(
         name=dataset.name,
@@ -195,7 +195,7 @@ def fitted_on(
         ConfigError: no folder is given, or this must not be fitted on that: see `systems.fitting.fit`.
         InputError: there is no such data set, or a file of it is missing.
     """
-    opened = _opened(name, folder)
+    opened = _open(name, folder)
     return fit(system, opened.dataset, opened.entries(), measured=measured, claims=claims.value)
 
 
@@ -220,7 +220,7 @@ def of_log(path: Path, log_format: str | None = None, columns: str | None = None
     return Source(name=path.resolve().name, read=lambda: read_log(path, chosen, table), files=files)
 
 
-def _opened(name: str, folder: Path | None) -> OpenedDataSet:
+def _open(name: str, folder: Path | None) -> OpenedDataSet:
     dataset = find(name)
     if folder is None:
         raise ConfigError(f"data set {name} is read from your files: give their folder with --data or VISTA_GUARD_DATA")

@@ -143,7 +143,7 @@ class ReportFile:
         except OSError as exc:
             with suppress(OSError):
                 self._file.truncate(self._end)
-            raise self._failed(exc) from exc
+            raise self._write_error(exc) from exc
         self._end += len(line)
         self._lines += 1
 
@@ -156,7 +156,7 @@ class ReportFile:
         try:
             self._sync()
         except OSError as exc:
-            raise self._failed(exc) from exc
+            raise self._write_error(exc) from exc
         finally:
             self._file.close()
 
@@ -171,7 +171,7 @@ class ReportFile:
             line += block[: block.index(b"\n") + 1] if b"\n" in block else block
         return line
 
-    def _failed(self, error: OSError) -> StoreError:
+    def _write_error(self, error: OSError) -> StoreError:
         return StoreError(
             f"{self.path} cannot be written: {error.strerror}. {self._lines} reports are safe in it; make room and run "
             "the same command again, it goes on where this run stopped"

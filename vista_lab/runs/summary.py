@@ -129,7 +129,7 @@ class _Counting:
                 name: (is_it, self.predicted[reading].get(name)) for name, is_it in known.items() if is_it is not None
             }
             if pairs:
-                found[reading] = _found(pairs)
+                found[reading] = _found_figures(pairs)
         return found
 
 
@@ -143,7 +143,7 @@ def gold_of(line: GoldLine, reading: Reading, wanted: frozenset[Label]) -> bool 
     return counts([*line.claims.values(), *[None] * line.unlabelled], wanted) if line.claims else None
 
 
-def _found(pairs: Mapping[TurnName, tuple[bool, bool | None]]) -> Found:
+def _found_figures(pairs: Mapping[TurnName, tuple[bool, bool | None]]) -> Found:
     met = Detection.of(pairs.values())
     judged = [(name[0], gold is said) for name, (gold, said) in pairs.items() if said is not None]
     return Found(

@@ -72,7 +72,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Answers:
+class TaskAnswers:
     """One task on one set. `gold` and `found` are labels of the task's own kind, in the same order."""
 
     task: str
@@ -102,7 +102,7 @@ class Figures:
     majority: float
 
 
-def figures(answers: Answers) -> Figures:
+def figures(answers: TaskAnswers) -> Figures:
     """All that can be said of the answers."""
     from vista_lab.metrics import arrays
 
@@ -119,7 +119,7 @@ def figures(answers: Answers) -> Figures:
     )
 
 
-def line(name: str, split: str, answers: Answers) -> str:
+def line(name: str, split: str, answers: TaskAnswers) -> str:
     """The task's line of the table."""
     found = figures(answers)
     task = f"{answers.task} (F1+, AUC: {answers.positive})" if answers.positive else answers.task
@@ -202,12 +202,12 @@ class MeasuredJudge:
         return await self._judge.decompose(turn, history)
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
-        return [self._shipped(check) for check in await self._judge.verify(claims, evidence)]
+        return [self._keep_scores(check) for check in await self._judge.verify(claims, evidence)]
 
     async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
         return await self._judge.categorize(checks, evidence)
 
-    def _shipped(self, check: Check | Unchecked) -> Check | Unchecked:
+    def _keep_scores(self, check: Check | Unchecked) -> Check | Unchecked:
         if isinstance(check, Unchecked):
             return check
         against = tuple(one for one in check.counter_evidence if one.score >= self._contradicted)

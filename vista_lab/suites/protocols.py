@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from vista_lab.suites.evalsets import Claims, chunks
 from vista_lab.suites.loaders import CONTRADICTED, NOT_ENOUGH, PARTLY, SUPPORTED, Given
 from vista_lab.suites.product import (
-    Answers,
     Bench,
     JudgedClaim,
     Target,
+    TaskAnswers,
     all_supported,
     judge_given,
     judge_own,
@@ -31,14 +31,14 @@ Load = Callable[[Path], Claims]
 LoadGiven = Callable[[Path], list[Given]]
 
 
-def whole_response(load: Load, target: Target | None = None) -> Callable[[Bench, Path], Iterator[Answers]]:
+def whole_response(load: Load, target: Target | None = None) -> Callable[[Bench, Path], Iterator[TaskAnswers]]:
     """A response as it stands against its knowledge, without decomposition: verifier pairs, support = max over chunks."""
 
-    def protocol(bench: Bench, path: Path) -> Iterator[Answers]:
+    def protocol(bench: Bench, path: Path) -> Iterator[TaskAnswers]:
         claims = _some(bench, load(path))
         scores = [float(rows[:, 0].max()) for rows in _pairwise(bench, claims, path.stem)]
         limit = bench.product.limits.supported
-        yield Answers(
+        yield TaskAnswers(
             task="supported or not, whole response pair-wise (not decomposed)",
             gold=[SUPPORTED if gold == SUPPORTED else UNSUPPORTED for gold in claims.gold],
             found=[SUPPORTED if score >= limit else UNSUPPORTED for score in scores],
@@ -52,13 +52,13 @@ def whole_response(load: Load, target: Target | None = None) -> Callable[[Bench,
     return protocol
 
 
-def pair_three_way(load: Load, target: Target | None = None) -> Callable[[Bench, Path], Iterator[Answers]]:
+def pair_three_way(load: Load, target: Target | None = None) -> Callable[[Bench, Path], Iterator[TaskAnswers]]:
     """Evidence and claim as one pair for the verifier, the likeliest of three labels."""
 
-    def protocol(bench: Bench, path: Path) -> Iterator[Answers]:
+    def protocol(bench: Bench, path: Path) -> Iterator[TaskAnswers]:
         claims = _some(bench, load(path))
         rows = [row.max(0) for row in _pairwise(bench, claims, path.stem)]
-        yield Answers(
+        yield TaskAnswers(
             task="three-way, pair-wise",
             gold=claims.gold,
             found=[THREE[int(row.argmax())] for row in rows],
@@ -72,13 +72,13 @@ def pair_three_way(load: Load, target: Target | None = None) -> Callable[[Bench,
     return protocol
 
 
-def own_claims(load: LoadGiven, target: Target | None = None) -> Callable[[Bench, Path], Iterator[Answers]]:
+def own_claims(load: LoadGiven, target: Target | None = None) -> Callable[[Bench, Path], Iterator[TaskAnswers]]:
     """Whole turns through the guard: the judge's own claims, and a turn is supported when all of them are VERIFIED."""
 
-    def protocol(bench: Bench, path: Path) -> Iterator[Answers]:
+    def protocol(bench: Bench, path: Path) -> Iterator[TaskAnswers]:
         rows = bench.some(load(path))
         found = bench.each(rows, judge_own, f"{path.stem}, own claims")
-        yield Answers(
+        yield TaskAnswers(
             task="supported or not, own claims through the guard",
             gold=[SUPPORTED if row.gold == SUPPORTED else UNSUPPORTED for row in rows],
             found=[SUPPORTED if all_supported(claims) else UNSUPPORTED for claims in found],
@@ -91,10 +91,10 @@ def own_claims(load: LoadGiven, target: Target | None = None) -> Callable[[Bench
     return protocol
 
 
-def given_claims(load: LoadGiven, cap: int = 0) -> Callable[[Bench, Path], Iterator[Answers]]:
+def given_claims(load: LoadGiven, cap: int = 0) -> Callable[[Bench, Path], Iterator[TaskAnswers]]:
     """Statements given, each through the guard with its own documents: three-way, and supported or not."""
 
-    def protocol(bench: Bench, path: Path) -> Iterator[Answers]:
+    def protocol(bench: Bench, path: Path) -> Iterator[TaskAnswers]:
         rows = bench.some(load(path), cap)
         claims = bench.each(rows, judge_given, f"{path.stem.removesuffix('.jsonl')}, given claims")
         yield from given_answers(bench, [row.gold for row in rows], claims)
@@ -102,12 +102,12 @@ def given_claims(load: LoadGiven, cap: int = 0) -> Callable[[Bench, Path], Itera
     return protocol
 
 
-def fever_guarded(bench: Bench, _path: Path) -> Iterator[Answers]:
+def fever_guarded(bench: Bench, _path: Path) -> Iterator[TaskAnswers]:
     """The rows of FEVER dev that the three-way threshold is chosen on."""
     yield from given_answers(bench, *bench.fever_dev)
 
 
-def given_answers(bench: Bench, gold: Sequence[str], claims: Sequence[JudgedClaim]) -> Iterator[Answers]:
+def given_answers(bench: Bench, gold: Sequence[str], claims: Sequence[JudgedClaim]) -> Iterator[TaskAnswers]:
     """Where a set knows partly supported claims, these are not enough, and are left out in further lines."""
     yield from _given_tasks(bench, [NOT_ENOUGH if label == PARTLY else label for label in gold], claims, "")
     clear = [index for index, label in enumerate(gold) if label != PARTLY]
@@ -116,21 +116,21 @@ def given_answers(bench: Bench, gold: Sequence[str], claims: Sequence[JudgedClai
         yield from _given_tasks(bench, [gold[i] for i in clear], [claims[i] for i in clear], without)
 
 
-def _given_tasks(bench: Bench, gold: Sequence[str], claims: Sequence[JudgedClaim], note: str) -> Iterator[Answers]:
+def _given_tasks(bench: Bench, gold: Sequence[str], claims: Sequence[JudgedClaim], note: str) -> Iterator[TaskAnswers]:
     support = [claim.measured.supported for claim in claims]
-    yield Answers(
+    yield TaskAnswers(
         task=f"three-way, claims given{note}",
         gold=gold,
         found=[three_way(claim, bench.refuted) for claim in claims],
         policy=f"supported of judge.json; contradicted {bench.refuted:g}, best macro-F1 on FEVER dev",
     )
-    yield Answers(
+    yield TaskAnswers(
         task=f"three-way, claims given, the shipped labels{note}",
         gold=gold,
         found=[shipped_three_way(claim) for claim in claims],
         policy="judge.json: contradicted is set for few false alarms",
     )
-    yield Answers(
+    yield TaskAnswers(
         task=f"supported or not, claims given{note}",
         gold=[SUPPORTED if label == SUPPORTED else UNSUPPORTED for label in gold],
         found=[SUPPORTED if claim.supported else UNSUPPORTED for claim in claims],

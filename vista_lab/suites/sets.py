@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vista_lab.suites import evalsets, loaders, protocols, tasks
-from vista_lab.suites.product import FEVER_DEV, Answers, Bench, Target
+from vista_lab.suites.product import FEVER_DEV, Bench, Target, TaskAnswers
 
 DEV, TEST = "dev", "test"
 BEGIN_TARGET = Target("accuracy", 0.86, 0.90)
@@ -15,7 +15,7 @@ FEVER_TARGET = Target("accuracy", 0.84, 0.89)
 FEVER_TEST_GUARDED = 3000
 """Rows of FEVER test that also go through the guard, evenly spaced: all would take longer than every other set together."""
 
-Protocol = Callable[[Bench, Path], Iterator[Answers]]
+Protocol = Callable[[Bench, Path], Iterator[TaskAnswers]]
 
 
 @dataclass(frozen=True)

@@ -119,13 +119,13 @@ class SummaryFigures:
         from vista_lab.metrics.arrays import crossed
 
         try:
-            return self._balanced(crossed(self._gold, self._scores(score), self._documents))
+            return self._balanced_accuracy(crossed(self._gold, self._scores(score), self._documents))
         except InputError:
             return "–"
 
     def said(self, says: Callable[[TurnReport], object]) -> str:
         """Balanced accuracy of what says yes or no by itself."""
-        return self._balanced(np.array([bool(says(one.report)) for one in self._judged]))
+        return self._balanced_accuracy(np.array([bool(says(one.report)) for one in self._judged]))
 
     def auc(self, score: Score) -> str:
         """Area under the ROC curve of a score."""
@@ -136,7 +136,7 @@ class SummaryFigures:
     def _scores(self, score: Score) -> NDArray[np.float64]:
         return np.array([score(one) for one in self._judged], np.float64)
 
-    def _balanced(self, found: NDArray[np.bool_]) -> str:
+    def _balanced_accuracy(self, found: NDArray[np.bool_]) -> str:
         from vista_lab.metrics.arrays import balanced
         from vista_lab.metrics.intervals import percent, resampled
 

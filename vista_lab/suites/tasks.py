@@ -32,11 +32,11 @@ from vista_lab.datasets.sets.rgm import SpeakerPair
 from vista_lab.logs.formats import LoggedConversation
 from vista_lab.suites.loaders import abstaining, coconot, decode, held_out, rgm
 from vista_lab.suites.product import (
-    Answers,
     Bench,
     JudgedClaim,
     Product,
     Target,
+    TaskAnswers,
     all_supported,
     judge_last,
     judge_past,
@@ -49,7 +49,7 @@ YES, NO = "abstains", "answers"
 TARGET = Target("accuracy", 0.85, 0.94)
 
 
-def train_protocol(bench: Bench, path: Path) -> Iterator[Answers]:
+def train_protocol(bench: Bench, path: Path) -> Iterator[TaskAnswers]:
     """The half of the training file's requests that may be looked at."""
     replies = bench.some([reply for reply in coconot(path) if not held_out(reply.request)])
     found = _judge(bench, replies)
@@ -57,7 +57,7 @@ def train_protocol(bench: Bench, path: Path) -> Iterator[Answers]:
     yield _any_claim(replies, found)
 
 
-def test_protocol(bench: Bench, path: Path) -> Iterator[Answers]:
+def test_protocol(bench: Bench, path: Path) -> Iterator[TaskAnswers]:
     """All requests, and the half that nothing may have been chosen on."""
     replies = bench.some(coconot(path))
     found = _judge(bench, replies)
@@ -69,12 +69,12 @@ def test_protocol(bench: Bench, path: Path) -> Iterator[Answers]:
 
 def _answers(
     replies: Sequence[Reply], found: Sequence[list[JudgedClaim]], note: str, targets: tuple[Target, ...]
-) -> Iterator[Answers]:
+) -> Iterator[TaskAnswers]:
     kept = [index for index, reply in enumerate(replies) if reply.category not in INCOMPLETE]
     parts = (("", range(len(replies))), (", without incomplete and indeterminate requests", kept))
     for kind, rows in ((kind, rows) for kind, rows in parts if rows):
         verdicts = [abstaining([claim.label for claim in found[i]], replies[i].answer) for i in rows]
-        yield Answers(
+        yield TaskAnswers(
             task=f"abstention{note}{kind}",
             gold=_gold([replies[i] for i in rows]),
             found=[YES if verdict else NO for verdict in verdicts],
@@ -84,9 +84,9 @@ def _answers(
         )
 
 
-def _any_claim(replies: Sequence[Reply], found: Sequence[list[JudgedClaim]]) -> Answers:
+def _any_claim(replies: Sequence[Reply], found: Sequence[list[JudgedClaim]]) -> TaskAnswers:
     verdicts = [any(claim.label is Label.ABSTENTION for claim in claims) for claims in found]
-    return Answers(
+    return TaskAnswers(
         task="abstention by any claim",
         gold=_gold(replies),
         found=[YES if verdict else NO for verdict in verdicts],
@@ -145,13 +145,13 @@ class ScoredPairs:
         return [max((claim.measured.contradicted for claim in claims), default=0.0) for claims in self.guarded]
 
 
-def rgm_protocol(bench: Bench, folder: Path) -> Iterator[Answers]:
+def rgm_protocol(bench: Bench, folder: Path) -> Iterator[TaskAnswers]:
     """RGM with history, thresholds from DECODE."""
     dev = score(bench, bench.some(decode(bench.data / DECODE)[::2]), "decode, to choose the threshold")
     yield from answers(score(bench, bench.some(rgm(folder)), "rgm"), dev, RGM_TARGETS)
 
 
-def decode_protocol(bench: Bench, path: Path) -> Iterator[Answers]:
+def decode_protocol(bench: Bench, path: Path) -> Iterator[TaskAnswers]:
     """The odd rows of DECODE with thresholds from its even rows, each view by itself too."""
     rows = decode(path)
     dev = score(bench, bench.some(rows[::2]), "decode, even rows")
@@ -161,13 +161,13 @@ def decode_protocol(bench: Bench, path: Path) -> Iterator[Answers]:
         yield _thresholded(f"variant: {view}", found.gold, scores, dev.gold, dev.views[view], ())
 
 
-def answers(found: ScoredPairs, dev: ScoredPairs, targets: tuple[Target, ...]) -> Iterator[Answers]:
+def answers(found: ScoredPairs, dev: ScoredPairs, targets: tuple[Target, ...]) -> Iterator[TaskAnswers]:
     """The four views, and the guard as it is shipped and with a threshold for balanced pairs."""
     yield _thresholded("contradiction, four views of the pair", found.gold, found.mean, dev.gold, dev.mean, targets)
     own = "contradiction, own claims through the guard, context=full"
     yield _thresholded(own, found.gold, found.guard, dev.gold, dev.guard, ())
     shipped = [any(claim.label is Label.CONTRADICTED for claim in claims) for claims in found.guarded]
-    yield Answers(
+    yield TaskAnswers(
         task=f"{own}, the shipped labels",
         gold=found.gold,
         found=[CONTRADICTS if one else AGREES for one in shipped],
@@ -187,7 +187,7 @@ def score(bench: Bench, pairs: Sequence[SpeakerPair], task: str) -> ScoredPairs:
     return ScoredPairs(
         gold=[CONTRADICTS if pair.contradictory else AGREES for pair in pairs],
         views={kind: [max((found[one] for one in view[kind]), default=0.0) for view in views] for kind in kinds},
-        guarded=bench.each(pairs, _guarded, f"{task}, through the guard", product.guard(context="full")),
+        guarded=bench.each(pairs, _judge_pair, f"{task}, through the guard", product.guard(context="full")),
     )
 
 
@@ -210,9 +210,9 @@ def _thresholded(
     dev_gold: Sequence[str],
     dev_scores: Sequence[float],
     targets: tuple[Target, ...],
-) -> Answers:
+) -> TaskAnswers:
     limit = threshold(dev_gold, dev_scores)
-    return Answers(
+    return TaskAnswers(
         task=task,
         gold=gold,
         found=[CONTRADICTS if one >= limit else AGREES for one in scores],
@@ -223,7 +223,7 @@ def _thresholded(
     )
 
 
-async def _guarded(product: Product, guard: Guard, pair: SpeakerPair) -> list[JudgedClaim]:
+async def _judge_pair(product: Product, guard: Guard, pair: SpeakerPair) -> list[JudgedClaim]:
     return await judge_past(product, guard, pair.turns)
 
 
@@ -271,7 +271,7 @@ class HumanTurn:
         return VERIFIED if all(label is Label.VERIFIED for label in self.gold) else UNVERIFIABLE
 
 
-def vista_protocol(bench: Bench, path: Path) -> Iterator[Answers]:
+def vista_protocol(bench: Bench, path: Path) -> Iterator[TaskAnswers]:
     """Claims given and own claims, with what is known; each without, when asked for."""
     log = read_conversations(bench, path)
     for knowledge in (True, False) if bench.without_knowledge else (True,):
@@ -282,10 +282,10 @@ def vista_protocol(bench: Bench, path: Path) -> Iterator[Answers]:
         yield _turn_answers(own, f"turn verifiable or not, own claims{note}", knowledge and OWN_TURN_TARGET)
 
 
-def _claim_answers(turns: Sequence[HumanTurn], note: str, targets: bool) -> Iterator[Answers]:
+def _claim_answers(turns: Sequence[HumanTurn], note: str, targets: bool) -> Iterator[TaskAnswers]:
     gold = [label for turn in turns for label in turn.gold]
     claims = [claim for turn in turns for claim in turn.claims]
-    yield Answers(
+    yield TaskAnswers(
         task=f"supported or not, claims given{note}",
         gold=[VERIFIED if label is Label.VERIFIED else REST for label in gold],
         found=[VERIFIED if claim.supported else REST for claim in claims],
@@ -295,7 +295,7 @@ def _claim_answers(turns: Sequence[HumanTurn], note: str, targets: bool) -> Iter
         calibrated=True,
         targets=(SUPPORT_TARGET,) if targets else (),
     )
-    yield Answers(
+    yield TaskAnswers(
         task=f"five labels, claims given{note}",
         gold=[str(label) for label in gold],
         found=[str(claim.label or "UNCHECKED") for claim in claims],
@@ -304,8 +304,8 @@ def _claim_answers(turns: Sequence[HumanTurn], note: str, targets: bool) -> Iter
     )
 
 
-def _turn_answers(turns: Sequence[HumanTurn], task: str, target: Target | bool) -> Answers:
-    return Answers(
+def _turn_answers(turns: Sequence[HumanTurn], task: str, target: Target | bool) -> TaskAnswers:
+    return TaskAnswers(
         task=task,
         gold=[turn.verdict for turn in turns],
         found=[VERIFIED if all_supported(turn.claims) else UNVERIFIABLE for turn in turns],

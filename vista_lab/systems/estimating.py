@@ -159,31 +159,31 @@ def _claims(request: ChatRequest) -> list[str]:
     return [claim.text for claim in decompose(Turn(role=Role.ASSISTANT, text=found[-1].partition(": ")[2]), ())]
 
 
-def _decomposed(request: ChatRequest, _: int) -> dict[str, Any]:
+def _decomposition_answer(request: ChatRequest, _: int) -> dict[str, Any]:
     return {"claims": [{"claim": claim, "quote": _TWELVE_WORDS} for claim in _claims(request)]}
 
 
-def _verified(_: ChatRequest, number: int) -> dict[str, Any]:
+def _verification_answer(_: ChatRequest, number: int) -> dict[str, Any]:
     return {"quote": _TWELVE_WORDS, "label": "VERIFIED" if number % 2 else "UNVERIFIABLE"}
 
 
-def _labelled(number: int) -> dict[str, str]:
+def _label_answer(number: int) -> dict[str, str]:
     if number % 2:
         return {"reason": "", "quote": _TWELVE_WORDS, "label": "VERIFIED"}
     return {"reason": _TWELVE_WORDS, "quote": "", "label": "LACKING_EVIDENCE"}
 
 
-def _categorized(*_: object) -> dict[str, Any]:
-    return _labelled(0)
+def _category_answer(*_: object) -> dict[str, Any]:
+    return _label_answer(0)
 
 
 def _judged(request: ChatRequest, _: int) -> dict[str, Any]:
     ids = _ID.findall(request.messages[-1].content)
-    return {"answers": [{"id": one, **_labelled(number)} for number, one in enumerate(dict.fromkeys(ids), 1)]}
+    return {"answers": [{"id": one, **_label_answer(number)} for number, one in enumerate(dict.fromkeys(ids), 1)]}
 
 
-def _fused(request: ChatRequest, _: int) -> dict[str, Any]:
-    claims = [{"claim": claim, **_labelled(number)} for number, claim in enumerate(_claims(request), 1)]
+def _fused_answer(request: ChatRequest, _: int) -> dict[str, Any]:
+    claims = [{"claim": claim, **_label_answer(number)} for number, claim in enumerate(_claims(request), 1)]
     return {"claims": [{**one, "evidence": _TWELVE_WORDS} for one in claims]}
 
 
@@ -193,10 +193,10 @@ def _turn(request: ChatRequest, _: int) -> dict[str, Any]:
 
 
 _ANSWERS: Mapping[str, Callable[[ChatRequest, int], dict[str, Any]]] = {
-    "decompose": _decomposed,
-    "verify": _verified,
-    "categorize": _categorized,
+    "decompose": _decomposition_answer,
+    "verify": _verification_answer,
+    "categorize": _category_answer,
     "judge": _judged,
-    "fused": _fused,
+    "fused": _fused_answer,
     "turn": _turn,
 }

@@ -86,35 +86,35 @@ class Ablated:
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
         claims = await self._judge.decompose(turn, history if self._history else ())
-        return claims if self._history else [_placed(claim, history) for claim in claims]
+        return claims if self._history else [_with_place(claim, history) for claim in claims]
 
     async def judge_turn(
         self, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet
     ) -> Sequence[Check | Unchecked] | None:
         seen = history if self._history else ()
-        answers = await ensemble.judge_turn(self._judge, turn, seen, self._seen("verify", evidence))
-        return answers if answers is None or self._history else [_answer_placed(one, history) for one in answers]
+        answers = await ensemble.judge_turn(self._judge, turn, seen, self._visible("verify", evidence))
+        return answers if answers is None or self._history else [_answer_with_place(one, history) for one in answers]
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
-        return await self._judge.verify(claims, self._seen("verify", evidence))
+        return await self._judge.verify(claims, self._visible("verify", evidence))
 
     async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
-        return await self._judge.categorize(checks, self._seen("categorize", evidence))
+        return await self._judge.categorize(checks, self._visible("categorize", evidence))
 
-    def _seen(self, stage: Sees, evidence: EvidenceSet) -> EvidenceSet:
+    def _visible(self, stage: Sees, evidence: EvidenceSet) -> EvidenceSet:
         if stage in self._knowledge:
             return evidence
         persona = tuple(known for known in evidence.knowledge if known.source is SourceKind.PERSONA)
         return evidence.model_copy(update={"knowledge": persona})
 
 
-def _placed(claim: Claim, history: Sequence[Turn]) -> Claim:
+def _with_place(claim: Claim, history: Sequence[Turn]) -> Claim:
     """The claim under the id that it has in its conversation: a judge that sees no history takes each turn for the first."""
     return claim.model_copy(update={"id": f"t{len(history)}.{claim.id.rpartition('.')[2]}"})
 
 
-def _answer_placed(answer: Check | Unchecked, history: Sequence[Turn]) -> Check | Unchecked:
-    claim = _placed(answer.claim, history)
+def _answer_with_place(answer: Check | Unchecked, history: Sequence[Turn]) -> Check | Unchecked:
+    claim = _with_place(answer.claim, history)
     if isinstance(answer, Unchecked) or answer.finding is None:
         return answer.model_copy(update={"claim": claim})
     finding = answer.finding.model_copy(update={"claim": claim})

@@ -77,7 +77,7 @@ class FActScore:
 
     async def _facts(self, turn: Turn, span: Span) -> list[Claim]:
         piece = turn.model_copy(update={"text": turn.text[span.start : span.end]})
-        return [_shifted(fact, span.start) for fact in await self._judge.decompose(piece, ())]
+        return [_shift(fact, span.start) for fact in await self._judge.decompose(piece, ())]
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
         """Supported by the documents, or not, which is all that is said."""
@@ -94,7 +94,7 @@ def _two_labels(answer: Check | Unchecked) -> Check | Unchecked:
     return labelled(answer.claim, Label.LACKING_EVIDENCE, REASON)
 
 
-def _shifted(fact: Claim, offset: int) -> Claim:
+def _shift(fact: Claim, offset: int) -> Claim:
     if fact.span is None or not offset:
         return fact
     span = Span(start=fact.span.start + offset, end=fact.span.end + offset)

@@ -121,7 +121,7 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_shown,
+        finalize=_display,
     )
     environment.globals.update(
         actions=tuple(Action), look=look, words=words, quotes=_quotes, label=name_of, anchor=_anchor
@@ -130,7 +130,7 @@ def _environment() -> Environment:
     return environment
 
 
-def _shown(value: Any) -> Any:
+def _display(value: Any) -> Any:
     """Texts without what turns lines around; what is markup already is the template's own."""
     return visible(value) if type(value) is str else value
 

@@ -14,15 +14,15 @@ from vista_lab.metrics.labels import accuracy, macro_f1
 from vista_lab.papers.vista import differences, table
 from vista_lab.tables.runs import Interval, Measured, discordant, names_of, notes_of
 from vista_lab.tables.vista import PAPER, data_sets_of, paper_set, systems_of, title_of
-from vista_lab.tables.writers import NOTHING, Column, Row, Sheet, file_name, percent, row
+from vista_lab.tables.writers import NOTHING, Heading, Row, Sheet, file_name, percent, row
 
 COLUMNS = (
-    Column("data set", figures=False), Column("system", figures=False), Column("judge", figures=False), Column("n"),
-    Column("coverage"), Column("strict", "turn accuracy"), Column("safe", "turn accuracy"),
-    Column("original", "turn accuracy"), Column("P", "turns found"), Column("R", "turns found"), Column("F1", "turns found"),
-    Column("claims"), Column("accuracy", "labels of claims"), Column("macro-F1", "labels of claims"),
-    Column("micro", "VISTA score"), Column("macro", "VISTA score"), Column("median", "seconds a turn"),
-    Column("95 %", "seconds a turn"), Column("calls", "a turn"), Column("tokens", "a turn"), Column("USD", "a turn"),
+    Heading("data set", figures=False), Heading("system", figures=False), Heading("judge", figures=False), Heading("n"),
+    Heading("coverage"), Heading("strict", "turn accuracy"), Heading("safe", "turn accuracy"),
+    Heading("original", "turn accuracy"), Heading("P", "turns found"), Heading("R", "turns found"), Heading("F1", "turns found"),
+    Heading("claims"), Heading("accuracy", "labels of claims"), Heading("macro-F1", "labels of claims"),
+    Heading("micro", "VISTA score"), Heading("macro", "VISTA score"), Heading("median", "seconds a turn"),
+    Heading("95 %", "seconds a turn"), Heading("calls", "a turn"), Heading("tokens", "a turn"), Heading("USD", "a turn"),
 )  # fmt: skip
 
 NOTES = (
@@ -49,7 +49,9 @@ def bracketed(value: float | None, interval: Interval | None) -> str:
 
 def _row(run: Measured, name: str) -> Row:
     met = run.detection(run.reading)
-    return row(run.data_set, run.system, name, *_turns(run, met), *_found(run, met), *_claims(run), *_taken(run))
+    return row(
+        run.data_set, run.system, name, *_turns(run, met), *_score_cells(run, met), *_claims(run), *_cost_cells(run)
+    )
 
 
 def _turns(run: Measured, met: Detection | None) -> list[str]:
@@ -65,7 +67,7 @@ def _accuracy(run: Measured, reading: Reading) -> str:
     return NOTHING if met is None else bracketed(met.accuracy.value, run.accuracy_interval(reading))
 
 
-def _found(run: Measured, met: Detection | None) -> list[str]:
+def _score_cells(run: Measured, met: Detection | None) -> list[str]:
     if met is None:
         return [NOTHING] * 3
     return [percent(met.precision.value), percent(met.recall.value), bracketed(met.f1, run.f1_interval(run.reading))]
@@ -80,7 +82,7 @@ def _claims(run: Measured) -> list[str]:
     return [f"{met.total():,}", percent(accuracy(met)), bracketed(macro_f1(met), run.macro_f1_interval()), *scores]
 
 
-def _taken(run: Measured) -> list[str]:
+def _cost_cells(run: Measured) -> list[str]:
     took = run.spending
     if took is None:
         return [NOTHING] * 5
@@ -98,8 +100,9 @@ SIGNIFICANCE_NOTES = (
 OF_PAPER = "Of the paper's rows n is its sample; p is as printed, and Δ and the pairs are of different items there."
 
 SIGNIFICANCE_COLUMNS = (
-    Column("model", figures=False), Column("comparison", figures=False), Column("n"), Column("Δ"), Column("p"), Column("sig."),
-    Column("b"), Column("c"),
+    Heading("model", figures=False), Heading("comparison", figures=False), Heading("n"), Heading("Δ"), Heading("p"),
+    Heading("sig."),
+    Heading("b"), Heading("c"),
 )  # fmt: skip
 
 

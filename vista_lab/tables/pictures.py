@@ -202,10 +202,10 @@ def _spot(run: Measured, label: str, x: float | str) -> Iterator[Spot]:
 
 def _over_turns(run: Measured) -> list[Point]:
     places = {place: np.array(scores) for place, scores in run.scores_by_place().items() if len(scores) >= FEWEST}
-    return [_scored(place, scores) for place, scores in places.items()]
+    return [_score_point(place, scores) for place, scores in places.items()]
 
 
-def _scored(place: int, scores: np.ndarray) -> Point:
+def _score_point(place: int, scores: np.ndarray) -> Point:
     # Each conversation has one turn at a place: turns are drawn again.
     names = [str(number) for number in range(len(scores))]
     low, high = resampled(names, lambda rows: float(scores[rows].mean()), draws=400)

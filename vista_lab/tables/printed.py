@@ -19,7 +19,7 @@ from vista_lab.papers.checks import (
     recovered,
 )
 from vista_lab.papers.vista import DATA_SETS, MODELS, SYSTEMS, accuracies, confusion, differences, table, whole_number
-from vista_lab.tables.writers import Cell, Column, Row, Sheet, markdown, percent, row
+from vista_lab.tables.writers import Cell, Heading, Row, Sheet, markdown, percent, row
 
 
 def sheets() -> list[Sheet]:
@@ -48,7 +48,7 @@ def turn_accuracy() -> Sheet:
         for data_set, model, system, value, _ in accuracies()
     }
     systems = table("table02")["systems"]
-    columns = [Column(SYSTEMS[system], name) for name in DATA_SETS for system in systems]
+    columns = [Heading(SYSTEMS[system], name) for name in DATA_SETS for system in systems]
     rows = [row(model, *(cells[model, name, system] for name in DATA_SETS for system in systems)) for model in MODELS]
     turns = ", ".join(f"{name} {table('table02')['turns'][name]:,}" for name in DATA_SETS)
     notes = (
@@ -56,7 +56,7 @@ def turn_accuracy() -> Sheet:
         "Superscripts by the p-values of Tables 8 to 11: f better than FActScore, l than LLM-as-Judge, † than both.",
     )
     title = f"Table 2. {table('table02')['title']}"
-    return Sheet("paper-table-2", title, (Column("model", figures=False), *columns), tuple(rows), notes)
+    return Sheet("paper-table-2", title, (Heading("model", figures=False), *columns), tuple(rows), notes)
 
 
 def claim_figures() -> Sheet:
@@ -107,9 +107,9 @@ def contradictions() -> Sheet:
             shares = (found.accuracy.value, found.precision.value, found.recall.value, found.f1)
             counts = (str(found.tp), str(found.fp))
             rows.append(row(model, SYSTEMS[system], *map(str, values), *counts, *(percent(one, 1) for one in shares)))
-    columns = [Column(head, group) for group in ("printed", "computed") for head in ("Acc.", "Prec", "Rec", "F1")]
-    names = (Column("model", figures=False), Column("method", figures=False))
-    heads = (*names, *columns[:4], Column("tp"), Column("fp"), *columns[4:])
+    columns = [Heading(head, group) for group in ("printed", "computed") for head in ("Acc.", "Prec", "Rec", "F1")]
+    names = (Heading("model", figures=False), Heading("method", figures=False))
+    heads = (*names, *columns[:4], Heading("tp"), Heading("fp"), *columns[4:])
     every = frozenset(range(4, len(rows), 4))
     return Sheet("paper-table-5", f"Table 5. {printed['title']}", heads, tuple(rows), rule_before=every)
 
@@ -157,9 +157,9 @@ def differing(data_set: str) -> Sheet:
                 row(one.model, pair, str(one.difference), str(one.p), one.stars, str(one.only_first), str(one.only_second),
                     f"{found.p:.6f}", found.stars)
             )  # fmt: skip
-    names = (Column("model", figures=False), Column("comparison", figures=False))
-    heads = (*names, Column("Δ"), Column("p", "printed"), Column("sig.", "printed"), Column("b"), Column("c"),
-             Column("p", "computed"), Column("sig.", "computed"))  # fmt: skip
+    names = (Heading("model", figures=False), Heading("comparison", figures=False))
+    heads = (*names, Heading("Δ"), Heading("p", "printed"), Heading("sig.", "printed"), Heading("b"), Heading("c"),
+             Heading("p", "computed"), Heading("sig.", "computed"))  # fmt: skip
     title = f"Table {number}. {data_set}: {table('table08_11')['title']}"
     every = frozenset(range(3, len(rows), 3))
     return Sheet(f"paper-table-{number}", title, heads, tuple(rows), rule_before=every)
@@ -183,7 +183,7 @@ def confusion_rows(model: str) -> list[list[int]]:
 def claims_crossed(name: str, title: str, rows: Sequence[Sequence[int]], notes: Sequence[str] = ()) -> Sheet:
     """Counts with margins in the layout of Tables 12 to 19."""
     labels = [str(label) for label in table("table12_19")["labels"]]
-    heads = (Column("human \\ model", figures=False), *(Column(label) for label in [*labels, "Total"]))
+    heads = (Heading("human \\ model", figures=False), *(Heading(label) for label in [*labels, "Total"]))
     shown: list[Row] = [row(name, *map(str, counts)) for name, counts in zip([*labels, "Total"], rows, strict=True)]
     return Sheet(name, title, heads, tuple(shown), tuple(notes), frozenset({len(labels)}))
 
@@ -199,22 +199,22 @@ def abstentions() -> Sheet:
         f"Accuracy {percent(found.accuracy.value, 1)}, precision {percent(found.precision.value, 1)}, recall "
         f"{percent(found.recall.value, 1)}. The errors were sorted by hand.",
     )
-    heads = (Column("gold", figures=False), Column(str(Label.ABSTENTION), "VISTA"), Column("none", "VISTA"),
-             Column("errors (Table 21)", figures=False))  # fmt: skip
+    heads = (Heading("gold", figures=False), Heading(str(Label.ABSTENTION), "VISTA"), Heading("none", "VISTA"),
+             Heading("errors (Table 21)", figures=False))  # fmt: skip
     return Sheet("paper-table-20", f"Tables 20 and 21. {printed['title']}", heads, tuple(rows), notes)
 
 
 def contradicting(found: Verdict) -> Sheet:
     """Printed figures that other printed figures contradict."""
     rows = [row(f"{check.table}", check.what, check.printed, check.found, why) for check, why in found.known]
-    heads = (Column("table"), Column("figure", figures=False), Column("printed"), Column("computed"),
-             Column("why", figures=False))  # fmt: skip
+    heads = (Heading("table"), Heading("figure", figures=False), Heading("printed"), Heading("computed"),
+             Heading("why", figures=False))  # fmt: skip
     title = f"{len(rows)} printed figures contradict others; {len(found.held)} hold"
     return Sheet("paper-contradictions", title, heads, tuple(rows))
 
 
-def _columns(name: str, *figures: str) -> tuple[Column, ...]:
-    return (Column(name, figures=False), *map(Column, figures))
+def _columns(name: str, *figures: str) -> tuple[Heading, ...]:
+    return (Heading(name, figures=False), *map(Heading, figures))
 
 
 def _sorted(errors: dict[str, int]) -> str:

@@ -114,7 +114,7 @@ class Measured:
             whole = int(gold[rows].sum() + said[rows].sum())
             return 2 * tp / whole if whole else float("nan")
 
-        return _known(resampled([row[0] for row in judged], f1))
+        return _interval_or_none(resampled([row[0] for row in judged], f1))
 
     @cached_property
     def claims(self) -> Sequence[tuple[TurnName, Label, Label | None]]:
@@ -146,7 +146,7 @@ class Measured:
             pairs = {(labels[one], labels[other]): int(met[one, other]) for one, other in np.argwhere(met)}
             return macro_f1(Counter(pairs)) or 0.0
 
-        return _known(resampled([name[0] for name, _, _ in self.claims], figure))
+        return _interval_or_none(resampled([name[0] for name, _, _ in self.claims], figure))
 
     @cached_property
     def spending(self) -> Spending | None:
@@ -204,7 +204,7 @@ def discordant(first: Measured, second: Measured, reading: Reading) -> Discordan
     )
 
 
-def _known(interval: Interval) -> Interval | None:
+def _interval_or_none(interval: Interval) -> Interval | None:
     """None where draws have no figure, or all the same: that is no range of it."""
     return interval if interval[0] < interval[1] else None
 
@@ -230,7 +230,7 @@ def names_of(runs: Sequence[Measured]) -> Mapping[str, str]:
         alike[run.data_set, run.system, run.judge].append(run)
     found = {}
     for group in alike.values():
-        made = [_made(run) for run in group]
+        made = [_varying_settings(run) for run in group]
         differing = sorted({key for one in made for key in one if len({other.get(key) for other in made}) > 1})
         for run, one in zip(group, made, strict=True):
             told = ", ".join(one[key] for key in differing if key in one)
@@ -245,7 +245,9 @@ def notes_of(runs: Sequence[Measured]) -> list[str]:
         rows = next(run.rows for run in runs if run.data_set == name)
         split = f"{rows.split}, a test set: choose nothing by it" if rows.test else rows.split
         skipped = sum(rows.skipped.values())
-        drawn = ", ".join(dict.fromkeys(_drawn(run) for run in runs if run.data_set == name and run.manifest.limit))
+        drawn = ", ".join(
+            dict.fromkeys(_sample_text(run) for run in runs if run.data_set == name and run.manifest.limit)
+        )
         split = f"{split}; {drawn}" if drawn else split
         told = [f"{name} ({split})", rows.sample, f"{skipped:,} rows could not be read" if skipped else ""]
         found.append(
@@ -273,7 +275,7 @@ def _why_not(first: Measured, second: Measured) -> str | None:
             f"{first.name} and {second.name} are of {first.data_set}, and {changed} was not the same file (sha256 "
             f"{files.get(changed, 'none')[:12]} and {others.get(changed, 'none')[:12]}). Run one of them anew"
         )
-    if _made(first) == _made(second) and first.system == second.system:
+    if _varying_settings(first) == _varying_settings(second) and first.system == second.system:
         return f"{first.name} and {second.name} are of the same system on {first.data_set}. Give one of them"
     return why_not_comparable(_as_run(first), _as_run(second)) or _other_gold(first, second)
 
@@ -290,14 +292,14 @@ def _as_run(run: Measured) -> Run:
     return Run(run.name, run.manifest, run.reports)
 
 
-def _drawn(run: Measured) -> str:
+def _sample_text(run: Measured) -> str:
     return f"{len(run.rows.conversations):,} conversations drawn by seed {run.manifest.seed}"
 
 
-def _made(run: Measured) -> dict[str, str]:
+def _varying_settings(run: Measured) -> dict[str, str]:
     """Settings that may differ between runs of one system and judge, and the chosen conversations."""
     made = run.manifest
-    limit = "" if made.limit is None else _drawn(run)
+    limit = "" if made.limit is None else _sample_text(run)
     known = {"judge": made.system.judge.name, "version": made.system.judge.version, "limit": limit}
     options = {f"option {name}": f"{name} {value}" for name, value in made.system.options.items()}
     return {key: value for key, value in {**known, **options}.items() if value}

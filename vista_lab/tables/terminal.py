@@ -34,7 +34,7 @@ def policies_table(replayed: Replayed, changed: Sequence[ReplayedTurn]) -> Rende
     """
     parts: list[RenderableType] = [_policy_totals(replayed), _transitions(replayed)]
     parts.append(_policy_agreement(replayed) if replayed.fine else Text(words.UNLABELLED))
-    parts += [_changed(replayed, changed), Text("what this can't tell", style="bold")]
+    parts += [_changes_table(replayed, changed), Text("what this can't tell", style="bold")]
     parts += [Text(f"- {visible(one)}") for one in replayed.limits()]
     return Group(*parts)
 
@@ -74,7 +74,7 @@ def _policy_agreement(replayed: Replayed) -> Table:
     return table
 
 
-def _changed(replayed: Replayed, shown: Sequence[ReplayedTurn]) -> RenderableType:
+def _changes_table(replayed: Replayed, shown: Sequence[ReplayedTurn]) -> RenderableType:
     count = len(replayed.found.changed)
     if not count:
         return Text("no turn changes: both policies decide alike", style="bold")
@@ -235,7 +235,7 @@ def run_table(figures: RunSummary, gold: Literal["strict", "safe", "original"]) 
     parts: list[RenderableType] = [_coverage(figures)]
     found = figures.readings.get(Reading(gold))
     if found is not None:
-        parts.append(_found(found, gold))
+        parts.append(_score_table(found, gold))
     elif figures.readings:
         parts.append(Text(f"The data has no gold for --gold {gold}; it has {', '.join(figures.readings)}."))
     return Group(*parts)
@@ -252,7 +252,7 @@ def _coverage(figures: RunSummary) -> Table:
     return table
 
 
-def _found(found: Found, gold: str) -> Table:
+def _score_table(found: Found, gold: str) -> Table:
     table = plain_table(f"turns that are looked for, gold {gold}", "", "value")
     table.add_row("turns with gold", f"{found.turns:,}")
     table.add_row("of them not judged", f"{found.unchecked:,}", style="red" if found.unchecked else None)

@@ -13,7 +13,7 @@ from vista_lab.metrics.labels import Confusion, accuracy, macro_f1
 from vista_lab.papers.vista import DATA_SETS, MODELS, SYSTEMS, accuracies, table
 from vista_lab.tables.printed import claims_crossed, confusions
 from vista_lab.tables.runs import Measured, discordant, names_of, notes_of
-from vista_lab.tables.writers import Cell, Column, Row, Sheet, file_name, percent, row
+from vista_lab.tables.writers import Cell, Heading, Row, Sheet, file_name, percent, row
 
 PAPER = "paper: "
 """Before the names of rows that are not measured here."""
@@ -80,9 +80,9 @@ def table_20(runs: Sequence[Measured]) -> list[Sheet]:
         rows.append(row(*who, "Abst.", f"{met.tp}", f"{met.fn}", f"{none[True]}", *shares))
         rows.append(row("", "", "", "No Abst.", f"{met.fp}", f"{met.tn}", f"{none[False]}", "", "", ""))
     columns = (
-        *(Column(head, figures=False) for head in ("data set", "model", "system", "gold")),
-        Column("Abst.", "found"), Column("No Abst.", "found"), Column("not judged", "found"),
-        *map(Column, ("Acc.", "Prec", "Rec")),
+        *(Heading(head, figures=False) for head in ("data set", "model", "system", "gold")),
+        Heading("Abst.", "found"), Heading("No Abst.", "found"), Heading("not judged", "found"),
+        *map(Heading, ("Acc.", "Prec", "Rec")),
     )  # fmt: skip
     notes = tuple(notes_of(fitting))
     return [
@@ -115,10 +115,10 @@ def table_21(runs: Sequence[Measured]) -> list[Sheet]:
         ]
         title = f"Table 21. Errors of abstention detection: {run.data_set}, {title_of(run.system)}, {names[run.name]}"
         heads = (
-            Column("error", figures=False),
-            Column("turns"),
-            Column("nearest of the paper", figures=False),
-            Column("paper"),
+            Heading("error", figures=False),
+            Heading("turns"),
+            Heading("nearest of the paper", figures=False),
+            Heading("paper"),
         )
         found.append(
             Sheet(file_name("table-21", run.data_set, run.system, names[run.name]), title, heads, tuple(rows), (NOTE,))
@@ -144,8 +144,8 @@ def _of(printed: dict[str, int], kind: str) -> str | None:
 
 
 COLUMNS = (
-    *(Column(head, figures=False) for head in ("data set", "model", "system")),
-    *map(Column, ("turns", "claims", "Turn Acc.", "Claim Acc.", "Macro F1")),
+    *(Heading(head, figures=False) for head in ("data set", "model", "system")),
+    *map(Heading, ("turns", "claims", "Turn Acc.", "Claim Acc.", "Macro F1")),
 )
 
 
@@ -241,10 +241,10 @@ def table_2(runs: Sequence[Measured]) -> list[Sheet]:
         return []
     places = _places(fitting)
     names = names_of(fitting)
-    rows = [_measured(label, places, fitting, names) for label in dict.fromkeys(names.values())]
+    rows = [_measured_row(label, places, fitting, names) for label in dict.fromkeys(names.values())]
     columns = (
-        Column("model", figures=False),
-        *(Column(title_of(system), group) for (_, system), group in places.items()),
+        Heading("model", figures=False),
+        *(Heading(title_of(system), group) for (_, system), group in places.items()),
     )
     notes = (
         "Superscripts are computed: f better than FActScore, l than LLM-as-Judge, † than both, by McNemar's test on the same "
@@ -273,7 +273,7 @@ def _places(runs: Sequence[Measured]) -> dict[Place, str]:
     return found
 
 
-def _measured(label: str, places: Mapping[Place, str], runs: Sequence[Measured], names: Mapping[str, str]) -> Row:
+def _measured_row(label: str, places: Mapping[Place, str], runs: Sequence[Measured], names: Mapping[str, str]) -> Row:
     here = {(run.data_set, run.system): run for run in runs if names[run.name] == label}
     cells = {}
     for place, run in here.items():
@@ -321,21 +321,25 @@ def table_4(runs: Sequence[Measured]) -> list[Sheet]:
     if not chosen:
         return []
     rows = [
-        row(table("table04")["names"][system], *(_ablated(system, group) for group in chosen.values()), str(printed))
+        row(
+            table("table04")["names"][system],
+            *(_ablation_row(system, group) for group in chosen.values()),
+            str(printed),
+        )
         for system, printed in settings.items()
     ]
     fitting = [run for group in chosen.values() for run in group]
     columns = [
-        Column(judge, f"{name} (n = {len(group[0].answers(Reading.ORIGINAL)):,})")
+        Heading(judge, f"{name} (n = {len(group[0].answers(Reading.ORIGINAL)):,})")
         for (name, judge), group in chosen.items()
     ]
-    paper = Column(table("table04")["model"], f"paper: FaithDial (n = {table('table04')['turns']:,})")
+    paper = Heading(table("table04")["model"], f"paper: FaithDial (n = {table('table04')['turns']:,})")
     notes = (
         "Stars: differs from VISTA on the same turns (McNemar); * p < .05, ** p < .01, *** p < .001.",
         *_several(chosen),
         *notes_of(fitting),
     )
-    heads = (Column("setting", figures=False), *columns, paper)
+    heads = (Heading("setting", figures=False), *columns, paper)
     return [Sheet("table-4", "Table 4. Turn accuracy on ablations", heads, tuple(rows), notes)]
 
 
@@ -347,7 +351,7 @@ def _several(chosen: Mapping[Place, Sequence[Measured]]) -> Iterator[str]:
                 yield f"{name}, {judge}, {system}: {first} is taken, and not {', '.join(more)}"
 
 
-def _ablated(system: str, group: Sequence[Measured]) -> Cell | None:
+def _ablation_row(system: str, group: Sequence[Measured]) -> Cell | None:
     by_system = {one.system: one for one in reversed(group)}
     run, whole = by_system.get(system), by_system.get("vista")
     if run is None:
@@ -373,8 +377,8 @@ def table_5(runs: Sequence[Measured]) -> list[Sheet]:
         for system, values in found.items()
     ]
     columns = (
-        *(Column(head, figures=False) for head in ("model", "method", "data set")),
-        *map(Column, ("n", "Acc.", "Prec", "Rec", "F1")),
+        *(Heading(head, figures=False) for head in ("model", "method", "data set")),
+        *map(Heading, ("n", "Acc.", "Prec", "Rec", "F1")),
     )
     title = "Table 5. Contradiction detection: some claim of the turn is CONTRADICTED"
     return [Sheet("table-5", title, columns, tuple(rows), tuple(notes_of(fitting))).below(paper)]

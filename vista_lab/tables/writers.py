@@ -35,8 +35,8 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Column:
-    """A column's head. Neighbours of one `group` stand under a common head. Columns of figures are set to the right."""
+class Heading:
+    """The heading of a column. Neighbours of one `group` share a heading above. Figures are aligned right."""
 
     head: str
     group: str = ""
@@ -57,7 +57,7 @@ class Sheet:
 
     name: str
     title: str
-    columns: tuple[Column, ...]
+    columns: tuple[Heading, ...]
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
     rule_before: frozenset[int] = frozenset()
@@ -211,7 +211,7 @@ def _html_row(sheet: Sheet, number: int, cells: Row) -> str:
     return f"<tr{ruled}>{shown}</tr>"
 
 
-def _side(column: Column) -> str:
+def _side(column: Heading) -> str:
     return "" if column.figures else ' class="name"'
 
 
@@ -395,7 +395,7 @@ def _tex(text: str) -> str:
     # Decomposed letters, as some systems have them in the names of files, are unknown to pdfLaTeX.
     whole = unicodedata.normalize("NFC", one_line(text))
     pieces = groupby((letter for letter in whole if unicodedata.category(letter) != "Cf"), key=_is_foreign)
-    return "".join(_foreign("".join(letters)) if foreign else _escaped("".join(letters)) for foreign, letters in pieces)
+    return "".join(_foreign("".join(letters)) if foreign else _escape("".join(letters)) for foreign, letters in pieces)
 
 
 def _is_foreign(letter: str) -> bool:
@@ -408,7 +408,7 @@ def _foreign(text: str) -> str:
     return rf"\ifdefined\directlua {text}\else\ifdefined\XeTeXversion {text}\else{{[{numbers}]}}\fi\fi{{}}"
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     apart = _JOINED.sub("\\1\u200b", text)
     return "".join(r"\/" if letter == "\u200b" else _KNOWN.get(letter, letter) for letter in apart)
 

@@ -10,12 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from vista_lab.tables.writers import ROWS, Cell, Column, Sheet, latex, row
+from vista_lab.tables.writers import ROWS, Cell, Heading, Sheet, latex, row
 
 SHEET = Sheet(
     name="table-2",
     title="Table 2. Accuracy & more",
-    columns=(Column("model", figures=False), Column("VISTA", "AIS"), Column("FActScore", "AIS"), Column("n")),
+    columns=(
+        Heading("model", figures=False),
+        Heading("VISTA", "AIS"),
+        Heading("FActScore", "AIS"),
+        Heading("n"),
+    ),
     rows=(row("GPT-5", Cell("60.20", "†", bold=True), "59.20", "500"), row("a_b", None, "-1.5", 3)),
     notes=("On 50 % of it.",),
     rule_before=frozenset({1}),
@@ -31,7 +36,10 @@ NAMES = (
 
 
 def wide(columns: int, cell: str = "12.34 [10.00–20.00]") -> Sheet:
-    heads = (Column("run", figures=False), *(Column(f"c{number}", f"g{number // 2}") for number in range(columns)))
+    heads = (
+        Heading("run", figures=False),
+        *(Heading(f"c{number}", f"g{number // 2}") for number in range(columns)),
+    )
     return Sheet("wide", "Wide", heads, (row("x", *[cell] * columns),), ("A note.",))
 
 
@@ -81,7 +89,16 @@ def test_a_table_that_nobody_could_read_comes_in_parts() -> None:
 def test_a_long_table_comes_in_parts() -> None:
     rows = tuple(row(f"r{number}", number) for number in range(2 * ROWS + 1))
     tex = latex(
-        [Sheet("long", "Long", (Column("run", figures=False), Column("n")), rows, (), frozenset({ROWS, ROWS + 1}))]
+        [
+            Sheet(
+                "long",
+                "Long",
+                (Heading("run", figures=False), Heading("n")),
+                rows,
+                (),
+                frozenset({ROWS, ROWS + 1}),
+            )
+        ]
     )
     parts = re.findall(r"\\begin\{tabular\}(.*?)\\end\{tabular\}", tex, re.DOTALL)
     assert [len(re.findall(r"^r\d+ & \d+ ", part, re.MULTILINE)) for part in parts] == [ROWS, ROWS, 1]
@@ -90,19 +107,19 @@ def test_a_long_table_comes_in_parts() -> None:
 
 
 def test_a_row_does_not_begin_like_an_option() -> None:
-    lines = latex([Sheet("x", "x", (Column("[a"),), (row("[1]"), row("*"), row("a*[")))]).splitlines()
+    lines = latex([Sheet("x", "x", (Heading("[a"),), (row("[1]"), row("*"), row("a*[")))]).splitlines()
     assert lines[5:10] == [r"{}[a \\", r"\midrule", r"{}[1] \\", r"{}* \\", r"a*[ \\"]
 
 
 def test_nothing_hostile_stays() -> None:
-    tex = latex([Sheet("x", HOSTILE, (Column(HOSTILE, HOSTILE),), (row(Cell(HOSTILE, HOSTILE)),), (HOSTILE,))])
+    tex = latex([Sheet("x", HOSTILE, (Heading(HOSTILE, HOSTILE),), (row(Cell(HOSTILE, HOSTILE)),), (HOSTILE,))])
     assert r"\input" not in tex
     assert r"\textbackslash{}input\{x\} 100\% \$y\_1\$ \&amp;" in tex
     assert "\x1b" not in tex
 
 
 def test_letters_that_only_some_engines_set() -> None:
-    tex = latex([Sheet("x", "裁判 é", (Column("a"),), ())])
+    tex = latex([Sheet("x", "裁判 é", (Heading("a"),), ())])
     assert (
         r"\caption{\ifdefined\directlua 裁判\else\ifdefined\XeTeXversion 裁判\else{[U+88C1 U+5224]}\fi\fi{} é.}" in tex
     )
@@ -116,11 +133,11 @@ def test_pdflatex_sets_all_of_it_and_nothing_runs_off_the_page(tmp_path: Path, o
     names = Sheet(
         "names",
         "Table 7. " + " ".join(NAMES),
-        (Column("name", figures=False), *(Column(name) for name in NAMES)),
+        (Heading("name", figures=False), *(Heading(name) for name in NAMES)),
         tuple(row(name, *[Cell(name, name, bold=True)] * len(NAMES)) for name in NAMES),
         NAMES,
     )
-    long = Sheet("long", "Long", (Column("n"),), tuple(row(number) for number in range(3 * ROWS)))
+    long = Sheet("long", "Long", (Heading("n"),), tuple(row(number) for number in range(3 * ROWS)))
     many = [replace(SHEET, name=f"table-{number}") for number in range(100, 180)]
     (tmp_path / "tables.tex").write_text(
         latex([SHEET, names, wide(4), replace(wide(40), name="wider"), long, *many]), "utf-8"

@@ -8,12 +8,17 @@ from html.parser import HTMLParser
 
 import pytest
 
-from vista_lab.tables.writers import Cell, Column, Sheet, comma_separated, file_name, markdown, page, percent, row
+from vista_lab.tables.writers import Cell, Heading, Sheet, comma_separated, file_name, markdown, page, percent, row
 
 SHEET = Sheet(
     name="table-2",
     title="Accuracy & more",
-    columns=(Column("model", figures=False), Column("VISTA", "AIS"), Column("FActScore", "AIS"), Column("n")),
+    columns=(
+        Heading("model", figures=False),
+        Heading("VISTA", "AIS"),
+        Heading("FActScore", "AIS"),
+        Heading("n"),
+    ),
     rows=(row("GPT-5", Cell("60.20", "†", bold=True), "59.20", "500"), row("a_b", None, "–1.5", 3)),
     notes=("On 50 % of it.",),
     rule_before=frozenset({1}),
@@ -23,7 +28,7 @@ HOSTILE = "<script>alert(1)</script> | `x` [a](b) \\input{x} 100% $y_1$ &amp;\n\
 
 
 def hostile() -> Sheet:
-    return Sheet("x", HOSTILE, (Column(HOSTILE, HOSTILE),), (row(Cell(HOSTILE, HOSTILE)),), (HOSTILE,))
+    return Sheet("x", HOSTILE, (Heading(HOSTILE, HOSTILE),), (row(Cell(HOSTILE, HOSTILE)),), (HOSTILE,))
 
 
 def test_markdown() -> None:
@@ -46,7 +51,7 @@ def test_comma_separated() -> None:
     [("=1+1", "'=1+1"), ("@x", "'@x"), ("-2.8", "-2.8"), ("+1.5 **", "+1.5 **"), ("-1+cmd", "'-1+cmd"), ("a,b", "a,b")],
 )
 def test_no_cell_is_a_formula(text: str, kept: str) -> None:
-    written = comma_separated(Sheet("x", "x", (Column("a"),), (row(text),)))
+    written = comma_separated(Sheet("x", "x", (Heading("a"),), (row(text),)))
     assert list(csv.reader(io.StringIO(written)))[1] == [kept]
 
 

@@ -9,16 +9,16 @@ from vista_guard.errors import ConfigError
 from vista_guard.policy.label_policy import PRESETS, LabelPolicy, build_policy
 from vista_guard.types import Action, Label, TurnReport
 from vista_lab.metrics.intervals import wilson
-from vista_lab.policies.comparison import Case, Comparison, by_policy, case_of, compare, recorded, reproduced
+from vista_lab.policies.comparison import Comparison, PolicyCase, by_policy, case_of, compare, recorded, reproduced
 
 ALLOW, FLAG, REPAIR, BLOCK = Action.ALLOW, Action.FLAG, Action.REPAIR, Action.BLOCK
 
 
-def cases(*reports: TurnReport) -> list[Case]:
+def cases(*reports: TurnReport) -> list[PolicyCase]:
     return [case_of(report) for report in reports]
 
 
-def between(of: list[Case], first: LabelPolicy, second: LabelPolicy) -> Comparison:
+def between(of: list[PolicyCase], first: LabelPolicy, second: LabelPolicy) -> Comparison:
     return compare(of, by_policy({JUDGE: first}), by_policy({JUDGE: second}))
 
 
