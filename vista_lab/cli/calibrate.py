@@ -29,20 +29,19 @@ LevelName = Literal["turn", "claim"]
 
 def calibrate(
     out: Annotated[
-        Path, typer.Option(metavar="FILE", help="Where the risk table or the calibration goes. Replaces what is there.")
+        Path,
+        typer.Option(metavar="FILE", help="Write the risk table or the calibration here, replacing an existing file."),
     ],
     reports: Annotated[
-        Path | None, typer.Argument(metavar="REPORTS", help="What replay wrote with --policy monitor.")
+        Path | None, typer.Argument(metavar="REPORTS", help="Reports of replay with --policy monitor.")
     ] = None,
     labels: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="With REPORTS: people's word on turns or claims, JSON lines, see docs/design."
-        ),
+        typer.Option(metavar="FILE", help="With REPORTS: labels of turns or claims, JSON lines, see docs/design."),
     ] = None,
     verifier: Annotated[
         str | None,
-        typer.Option(metavar="MODEL", help="In place of REPORTS: fit temperature and thresholds of this verifier."),
+        typer.Option(metavar="MODEL", help="Instead of REPORTS: fit temperature and thresholds of this verifier."),
     ] = None,
     pairs: Annotated[
         Path | None,
@@ -60,16 +59,15 @@ def calibrate(
     ] = "turn",
     source: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help="What the turns or pairs are, for people.  [default: the file's name]"),
+        typer.Option(metavar="TEXT", help="Name of the turns or pairs, for people.  [default: the file's name]"),
     ] = None,
 ) -> None:
-    """Let labelled turns choose the thresholds, or labelled claims those of a verifier.
+    """Choose thresholds from labelled turns, or those of a verifier from labelled claims.
 
-    Writes what the judge wrongly held against fine turns: numbers only, no text. With risk_table set to that file,
-    policy.max_false_alarm_rate withholds at most that share of fine turns, as far as future turns are like the labelled
-    ones. With at least 30 fine and 30 other turns it fits the turn's risk too, by which policies flag and withhold (needs the
-    extra evaluation). Prints the threshold for some rates, what it still catches, and how far confidences can be taken at their
-    word.
+    Writes the judge's false alarms on fine turns: numbers only, no text. With risk_table set to that file,
+    policy.max_false_alarm_rate withholds at most that share of fine turns, as long as future turns are like the labelled
+    ones. With at least 30 fine and 30 other turns it also fits the turn's risk, by which policies flag and withhold (needs the
+    extra evaluation). Prints thresholds for some rates, their recall, and the reliability of confidences.
 
     With --verifier it fits a verifier of your own: verifier_options.calibration names the file.
     Exits with 0 when the file was written, 2 for wrong usage or input, 1 when the verifier failed.
@@ -132,13 +130,13 @@ verifiers = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="Verifiers in place of the shipped one: models from a folder, from the Hugging Face hub, or behind an endpoint.",
+    help="Measure verifiers of your own: models from a folder, the Hugging Face hub or an endpoint.",
 )
 
 
 @verifiers.callback()
 def _group() -> None:
-    """Verifiers in place of the shipped one: models from a folder, from the Hugging Face hub, or behind an endpoint."""
+    """Measure verifiers of your own: models from a folder, the Hugging Face hub or an endpoint."""
 
 
 @verifiers.command("test")
@@ -150,17 +148,19 @@ def measure(
         ),
     ],
     calibration: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="What calibrate --verifier wrote for it.  [default: none]")
+        Path | None,
+        typer.Option(metavar="FILE", help="Calibration that calibrate --verifier wrote for it.  [default: none]"),
     ] = None,
     policy: Annotated[str, typer.Option(metavar="NAME", help="monitor, balanced or strict.")] = "balanced",
     limit: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Only the documents of the first N items.  [default: all]")
+        int | None,
+        typer.Option(min=1, metavar="N", help="Judge only the documents of the first N items.  [default: all]"),
     ] = None,
 ) -> None:
     """Judge the challenge's development half with a verifier.
 
-    1,220 claims in 610 minimal pairs, written by hand: through the whole embedded judge, by phenomenon, with
-    the time that the verifier takes. The settings say how a model is read and run (verifier_options, model). Exits with 0
+    1,220 handwritten claims in 610 minimal pairs, through the whole embedded judge, by phenomenon, with the verifier's time.
+    The settings say how a model is read and run (verifier_options, model). Exits with 0
     when all was judged, 2 for wrong usage or settings, 1 for other failures.
     """
     with exit_codes():

@@ -24,26 +24,26 @@ def compare(
     tables: Annotated[
         str | None,
         typer.Option(
-            metavar="LIST", help="The paper's tables by number, as 2,3,8-11.  [default: all that the runs fill]"
+            metavar="LIST", help="Tables of the paper by number, such as 2,3,8-11.  [default: all that the runs fill]"
         ),
     ] = None,
     formats: Annotated[
-        str, typer.Option("--format", metavar="LIST", help="md, tex, csv and html; several with commas need --out.")
+        str, typer.Option("--format", metavar="LIST", help="md, tex, csv or html; several, with commas, need --out.")
     ] = "md",
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Where the files go; replaces those of before.  [default: to stdout]"),
+        typer.Option(metavar="FOLDER", help="Write files here, replacing earlier ones.  [default: print]"),
     ] = None,
     figures: Annotated[
         bool,
-        typer.Option("--figures", help="Draw figures too, as SVG and PNG, into --out (needs the extra evaluation)."),
+        typer.Option("--figures", help="Also draw figures, as SVG and PNG, into --out (needs the extra evaluation)."),
     ] = False,
 ) -> None:
     """Put runs side by side: one overview, and the tables of the paper that they fill.
 
-    Nothing is judged again: tables are made from what the runs' folders hold. The paper's figures stand below the measured ones,
-    with the number of turns of both. Differences are tested on turns that both runs judged (McNemar). Turns that were not judged
-    are in coverage and in no other figure. Runs on one data set that cannot be compared are an error that says why.
+    Nothing is judged again. The paper's figures stand below the measured ones, each with its number of turns. Differences are
+    tested on turns that both runs judged (McNemar). Unchecked turns count in the coverage only. Runs on one data set that cannot
+    be compared are refused with the reason.
     Exits with 0, or 2 for wrong usage or input.
     """
     with exit_codes():

@@ -25,26 +25,24 @@ WIDE = 180
 
 DataOption = Annotated[
     Path | None,
-    typer.Option(metavar="FOLDER", envvar=DATA_VARIABLE, help="Where the publishers' files are, at any depth."),
+    typer.Option(metavar="FOLDER", envvar=DATA_VARIABLE, help="Folder with the publishers' files, at any depth."),
 ]
 
 
 def datasets(
-    name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="One data set, with all that is known of it.")
-    ] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show one data set in full.")] = None,
     data: DataOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one line for each.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one line per data set.")] = False,
     download: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Fetch the files of NAME that FOLDER lacks, then look there."),
+        typer.Option(metavar="FOLDER", help="Download the files of NAME that FOLDER lacks."),
     ] = None,
 ) -> None:
     """List the data sets that can be evaluated.
 
-    With a folder, each is read as far as its files are there: how many conversations and turns it holds, which rows cannot
-    be read and why, and the sha256 of its files, unzipped. Data sets marked "test" are for final figures: choose nothing on
-    them. Exits with 2 when NAME is not known, or is not whole in the folder.
+    With a folder, reads each data set whose files are there, and reports conversations, turns, unreadable rows with the reason,
+    and the sha256 of the unzipped files. Data sets marked "test" are for final figures: choose nothing on them. Exits with 2
+    when NAME is unknown or incomplete in the folder.
     """
     with exit_codes():
         from vista_guard.cli.common import visible

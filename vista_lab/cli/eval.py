@@ -36,44 +36,48 @@ ESTIMATED = 1000
 DataArgument = Annotated[
     str, typer.Argument(metavar="DATASET|LOG", help="A name of vista-guard datasets, or a log's file.")
 ]
-OutOption = Annotated[Path, typer.Option(metavar="FOLDER", help="The run's folder. Goes on with what is there.")]
+OutOption = Annotated[
+    Path, typer.Option(metavar="FOLDER", help="Folder of the run. A run of the same system is resumed.")
+]
 SystemOption = Annotated[
     str,
-    typer.Option(metavar="NAME", help="What is evaluated: vista, vista+ctx, overlap, … An unknown name lists all."),
+    typer.Option(metavar="NAME", help="System to evaluate: vista, vista+ctx, overlap, … An unknown name lists all."),
 ]
 PolicyName = Annotated[str, typer.Option(metavar="NAME", help="monitor, balanced or strict.")]
 OwnOption = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME=VALUE", help="An option of the system's own, such as threshold=0.5; may be repeated."),
+    typer.Option(metavar="NAME=VALUE", help="Option of the system, such as threshold=0.5; may be repeated."),
 ]
 FitOption = Annotated[
     str | None,
     typer.Option(
-        "--fit-on", metavar="DATASET", help="Fit majority or overlap on this set: no test set, and not what is judged."
+        "--fit-on",
+        metavar="DATASET",
+        help="Fit majority or overlap on this set; test sets and the evaluated set are refused.",
     ),
 ]
 ClaimsOption = Annotated[
     Claims,
-    typer.Option(help="given: judge the data's own claims, and only turns that have some. judge: every turn's own."),
+    typer.Option(help="given: judge the data's own claims, only in turns that have some. judge: decompose every turn."),
 ]
 GoldOption = Annotated[
     Gold,
     typer.Option(
-        help="Reading that the summary is printed under; the run holds all. original: the data set's word on turns. "
+        help="Reading of the printed summary; the run holds all. original: the data set's labels of turns. "
         "strict: some claim is not VERIFIED. safe: some claim is LACKING_EVIDENCE or CONTRADICTED."
     ),
 ]
 LimitOption = Annotated[
     int | None, typer.Option(min=1, metavar="N", help="Judge a sample of N conversations.  [default: all]")
 ]
-SeedOption = Annotated[int, typer.Option(metavar="S", help="Of the sample.")]
+SeedOption = Annotated[int, typer.Option(metavar="S", help="Random seed for the sample.")]
 CostOption = Annotated[
     float | None,
     typer.Option(min=0, metavar="USD", help="Stop when a model has cost this much.  [default: no limit]"),
 ]
 CacheOption = Annotated[
     Path | None,
-    typer.Option(metavar="FOLDER", help="Where a model judge's answers are kept: none is paid for twice."),
+    typer.Option(metavar="FOLDER", help="Cache for a model judge's answers, so that none is paid for twice."),
 ]
 EngineOption = Annotated[Engine, typer.Option(help="local: in this process. ray: on a Ray cluster.")]
 WorkersOption = Annotated[
@@ -81,22 +85,26 @@ WorkersOption = Annotated[
     typer.Option(
         min=1,
         metavar="N",
-        help="local: conversations judged at once.  [default: 4]  ray: workers.  [default: one a core of the cluster]",
+        help="local: conversations judged at the same time.  [default: 4]  ray: workers.  [default: one per core of the cluster]",
     ),
 ]
-EachOption = Annotated[int, typer.Option(min=1, metavar="N", help="ray: conversations that a worker judges at once.")]
+EachOption = Annotated[
+    int, typer.Option(min=1, metavar="N", help="ray: conversations judged at the same time by each worker.")
+]
 AddressOption = Annotated[
     str | None,
-    typer.Option(metavar="ADDRESS", help="ray: of a running cluster, or auto.  [default: start one on this machine]"),
+    typer.Option(
+        metavar="ADDRESS", help="ray: address of a running cluster, or auto.  [default: start one on this machine]"
+    ),
 ]
 FolderOption = Annotated[
     Path | None,
-    typer.Option("--data", metavar="FOLDER", envvar="VISTA_GUARD_DATA", help="Where the data sets' files are."),
+    typer.Option("--data", metavar="FOLDER", envvar="VISTA_GUARD_DATA", help="Folder with the data sets' files."),
 ]
-FormatOption = Annotated[str, typer.Option("--format", metavar="NAME", help="A log's format; auto looks at it.")]
+FormatOption = Annotated[str, typer.Option("--format", metavar="NAME", help="Format of a log; auto detects it.")]
 ColumnsOption = Annotated[
     str | None,
-    typer.Option(metavar="WHAT=COLUMN,…", help="Columns of a log that is a table: conversation=thread,role=speaker."),
+    typer.Option(metavar="WHAT=COLUMN,…", help="Columns of a tabular log: conversation=thread,role=speaker."),
 ]
 
 
@@ -136,10 +144,10 @@ def evaluate(
 ) -> None:
     """Evaluate a system on a data set or a log.
 
-    Writes a folder: manifest.json (how the run was made), gold.jsonl, reports.jsonl and summary.json. Stopped by Ctrl-C, a full
-    disk or a kill, the same command goes on where it stopped; a command that would judge in another way is refused. What was not
-    judged is in no average: the summary says how much was. Exits with 0 when all was judged, 2 for wrong usage or input (also
-    when lines of a log could not be read), 1 for other failures and when the budget is spent, 130 after Ctrl-C.
+    Writes a folder: manifest.json (how the run was made), gold.jsonl, reports.jsonl and summary.json. After Ctrl-C, a full disk
+    or a kill, rerun the command to resume; a command with other settings is refused. Unchecked turns count in no average; the
+    summary gives the coverage. Exits with 0 when all was judged, 2 for wrong usage or input (also when lines of a log could not
+    be read), 1 for other failures and when the budget is spent, 130 after Ctrl-C.
     """
     with exit_codes():
         from vista_guard.telemetry.sdk import configured

@@ -31,7 +31,7 @@ class Against:
 
     @classmethod
     def named(cls, policy: str, against: str | None, log: Path, labels: Path | None, html: Path | None) -> Self | None:
-        """As the command line has them; None without a second policy.
+        """The options of the command line; None without a second policy.
 
         Raises:
             ConfigError: no such policy, a page that cannot be written, or labels and page without a second policy.
@@ -51,7 +51,7 @@ class Against:
         return cls(_shortly_named(*policies), log, None if labels is None else read_gold(labels), html)
 
     def check(self, judge: JudgeInfo) -> None:
-        """Asked before anything is judged.
+        """Checks both policies before anything is judged.
 
         Raises:
             ConfigError: a policy promises a rate that no table of this judge holds.

@@ -53,20 +53,20 @@ AgainstOption = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="A second policy: turns are judged once, and it is shown what each would have done with them.",
+        help="A second policy. Turns are judged once; the output compares both policies on them.",
     ),
 ]
 LabelsOption = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="With --against: people's word on turns, as for calibrate, or a labelled log.  [default: what the log says]",
+        help="With --against: labels of turns, as for calibrate, or a labelled log.  [default: the log's own]",
     ),
 ]
 HtmlOption = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE", help="With --against: one page with the turns, to be sent around. Needs the extra evaluation."
+        metavar="FILE", help="With --against: write a self-contained page with the turns. Needs the extra evaluation."
     ),
 ]
 LogArgument = Annotated[
@@ -78,19 +78,19 @@ LogArgument = Annotated[
 ClaimsOption = Annotated[
     Claims,
     typer.Option(
-        help="given: judge the log's own claims, and only turns that have some. judge: drop them, judge every turn."
+        help="given: judge the log's own claims, only in turns that have some. judge: ignore them and judge every turn."
     ),
 ]
 ColumnsOption = Annotated[
     str | None,
     typer.Option(
         metavar="WHAT=COLUMN,…",
-        help="Which column of a table holds what: conversation, role, content, question, answer, time, documents, id, label.",
+        help="Columns of a table by field: conversation, role, content, question, answer, time, documents, id, label.",
     ),
 ]
 CacheOption = Annotated[
     Path | None,
-    typer.Option(metavar="FOLDER", help="Where a model judge's answers are kept: none is paid for twice."),
+    typer.Option(metavar="FOLDER", help="Cache for a model judge's answers, so that none is paid for twice."),
 ]
 MaxCostOption = Annotated[
     float | None,
@@ -101,7 +101,11 @@ MaxCostOption = Annotated[
 def replay(
     log: LogArgument,
     out: Annotated[
-        Path, typer.Option(metavar="FILE", help="Where the reports go, one a line. Goes on with what is there.")
+        Path,
+        typer.Option(
+            metavar="FILE",
+            help="Reports, one per line. A file of the same judge and settings is resumed.",
+        ),
     ],
     judge: JudgeOption = None,
     verifier: VerifierOption = None,
@@ -111,27 +115,23 @@ def replay(
     html: HtmlOption = None,
     persona: PersonaOption = None,
     claims: ClaimsOption = "judge",
-    concurrency: Annotated[
-        int, typer.Option(min=1, metavar="N", help="How many conversations are replayed at once.")
-    ] = 4,
-    log_format: Annotated[Format, typer.Option("--format", help="The log's format; auto looks at it.")] = "auto",
+    concurrency: Annotated[int, typer.Option(min=1, metavar="N", help="Conversations judged at the same time.")] = 4,
+    log_format: Annotated[Format, typer.Option("--format", help="Format of the log; auto detects it.")] = "auto",
     columns: ColumnsOption = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Only the first N conversations.  [default: all]")
+        int | None, typer.Option(min=1, metavar="N", help="Judge only the first N conversations.  [default: all]")
     ] = None,
     cache: CacheOption = None,
     max_cost: MaxCostOption = None,
 ) -> None:
     """Judge every assistant turn of a log.
 
-    Writes one report a line, as soon as it is there. Stopped by Ctrl-C, a full disk or a kill, the same command goes
-    on where it stopped. Turns without documents are held against those of `vista-guard documents add`. Knowledge lives
-    in memory: nothing is written to a store.
+    Writes each report at once. After Ctrl-C, a full disk or a kill, rerun the command to resume. Turns without documents are
+    checked against those of `vista-guard documents add`. Knowledge lives in memory; no store is written.
 
-    With --against the reports are those of the policy monitor, whatever policies are compared: other policies over the same
-    reports need no judge. Exits with 0 when all was judged, 2 for wrong usage or input (also when
-    single entries of the log could not be read), 1 for other failures and when the judge's budget is spent, 130 after
-    Ctrl-C.
+    With --against the reports are those of the policy monitor: other policies can be compared over them without judging
+    again. Exits with 0 when all was judged, 2 for wrong usage or input (also when entries of the log could not be read), 1
+    for other failures and when the budget is spent, 130 after Ctrl-C.
     """
     with exit_codes():
         from vista_guard.telemetry.sdk import configured
@@ -216,10 +216,10 @@ def run(
     columns: Columns | None = None,
     against: Against | None = None,
 ) -> int:
-    """Replays with a guard of the caller's choice, and closes it. Progress goes to stderr, the summary to stdout.
+    """Replays with the given guard and closes it. Progress goes to stderr, the summary to stdout.
 
     Args:
-        against: two policies to hold against the reports, once all are there; the guard's own should withhold nothing then.
+        against: two policies to compare over the reports at the end; the guard's own should withhold nothing then.
 
     Returns:
         The exit code.
