@@ -167,7 +167,7 @@ def test_reports_that_do_not_belong_together_are_refused(reports: Path) -> None:
     rewritten = {**json.loads(second), "attempts": [{"outcomes": [], "decision": json.loads(second)["decision"]}]}
     for line, message in (
         (json.dumps(other), "line 2 is of the judge scripted 2, the first line of scripted 1"),
-        (json.dumps(rewritten), "line 2 is of a turn that was written anew. Replay the log with --policy monitor"),
+        (json.dumps(rewritten), "line 2 is of a turn that was rewritten. Replay the log with --policy monitor"),
         (first, "line 2 reports a second time on turn 0 of a"),
         ("{}", "line 2: conversation_id: Field required"),
     ):

@@ -99,7 +99,7 @@ def test_a_spent_budget_stops_the_replay_and_a_new_one_goes_on(tmp_path: Path) -
         done = judged(tmp_path)
         assert {label for _, _, label in done} == {"VERIFIED"}
         assert (
-            f"{len(done)} reports are in reports.jsonl; run the same command again, with a new budget, to go on" in err
+            f"{len(done)} reports are in reports.jsonl; run the same command again, with a new budget, to resume" in err
         )
         assert "Traceback" not in err
         second = replay(server, tmp_path)

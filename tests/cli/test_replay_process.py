@@ -96,7 +96,7 @@ def test_a_signal_stops_after_the_turns_in_flight(log: Path, tmp_path: Path, num
     assert running.returncode == code
     assert errors == (
         "stopping after the turns that are being judged; once more to stop at once\n"
-        f"stopped: {safe} reports are in {out}; run the same command again to go on\n"
+        f"stopped: {safe} reports are in {out}; run the same command again to resume\n"
     )
     assert 3 <= safe < 18
     assert finish(command(log, out)).returncode == 0
@@ -138,7 +138,7 @@ def test_a_file_that_can_grow_no_further(log: Path, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
         f"error: {out} cannot be written: File too large. {safe} reports are safe in it; make room and run the same command "
-        "again, it goes on where this run stopped\n"
+        "again to resume\n"
     )
     assert finish(command(log, out)).returncode == 0
     assert_complete(out)

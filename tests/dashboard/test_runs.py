@@ -56,4 +56,4 @@ def test_decisions_that_differ() -> None:
 
 
 def test_runs_made_alike() -> None:
-    assert "made alike" in runs.made(FIRST, FIRST, {}).text()
+    assert "same settings" in runs.made(FIRST, FIRST, {}).text()

@@ -230,11 +230,11 @@ def _tell_left_out(plan: Plan) -> None:
 def _code(done: Evaluated, plan: Plan, out: Path, stopped: Sequence[int]) -> int:
     reported = f"{done.figures.reported:,} of {done.figures.turns:,} turns are in {out}"
     if stopped:
-        typer.echo(f"stopped: {reported}; run the same command again to go on", err=True)
+        typer.echo(f"stopped: {reported}; run the same command again to resume", err=True)
         return STOPPED + stopped[0]
     if done.session.exhausted:
         why = done.session.exhausted
-        typer.echo(f"stopped: {why}; {reported}; run the same command again, with a new budget, to go on", err=True)
+        typer.echo(f"stopped: {why}; {reported}; run the same command again, with a new budget, to resume", err=True)
         return FAILED
     # A publisher's rows that nobody can read are known and counted; those of one's own log are to be mended.
     mendable = plan.source.is_log and done.figures.skipped > 0
@@ -293,7 +293,7 @@ async def _rehearse(order: Ordered, plan: Plan, out: Path, made: Made, max_cost:
     )
     if found.cost is not None and max_cost is not None and found.cost * share > max_cost:
         typer.echo(
-            f"that is more than --max-cost {max_cost:g}: the run will stop there, and can be gone on with", err=True
+            f"that is more than --max-cost {max_cost:g}: the run stops at the limit; rerun to resume", err=True
         )
     return info
 

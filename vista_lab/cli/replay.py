@@ -268,10 +268,10 @@ def run(
 
 
 def _report_unfinished(summary: ReplaySummary, out: Path, stopped: list[int]) -> int:
-    """Says how to go on, and returns the exit code."""
+    """Prints how to resume, and returns the exit code."""
     safe = f"{summary.turns} reports are in {out}; run the same command again"
     if stopped:
-        typer.echo(f"stopped: {safe} to go on", err=True)
+        typer.echo(f"stopped: {safe} to resume", err=True)
         return STOPPED + stopped[0]
-    typer.echo(f"stopped: {summary.exhausted}; {safe}, with a new budget, to go on", err=True)
+    typer.echo(f"stopped: {summary.exhausted}; {safe}, with a new budget, to resume", err=True)
     return FAILED

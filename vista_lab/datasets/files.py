@@ -379,7 +379,7 @@ def _is(entry: LoggedConversation, positive: bool) -> bool:
 
 
 def said(texts: Sequence[str]) -> tuple[Turn, ...]:
-    """Turns of a dialogue that the assistant goes on with: the last is the user's, and so on backwards. Drops blank ones."""
+    """Turns of a dialogue before the assistant's next: the last is the user's, the others alternate. Drops blank ones."""
     roles = (Role.USER, Role.ASSISTANT)
     spoken = [Turn(role=roles[place % 2], text=text) for place, text in enumerate(reversed(texts)) if text.strip()]
     return tuple(reversed(spoken))

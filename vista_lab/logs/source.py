@@ -220,7 +220,7 @@ def values(path: Path) -> Iterator[LogValue | BrokenEntry]:
 
     A page of an API, `{"data": [...], "meta": {...}}`, is its items.
 
-    A broken line or row is answered with a `BrokenEntry` and the rest goes on; a broken list has no rest. A folder is read file
+    A broken line or row becomes a `BrokenEntry` and reading continues; a broken list has no rest. A folder is read file
     by file, by name; one of its files that cannot be read is a `BrokenEntry`, too.
 
     Raises:

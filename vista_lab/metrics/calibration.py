@@ -106,7 +106,7 @@ def calibrate(reports: Path, labels: Path, *, level: Level, source: str, today: 
 
     Raises:
         InputError: a file that is something else, labels that contradict each other, reports of two judges or of turns
-            that were written anew, or nothing that is labelled fine.
+            that were rewritten, or nothing that is labelled fine.
     """
     words = _by_turn(labels)
     read = list(_read_reports(reports))
@@ -259,7 +259,7 @@ def _read_reports(path: Path) -> Iterator[TurnReport]:
                 f"{first.judge.version}. A risk table is of one judge: split the file"
             )
         if report.attempts:
-            raise InputError(f"{where} is of a turn that was written anew. Replay the log with --policy monitor")
+            raise InputError(f"{where} is of a turn that was rewritten. Replay the log with --policy monitor")
         if _name(report) in seen:
             raise InputError(
                 f"{where} reports a second time on turn {report.turn_index} of {report.conversation_id}. Keep one"

@@ -431,7 +431,7 @@ def _about(sample: Sample) -> str:
     more = "; there are older ones" if sample.more else ""
     return (
         f"{len(sample.cases):,} stored turns, {times.exact(oldest)[:16]} to {times.exact(newest)[:16]} UTC{more} · read "
-        f"{times.ago(sample.at)} · no judge is asked: policies decide anew on what was found then"
+        f"{times.ago(sample.at)} · no judge is called: policies decide again on the stored outcomes"
     )
 
 

@@ -36,7 +36,7 @@ from vista_lab.runs.gold import Gold, Word
 from vista_lab.runs.reading import Run, RunFile, describe, differences, find_runs, read_run, why_not_comparable
 
 NO_WORD = (
-    "No claim of both runs has a person's word: start the dashboard with --labels FILE, a log with labelled claims, or labels as "
+    "No claim of both runs is labelled: start the dashboard with --labels FILE, a log with labelled claims, or labels as "
     "for vista-guard calibrate."
 )
 
@@ -48,7 +48,7 @@ def made(first: Run, second: Run, differs: Mapping[str, tuple[str, str]]) -> Nod
     told = f"turns in both: {same:,}; {alone}."
     rows = [[name, *values] for name, values in differs.items()]
     if not rows:
-        what = el("p", "Both were made alike: what differs is chance, or the code.", cls="note")
+        what = el("p", "Both have the same settings: differences come from chance or from the code.", cls="note")
     else:
         what = table(["differs in", "first", "second"], rows, label="How the runs differ")
     many = "More than one thing differs: what changed cannot be laid to one of them." if len(rows) > 1 else None
@@ -337,7 +337,7 @@ def _read(stamp: _Stamp) -> Run:
 
 def _nothing(*, given: bool) -> Node:
     if given:
-        text = "What was given with --runs holds no reports of a replay. Replay a log, then load this page anew."
+        text = "The folders given with --runs hold no reports. Replay a log, then reload this page."
         return tree.empty("No runs found", text, command="vista-guard replay LOG --out runs/first.jsonl")
     text = "Replay one log with two judges or policies, and start the dashboard with the folder of both files."
     return tree.empty("No runs to compare", text, command="vista-guard dashboard --runs runs/")
@@ -346,12 +346,12 @@ def _nothing(*, given: bool) -> Node:
 def _one(files: Sequence[RunFile]) -> Node:
     if len(files) > 1:
         return tree.empty("Twice the same run", "Choose another run on one of the sides.")
-    text = "One run is there. Replay the same log with another judge or policy into another file beside it."
+    text = "There is one run. Replay the same log with another judge or policy into another file in the folder."
     return tree.empty("One run alone", text, command="vista-guard replay LOG --policy strict --out runs/second.jsonl")
 
 
 def _no_access() -> Node:
     text = (
-        "Runs hold whole logs, of all tenants and with withheld drafts. Those see them who see all tenants and drafts."
+        "Runs hold whole logs, of all tenants and with withheld drafts. Your role must see all tenants and drafts."
     )
     return tree.empty("Not for your role", text)

@@ -235,7 +235,7 @@ class Comparison:
 
     @property
     def rewritten(self) -> int:
-        """Turns whose draft was written anew then. Policies decide on the first one; what came in its place would differ."""
+        """Turns that were repaired in production. Policies decide on the first draft; the repaired text would differ."""
         return sum(case.rewritten for case in self.cases)
 
     def agreement(self, fine: Mapping[str, bool]) -> tuple[PolicyAgreement, PolicyAgreement]:

@@ -162,7 +162,7 @@ def standing(policy: LabelPolicy, judges: Iterable[JudgeInfo], table: Path | Non
 
 @dataclass
 class Decider:
-    """One policy, deciding anew on reports of any judge. `fits` are those of the judges that it met."""
+    """One policy, applied to reports of any judge. `fits` are those of the judges that it met."""
 
     policy: LabelPolicy
     table: Path | None = None

@@ -54,12 +54,12 @@ async def evaluate(system: System, plan: Plan, out: Path, made: Made, steering: 
     Args:
         system: judges; the caller closes it.
         plan: from `planned`, with the claims, limit and seed of `made`.
-        out: the run's folder. One that a run of the same system over the same rows left is gone on with.
+        out: the run's folder. A run of the same system over the same rows is resumed.
         made: claims, limit and seed are held against an earlier run's; the engine is only told.
         steering: how the run is watched and stopped.
 
     When it is stopped or the system's budget is spent, the figures so far are written and say that they are not complete: the
-    same call goes on from there.
+    same call resumes.
 
     Raises:
         ConfigError: `out` is another run's, or a field of its manifest differs, which is named.
@@ -126,7 +126,7 @@ async def replay(
         stop: when set, the turns that are being judged are finished and no other is begun.
 
     When the judge's budget is spent, the turns that it left unjudged get no report, no other turn is begun, and the summary
-    says so: the same call goes on from there with a new budget.
+    says so: the same call resumes with a new budget.
 
     Raises:
         ConfigError: `out` was made in another way, or from another log.

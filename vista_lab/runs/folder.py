@@ -147,11 +147,11 @@ class GoldLine(_Line):
 TurnName = tuple[str, int]
 """Conversation and place in it."""
 
-GOLD_ANEW = f"Delete {GOLD} and run the command that made the run: it writes it anew, and judges nothing again"
+GOLD_ANEW = f"Delete {GOLD} and rerun the command: it rewrites the file and judges nothing again"
 
 
 def open_run(folder: Path, manifest: Manifest, gold: Iterable[GoldLine]) -> ReportFile:
-    """The reports of a run, open for adding: of a new one, or of one that was made in the same way and is gone on with.
+    """Opens the reports of a new run, or of one made in the same way, which is resumed.
 
     Raises:
         ConfigError: the run was made in another way, which names the fields, or by another version of the manifest; the folder
@@ -188,7 +188,7 @@ class _Made:
         write_whole(self.folder / MANIFEST, self.manifest.model_dump_json(indent=2) + "\n")
 
     def _check_gold(self) -> None:
-        """The data is the same, so the gold has to be. One that is gone is written anew."""
+        """Checks the gold against the data, which is the same. Missing gold is written again."""
         if not (self.folder / GOLD).exists():
             self._write_gold()
             return

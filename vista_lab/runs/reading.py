@@ -87,7 +87,7 @@ def why_not_comparable(first: Run, second: Run) -> str | None:
     if first.manifest.claims != second.manifest.claims:
         return (
             f"{first.name} was made with --claims {first.manifest.claims}, {second.name} with --claims "
-            f"{second.manifest.claims}: they judged different claims. Replay one of them anew"
+            f"{second.manifest.claims}: they judged different claims. Replay one of them again"
         )
     shared = first.reports.keys() & second.reports.keys()
     if not shared:

@@ -174,7 +174,7 @@ class ReportFile:
     def _write_error(self, error: OSError) -> StoreError:
         return StoreError(
             f"{self.path} cannot be written: {error.strerror}. {self._lines} reports are safe in it; make room and run "
-            "the same command again, it goes on where this run stopped"
+            "the same command again to resume"
         )
 
 

@@ -145,7 +145,7 @@ class Rehearsal:
         return len(json.dumps(request.schema)) if is_sent else 0
 
     async def aclose(self) -> None:
-        """Nothing to close: the model was never asked, and may be somebody's who goes on using it."""
+        """Closes nothing: the model was never called, and its owner may still use it."""
 
 
 def _tokens(characters: int) -> int:

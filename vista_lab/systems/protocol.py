@@ -14,7 +14,7 @@ from vista_lab.logs.source import LoggedConversation
 
 
 class SystemInfo(BaseModel):
-    """How a system judges: two runs of equal infos judge in the same way, and only then may one go on with the other's reports.
+    """How a system judges. Two runs of equal infos judge in the same way; only then may one resume the other.
 
     `name` is the one that tables print. `options` is everything else that changes a verdict: policy, context, thresholds.
     `prompts` are fingerprints of prompts by stage, `shots` how many examples each holds; both are empty without a model.

@@ -273,7 +273,7 @@ def _why_not(first: Measured, second: Measured) -> str | None:
     if changed is not None:
         return (
             f"{first.name} and {second.name} are of {first.data_set}, and {changed} was not the same file (sha256 "
-            f"{files.get(changed, 'none')[:12]} and {others.get(changed, 'none')[:12]}). Run one of them anew"
+            f"{files.get(changed, 'none')[:12]} and {others.get(changed, 'none')[:12]}). Run one of them again"
         )
     if _varying_settings(first) == _varying_settings(second) and first.system == second.system:
         return f"{first.name} and {second.name} are of the same system on {first.data_set}. Give one of them"

@@ -342,7 +342,7 @@ def test_a_full_disk_stops_the_replay_and_keeps_what_was_written(small_disk: Pat
     assert out.read_bytes().endswith(b"\n")
     assert str(raised.value) == (
         f"{out} cannot be written: No space left on device. {safe} reports are safe in it; make room and run the same "
-        "command again, it goes on where this run stopped"
+        "command again to resume"
     )
     subprocess.run(["mount", "-o", "remount,size=1m", str(small_disk)], check=True)
     summary = asyncio.run(replay(guard(), map(logged, NAMES), out))

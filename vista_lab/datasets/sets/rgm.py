@@ -1,4 +1,4 @@
-"""RGM-Contradictions (Sato et al. 2024): dialogues that a model goes on with, and whether it contradicts itself.
+"""RGM-Contradictions (Sato et al. 2024): dialogues that a model continues, labelled for self-contradiction.
 
 JSON lines, a file for each model: `utterances`, `speakers`, `annotation_target_pair` (indices of the two utterances that were
 judged), `contradictory_label_count` (of three annotators). Responses that are not released yet read `[[TBA]]`.
