@@ -209,7 +209,7 @@ def test_a_model_is_estimated_first_stops_at_its_budget_and_goes_on(
         assert told[0].startswith("estimate for 6 turns: 12 calls, ")
         assert told[0].endswith(" (6 turns rehearsed)")
         assert "about $" in told[0]
-        assert told[1].startswith("that is more than --max-cost 0.001: the run will stop there")
+        assert told[1].startswith("that is more than --max-cost 0.001")
         reported = summary(tmp_path / "run").reported
         assert 0 < reported < 6
         assert told[2].startswith("stopped: the run's budget of $0.001 is spent")
