@@ -143,33 +143,28 @@ database = typer.Typer(
 
 @database.command()
 def status(reports: ReportsOption = None, data_dir: DataDirOption = None) -> None:
-    """Say which schema the database has, how many reports it holds, and how many of an older version wait."""
+    """Print the database's schema and its number of reports."""
     with exit_codes():
         from vista_guard.stores.reports.retention import state
 
-        _, url = configured(reports, data_dir)
-        found = state(url)
-        typer.echo(f"{found.name}: schema {found.revision or 'none yet'}, newest {found.newest}")
-        if found.revision is not None:
-            typer.echo(f"{found.reports:,} reports, {found.waiting:,} of them to be brought over")
-        if not found.is_newest:
+        found = state(configured(reports, data_dir)[1])
+        typer.echo(f"{found.name}: schema {found.schema.revision or 'none yet'}, newest {found.schema.newest}")
+        if found.schema.revision is not None:
+            typer.echo(f"{found.reports:,} reports")
+        if not found.schema.is_newest:
             typer.echo("run: vista-guard db upgrade")
 
 
 @database.command()
 def upgrade(reports: ReportsOption = None, data_dir: DataDirOption = None) -> None:
-    """Bring the tables up to date, and every report of an older version into them.
+    """Upgrade the tables to this version's schema.
 
-    A SQLite file is brought up to date when it is opened; Postgres waits for this command. It may be stopped and run again.
+    A SQLite file is upgraded when it is opened; Postgres waits for this command. You may stop it and run it again.
     """
     with exit_codes():
         from vista_guard.stores.reports.retention import bring_up_to_date
 
-        _, url = configured(reports, data_dir)
-        brought = 0
-        for count in bring_up_to_date(url):
-            brought += count
-            typer.echo(f"{brought:,} reports brought over", err=True)
+        bring_up_to_date(configured(reports, data_dir)[1])
         typer.echo("up to date")
 
 

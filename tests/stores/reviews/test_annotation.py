@@ -14,7 +14,7 @@ from tests.stores.reviews.conftest import Write
 from vista_guard.errors import InputError
 from vista_guard.stores.reports import SqlReports
 from vista_guard.stores.reports.database import make_engine
-from vista_guard.stores.reports.tables import SAID_OF_A_REPORT
+from vista_guard.stores.reports.tables import PEOPLE_ON_A_REPORT
 from vista_guard.stores.reviews.annotation import Annotations
 from vista_guard.stores.reviews.records import AnnotatedClaim, Batch, Condition, ConsensusClaim, Method, Op
 from vista_guard.types import Label, Span
@@ -149,7 +149,7 @@ def test_forget_reaches_every_table(url: str, write: Write) -> None:
         with engine.connect() as connection:
             return [
                 connection.execute(sql.select(sql.func.count()).select_from(table)).scalar_one()
-                for table, _ in SAID_OF_A_REPORT
+                for table, _ in PEOPLE_ON_A_REPORT
             ]
 
     assert counts() == [2, 2, 2, 2, 2, 2]
