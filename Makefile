@@ -89,7 +89,7 @@ challenge: $(DEV)
 	$(BIN)/python -m vista_lab.suites.challenge
 
 paper-tables: $(BASE)
-	$(BIN)/python -m vista_lab.papers
+	$(BIN)/python -m vista_lab.tables.printed
 
 docs-pictures: $(DEV)
 	$(BIN)/python -m tools.pictures

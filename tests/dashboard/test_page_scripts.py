@@ -25,7 +25,7 @@ def show(path: str, folder: str) -> None:
 
     from vista_guard.dashboard.access import THIS_MACHINE
     from vista_guard.dashboard.page import Desk, Words
-    from vista_guard.dashboard.registry import PAGES
+    from vista_guard.dashboard.registry import all_pages
     from vista_guard.dashboard.scoped import ScopedReports
     from vista_guard.dashboard.server import Material
     from vista_guard.dashboard.settings import DashboardSettings
@@ -41,7 +41,7 @@ def show(path: str, folder: str) -> None:
     database = f"sqlite:///{here / 'reports.sqlite'}"
     reviews, annotations = Reviews(database), Annotations(database)
     words = Words(labels if labels.is_file() else None, lambda: decided.words(reviews, annotations))
-    pages = {info.path: info.show for info in PAGES}
+    pages = {info.path: info.show for info in all_pages()}
     pages[path](Desk(reports, THIS_MACHINE, DashboardSettings(), reviews, annotations, material, words))
 
 

@@ -4,8 +4,8 @@ How sure one can be of the label that the embedded judge gave a claim.
 
 Its confidences are of one verdict each: that a sentence supports a claim, that a claim is an opinion. They do not say which kind
 of label is wrong how often, nor that a quote holds few of the claim's words. This does: a logistic regression on signals
-that every check carries, fitted by `python -m vista_lab.training.cascade --fit` (docs/design/cascade.md). With all else the same it
-never falls when the judge's confidence rises.
+that every check carries, fitted by `python -m vista_lab.training.cascade --fit` (docs/design/cascade.md). With all else the
+same it never falls when the judge's confidence rises.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 from vista_guard.types import Label
@@ -9,6 +10,7 @@ from vista_lab.metrics.intervals import Discordant
 from vista_lab.metrics.labels import accuracy, macro_f1
 from vista_lab.papers.checks import (
     Verdict,
+    check_all,
     marks,
     of_coconot,
     of_majority,
@@ -17,7 +19,7 @@ from vista_lab.papers.checks import (
     recovered,
 )
 from vista_lab.papers.vista import DATA_SETS, MODELS, SYSTEMS, accuracies, confusion, differences, table, whole_number
-from vista_lab.tables.writers import Cell, Column, Row, Sheet, percent, row
+from vista_lab.tables.writers import Cell, Column, Row, Sheet, markdown, percent, row
 
 
 def sheets() -> list[Sheet]:
@@ -217,3 +219,20 @@ def _columns(name: str, *figures: str) -> tuple[Column, ...]:
 
 def _sorted(errors: dict[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in errors.items())
+
+
+def main() -> int:
+    """Prints the paper's tables as far as no model is needed, and the figures in it that contradict each other.
+
+    Returns:
+        0, or 1 where a figure is neither as printed nor a named contradiction.
+    """
+    verdict = check_all()
+    print(markdown([*sheets(), contradicting(verdict)]))
+    for problem in verdict.wrong:
+        print(f"error: {problem}", file=sys.stderr)
+    return 1 if verdict.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
