@@ -90,7 +90,7 @@ def test_what_is_missing_is_said(arguments: tuple[str, ...], told: str) -> None:
 def test_a_label_that_there_is_none_of() -> None:
     filled()
     done = run("reports", "export", "x.jsonl", "--label", "WRONG")
-    assert (done.exit_code, "there is no label 'WRONG'; the labels are VERIFIED" in done.stderr) == (2, True)
+    assert (done.exit_code, "unknown label 'WRONG'; the labels are VERIFIED" in done.stderr) == (2, True)
 
 
 def test_the_status_of_a_database() -> None:

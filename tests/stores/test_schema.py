@@ -142,10 +142,11 @@ async def test_a_database_of_0_2_0_is_read(tmp_path: Path) -> None:
     counts = reader.rollup(datetime(2026, 5, 1, tzinfo=UTC), datetime(2026, 5, 2, tzinfo=UTC), "day")
     # Roll-ups also count the deleted report.
     assert (sum(row.turns for row in counts.turns), sum(row.claims for row in counts.claims)) == (5, 10)
-    review = Reviews(url).get(rows[-1].id)
+    with closing(Reviews(url)) as reviews, closing(Annotations(url)) as annotations:
+        review = reviews.get(rows[-1].id)
+        (task,) = annotations.complete("pilot")
     assert review is not None
     assert (review.verdict, review.decided_by) == (Verdict.OVERTURNED, "ben")
-    (task,) = Annotations(url).complete("pilot")
     assert task.consensus is not None
     assert [claim.text for claim in task.consensus.claims] == ["The pier opened in 1911."]
     await store.write(report("new", 1))
@@ -173,7 +174,8 @@ def test_an_older_schema_is_refused(url: str, revision: str) -> None:
 def test_a_later_version_upgrades_a_file_when_it_opens_it(tmp_path: Path, later: Path) -> None:
     url = saved(tmp_path / "reports.sqlite")
     assert later.is_dir()
-    assert len(ReportReader(url).page().rows) == 4
+    with closing(ReportReader(url)) as reader:
+        assert len(reader.page().rows) == 4
     assert "mood" in columns(url)
 
 
@@ -182,12 +184,16 @@ def test_a_later_version_leaves_postgres_to_the_command(server: str, later: Path
         patch.setattr(database_module, "MIGRATIONS", MIGRATIONS)
         engine = make_engine(server)
         upgrade(engine)
-    assert database_module.MIGRATIONS == later
-    with pytest.raises(StoreError, match=r"schema 0003.* needs 0004: .*vista-guard db upgrade"):
-        ReportReader(server).page()
+    assert later == database_module.MIGRATIONS
+    with (
+        closing(ReportReader(server)) as reader,
+        pytest.raises(StoreError, match=r"schema 0003.* needs 0004: .*vista-guard db upgrade"),
+    ):
+        reader.page()
     assert upgrade(engine).revision == "0003"
     engine.dispose()
-    assert ReportReader(server).page().rows == ()
+    with closing(ReportReader(server)) as reader:
+        assert reader.page().rows == ()
     assert "mood" in columns(server)
 
 
@@ -210,7 +216,8 @@ def test_a_kill_in_an_upgrade_leaves_the_file_as_it_was(tmp_path: Path, later: P
     )
     assert subprocess.run([sys.executable, program], check=False).returncode == -signal.SIGKILL
     assert "mood" not in columns(url)
-    assert len(ReportReader(url).page().rows) == 4
+    with closing(ReportReader(url)) as reader:
+        assert len(reader.page().rows) == 4
     assert "mood" in columns(url)
 
 

@@ -39,13 +39,13 @@ def check(
     ] = None,
     document: Annotated[
         list[Path] | None,
-        typer.Option("--document", "-d", metavar="FILE", help="A text file the turn is grounded in; may be repeated."),
+        typer.Option("--document", "-d", metavar="FILE", help="A text file to ground the turn in; may be repeated."),
     ] = None,
     conversation: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="What was said before, as JSON: chat messages. Without TEXT, its last assistant turn is checked.",
+            help="The conversation so far, as JSON chat messages. Without TEXT, its last assistant turn is checked.",
         ),
     ] = None,
     persona: PersonaOption = None,
@@ -56,7 +56,7 @@ def check(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Where knowledge and documents are.  [default: from the settings, else no knowledge is kept]",
+            help="Folder of knowledge and documents.  [default: from the settings, else no knowledge is kept]",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON and nothing else.")] = False,
@@ -174,7 +174,7 @@ def read_conversation(path: Path) -> Conversation:
         conversation.model_dump_json()  # Half a surrogate pair can be read from JSON, but not be written.
         return conversation
     except PydanticSerializationError as exc:
-        raise InputError(f"{name} holds half a surrogate pair: {exc}; repair it") from exc
+        raise InputError(f"{name} holds a lone surrogate: {exc}; repair it") from exc
     except ValidationError as exc:
         first = exc.errors()[0]
         raise InputError(f"{name}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from exc

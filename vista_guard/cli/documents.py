@@ -1,7 +1,4 @@
-"""`vista-guard documents add`: files into the store, one after the other, whatever is wrong with one of them.
-
-`vista-guard documents`: what the guard retrieves from when a turn brings no documents of its own.
-"""
+"""`vista-guard documents`: fill, list, search and clean the store that the guard retrieves from."""
 
 from __future__ import annotations
 
@@ -29,14 +26,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Collected:
-    """What was found in the places that were given. `files` are those of them that are no folders."""
+    """The files of the given places. `files` are the places that are files."""
 
     entries: Sequence[DocumentFile | SkippedFile]
     files: Collection[Path]
 
 
 def collect(places: Sequence[Path], prefix: str) -> Collected:
-    """Every file of the places, its id behind the prefix. Two files with one id: the second is broken.
+    """Finds every file of the places and prefixes its id. A second file with the same id counts as broken.
 
     Raises:
         InputError: a place does not exist, or there is no file in any of them.
@@ -63,7 +60,7 @@ def collect(places: Sequence[Path], prefix: str) -> Collected:
 
 
 class Adding:
-    """One run of the command. Each document is stored as soon as it is read: an interrupted run can be gone on with."""
+    """One run of `documents add`. Each document is stored as soon as it is read, so an interrupted run can be resumed."""
 
     def __init__(self, found: Collected, location: Location, *, max_bytes: int, prune: bool, dry_run: bool) -> None:
         self._found = found
@@ -78,7 +75,7 @@ class Adding:
         self._progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal or dry_run)
 
     async def run(self) -> bool:
-        """Adds everything, reports as it goes; whether something could not be read."""
+        """Adds everything and prints progress; True when something could not be read."""
         if self._dry_run and not self._location.exists:
             await self._add_all(None, {})
         else:
@@ -137,7 +134,7 @@ class Adding:
             self._changed("removed", one)
 
     def _gone(self, known: Mapping[str, ListedDocument]) -> list[str]:
-        """Stored documents of the same folders that were not found again, also when a folder has moved since."""
+        """Returns the stored documents of these folders whose files are gone, even after a folder moved."""
         found = {entry.id: entry.folder for entry in self._found.entries if isinstance(entry, DocumentFile)}
         folders = {str(folder.resolve()) for folder in found.values() if folder is not None}
         moved = {str(one.metadata.get("folder")) for one in known.values() if found.get(one.id) is not None}
@@ -162,7 +159,7 @@ class Adding:
             self._tell("note: the setting retrieve is off, so the guard does not look for documents")
 
     def _changed(self, outcome: str, name: str) -> None:
-        """What a dry run would do is its result; else it is progress."""
+        """Prints a change: a dry run's result, a real run's progress."""
         if self._dry_run:
             typer.echo(visible(f"would be {outcome}: {name}").encode())
         else:
@@ -178,13 +175,13 @@ documents = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="The documents that turns without documents of their own are verified against.",
+    help="The documents that verify turns without documents of their own.",
 )
 
 DataDir = Annotated[
     Path | None,
     typer.Option(
-        metavar="FOLDER", help="Where the store is.  [default: from the settings, else the user's data folder]"
+        metavar="FOLDER", help="Folder of the store.  [default: from the settings, else the user's data folder]"
     ),
 ]
 ChromaUrl = Annotated[
@@ -192,9 +189,7 @@ ChromaUrl = Annotated[
 ]
 Tenant = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME", help="Only this tenant's own documents, which no other tenant's turns are held against."
-    ),
+    typer.Option(metavar="NAME", help="Only this tenant's documents, which never verify another tenant's turns."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one line for each.")]
 
@@ -203,12 +198,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one line for e
 def add(
     places: Annotated[list[Path], typer.Argument(metavar="FOLDER_OR_FILE", help="What to read.")],
     prefix: Annotated[
-        str, typer.Option(metavar="NAME", help="Put before every id, to keep folders with equal names apart.")
+        str, typer.Option(metavar="NAME", help="Prefix of every id, to keep folders with equal names apart.")
     ] = "",
     prune: Annotated[
         bool, typer.Option("--prune", help="Also remove documents of these folders whose files are gone.")
     ] = False,
-    max_mb: Annotated[float, typer.Option(metavar="MB", min=0, help="Largest file that is read.")] = 50,
+    max_mb: Annotated[float, typer.Option(metavar="MB", min=0, help="Largest file to read.")] = 50,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Read everything, write nothing.")] = False,
     tenant: Tenant = None,
     data_dir: DataDir = None,
@@ -288,7 +283,7 @@ def remove(
 def search(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The user's question, an answer, or both.")],
     limit: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Most passages.  [default: limits.retrieved, as the guard]")
+        int | None, typer.Option(metavar="N", min=1, help="Maximum number of passages.  [default: limits.retrieved]")
     ] = None,
     as_json: AsJson = False,
     tenant: Tenant = None,

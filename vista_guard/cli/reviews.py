@@ -1,4 +1,4 @@
-"""The commands about what people say of turns."""
+"""`vista-guard reviews`: complaints, and the export of people's decisions."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ reviews = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="What people say of turns: complaints, reviews, annotations.",
+    help="People's complaints, reviews and annotations.",
 )
 
 
 @reviews.command()
 def complain(
-    report: Annotated[str, typer.Argument(metavar="REPORT", help="The report's id: `id` in the report.")],
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="What is wrong with the verdict.")],
+    report: Annotated[str, typer.Argument(metavar="REPORT", help="The report's `id`.")],
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="The error in the verdict.")],
     who: Annotated[str, typer.Option(metavar="NAME", help="Who complains.")] = "user",
     reports: ReportsOption = None,
     data_dir: DataDirOption = None,
 ) -> None:
-    """Say that the verdict on a turn is wrong.
+    """Report a wrong verdict on a turn.
 
     The turn goes into the review queue of the dashboard, first among its reasons; one that was decided is open again.
     """
@@ -44,18 +44,16 @@ def complain(
 
 @reviews.command()
 def export(
-    out: Annotated[Path, typer.Argument(metavar="REPORTS", help="Where the reports go. Replaces what is there.")],
-    labels: Annotated[
-        Path, typer.Option(metavar="FILE", help="Where people's word on them goes. Replaces what is there.")
-    ],
+    out: Annotated[Path, typer.Argument(metavar="REPORTS", help="File for the reports; replaced if it exists.")],
+    labels: Annotated[Path, typer.Option(metavar="FILE", help="File for people's labels; replaced if it exists.")],
     judge: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Name and version of the judge.  [default: the one with most decided turns]"),
+        typer.Option(metavar="NAME", help="The judge's name and version.  [default: the one with most decided turns]"),
     ] = None,
     reports: ReportsOption = None,
     data_dir: DataDirOption = None,
 ) -> None:
-    """Write what reviewers and annotators decided, as calibrate takes it.
+    """Export the decisions of reviewers and annotators for calibrate.
 
     vista-guard calibrate REPORTS --labels FILE --out risk.json then makes a risk table of it. Turns that were written anew and
     those of other judges are left out, and counted.

@@ -111,17 +111,17 @@ def _rows(desk: Desk, page: Page[Review], decided: bool, who: str) -> Node:
     if not page.rows:
         return _nothing(decided)
     turns = desk.reports.turns([one.report_id for one in page.rows])
-    told = "Decided, the newest first" if decided else "Turns that wait, the longest waiting first"
+    told = "Decided, newest first" if decided else "Open, longest waiting first"
     rows = (_row(one, turns.get(one.report_id), who) for one in page.rows)
     return el("ul", *rows, cls="talks", aria_label=told)
 
 
 def _nothing(decided: bool) -> Node:
     if decided:
-        return tree.empty("Nothing was decided yet", "What reviewers decide is listed here.")
+        return tree.empty("No decisions yet", "Reviewers' decisions are listed here.")
     return tree.empty(
         "Nothing waits",
-        "Turns that were blocked, that a judge was unsure of, that judges disagree on, that somebody complained about, and one "
+        "Blocked turns, turns that a judge was unsure of, that judges disagree on, that somebody complained about, and one "
         "in a hundred of the rest come here when they are written.",
         command="vista-guard reviews complain REPORT --reason '…'",
     )
@@ -172,7 +172,7 @@ def _follow(desk: Desk, act: Act, who: str, reason: Reason | None) -> None:
     elif act.name == "next":
         taken = desk.reviews.take_next(who, reason)
         if taken is None:
-            st.toast("Others have all of these turns.")
+            st.toast("Other reviewers hold all of these turns.")
             return
         address.write(turn=taken.report_id, after=None)
     else:
@@ -258,7 +258,7 @@ def _verdict(desk: Desk, turn: GuardedTurn, who: str) -> None:
     action = turn.report.decision.action
     draw(el("div", el("h3", "Your verdict on ", chip(action)), cls="row"), key="verdict-head")
     with st.form("verdict", border=True):
-        reason = st.text_area("Why", key="verdict-reason", max_chars=2000, placeholder="What you found, and where")
+        reason = st.text_area("Why", key="verdict-reason", max_chars=2000, placeholder="Reason, with the evidence")
         with st.container(horizontal=True):
             upheld = st.form_submit_button(f"Uphold: {RIGHT[action]}")
             overturned = st.form_submit_button(f"Overturn: {WRONG[action]}")
@@ -307,7 +307,7 @@ def _event(event: ReviewEvent, place: int) -> Node:
 
 
 def _lost(desk: Desk, report_id: str) -> None:
-    text = f"There is no report {report_id} among those that you may see. It may have been deleted."
+    text = f"There is no report {report_id} that you may see. It may have been deleted."
     there = address.link("review", **{NAME: address.read(NAME)})
     desk.follow(draw(tree.empty("No such turn", text, act=Act("go", there), button="The queue"), key="lost"))
 

@@ -1,4 +1,4 @@
-"""Visitors who keep coming: the museum guide's conversations, one after the other, for the dashboard to show."""
+"""Endless conversations of the museum guide, for the dashboard's demo."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Topic:
-    """What a visitor asks, what the guide drafts for it one after the other, and the documents it leans on."""
+    """A visitor's question, the guide's drafts in order, and their documents."""
 
     question: str
     drafts: tuple[str, ...]
@@ -76,7 +76,7 @@ TOPICS: tuple[Topic, ...] = (
 
 
 def guide(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Answers the last topic that was asked; asked again, with its next draft, as `museum.guide` does."""
+    """Answers the last topic; asked again, with its next draft, as `museum.guide` does."""
     topics = {topic.question: topic for topic in TOPICS}
     said = [message["content"] for message in messages if message["role"] == "user"]
     asked = max(place for place, content in enumerate(said) if content in topics)
@@ -86,7 +86,7 @@ def guide(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def guarded(folder: Path, judge: Judge | str = "embedded") -> Guard:
-    """A guard as the demo has it, which keeps all texts of its reports in `folder`/reports.sqlite."""
+    """Builds the demo's guard, which keeps reports with all texts in `folder`/reports.sqlite."""
     from vista_guard.demo import POLICY
     from vista_guard.guard import Guard
     from vista_guard.policy.label_policy import build_policy
@@ -108,7 +108,7 @@ def guarded(folder: Path, judge: Judge | str = "embedded") -> Guard:
 
 
 def conversations(seed: int = 7) -> Iterator[tuple[str, tuple[Topic, ...]]]:
-    """Conversations without end: an id, and what is asked in which order. The first is the demo's own visit."""
+    """Yields ids and topics without end. The first conversation is the demo's own visit."""
     chance = Random(seed)
     yield "visit-1", TOPICS[: len(VISIT)]
     for number in count(2):
@@ -118,7 +118,7 @@ def conversations(seed: int = 7) -> Iterator[tuple[str, tuple[Topic, ...]]]:
 def talk(
     guard: Guard, wait: Event, *, at_once: int = 3, seconds: float = 2.0, visits: int | None = None, seed: int = 7
 ) -> None:
-    """Holds conversations until `wait` is set, or until all of them were held.
+    """Holds conversations until `wait` is set, or until `visits` were held.
 
     Args:
         guard: judges each turn.
@@ -141,7 +141,7 @@ def talk(
 
 @contextmanager
 def visiting(folder: Path, *, judge: Judge | str = "embedded", seconds: float = 2.0) -> Iterator[None]:
-    """Visitors come, in a thread of their own, while the block runs."""
+    """Runs visitors in a thread while the block runs."""
     guard, end = guarded(folder, judge), Event()
     visitors = Thread(target=talk, args=(guard, end), kwargs={"seconds": seconds}, name="visitors", daemon=True)
     visitors.start()

@@ -24,7 +24,7 @@ Told = dict[str, str | bool | int | float]
 
 
 def turn_attributes(report: TurnReport, repair: str | None) -> Told:
-    """What holds no text: numbers, names and closed sets of words."""
+    """Returns the attributes without text: numbers, names and closed sets of words."""
     counts = Counter(one.label.value.lower() if isinstance(one, Finding) else "unchecked" for one in report.outcomes)
     told: dict[str, str | bool | int | float | None] = {
         names.ACTION: report.decision.action.value,
@@ -47,7 +47,7 @@ def turn_attributes(report: TurnReport, repair: str | None) -> Told:
 
 
 def content_attributes(telemetry: Telemetry, report: TurnReport, conversation: Conversation) -> tuple[Told, Told]:
-    """What was said before the turn, and what was delivered, each redacted; first the messages, then what a root span shows too.
+    """Returns the redacted messages before the turn and the delivered text, and on a root span the plain input and output too.
 
     The draft is in neither: where it was not delivered, nobody is to read it.
     """
@@ -63,13 +63,13 @@ def content_attributes(telemetry: Telemetry, report: TurnReport, conversation: C
 
 
 def _messages(said: Iterable[tuple[str, str | None]]) -> str:
-    """In the form of OpenTelemetry's conventions."""
+    """Formats messages by OpenTelemetry's conventions."""
     parts = [{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in said if text is not None]
     return json.dumps(parts, ensure_ascii=False)
 
 
 def tell_evaluations(telemetry: Telemetry, span: Span, report: TurnReport, common: Mapping[str, str]) -> None:
-    """Sends the turn's evaluations as log records, as events of its span, or both, as the telemetry says."""
+    """Sends the turn's evaluations as log records, as events of its span, or both."""
     if telemetry.events in ("logs", "both"):
         context = set_span_in_context(span)
         for told in evaluations(telemetry, report, common, content=telemetry.content_in_events):
@@ -89,7 +89,7 @@ def tell_evaluations(telemetry: Telemetry, span: Span, report: TurnReport, commo
 def evaluations(
     telemetry: Telemetry, report: TurnReport, common: Mapping[str, str], *, content: bool
 ) -> Iterator[Told]:
-    """The attributes of each evaluation.
+    """Yields the attributes of each evaluation.
 
     Args:
         telemetry: redacts what is told.

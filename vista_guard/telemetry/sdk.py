@@ -33,7 +33,7 @@ LAST_SECONDS = 3.0
 
 
 class Pipelines:
-    """Sets the process's providers for these signals, as far as nobody did before.
+    """Sets the process's providers for these signals, unless it has some.
 
     Args:
         service: the service's name, where the environment gives none.
@@ -51,7 +51,7 @@ class Pipelines:
             self._set_logger(resource)
 
     def close(self) -> None:
-        """Sends what is left, for a few seconds at most: whoever hangs is left behind in a thread that ends with the process."""
+        """Sends what is left, for at most a few seconds. A hanging exporter is left in a daemon thread."""
         threads = [Thread(target=close, daemon=True) for close in self._closing]
         for thread in threads:
             thread.start()
@@ -88,7 +88,7 @@ EXTRA = "opentelemetry.exporter.otlp.proto.http"
 
 @contextmanager
 def configured(service: str) -> Iterator[None]:
-    """Sends traces, metrics and events while it is entered, where the environment names an endpoint for them.
+    """Sends traces, metrics and events inside the block, where the environment names an endpoint.
 
     `OTEL_EXPORTER_OTLP_ENDPOINT` takes all three, `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` and its like one each, over HTTP with
     protobuf. `OTEL_SDK_DISABLED`, `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`, headers, timeouts, samplers and batches are
@@ -115,7 +115,7 @@ def configured(service: str) -> Iterator[None]:
 
 
 def wanted_signals() -> frozenset[str]:
-    """Which of traces, metrics and logs have an endpoint, and are not switched off.
+    """Returns the signals (traces, metrics, logs) with an endpoint that are not switched off.
 
     Raises:
         ConfigError: an endpoint is no URL over HTTP. The SDK would try it with each batch, and log a trace of its own.

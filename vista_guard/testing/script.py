@@ -19,7 +19,7 @@ Api = Literal["chat", "responses"]
 
 @dataclass(frozen=True)
 class Answer:
-    """What the model says.
+    """A scripted answer of the model.
 
     `text` None gives a null content, `refusal` a refusal instead of a text. With `function` the text is delivered as the
     arguments of a call of that function. Token numbers that are None are counted roughly (`count_tokens`); with
@@ -42,7 +42,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Fault:
-    """What goes wrong. Made by the class methods; `latency` is in seconds, from the arrival of the request."""
+    """A scripted failure, made by the class methods. `latency` is in seconds from the request's arrival."""
 
     kind: Literal["http", "html", "reset", "hang", "cut", "empty"]
     status: int = 200
@@ -65,28 +65,28 @@ class Fault:
         headers: Mapping[str, str] | None = None,
         latency: float = 0.0,
     ) -> Fault:
-        """An error in OpenAI's shape. `retry_after`: seconds, or an HTTP date."""
+        """An error in OpenAI's form. `retry_after`: seconds, or an HTTP date."""
         hint = {} if retry_after is None else {"retry-after": str(retry_after)}
         return cls("http", status, message, code, {**hint, **(headers or {})}, latency=latency)
 
     @classmethod
     def html(cls, status: int = 502, *, latency: float = 0.0) -> Fault:
-        """A page of HTML, as gateways send it; also with status 200."""
+        """An HTML page, as gateways send it; also with status 200."""
         return cls("html", status, latency=latency)
 
     @classmethod
     def reset(cls, *, latency: float = 0.0) -> Fault:
-        """The connection is reset before any answer."""
+        """Resets the connection before any answer."""
         return cls("reset", latency=latency)
 
     @classmethod
     def hang(cls) -> Fault:
-        """No answer until the caller goes away or the server is stopped."""
+        """Never answers."""
         return cls("hang")
 
     @classmethod
     def cut(cls, text: str = "", *, share: float = 0.5, clean: bool = False, latency: float = 0.0) -> Fault:
-        """The answer `text` breaks off after this share of its bytes or, streamed, of its events.
+        """Cuts the answer `text` off after this share of its bytes or, streamed, of its events.
 
         With `clean` the response ends as HTTP wants it, so that only its content is incomplete; else the connection is closed.
         """
@@ -103,7 +103,7 @@ Reply: TypeAlias = str | Answer | Fault
 
 @dataclass(eq=False)
 class ReceivedRequest:
-    """One call. Times are seconds of `time.monotonic()`; `ended` and `status` are None while it is being answered.
+    """A received call. Times are `time.monotonic()`; `ended` and `status` are None until it is answered.
 
     `headers` have lower-case names and are never printed or logged: they hold the caller's key.
     """
@@ -131,7 +131,7 @@ class ReceivedRequest:
 
     @property
     def messages(self) -> list[tuple[str, str]]:
-        """(role, text) of every message, in order; parts that are no text are left out."""
+        """(role, text) of every message, in order, without parts that are no text."""
         if self.api == "chat":
             return [(message["role"], _text(message.get("content"))) for message in self.body.get("messages", ())]
         given = self.body.get("instructions")
@@ -148,23 +148,23 @@ class ReceivedRequest:
 
     @property
     def text(self) -> str:
-        """All messages, one after the other."""
+        """All messages, joined by line breaks."""
         return "\n".join(text for _, text in self.messages)
 
     @property
     def schema_name(self) -> str | None:
-        """Name of the JSON schema that the answer should have."""
+        """Name of the requested JSON schema."""
         name = self._schema_format().get("name")
         return name if isinstance(name, str) else None
 
     @property
     def schema(self) -> Mapping[str, Any] | None:
-        """The JSON schema that the answer should have."""
+        """The requested JSON schema."""
         return self._schema_format().get("schema")
 
     @property
     def prompt(self) -> str:
-        """All that the model reads, in the order that a prefix cache goes by: tools, schema, messages."""
+        """The whole prompt in the order of a prefix cache: tools, schema, messages."""
         extra = [json.dumps(part, sort_keys=True) for part in (self.body.get("tools"), self.schema) if part]
         return "\n".join([*extra, *(f"{role}: {text}" for role, text in self.messages)])
 
@@ -178,7 +178,7 @@ class ReceivedRequest:
 
 @dataclass(frozen=True)
 class Rejected:
-    """A call that a real endpoint would have refused as wrong, or that the script has no answer for, and why."""
+    """A call that a real endpoint would refuse, or that the script has no answer for, and the reason."""
 
     request: ReceivedRequest
     message: str
@@ -189,7 +189,11 @@ Faults: TypeAlias = Mapping[int, Fault] | Callable[[ReceivedRequest], Fault | No
 
 
 def count_tokens(text: str) -> int:
-    """About 4 characters a token, rounded up."""
+    """Estimates tokens at 4 characters each, rounded up.
+
+    >>> count_tokens("The pier")
+    2
+    """
     return -(-len(text) // 4)
 
 
@@ -207,7 +211,7 @@ _SENTENCE = re.compile(r"\S.*?[.!?](?=\s|$)|\S.*?$", re.DOTALL)
 
 
 def judge_script(verdicts: Verdicts) -> Callable[[ReceivedRequest], str]:
-    """Answers the stages decompose, verify, categorize, judge and fused from the verdicts on the turns with these texts.
+    """Answers vista-guard's prompts (decompose, verify, categorize, judge, fused) from the verdicts on these turns.
 
     The stage is read off the name of the JSON schema (`vista_verify`, `verify`), else off the words of the prompt. The
     turn and the claims are found by their texts in the last user message; of claims with the same words the first verdict
@@ -225,7 +229,7 @@ def judge_script(verdicts: Verdicts) -> Callable[[ReceivedRequest], str]:
 def gold_script(
     gold: Mapping[str, Label], *, accuracy: float = 1.0, seed: int = 0, positive: Label = Label.LACKING_EVIDENCE
 ) -> Callable[[ReceivedRequest], str]:
-    """Answers as a model would that is right about whole turns at this rate: what a run measures must then be `accuracy`.
+    """Answers like a model that is right about this share of turns, so that a run must measure `accuracy`.
 
         gold = {"The tower is 38 metres high.": Label.VERIFIED, "It opened in 1890.": Label.LACKING_EVIDENCE}
         server = ScriptedChatServer(gold_script(gold, accuracy=0.8))
@@ -258,7 +262,7 @@ def gold_script(
 
 
 def _label_said(label: Label, positive: Label, accuracy: float, seed: int, text: str) -> Label:
-    """What is said of a turn."""
+    """Draws the label to answer with."""
     if not 0.0 <= accuracy <= 1.0:
         raise ValueError(f"accuracy is {accuracy}; it must lie in [0, 1]")
     is_right = random.Random(f"{seed}\x1f{text}").random() < accuracy
@@ -271,7 +275,7 @@ def _sentences(text: str, label: Label) -> list[Verdict]:
 
 
 def _whole_turn(request: ReceivedRequest, labels: Mapping[str, Label]) -> str:
-    """One verdict: the first of the two words that the prompt offers where the turn is as it should be, else the second."""
+    """Answers with the prompt's first word for a turn labelled VERIFIED, else with its second."""
     choice = _CHOICE.search(request.text)
     asked = _plain(request.user)
     ends = {text: asked.rfind(text) + len(text) for text in labels if text in asked}
@@ -341,14 +345,14 @@ class _Oracle:
         return _json(claims=claims)
 
     def _turn(self, asked: str) -> str:
-        """The scripted turn that stands last: earlier ones may stand in the history."""
+        """Finds the last scripted turn in the message: earlier ones may be history."""
         ends = {text: asked.rfind(text) + len(text) for text in self.verdicts if text in asked}
         if not ends:
             raise LookupError(f"no scripted turn stands in the user message, which ends {asked[-200:]!r}")
         return max(ends, key=lambda text: (ends[text], len(text)))
 
     def _claims(self, asked: str) -> list[_Claim]:
-        """The scripted claims in the message, each where it stands last, in order; those with an id if any has one."""
+        """Finds the scripted claims, each at its last place, in order; only those with an id if any has one."""
         present = sorted((text for text in self.claims if text in asked), key=len, reverse=True)
         if not present:
             raise LookupError(f"no scripted claim stands in the user message, which ends {asked[-200:]!r}")
@@ -365,7 +369,7 @@ class _Oracle:
 
 
 def _id_before(asked: str, start: int) -> str | None:
-    """The `c3` that announces the claim at this place: `c3: …`, `[c3] …`, `<claim id="c3">…`."""
+    """Returns the `c3` that announces the claim here: `c3: …`, `[c3] …`, `<claim id="c3">…`."""
     found = re.search(r"(?<!\w)(c\d+)[^\w.?!]{1,12}$", asked[max(0, start - 20) : start])
     return found[1] if found else None
 
@@ -391,7 +395,7 @@ def _stage(request: ReceivedRequest) -> str:
 
 
 def _plain(text: str) -> str:
-    """Without differences in white space and escaping: prompts may fence what they quote."""
+    """Normalises white space and escaping, since prompts may fence quotes."""
     return " ".join(html.unescape(text).split())
 
 

@@ -112,37 +112,37 @@ class ScriptedChatServer:
 
     @property
     def base_url(self) -> str:
-        """What a client calls its base URL: `http://127.0.0.1:PORT/v1`."""
+        """The client's base URL: `http://127.0.0.1:PORT/v1`."""
         return f"http://127.0.0.1:{self._running.port}/v1"
 
     @property
     def requests(self) -> tuple[ReceivedRequest, ...]:
-        """Every call received, in order of arrival."""
+        """Every received call, in order."""
         with self._lock:
             return tuple(self._requests)
 
     @property
     def rejected(self) -> tuple[Rejected, ...]:
-        """The calls that no endpoint would have taken, or that the script has no answer for."""
+        """The calls that a real endpoint would refuse, or that the script has no answer for."""
         with self._lock:
             return tuple(self._rejected)
 
     @property
     def calls(self) -> int:
-        """How many calls were received, those refused or answered with a fault included."""
+        """Number of received calls, including refused and failed ones."""
         return len(self.requests)
 
     @property
     def usage(self) -> Usage:
-        """Tokens reported in all answers together; `calls` are the answers that reported some."""
+        """Total tokens of all answers; `calls` counts the answers that reported usage."""
         return sum((request.usage for request in self.requests if request.usage is not None), Usage())
 
     def waves(self) -> int:
-        """How many calls had to wait for each other: the longest run in which each began after the one before had ended."""
+        """The longest run of calls that had to wait for each other."""
         return waves(list(self.requests))
 
     def reset(self) -> None:
-        """Forgets all calls, the prefix cache, and how far a sequence of answers was used up."""
+        """Forgets all calls, the prefix cache and the position in the script."""
         with self._lock:
             self._requests: list[ReceivedRequest] = []
             self._rejected: list[Rejected] = []
@@ -314,7 +314,7 @@ async def _no_route(http: Request, exc: Exception) -> Response:
 
 
 class Refused(Exception):
-    """An answer with an error status; `wrong` when no endpoint would have taken the request."""
+    """An error status; `wrong` when every endpoint would refuse the request."""
 
     def __init__(
         self, status: int, message: str, *, code: str | None = None, param: str | None = None, wrong: bool = False
@@ -404,7 +404,7 @@ def validator(api: Api) -> SchemaValidator:
 
 
 def check_body(api: Api, body: Mapping[str, Any], extra: Collection[str] = ()) -> None:
-    """Nothing, when the API takes this body; `extra` names top-level parameters that are let through unseen.
+    """Checks the body against the API; `extra` names top-level parameters to ignore.
 
     Raises:
         InvalidRequest: it does not.
@@ -439,7 +439,7 @@ def _strict(node: Any) -> Any:
 
 
 def _explained(errors: list[ErrorDetails]) -> InvalidRequest:
-    """The error of the variant that was most likely meant: of a union, that whose `role` and `type` fit, read deepest."""
+    """Returns the error of the union variant most likely meant: the one with fitting `role` and `type`, read deepest."""
     unknown = [error["loc"][0] for error in errors if error["type"] == "extra_forbidden" and len(error["loc"]) == 1]
     if unknown:
         return InvalidRequest(f"Unrecognized request argument supplied: {unknown[0]}", None)
@@ -481,7 +481,7 @@ def _answer_format(api: Api, body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _schema_problems(api: Api, body: Mapping[str, Any]) -> Iterator[str]:
-    """What strict structured output refuses (every object closed, every property required), and bad names."""
+    """Yields violations of strict structured output (closed objects, required properties), and bad names."""
     wanted = _answer_format(api, body)
     if wanted.get("type") != "json_schema":
         return
@@ -534,10 +534,10 @@ def _inner_problems(node: Mapping[str, Any], context: tuple[str, ...]) -> Iterat
 
 
 class PrefixCache:
-    """Remembers answered prompts in blocks of `block` tokens, model by model.
+    """A prompt cache in blocks of `block` tokens, for each model.
 
-    A prompt's leading blocks that an earlier answered prompt began with are cached; calls at the same time do not help
-    each other.
+    A prompt's leading blocks count as cached if an earlier answered prompt began with them. Concurrent calls do not help each
+    other.
     """
 
     def __init__(self, block: int) -> None:
@@ -545,13 +545,13 @@ class PrefixCache:
         self._known: set[int] = set()
 
     def cached_tokens(self, request: ReceivedRequest) -> int:
-        """How many tokens at the start of this prompt are cached."""
+        """Returns the number of cached tokens at the start of this prompt."""
         blocks = self._blocks(request)
         hits = next((number for number, block in enumerate(blocks) if block not in self._known), len(blocks))
         return hits * self._block
 
     def add(self, request: ReceivedRequest) -> None:
-        """This prompt has been answered."""
+        """Adds an answered prompt."""
         self._known.update(self._blocks(request))
 
     def _blocks(self, request: ReceivedRequest) -> list[int]:
@@ -564,7 +564,7 @@ class PrefixCache:
 
 
 def count_usage(request: ReceivedRequest, answer: Answer, cached: int) -> Usage | None:
-    """What the answer reports: the given numbers, else rough ones. None when it reports none."""
+    """Returns the usage to report: given numbers, else estimates. None when the answer reports none."""
     if not answer.usage:
         return None
     text = answer.refusal if answer.refusal is not None else answer.text or ""
@@ -580,7 +580,7 @@ def count_usage(request: ReceivedRequest, answer: Answer, cached: int) -> Usage 
 
 
 def waves(requests: list[ReceivedRequest]) -> int:
-    """Length of the longest run of requests of which each began after the one before had ended."""
+    """Returns the length of the longest run of requests that each began after the previous one ended."""
     count, last_end = 0, float("-inf")
     for request in sorted(requests, key=lambda request: float("inf") if request.ended is None else request.ended):
         if request.started >= last_end:
@@ -594,7 +594,7 @@ Event = tuple[bytes, bool]
 
 
 def pieces(text: str) -> list[str]:
-    """The text in tokens of 4 characters."""
+    """Splits the text into tokens of 4 characters."""
     return [text[start : start + 4] for start in range(0, len(text), 4)]
 
 
@@ -659,7 +659,7 @@ def _message(request: ReceivedRequest, answer: Answer) -> dict[str, Any]:
 
 
 def _likely(request: ReceivedRequest, answer: Answer) -> dict[str, Any] | None:
-    """The answer's likely first tokens, the most likely first, as many as the caller asked for beside it."""
+    """Returns the answer's likely first tokens, as many as the caller asked for."""
     if not answer.first or request.body.get("logprobs") is not True:
         return None
     most = request.body.get("top_logprobs") or 0
@@ -851,7 +851,7 @@ _CODES = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_excee
 
 
 def error_body(status: int, message: str | None = None, code: str | None = None, param: str | None = None) -> bytes:
-    """OpenAI's shape of an error."""
+    """Formats an error as OpenAI does."""
     kind = _TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
     text = message or f"scripted to answer {status}"
     content = {"message": text, "type": kind, "param": param, "code": code or _CODES.get(status)}
@@ -860,7 +860,7 @@ def error_body(status: int, message: str | None = None, code: str | None = None,
 
 @dataclass(frozen=True)
 class Whole:
-    """A response that leaves in one piece. `share` below 1 stops after that share of its bytes."""
+    """A response in one piece. A `share` below 1 cuts it off."""
 
     request: ReceivedRequest
     server: Loopback
@@ -886,7 +886,7 @@ class Whole:
 
 @dataclass(frozen=True)
 class Streamed:
-    """A stream of events, `pace` tokens a second. `stop_after` events it breaks off: cleanly, or by closing the connection."""
+    """A stream of events, `pace` tokens a second. After `stop_after` events it ends, cleanly or by closing the connection."""
 
     request: ReceivedRequest
     server: Loopback
@@ -916,7 +916,7 @@ class Streamed:
 
 @dataclass(frozen=True)
 class Silence:
-    """No response: the connection is reset at `at`, or with `at` None kept open until the caller goes away."""
+    """No response: a reset at `at`, or with None an open connection until the caller leaves."""
 
     request: ReceivedRequest
     server: Loopback
@@ -933,7 +933,7 @@ class Silence:
 
 
 def html_page(request: ReceivedRequest, server: Loopback, status: int, at: float) -> Whole:
-    """An HTML page instead of an answer."""
+    """Returns an HTML page in place of an answer."""
     return Whole(request, server, _HTML, at, status, kind="text/html")
 
 
@@ -947,12 +947,12 @@ _STOPPING_SECONDS = 30.0
 
 
 def require_extra() -> None:
-    """Raises ConfigError when the server's libraries are not installed."""
+    """Checks that the server's libraries are installed."""
     require("ScriptedChatServer", "openai", "starlette", "uvicorn", extra="testing")
 
 
 class Loopback:
-    """Serves an ASGI application on 127.0.0.1, on a port that the system chooses, until it is stopped."""
+    """Serves an ASGI application on a free port of 127.0.0.1."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._transports: dict[tuple[str, int], asyncio.Transport] = {}
@@ -970,7 +970,7 @@ class Loopback:
             time.sleep(0.002)
 
     def stop(self) -> None:
-        """Breaks off what is open and waits until the thread has ended."""
+        """Aborts open connections and waits for the thread."""
         self._loop.call_soon_threadsafe(self._break_off)
         self._thread.join(_STOPPING_SECONDS)
         if self._thread.is_alive():
@@ -979,7 +979,7 @@ class Loopback:
             )
 
     async def pause(self, until: float) -> None:
-        """Waits until this `time.monotonic()`, or until the server is stopped."""
+        """Sleeps until this `time.monotonic()`, or until the server stops."""
         seconds = until - time.monotonic()
         if seconds > 0:
             try:
@@ -988,12 +988,12 @@ class Loopback:
                 return
 
     async def gone(self, receive: Receive) -> None:
-        """Waits until the caller has gone away."""
+        """Waits for the caller to disconnect."""
         while (await receive())["type"] != "http.disconnect":
             pass
 
     async def close(self, scope: Scope, receive: Receive, *, reset: bool) -> None:
-        """Closes the caller's connection in the middle of whatever it is doing; with `reset` the hard way."""
+        """Closes the caller's connection at once; `reset` sends RST."""
         transport = self._transports.get(tuple(scope["client"]))
         if transport is not None and reset:
             # Lingering for no time makes the kernel send RST instead of FIN.

@@ -20,9 +20,10 @@ from vista_guard.dashboard.elements.tree import Act, Node, chip, draw, el, look,
 from vista_guard.dashboard.page import Desk
 from vista_guard.dashboard.settings import Permission
 from vista_guard.errors import InputError
+from vista_guard.policy.labels import Gold, Word
+from vista_guard.policy.risk import Reliability
 from vista_guard.types import Finding, Label, Outcome
 from vista_lab.metrics.intervals import Share
-from vista_lab.metrics.labels import Reliability
 from vista_lab.runs.comparing import (
     Pair,
     Paired,
@@ -36,7 +37,6 @@ from vista_lab.runs.comparing import (
     turn_changes,
 )
 from vista_lab.runs.found import Run, RunFile, differences, find_runs, read_run, told, why_not_comparable
-from vista_lab.runs.gold import Gold, Word
 
 NO_WORD = (
     "No claim of both runs has a person's word: start the dashboard with --labels FILE, a log with labelled claims, or labels as "

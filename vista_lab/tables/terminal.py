@@ -15,12 +15,12 @@ from rich.table import Table
 from rich.text import Text
 
 from vista_guard.dashboard.elements.looks import look
-from vista_guard.policy.risk import ALARMS, RiskGroup, RiskTable
+from vista_guard.policy.risk import ALARMS, Reliability, RiskGroup, RiskTable
 from vista_guard.reading.canonical import visible
 from vista_guard.types import Action, Decision
 from vista_lab.metrics.detection import Reading
 from vista_lab.metrics.intervals import percent
-from vista_lab.metrics.labels import Agreement, Reliability, Summary
+from vista_lab.metrics.labels import Agreement, Summary
 from vista_lab.metrics.turn_risk import Fit
 from vista_lab.policies import replayed as words
 from vista_lab.policies.replayed import Replayed, ReplayedTurn

@@ -28,7 +28,7 @@ _LENGTH = struct.Struct("!Q")
 
 
 class Fault(StrEnum):
-    """Why a call has no value."""
+    """Reasons for a call without a value."""
 
     MISSING = "missing"
     """There is no such collection."""
@@ -41,7 +41,7 @@ class Fault(StrEnum):
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a client's method, or of the collection's that is named."""
+    """A call of a method of the client, or of the named collection."""
 
     id: int
     method: str
@@ -51,7 +51,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Answer:
-    """Its value, or the fault and what was said of it. `id` is the call's; 0 when the engine is there."""
+    """A call's value, or its fault with the message. `id` is the call's; 0 announces that the engine is ready."""
 
     id: int
     value: object = None
@@ -66,7 +66,7 @@ def write(stream: IO[bytes], frame: object) -> None:
 
 
 def read(stream: IO[bytes]) -> object:
-    """The next frame.
+    """Receives the next frame.
 
     Raises:
         EOFError: the other side is gone.
@@ -88,7 +88,7 @@ _THREADS = 4
 
 
 def main() -> None:
-    """Answers until the other side is gone. The first frame says which folder, and whether Chroma may send usage data."""
+    """Answers calls until the other side closes. The first frame names the folder and says whether Chroma may send usage data."""
     calls, answers = _pipes()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that uses this one
     folder, telemetry = _opening(calls)
@@ -111,7 +111,7 @@ def main() -> None:
 
 
 class Engine:
-    """Chroma on a folder, asked by name."""
+    """Chroma on a folder, called by method name."""
 
     def __init__(self, folder: Path, *, telemetry: bool) -> None:
         import chromadb
@@ -125,7 +125,7 @@ class Engine:
         self._collections: dict[str, Any] = {}
 
     def answer(self, call: Call) -> Answer:
-        """What Chroma says to the call."""
+        """Calls Chroma."""
         try:
             return Answer(call.id, self._value(call))
         except BaseException as exc:
@@ -161,7 +161,7 @@ def _answer(engine: Engine, call: Call, reply: Callable[[Answer], None]) -> None
 
 
 def _pipes() -> tuple[BinaryIO, BinaryIO]:
-    """Where calls come from and answers go to. Whatever prints goes to standard error."""
+    """Takes over standard input for calls and standard output for answers; prints go to standard error."""
     calls, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     with Path(os.devnull).open() as nothing:
         os.dup2(nothing.fileno(), 0)
@@ -188,7 +188,7 @@ def _replying(answers: BinaryIO) -> Callable[[Answer], None]:
 
 
 def _stay_killable() -> None:
-    """Sets the system's alarm clock again and again. A thread that holds the interpreter's lock for good lets it ring."""
+    """Resets the system's alarm clock again and again. A thread that holds the interpreter's lock for good lets it ring."""
     if not hasattr(signal, "setitimer"):  # Windows: whoever uses this process ends it
         return
     while True:
@@ -197,10 +197,7 @@ def _stay_killable() -> None:
 
 
 def _log_ahead(file: Path) -> None:
-    """Makes the database, when there is none, with SQLite's write-ahead log; the file remembers the mode.
-
-    With the log a write takes half the time or less, and does not wait for readers.
-    """
+    """Creates a missing database with SQLite's write-ahead log: writes take half the time and do not wait for readers."""
     # Never a file that is there: Chroma has an SQLite of its own, and two of them in one process undo each other's locks.
     if not file.exists():
         with suppress(sqlite3.Error), closing(sqlite3.connect(file)) as database:
@@ -218,5 +215,5 @@ def _fault(exc: BaseException, call: Call) -> Fault:
 
 
 def _plain(found: object) -> object:
-    """A result without Chroma's own types."""
+    """Converts a result to plain types."""
     return dict(found) if isinstance(found, Mapping) else found

@@ -60,12 +60,12 @@ class Database:
         self._writing: AbstractContextManager[object] = Lock() if self.is_sqlite else nullcontext()
 
     def write(self, operation: str, work: Callable[[sql.Connection], T]) -> T:
-        """As `run`, for what writes: one thread after the other on SQLite, which would let them poll for its lock, unfairly."""
+        """Runs a write. On SQLite one thread at a time: its own waiting for the lock is polling, and unfair."""
         with self._writing:
             return self.run(operation, work)
 
     def run(self, operation: str, work: Callable[[sql.Connection], T]) -> T:
-        """What `work` answers, in a transaction of its own.
+        """Runs `work` in a transaction of its own and returns its result.
 
         Raises:
             StoreError: the database cannot be reached or written, or has another schema; says what to do.
@@ -76,14 +76,14 @@ class Database:
                 return work(connection)
 
     def look(self, operation: str, work: Callable[[sql.Connection], T]) -> T:
-        """As `run`, whatever the schema is."""
+        """Runs `work` without checking the schema."""
         with self.translating_errors(operation):
             self._check_file()
             with self.engine.connect() as connection:
                 return work(connection)
 
     def prepare(self) -> None:
-        """Looks at the schema, once; brings an older SQLite file up to date."""
+        """Creates or upgrades the tables, once."""
         with self._preparing:
             if not self._ready:
                 self._check_file()
@@ -93,7 +93,7 @@ class Database:
 
     @contextmanager
     def translating_errors(self, operation: str) -> Iterator[None]:
-        """Errors of the driver as `StoreError`."""
+        """Raises errors of the driver as `StoreError`."""
         try:
             yield
         except (SQLAlchemyError, sqlite3.Error) as exc:
@@ -105,7 +105,7 @@ class Database:
 
     @contextmanager
     def _anew_after_failure(self) -> Iterator[None]:
-        """A connection that stays open keeps the pages of a file that was replaced since: the next try opens it anew."""
+        """Closes the connections of a failed try: an open one would keep reading a file that was replaced since."""
         try:
             yield
         except (SQLAlchemyError, sqlite3.Error, StoreError):
@@ -119,7 +119,7 @@ class Database:
 
     @property
     def _file(self) -> Path | None:
-        """Where a SQLite file is; None for a database in memory, on a server, or behind a `file:` address."""
+        """The path of a SQLite file; None for a database in memory, on a server, or behind a `file:` address."""
         name = self.engine.url.database
         named = self.is_sqlite and name and name != ":memory:" and not name.startswith("file:")
         return Path(name) if name and named else None
@@ -134,7 +134,7 @@ class Database:
 
 
 def make_engine(url: str) -> sql.Engine:
-    """The engine for a URL, SQLite set up for several processes.
+    """Creates the engine for a URL, with SQLite set up for several processes.
 
     Raises:
         ConfigError: the URL is malformed, or its driver is not installed.
@@ -171,7 +171,7 @@ def _options(url: sql.URL) -> dict[str, Any]:
 
 
 def _patience(url: sql.URL) -> float:
-    """Seconds that a SQLite file is waited for while others write it.
+    """Returns the seconds to wait for a locked SQLite file.
 
     Raises:
         ValueError: the URL's `timeout` is no number.
@@ -209,7 +209,7 @@ def _set_up(connection: sqlite3.Connection) -> None:
 
 
 def truncate_log(connection: sql.Connection) -> None:
-    """Empties SQLite's write-ahead log: it still holds deleted text; the file itself was overwritten (secure_delete)."""
+    """Empties SQLite's write-ahead log, which still holds deleted text. `secure_delete` overwrites it in the file itself."""
     connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
 
 

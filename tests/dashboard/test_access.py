@@ -10,7 +10,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from vista_guard.dashboard.access import Entrance, Links
+from vista_guard.dashboard.access import AccessGate, Links
 
 
 async def page(request: Request) -> PlainTextResponse:
@@ -33,15 +33,15 @@ def keys() -> list[str]:
 
 
 @pytest.fixture
-def app(keys: list[str]) -> Entrance:
-    return Entrance(Starlette(routes=ROUTES), Links(keys.append))
+def app(keys: list[str]) -> AccessGate:
+    return AccessGate(Starlette(routes=ROUTES), Links(keys.append))
 
 
-def browser(app: Entrance) -> TestClient:
+def browser(app: AccessGate) -> TestClient:
     return TestClient(app, follow_redirects=False)
 
 
-def test_without_the_link_nothing_is_seen(app: Entrance, keys: list[str]) -> None:
+def test_without_the_link_nothing_is_seen(app: AccessGate, keys: list[str]) -> None:
     stranger = browser(app)
     for path in ("/", "/conversation?turn=1", "/?key=", f"/?key={keys[-1]}x", "/static/js/index.js", "/media/x"):
         answer = stranger.get(path)
@@ -54,7 +54,7 @@ def test_without_the_link_nothing_is_seen(app: Entrance, keys: list[str]) -> Non
     assert stranger.get("/_stcore/health").status_code == 200
 
 
-def test_the_link_opens_pages_and_sockets_of_one_browser(app: Entrance, keys: list[str]) -> None:
+def test_the_link_opens_pages_and_sockets_of_one_browser(app: AccessGate, keys: list[str]) -> None:
     reader = browser(app)
     answer = reader.get(f"/conversation?turn=a%26b&key={keys[-1]}")
     assert (answer.status_code, answer.headers["location"]) == (303, "/conversation?turn=a%26b")
@@ -66,7 +66,7 @@ def test_the_link_opens_pages_and_sockets_of_one_browser(app: Entrance, keys: li
         assert opened.receive_text() == "reports"
 
 
-def test_the_link_works_once_and_the_next_is_announced(app: Entrance, keys: list[str]) -> None:
+def test_the_link_works_once_and_the_next_is_announced(app: AccessGate, keys: list[str]) -> None:
     first = keys[-1]
     assert browser(app).get(f"/?key={first}").status_code == 303
     assert browser(app).get(f"/?key={first}").status_code == 401
@@ -74,7 +74,7 @@ def test_the_link_works_once_and_the_next_is_announced(app: Entrance, keys: list
     assert browser(app).get(f"/?key={keys[-1]}").status_code == 303
 
 
-def test_the_link_sends_nobody_to_another_server(app: Entrance, keys: list[str]) -> None:
+def test_the_link_sends_nobody_to_another_server(app: AccessGate, keys: list[str]) -> None:
     answer = browser(app).get(f"//evil.example.com/x?key={keys[-1]}")
     assert answer.headers["location"].startswith("/")
     assert not answer.headers["location"].startswith("//")
@@ -83,5 +83,5 @@ def test_the_link_sends_nobody_to_another_server(app: Entrance, keys: list[str])
 @pytest.mark.parametrize(
     "cookie", ["", "=", "vista_guard_dashboard=", "vista_guard_dashboard=é", 'x="; vista_guard_dashboard=1']
 )
-def test_cookies_of_no_use(app: Entrance, cookie: str) -> None:
+def test_cookies_of_no_use(app: AccessGate, cookie: str) -> None:
     assert browser(app).get("/", headers=[(b"cookie", cookie.encode("latin-1"))]).status_code == 401
