@@ -314,4 +314,4 @@ def test_a_declaration_that_the_parser_gives_up_on_is_no_crash() -> None:
     except InputError as exc:
         said = str(exc)
     # Newer Pythons read over it.
-    assert re.fullmatch(r"One.*|holds a declaration that no browser would read \(.*\); take it out", said)
+    assert re.fullmatch(r"One.*|holds an invalid declaration \(.*\); remove it", said)

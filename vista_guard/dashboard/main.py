@@ -14,7 +14,7 @@ from vista_guard.dashboard.page import Desk, Words
 from vista_guard.dashboard.registry import PageInfo, all_pages
 from vista_guard.dashboard.scoped import ScopedReports
 from vista_guard.dashboard.server import Dashboard, Setup
-from vista_guard.evaluation.runners import decided
+from vista_guard.stores.reviews.records import words
 
 logger = logging.getLogger("vista_guard")
 
@@ -47,7 +47,7 @@ def main() -> None:
         reviews,
         annotations,
         setup.material,
-        Words(setup.material.labels, lambda: decided.words(reviews, annotations)),
+        Words(setup.material.labels, lambda: words(reviews, annotations)),
         pages,
     )
     open_to = [info for info in all_pages() if info.needs is None or viewer.allows(info.needs)]

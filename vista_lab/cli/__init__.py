@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import typer
 
-from vista_guard.cli.annotations.agree import agree
-from vista_guard.cli.annotations.commands import sheets_app
 from vista_lab.cli import calibrate, compare, datasets, replay
 from vista_lab.cli.calibrate import verifiers
 from vista_lab.cli.eval import evaluate
+from vista_lab.cli.people import agree, annotations_app
 
 
 def register(app: typer.Typer) -> None:
@@ -22,5 +21,5 @@ def register(app: typer.Typer) -> None:
     app.command("compare")(compare.compare)
     app.command("calibrate")(calibrate.calibrate)
     app.add_typer(verifiers, name="verifiers")
-    app.add_typer(sheets_app, name="annotations")
+    app.add_typer(annotations_app, name="annotations")
     app.command("agree")(agree)

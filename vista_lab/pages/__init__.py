@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from vista_guard.dashboard.pages.annotate.page import annotate
 from vista_guard.dashboard.registry import PageInfo
 from vista_guard.dashboard.settings import Permission
-from vista_lab.pages import policy_lab, runs
+from vista_lab.pages import annotate, policy_lab, runs
 
 
 def pages() -> tuple[PageInfo, ...]:
@@ -13,5 +12,5 @@ def pages() -> tuple[PageInfo, ...]:
     return (
         PageInfo("Policy lab", "lab", "science", policy_lab.lab),
         PageInfo("Runs", "runs", "compare_arrows", runs.runs),
-        PageInfo("Annotate", "annotate", "edit_note", annotate, Permission.ANNOTATE),
+        PageInfo("Annotate", "annotate", "edit_note", annotate.annotate, Permission.ANNOTATE),
     )

@@ -116,7 +116,7 @@ def test_refused(url: str, write: Write) -> None:
         annotations.create("pilot", [name], wanted=0, who="ada")
     with pytest.raises(InputError, match="there is no report 'nobody'"):
         annotations.create("pilot", [name, "nobody"], who="ada")
-    with pytest.raises(InputError, match="name"):
+    with pytest.raises(InputError, match="is no valid name"):
         annotations.create(" ", [name], who="ada")
     assert annotations.batches() == ()
     with pytest.raises(InputError, match="no annotation task 77"):

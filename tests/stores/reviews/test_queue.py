@@ -153,7 +153,7 @@ def test_what_is_refused(url: str, write: Write) -> None:
     name = write("a", tenant="north").id
     reviews = Reviews(url)
     for who in ("", "  ", "x" * 201, "a\nb"):
-        with pytest.raises(InputError, match="name"):
+        with pytest.raises(InputError, match="is no valid name"):
             reviews.reserve(name, who)
     with pytest.raises(InputError, match="the reason is empty"):
         reviews.decide(name, "ada", Verdict.UPHELD, " ")

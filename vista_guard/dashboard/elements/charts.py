@@ -220,7 +220,9 @@ def diagram(found: Sequence[tuple[str, Reliability | None]], *, key: str = "reli
     if not known:
         return
     errors = ", ".join(f"{name} {one.ece:.3f}" for name, one in known)
-    text = f"Share of claims that people agree with, by confidence; calibrated ones lie on the dashed line. Gap: {errors}."
+    text = (
+        f"Share of claims that people agree with, by confidence; calibrated ones lie on the dashed line. Gap: {errors}."
+    )
     rows = [(name, bin.confidence, bin.accuracy, bin.n) for name, one in known for bin in one.bins]
     header = ["judged with", "mean confidence", "right", "claims"]
     table: list[Row] = [[name, round(confidence, 3), round(right, 3), n] for name, confidence, right, n in rows]

@@ -241,6 +241,11 @@ class Annotations:
         self._database = database if isinstance(database, Database) else Database(database, create=False)
         self._tenants = tenants
 
+    @property
+    def database(self) -> Database:
+        """The database of the annotations."""
+        return self._database
+
     def of_tenants(self, tenants: Sequence[str] | None) -> Self:
         """Returns the annotations restricted to these tenants' turns."""
         return type(self)(self._database, tenants=tenants)
