@@ -30,7 +30,7 @@ from vista_guard.stores.reports.database import MIGRATIONS, VERSION_TABLE, Datab
 from vista_guard.stores.reports.tables import METADATA, REPORTS, TURNS
 from vista_guard.stores.reviews.annotation import Annotations
 from vista_guard.stores.reviews.queue import Reviews
-from vista_guard.stores.reviews.records import Verdict
+from vista_guard.stores.reviews.records import ReviewVerdict
 
 __all__ = ["postgres"]  # fixture
 
@@ -146,7 +146,7 @@ async def test_a_database_of_0_2_0_is_read(tmp_path: Path) -> None:
         review = reviews.get(rows[-1].id)
         (task,) = annotations.complete("pilot")
     assert review is not None
-    assert (review.verdict, review.decided_by) == (Verdict.OVERTURNED, "ben")
+    assert (review.verdict, review.decided_by) == (ReviewVerdict.OVERTURNED, "ben")
     assert task.consensus is not None
     assert [claim.text for claim in task.consensus.claims] == ["The pier opened in 1911."]
     await store.write(report("new", 1))

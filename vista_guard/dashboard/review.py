@@ -27,7 +27,7 @@ from vista_guard.dashboard.turns import GuardedTurn
 from vista_guard.errors import InputError
 from vista_guard.stores.reports import Page
 from vista_guard.stores.reports.queueing import LOW_CONFIDENCE, SAMPLE, Reason
-from vista_guard.stores.reviews.records import Review, ReviewEvent, Verdict
+from vista_guard.stores.reviews.records import Review, ReviewEvent, ReviewVerdict
 from vista_guard.types import Action
 
 REASONS: Final = {
@@ -263,7 +263,7 @@ def _verdict(desk: Desk, turn: GuardedTurn, who: str) -> None:
             upheld = st.form_submit_button(f"Uphold: {RIGHT[action]}")
             overturned = st.form_submit_button(f"Overturn: {WRONG[action]}")
     if upheld or overturned:
-        verdict = Verdict.UPHELD if upheld else Verdict.OVERTURNED
+        verdict = ReviewVerdict.UPHELD if upheld else ReviewVerdict.OVERTURNED
         _done(lambda: desk.reviews.decide(turn.report.id, who, verdict, reason))
     if st.button("Give it back", key="release"):
         _done(lambda: desk.reviews.release(turn.report.id, who))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Topic:
+class VisitorTopic:
     """A visitor's question, the guide's drafts in order, and their documents."""
 
     question: str
@@ -27,50 +27,54 @@ class Topic:
     documents: tuple[str, ...]
 
 
-TOPICS: tuple[Topic, ...] = (
-    *(Topic(step.question, step.drafts, step.documents) for step in VISIT),
-    Topic("When do you open in the morning?", ("The museum opens at ten.",), ("hours",)),
-    Topic(
+TOPICS: tuple[VisitorTopic, ...] = (
+    *(VisitorTopic(step.question, step.drafts, step.documents) for step in VISIT),
+    VisitorTopic("When do you open in the morning?", ("The museum opens at ten.",), ("hours",)),
+    VisitorTopic(
         "When does the last tour start?",
         ("The last tour starts at six in the evening.", "The last tour starts at four."),
         ("hours",),
     ),
-    Topic("Do children pay?", ("Children under twelve enter free. Tickets are sold at the door.",), ("tickets",)),
-    Topic(
+    VisitorTopic(
+        "Do children pay?", ("Children under twelve enter free. Tickets are sold at the door.",), ("tickets",)
+    ),
+    VisitorTopic(
         "Can I buy tickets online?",
         ("Tickets are sold at the door. You can also buy them on our website.",),
         ("tickets",),
     ),
-    Topic(
+    VisitorTopic(
         "What is the oldest clock?",
         ("The oldest clock is a water clock made of bronze. It was found in a well.",),
         ("collection",),
     ),
-    Topic(
+    VisitorTopic(
         "Who winds all these clocks?", ("Most of the clocks are wound by hand every Monday morning.",), ("collection",)
     ),
-    Topic(
+    VisitorTopic(
         "What is the Moon Clock made of?",
         ("The Moon Clock is made of silver and oak.", "The Moon Clock is made of walnut and brass."),
         ("moon-clock",),
     ),
-    Topic(
+    VisitorTopic(
         "Where do I find the Moon Clock?",
         ("The Moon Clock stands in the tower room on the second floor. It shows the phases of the moon.",),
         ("moon-clock",),
     ),
-    Topic("What was this building before?", ("The building was a sail loft before it became a museum.",), ("history",)),
-    Topic(
+    VisitorTopic(
+        "What was this building before?", ("The building was a sail loft before it became a museum.",), ("history",)
+    ),
+    VisitorTopic(
         "Was it founded by the town?",
         ("The museum was founded by the mayor in 1950.", "The museum was founded in 1950 by the mayor."),
         ("history",),
     ),
-    Topic(
+    VisitorTopic(
         "Which clock should I not miss?",
         ("I think the Moon Clock is the most beautiful one. You should see it.",),
         ("moon-clock",),
     ),
-    Topic("Is there a café?", ("I don't know whether there is a café nearby.",), ("hours",)),
+    VisitorTopic("Is there a café?", ("I don't know whether there is a café nearby.",), ("hours",)),
 )
 """Each can be asked in any order; some of the answers are wrong, some only once, some nothing supports."""
 
@@ -107,7 +111,7 @@ def guarded(folder: Path, judge: Judge | str = "embedded") -> Guard:
     )
 
 
-def conversations(seed: int = 7) -> Iterator[tuple[str, tuple[Topic, ...]]]:
+def conversations(seed: int = 7) -> Iterator[tuple[str, tuple[VisitorTopic, ...]]]:
     """Yields ids and topics without end. The first conversation is the demo's own visit."""
     chance = Random(seed)
     yield "visit-1", TOPICS[: len(VISIT)]

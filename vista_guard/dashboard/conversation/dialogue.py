@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from vista_guard.dashboard.elements import address
 from vista_guard.dashboard.elements import address as times
-from vista_guard.dashboard.elements.tree import Act, Node, Piece, chip, el, look, name_of, pieces, sign
+from vista_guard.dashboard.elements.tree import Act, Node, TextPiece, chip, el, look, name_of, pieces, sign
 from vista_guard.dashboard.turns import GuardedTurn
 from vista_guard.types import Action, Outcome, Span
 
@@ -147,7 +147,7 @@ def claim_row(turn: GuardedTurn, outcome: Outcome, chosen: Selected, draft: int 
     return el("li", el("button", *body, act=act, cls="chosen" if here else "", aria_pressed=str(here).lower()))
 
 
-def _piece(piece: Piece[Outcome], turn: GuardedTurn, chosen: Selected, begun: set[str]) -> Node | str:
+def _piece(piece: TextPiece[Outcome], turn: GuardedTurn, chosen: Selected, begun: set[str]) -> Node | str:
     if not piece.owners:
         return piece.text
     first = piece.owners[0]

@@ -296,14 +296,14 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Piece(Generic[T]):
+class TextPiece(Generic[T]):
     """A stretch of text that all of `owners` share, in the order they were given; nobody's when there are none."""
 
     text: str
     owners: tuple[T, ...] = ()
 
 
-def pieces(text: str, ranges: Sequence[tuple[Span, T]]) -> tuple[Piece[T], ...]:
+def pieces(text: str, ranges: Sequence[tuple[Span, T]]) -> tuple[TextPiece[T], ...]:
     """The text cut at each border of a range, so that overlapping claims can each be drawn and pressed.
 
     Offsets are code points. A range that reaches beyond the text is cut at its end; an empty one marks nothing.
@@ -317,7 +317,7 @@ def pieces(text: str, ranges: Sequence[tuple[Span, T]]) -> tuple[Piece[T], ...]:
         borders |= {min(span.start, len(text)), min(span.end, len(text))}
     places = sorted(borders)
     return tuple(
-        Piece(text[start:end], tuple(owner for span, owner in ranges if span.start < end and start < span.end))
+        TextPiece(text[start:end], tuple(owner for span, owner in ranges if span.start < end and start < span.end))
         for start, end in pairwise(places)
     )
 

@@ -24,7 +24,7 @@ from time import monotonic
 from typing import IO, Any
 
 from vista_guard.errors import StoreError
-from vista_guard.stores.chroma.worker import Answer, Call, Fault, read, write
+from vista_guard.stores.chroma.worker import CallFailure, EngineCall, EngineReply, read, write
 
 _STARTING_S = 60.0
 _CLOSING_S = 5.0
@@ -52,7 +52,7 @@ class ChromaProcess:
     def __init__(self, folder: Path, *, telemetry: bool) -> None:
         self._owner = os.getpid()
         self._numbers = count(1)
-        self._waiting: dict[int, tuple[Future[Answer], float]] = {}
+        self._waiting: dict[int, tuple[Future[EngineReply], float]] = {}
         self._writing = threading.Lock()
         self._ended = False
         self._process = subprocess.Popen(
@@ -65,7 +65,7 @@ class ChromaProcess:
         threading.Thread(target=self._read, daemon=True, name="vista-guard-chroma").start()
         opening = {"folder": str(folder), "telemetry": telemetry}
         try:
-            self._send(Call(0, "open", arguments=dict(opening)))
+            self._send(EngineCall(0, "open", arguments=dict(opening)))
             answer = ready.result(_STARTING_S)
         except (GoneError, FutureTimeoutError) as exc:
             self.kill()
@@ -95,15 +95,15 @@ class ChromaProcess:
         number = next(self._numbers)
         waiting = self._wait_for(number)
         try:
-            self._send(Call(number, method, collection, arguments))
+            self._send(EngineCall(number, method, collection, arguments))
             answer = waiting.result()
         finally:
             self._waiting.pop(number, None)
-        if answer.fault is Fault.MISSING:
+        if answer.fault is CallFailure.MISSING:
             raise NoCollectionError(str(answer.value))
-        if answer.fault is Fault.REFUSED:
+        if answer.fault is CallFailure.REFUSED:
             raise ValueError(str(answer.value))
-        if answer.fault is Fault.BROKEN:
+        if answer.fault is CallFailure.BROKEN:
             self.kill(str(answer.value))
             raise GoneError(str(answer.value))
         return answer.value
@@ -138,12 +138,12 @@ class ChromaProcess:
             raise AssertionError("the process has a pipe")
         return self._process.stdin
 
-    def _wait_for(self, number: int) -> Future[Answer]:
-        waiting: Future[Answer] = Future()
+    def _wait_for(self, number: int) -> Future[EngineReply]:
+        waiting: Future[EngineReply] = Future()
         self._waiting[number] = (waiting, monotonic())
         return waiting
 
-    def _send(self, call: Call) -> None:
+    def _send(self, call: EngineCall) -> None:
         try:
             with self._writing:
                 write(self._input, call)
@@ -157,7 +157,7 @@ class ChromaProcess:
         if answers is None:
             raise AssertionError("the process has a pipe")
         with suppress(EOFError, OSError, ValueError), answers:
-            while isinstance(answer := read(answers), Answer):
+            while isinstance(answer := read(answers), EngineReply):
                 waiting, _ = self._waiting.pop(answer.id, (None, 0.0))
                 if waiting is not None:
                     with suppress(InvalidStateError):

@@ -27,7 +27,7 @@ from typing import IO, Any, BinaryIO
 _LENGTH = struct.Struct("!Q")
 
 
-class Fault(StrEnum):
+class CallFailure(StrEnum):
     """Reasons for a call without a value."""
 
     MISSING = "missing"
@@ -40,7 +40,7 @@ class Fault(StrEnum):
 
 
 @dataclass(frozen=True)
-class Call:
+class EngineCall:
     """A call of a method of the client, or of the named collection."""
 
     id: int
@@ -50,12 +50,12 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Answer:
+class EngineReply:
     """A call's value, or its fault with the message. `id` is the call's; 0 announces that the engine is ready."""
 
     id: int
     value: object = None
-    fault: Fault | None = None
+    fault: CallFailure | None = None
 
 
 def write(stream: IO[bytes], frame: object) -> None:
@@ -96,15 +96,15 @@ def main() -> None:
     try:
         engine = Engine(folder, telemetry=telemetry)
     except BaseException as exc:  # Chroma's Rust panics are no Exceptions
-        reply(Answer(0, str(exc), Fault.BROKEN))
+        reply(EngineReply(0, str(exc), CallFailure.BROKEN))
         return
-    reply(Answer(0))
+    reply(EngineReply(0))
     threading.Thread(target=_stay_killable, daemon=True).start()
     threads = ThreadPoolExecutor(_THREADS)
     with suppress(EOFError):
         while True:
             call = read(calls)
-            if isinstance(call, Call):
+            if isinstance(call, EngineCall):
                 threads.submit(_answer, engine, call, reply)
     engine.close()
     os._exit(0)  # a thread that hangs is not waited for
@@ -124,19 +124,19 @@ class Engine:
         self.client: Any = chromadb.PersistentClient(folder, settings=settings)
         self._collections: dict[str, Any] = {}
 
-    def answer(self, call: Call) -> Answer:
+    def answer(self, call: EngineCall) -> EngineReply:
         """Calls Chroma."""
         try:
-            return Answer(call.id, self._value(call))
+            return EngineReply(call.id, self._value(call))
         except BaseException as exc:
-            return Answer(call.id, str(exc) or type(exc).__name__, _fault(exc, call))
+            return EngineReply(call.id, str(exc) or type(exc).__name__, _fault(exc, call))
 
     def close(self) -> None:
         """Closes the client, unless a call hangs."""
         with suppress(Exception):
             self.client.close()
 
-    def _value(self, call: Call) -> object:
+    def _value(self, call: EngineCall) -> object:
         if call.collection is not None:
             return _plain(getattr(self._collection(call.collection), call.method)(**call.arguments))
         if call.method == "list_collections":
@@ -156,7 +156,7 @@ class Engine:
         return self._collections[name]
 
 
-def _answer(engine: Engine, call: Call, reply: Callable[[Answer], None]) -> None:
+def _answer(engine: Engine, call: EngineCall, reply: Callable[[EngineReply], None]) -> None:
     reply(engine.answer(call))
 
 
@@ -172,15 +172,15 @@ def _pipes() -> tuple[BinaryIO, BinaryIO]:
 
 def _opening(calls: BinaryIO) -> tuple[Path, bool]:
     first = read(calls)
-    if not isinstance(first, Call):
+    if not isinstance(first, EngineCall):
         raise AssertionError("the first frame says which folder")
     return Path(str(first.arguments["folder"])), bool(first.arguments["telemetry"])
 
 
-def _replying(answers: BinaryIO) -> Callable[[Answer], None]:
+def _replying(answers: BinaryIO) -> Callable[[EngineReply], None]:
     writing = threading.Lock()
 
-    def reply(answer: Answer) -> None:
+    def reply(answer: EngineReply) -> None:
         with writing, suppress(BrokenPipeError):
             write(answers, answer)
 
@@ -204,14 +204,14 @@ def _log_ahead(file: Path) -> None:
             database.execute("PRAGMA journal_mode=WAL").close()
 
 
-def _fault(exc: BaseException, call: Call) -> Fault:
+def _fault(exc: BaseException, call: EngineCall) -> CallFailure:
     from chromadb.errors import ChromaError, InternalError, NotFoundError
 
     if isinstance(exc, NotFoundError):
         # A collection that was there a moment ago: its making was never committed, or another process dropped it.
-        return Fault.MISSING if call.collection is None else Fault.BROKEN
+        return CallFailure.MISSING if call.collection is None else CallFailure.BROKEN
     refused = isinstance(exc, ValueError | TypeError | ChromaError) and not isinstance(exc, InternalError)
-    return Fault.REFUSED if refused else Fault.BROKEN
+    return CallFailure.REFUSED if refused else CallFailure.BROKEN
 
 
 def _plain(found: object) -> object:

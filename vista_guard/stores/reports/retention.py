@@ -100,7 +100,7 @@ def _recount(connection: sql.Connection, keys: list[str]) -> None:
 
 
 @dataclass(frozen=True)
-class State:
+class DatabaseState:
     """A database's name, schema and number of reports."""
 
     name: str
@@ -108,7 +108,7 @@ class State:
     reports: int
 
 
-def state(url: str) -> State:
+def state(url: str) -> DatabaseState:
     """Reads the state and changes nothing.
 
     Raises:
@@ -121,11 +121,11 @@ def state(url: str) -> State:
         database.close()
 
 
-def _state(connection: sql.Connection, name: str) -> State:
+def _state(connection: sql.Connection, name: str) -> DatabaseState:
     schema, count = look(connection), 0
     if schema.revision is not None:
         count = int(connection.execute(sql.select(sql.func.count()).select_from(REPORTS)).scalar_one())
-    return State(name, schema, count)
+    return DatabaseState(name, schema, count)
 
 
 def bring_up_to_date(url: str) -> Schema:

@@ -23,7 +23,7 @@ from vista_guard.stores.reviews.queue import find_report, person, visible, writt
 from vista_guard.stores.reviews.records import (
     AnnotatedClaim,
     Annotation,
-    Batch,
+    AnnotationBatch,
     CompleteTask,
     Condition,
     Consensus,
@@ -60,7 +60,7 @@ def _settled() -> sql.Exists:
     return sql.exists().where(CONSENSUS.c.task == TASKS.c.id)
 
 
-def batches(connection: sql.Connection, visible: sql.ColumnElement[bool]) -> tuple[Batch, ...]:
+def batches(connection: sql.Connection, visible: sql.ColumnElement[bool]) -> tuple[AnnotationBatch, ...]:
     """Counts by batch, the newest batch first."""
     one = sql.select(
         TASKS.c.id,
@@ -73,7 +73,7 @@ def batches(connection: sql.Connection, visible: sql.ColumnElement[bool]) -> tup
     sums = (sql.func.sum(tasks.c[name]) for name in ("complete", "settled"))
     counts = sql.select(tasks.c.batch, sql.func.count(), *sums, sql.func.max(tasks.c.wanted))
     ordered = counts.group_by(tasks.c.batch).order_by(sql.func.max(tasks.c.id).desc())
-    return tuple(Batch(name, *map(int, numbers)) for name, *numbers in connection.execute(ordered))
+    return tuple(AnnotationBatch(name, *map(int, numbers)) for name, *numbers in connection.execute(ordered))
 
 
 def tasks(annotator: str) -> sql.Select[Any]:
@@ -277,7 +277,7 @@ class Annotations:
 
         return self._write(make)
 
-    def batches(self) -> tuple[Batch, ...]:
+    def batches(self) -> tuple[AnnotationBatch, ...]:
         """Returns all batches, newest first."""
         return self._read(lambda connection: batches(connection, self._visible()))
 

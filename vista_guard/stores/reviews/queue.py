@@ -18,7 +18,7 @@ from vista_guard.stores.reports.database import Database
 from vista_guard.stores.reports.filters import Page, from_cursor, number_of, to_cursor, utc
 from vista_guard.stores.reports.queueing import Reason, review_row
 from vista_guard.stores.reports.tables import EVENTS, REVIEWS, TURNS
-from vista_guard.stores.reviews.records import Review, ReviewEvent, Verdict
+from vista_guard.stores.reviews.records import Review, ReviewEvent, ReviewVerdict
 
 LONGEST_NAME = 200
 LONGEST_TEXT = 10_000
@@ -101,7 +101,7 @@ class Reviews:
     Example:
         >>> reviews = Reviews("sqlite:///reports.sqlite")
         >>> taken = reviews.take_next("ada@example.com")
-        >>> if taken: reviews.decide(taken.report_id, "ada@example.com", Verdict.OVERTURNED, "The leaflet says so.")
+        >>> if taken: reviews.decide(taken.report_id, "ada@example.com", ReviewVerdict.OVERTURNED, "The leaflet says so.")
     """
 
     def __init__(self, database: str | sql.Engine | Database, *, tenants: Sequence[str] | None = None) -> None:
@@ -180,14 +180,14 @@ class Reviews:
         """Gives the reviewer's turn back."""
         return self._write(report_id, lambda c, number: _release(c, number, person(who)))
 
-    def decide(self, report_id: str, who: str, verdict: Verdict, reason: str) -> Review:
+    def decide(self, report_id: str, who: str, verdict: ReviewVerdict, reason: str) -> Review:
         """Records the reviewer's verdict and reason; the turn leaves the queue.
 
         Raises:
             InputError: no reason; the turn is not open, or another has it.
         """
         said = written(reason, "the reason")
-        return self._write(report_id, lambda c, number: _decide(c, number, person(who), Verdict(verdict), said))
+        return self._write(report_id, lambda c, number: _decide(c, number, person(who), ReviewVerdict(verdict), said))
 
     def comment(self, report_id: str, who: str, text: str) -> None:
         """Adds a comment to the trail of any report, queued or not."""
@@ -279,7 +279,7 @@ def _release(connection: sql.Connection, number: int, who: str) -> None:
         _tell(connection, number, who, "released")
 
 
-def _decide(connection: sql.Connection, number: int, who: str, verdict: Verdict, reason: str) -> None:
+def _decide(connection: sql.Connection, number: int, who: str, verdict: ReviewVerdict, reason: str) -> None:
     if not _take(connection, number, who, timedelta()):
         raise _unavailable(connection, number)
     decided = {"verdict": verdict.value, "verdict_reason": reason, "decided_by": who, "decided_at": datetime.now(UTC)}
@@ -314,7 +314,7 @@ def _review(row: sql.Row[Any]) -> Review:
         queued_at=utc(row.queued_at),
         assignee=row.assignee,
         reserved_until=_maybe(row.reserved_until),
-        verdict=None if row.verdict is None else Verdict(row.verdict),
+        verdict=None if row.verdict is None else ReviewVerdict(row.verdict),
         verdict_reason=row.verdict_reason,
         decided_by=row.decided_by,
         decided_at=_maybe(row.decided_at),

@@ -22,7 +22,7 @@ PAGE = 200
 """Reviews that are read at once."""
 
 
-class Verdict(StrEnum):
+class ReviewVerdict(StrEnum):
     """A reviewer's verdict on the guard's decision."""
 
     UPHELD = "upheld"
@@ -50,7 +50,7 @@ class Review:
     queued_at: datetime
     assignee: str | None = None
     reserved_until: datetime | None = None
-    verdict: Verdict | None = None
+    verdict: ReviewVerdict | None = None
     verdict_reason: str | None = None
     decided_by: str | None = None
     decided_at: datetime | None = None
@@ -165,7 +165,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Batch:
+class AnnotationBatch:
     """Tasks created together. `complete` counts those that all wanted annotators submitted, `settled` those with consensus."""
 
     name: str
@@ -232,7 +232,7 @@ def _decided(reviews: Reviews) -> Iterator[Review]:
 
 
 def _is_fine(review: Review) -> bool:
-    return (review.verdict is Verdict.UPHELD) == (review.action == Action.ALLOW.value)
+    return (review.verdict is ReviewVerdict.UPHELD) == (review.action == Action.ALLOW.value)
 
 
 def _of_consensus(consensus: Consensus) -> Word:
