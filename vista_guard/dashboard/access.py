@@ -178,7 +178,7 @@ def check_provider(sign_in: SignIn) -> None:
     wrong = f"dashboard.sign_in.server_metadata_url is {address}"
     try:
         with urlopen(Request(address, headers={"accept": "application/json"}), timeout=WAIT_S) as answer:
-            told = json.load(answer)
+            metadata = json.load(answer)
     except HTTPError as exc:
         exc.close()
         raise ConfigError(f"{wrong}, which answered {exc.code} {exc.reason}. Check the address") from exc
@@ -188,7 +188,7 @@ def check_provider(sign_in: SignIn) -> None:
         ) from exc
     except (OSError, ValueError) as exc:
         raise ConfigError(f"{wrong}, which does not answer with a provider's metadata (JSON): {exc}") from exc
-    missing = [name for name in NEEDED if not isinstance(told, dict) or name not in told]
+    missing = [name for name in NEEDED if not isinstance(metadata, dict) or name not in metadata]
     if missing:
         raise ConfigError(
             f"{wrong}, whose answer lacks {', '.join(missing)}; the address ends in /.well-known/openid-configuration"

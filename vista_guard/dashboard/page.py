@@ -157,8 +157,8 @@ def under_name(page: str, text: str, *, turn: str | None = None) -> Node:
 
 
 def _ask() -> None:
-    told = "There is no sign-in. Your decisions and annotations are stored under the name that you choose."
-    draw(el("section", el("h2", "Who are you?"), el("p", told), cls="stack"), key="who")
+    text = "There is no sign-in. Your decisions and annotations are stored under the name that you choose."
+    draw(el("section", el("h2", "Who are you?"), el("p", text), cls="stack"), key="who")
     with st.form("who-form", border=False):
         typed = st.text_input("Your name", key="who-name", max_chars=80)
         if st.form_submit_button("Go on") and typed.strip():

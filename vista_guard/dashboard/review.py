@@ -111,9 +111,9 @@ def _rows(desk: Desk, page: Page[Review], decided: bool, who: str) -> Node:
     if not page.rows:
         return _nothing(decided)
     turns = desk.reports.turns([one.report_id for one in page.rows])
-    told = "Decided, newest first" if decided else "Open, longest waiting first"
+    title = "Decided, newest first" if decided else "Open, longest waiting first"
     rows = (_row(one, turns.get(one.report_id), who) for one in page.rows)
-    return el("ul", *rows, cls="talks", aria_label=told)
+    return el("ul", *rows, cls="talks", aria_label=title)
 
 
 def _nothing(decided: bool) -> Node:
@@ -129,7 +129,7 @@ def _nothing(decided: bool) -> Node:
 
 def _row(review: Review, turn: GuardedTurn | str | None, who: str) -> Node:
     now = datetime.now(UTC)
-    said = (turn.draft or turn.report.response) if isinstance(turn, GuardedTurn) else "This report cannot be read."
+    text = (turn.draft or turn.report.response) if isinstance(turn, GuardedTurn) else "This report cannot be read."
     held = review.held_by(now)
     facts = [
         f"queued {times.ago(review.queued_at, now)}" if review.open else f"decided {times.ago(_when(review), now)}",
@@ -139,7 +139,7 @@ def _row(review: Review, turn: GuardedTurn | str | None, who: str) -> Node:
     ]
     return el(
         "li",
-        under_name("review", said[:160] or "(an empty turn)", turn=review.report_id),
+        under_name("review", text[:160] or "(an empty turn)", turn=review.report_id),
         el("div", _chips(review), cls="row"),
         el("div", " · ".join(fact for fact in facts if fact), cls="small faint"),
         key=review.report_id,
@@ -228,15 +228,15 @@ def _state(review: Review | None, who: str) -> list[Node]:
         return [el("span", "not in the queue", cls="chip tone-abstention")]
     now = datetime.now(UTC)
     held = review.held_by(now)
-    told = [el("span", REASONS[review.reason], cls="chip tone-abstention")]
+    badges = [el("span", REASONS[review.reason], cls="chip tone-abstention")]
     if review.verdict is not None:
-        told.append(el("span", f"{review.verdict} by {review.decided_by}", cls="chip tone-unchecked"))
+        badges.append(el("span", f"{review.verdict} by {review.decided_by}", cls="chip tone-unchecked"))
     else:
-        told.append(el("span", f"queued {times.ago(review.queued_at, now)}", cls="faint"))
+        badges.append(el("span", f"queued {times.ago(review.queued_at, now)}", cls="faint"))
     if held is not None and review.reserved_until is not None:
         until = review.reserved_until.strftime("%H:%M UTC")
-        told.append(el("span", f"{'yours' if held == who else f'{held} has it'} until {until}", cls="faint"))
-    return told
+        badges.append(el("span", f"{'yours' if held == who else f'{held} has it'} until {until}", cls="faint"))
+    return badges
 
 
 def _actions(desk: Desk, turn: GuardedTurn, review: Review | None, who: str) -> None:
@@ -299,10 +299,10 @@ def _trail(trail: tuple[ReviewEvent, ...]) -> Node:
 
 def _event(event: ReviewEvent, place: int) -> Node:
     text = REASONS[Reason(event.text)] if event.what == "queued" else event.text
-    said = el("div", text, cls="text") if text else None
+    body = el("div", text, cls="text") if text else None
     when = el("time", times.exact(event.at), cls="small faint nowrap", datetime=event.at.isoformat())
     return el(
-        "li", el("div", el("strong", event.who), " ", EVENTS.get(event.what, event.what)), when, said, key=str(place)
+        "li", el("div", el("strong", event.who), " ", EVENTS.get(event.what, event.what)), when, body, key=str(place)
     )
 
 

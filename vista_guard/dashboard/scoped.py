@@ -107,8 +107,8 @@ class ScopedReports:
 
         Filters that roll-ups have no column for are not looked at.
         """
-        told = {"keys": ("action", "reason"), "claim_keys": ("label",)}
-        return self._of(filters).rollup(start, end, by, self._asked(filters), **told)
+        keys = {"keys": ("action", "reason"), "claim_keys": ("label",)}
+        return self._of(filters).rollup(start, end, by, self._asked(filters), **keys)
 
     def makers(self, filters: Filters, start: datetime, end: datetime, by: Step = "hour") -> tuple[Maker, ...]:
         """The judges and policies of these hours or days."""
@@ -174,8 +174,8 @@ class ScopedReports:
         except StoreError:  # one that cannot be read must not hide the others
             rows = reader.page(whole, limit=WINDOW).rows
             found = _each(reader, [row.id for row in reversed(rows)], self._allowed)
-            told = tuple((key, problem) for key, problem in found.items() if isinstance(problem, str))
-            return Window(tuple(one for one in found.values() if isinstance(one, GuardedTurn)), unreadable=told)
+            problems = tuple((key, problem) for key, problem in found.items() if isinstance(problem, str))
+            return Window(tuple(one for one in found.values() if isinstance(one, GuardedTurn)), unreadable=problems)
         return Window(tuple(map(self._allowed, page.rows)), after, page.next)
 
     def _known(self, reader: ReportReader, filters: Filters | None) -> Mapping[str, tuple[str, ...]]:

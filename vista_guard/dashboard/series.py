@@ -155,15 +155,15 @@ def changes(makers: Iterable[Maker], step: Step) -> list[Change]:
     """
     seen: dict[tuple[str, str, str], datetime] = {}
     first: dict[str, datetime] = {}
-    told: set[Change] = set()
+    known: set[Change] = set()
     for row in sorted(makers, key=lambda row: row.at):
         begun = first.setdefault(row.tenant, row.at)
         for what, name in (("judge", row.judge), ("policy", _policy(row))):
             last = seen.get((row.tenant, what, name))
             if row.at > begun and (last is None or row.at - last > ABSENT[step]):
-                told.add(Change(row.at, what, name, row.tenant))
+                known.add(Change(row.at, what, name, row.tenant))
             seen[row.tenant, what, name] = row.at
-    return sorted(told)
+    return sorted(known)
 
 
 def _policy(row: Maker) -> str:

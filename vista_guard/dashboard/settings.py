@@ -67,9 +67,9 @@ class SignIn(_Frozen):
 
     def secrets(self) -> dict[str, Any]:
         """The table `auth` of Streamlit's secrets."""
-        told = self.model_dump(exclude={"client_secret", "cookie_secret"})
+        values = self.model_dump(exclude={"client_secret", "cookie_secret"})
         return {
-            **told,
+            **values,
             "client_secret": self.client_secret.get_secret_value(),
             "cookie_secret": self.cookie_secret.get_secret_value(),
         }

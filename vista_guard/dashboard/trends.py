@@ -96,13 +96,13 @@ def _marks(changed: Sequence[Change]) -> list[tuple[datetime, str]]:
     letters: dict[datetime, str] = defaultdict(str)
     for letter, change in zip(ascii_uppercase, changed, strict=False):
         letters[change.at] += letter
-    return [(at, told if len(told) < 3 else f"{told[0]}–{told[-1]}") for at, told in letters.items()]
+    return [(at, names if len(names) < 3 else f"{names[0]}–{names[-1]}") for at, names in letters.items()]
 
 
 def _legend(changed: Sequence[Change]) -> Node:
     if not changed:
         return el("p", "No judge or policy changed in this period.", cls="note")
-    told = [
+    rows = [
         el(
             "li",
             el("b", letter),
@@ -113,7 +113,7 @@ def _legend(changed: Sequence[Change]) -> Node:
         )
         for letter, one in zip(ascii_uppercase, changed, strict=False)
     ]
-    return el("section", el("h2", "What changed"), el("ol", *told, cls="changes small"))
+    return el("section", el("h2", "What changed"), el("ol", *rows, cls="changes small"))
 
 
 def _whose(change: Change) -> str | None:
@@ -194,8 +194,8 @@ def contradicted(sources: Sequence[SourceCount]) -> Node:
     if not sources:
         return el("section", heading, el("p", "No claim was contradicted in this period.", cls="note"))
     rows = [_bar(f"{one.source} {one.source_id}", one.claims, sources[0].claims) for one in sources]
-    told = el("p", "Sources of the evidence against the newest 10,000 contradicted claims.", cls="small faint")
-    return el("section", heading, told, el("ul", *rows, cls="bars"))
+    caption = el("p", "Sources of the evidence against the newest 10,000 contradicted claims.", cls="small faint")
+    return el("section", heading, caption, el("ul", *rows, cls="bars"))
 
 
 def _bar(reason: str, count: int, most: int) -> Node:
@@ -302,12 +302,12 @@ def _age(found: Rollup, step: Step) -> Node:
 
 def _unasked(filters: Filters) -> Node | None:
     """Filters that the roll-ups have no column for."""
-    told = []
+    notes = []
     if filters.evidence_missing is not None:
-        told.append("The filter for missing evidence is not applied: roll-ups do not separate such turns.")
+        notes.append("The filter for missing evidence is not applied: roll-ups do not separate such turns.")
     if filters.label is not None:
-        told.append("The filter by label narrows the claims, not the turns.")
-    return el("p", " ".join(told), cls="note") if told else None
+        notes.append("The filter by label narrows the claims, not the turns.")
+    return el("p", " ".join(notes), cls="note") if notes else None
 
 
 def _nothing(filters: Filters) -> Node:

@@ -77,5 +77,5 @@ def _hide(outcome: Outcome) -> Outcome:
 
 def _told(outcomes: Iterable[Outcome]) -> str:
     counts = Counter(str(one.label) if isinstance(one, Finding) else "UNCHECKED" for one in outcomes)
-    told = [f"{count} {name.replace('_', ' ').lower()}" for name, count in counts.items()]
-    return f"claims of the draft: {', '.join(told) or 'none'}"
+    parts = [f"{count} {name.replace('_', ' ').lower()}" for name, count in counts.items()]
+    return f"claims of the draft: {', '.join(parts) or 'none'}"

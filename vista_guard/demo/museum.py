@@ -108,10 +108,10 @@ def guide(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     was not delivered.
     """
     steps = {step.question: step for step in VISIT}
-    said = [message["content"] for message in messages if message["role"] == "user"]
-    asked = max(place for place, content in enumerate(said) if content in steps)
-    step = steps[said[asked]]
-    draft = step.drafts[min(len(said) - 1 - asked, len(step.drafts) - 1)]
+    questions = [message["content"] for message in messages if message["role"] == "user"]
+    asked = max(place for place, content in enumerate(questions) if content in steps)
+    step = steps[questions[asked]]
+    draft = step.drafts[min(len(questions) - 1 - asked, len(step.drafts) - 1)]
     return {"answer": draft, "documents": [document(name) for name in step.documents]}
 
 

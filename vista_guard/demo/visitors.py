@@ -82,10 +82,10 @@ TOPICS: tuple[VisitorTopic, ...] = (
 def guide(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Answers the last topic; asked again, with its next draft, as `museum.guide` does."""
     topics = {topic.question: topic for topic in TOPICS}
-    said = [message["content"] for message in messages if message["role"] == "user"]
-    asked = max(place for place, content in enumerate(said) if content in topics)
-    topic = topics[said[asked]]
-    draft = topic.drafts[min(len(said) - 1 - asked, len(topic.drafts) - 1)]
+    questions = [message["content"] for message in messages if message["role"] == "user"]
+    asked = max(place for place, content in enumerate(questions) if content in topics)
+    topic = topics[questions[asked]]
+    draft = topic.drafts[min(len(questions) - 1 - asked, len(topic.drafts) - 1)]
     return {"answer": draft, "documents": [document(name) for name in topic.documents]}
 
 
@@ -139,8 +139,8 @@ def talk(
             if wait.wait(0 if number < at_once else seconds):
                 return
             messages.append({"role": "user", "content": topic.question})
-            said = answer(messages, conversation_id=name)
-            messages.append({"role": "assistant", "content": said["answer"]})
+            reply = answer(messages, conversation_id=name)
+            messages.append({"role": "assistant", "content": reply["answer"]})
 
 
 @contextmanager

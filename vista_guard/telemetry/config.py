@@ -146,12 +146,12 @@ class Telemetry:
 
 def content_of_environment() -> Content:
     """Reads the standard variable. An unknown value means no content, and is logged."""
-    said = os.environ.get(VARIABLE, "").strip().lower()
+    value = os.environ.get(VARIABLE, "").strip().lower()
     for known in get_args(Content):
-        if said == known:
+        if value == known:
             return known  # type: ignore[no-any-return]  # get_args does not know of what
-    if said not in ("", "false"):
-        logger.warning("%s is %r; it takes %s. No content is recorded", VARIABLE, said, ", ".join(get_args(Content)))
+    if value not in ("", "false"):
+        logger.warning("%s is %r; it takes %s. No content is recorded", VARIABLE, value, ", ".join(get_args(Content)))
     return "no_content"
 
 

@@ -73,10 +73,10 @@ class Instruments:
 
     def __init__(self, provider: MeterProvider | None) -> None:
         meter = get_meter(attributes.SCOPE, meter_provider=provider)
-        told = {metric.name: metric for metric in attributes.METRICS}
+        described = {metric.name: metric for metric in attributes.METRICS}
 
         def of(name: str) -> dict[str, str]:
-            return {"name": name, "unit": told[name].kind.partition(", ")[2], "description": told[name].says}
+            return {"name": name, "unit": described[name].kind.partition(", ")[2], "description": described[name].says}
 
         def histogram(name: str, bounds: tuple[float, ...]) -> _Recorder:
             return meter.create_histogram(**of(name), explicit_bucket_boundaries_advisory=bounds).record
@@ -96,8 +96,8 @@ class Instruments:
 
     def record(self, turn: TurnFigures) -> None:
         """Records one turn."""
-        told = {"action": turn.action.value, "gate": turn.gate, "policy": turn.policy, "judge": turn.judge}
-        self._turn_seconds(turn.seconds, told)
+        names = {"action": turn.action.value, "gate": turn.gate, "policy": turn.policy, "judge": turn.judge}
+        self._turn_seconds(turn.seconds, names)
         self._turns(1, {"action": turn.action.value, "repair": turn.repair})
         for stage, seconds in turn.stages.items():
             self._stage_seconds(seconds, {"stage": stage})

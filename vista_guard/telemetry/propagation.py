@@ -67,8 +67,8 @@ class TracedRequests:
             contexts.detach(token)
 
     async def _judged(self, scope: Scope, receive: Receive, send: Send) -> None:
-        told = {names.KIND: "CHAIN", names.HTTP_METHOD: str(scope["method"])}
-        span = self._telemetry.tracer.start_span(names.PROXY, kind=SpanKind.SERVER, attributes=told)
+        values = {names.KIND: "CHAIN", names.HTTP_METHOD: str(scope["method"])}
+        span = self._telemetry.tracer.start_span(names.PROXY, kind=SpanKind.SERVER, attributes=values)
         if not span.is_recording():
             await self._app(scope, receive, send)
             return
@@ -101,5 +101,5 @@ def trace_headers() -> list[tuple[str, str]]:
 
 def without_trace_headers(headers: list[tuple[str, str]]) -> list[tuple[str, str]]:
     """Removes the headers that `trace_headers` replaces."""
-    told = {name for name, _ in trace_headers()}
-    return [(name, value) for name, value in headers if name.lower() not in told]
+    replaced = {name for name, _ in trace_headers()}
+    return [(name, value) for name, value in headers if name.lower() not in replaced]

@@ -94,8 +94,8 @@ class TurnTrace:
         if not self.recording:
             yield None
             return
-        told = {**self._common, names.KIND: _KINDS[name], names.STAGE: name}
-        span = self.telemetry.tracer.start_span(f"vista_guard.{name}", self._context, attributes=told)
+        values = {**self._common, names.KIND: _KINDS[name], names.STAGE: name}
+        span = self.telemetry.tracer.start_span(f"vista_guard.{name}", self._context, attributes=values)
         with self._current(span):
             yield span
 
@@ -113,22 +113,22 @@ class TurnTrace:
         """Starts the span of a streaming agent. It is not current; `ended` ends it."""
         if not self.recording:
             return None
-        told = {**self._common, names.KIND: "AGENT", names.OPERATION: "invoke_agent"}
+        values = {**self._common, names.KIND: "AGENT", names.OPERATION: "invoke_agent"}
         if name:
-            told[names.AGENT_NAME] = name
-        return self.telemetry.tracer.start_span(f"{names.AGENT} {name or 'agent'}", self._context, attributes=told)
+            values[names.AGENT_NAME] = name
+        return self.telemetry.tracer.start_span(f"{names.AGENT} {name or 'agent'}", self._context, attributes=values)
 
     @contextmanager
     def child(self, name: str, kind: str, more: Mapping[str, str]) -> Iterator[None]:
         """Opens a span below the current one."""
-        told = {**self._common, names.KIND: kind, **more}
-        with self._current(self.telemetry.tracer.start_span(name, attributes=told)):
+        values = {**self._common, names.KIND: kind, **more}
+        with self._current(self.telemetry.tracer.start_span(name, attributes=values)):
             yield
 
     def client(self, name: str, more: Mapping[str, str]) -> Span:
         """Starts the span of a call to a model, below the current one; `ended` ends it."""
-        told = {**self._common, names.KIND: "LLM", **more}
-        return self.telemetry.tracer.start_span(name, kind=SpanKind.CLIENT, attributes=told)
+        values = {**self._common, names.KIND: "LLM", **more}
+        return self.telemetry.tracer.start_span(name, kind=SpanKind.CLIENT, attributes=values)
 
     def sentence(self, outcome: SentenceOutcome, hold_s: float) -> None:
         """Records the outcome of the next sentence, `hold_s` seconds after its last character came."""
@@ -137,7 +137,7 @@ class TurnTrace:
         if not self.recording:
             return
         now = time_ns()
-        told: Told = {
+        values: Told = {
             **self._common,
             names.KIND: "GUARDRAIL",
             names.SENTENCE_INDEX: self._sentences,
@@ -145,7 +145,7 @@ class TurnTrace:
             names.SENTENCE_HOLD: hold_s * 1000,
         }
         began = now - int(hold_s * 1e9)
-        self.telemetry.tracer.start_span(names.SENTENCE, self._context, attributes=told, start_time=began).end(now)
+        self.telemetry.tracer.start_span(names.SENTENCE, self._context, attributes=values, start_time=began).end(now)
 
     def finish(self, report: TurnReport, conversation: Conversation, *, repair: str | None) -> None:
         """Ends the turn's span with its report's attributes, sends the evaluations and counts the turn.
@@ -280,8 +280,12 @@ def judge(info: JudgeInfo, question: str) -> Iterator[None]:
         if outer is None or outer == info.name:
             yield
             return
-        told = {attributes.JUDGE_NAME: info.name, attributes.JUDGE_VERSION: info.version, attributes.QUESTION: question}
-        with trace.child(attributes.JUDGE, "EVALUATOR", told):
+        values = {
+            attributes.JUDGE_NAME: info.name,
+            attributes.JUDGE_VERSION: info.version,
+            attributes.QUESTION: question,
+        }
+        with trace.child(attributes.JUDGE, "EVALUATOR", values):
             yield
     finally:
         _asking.reset(token)
@@ -321,5 +325,5 @@ def _wanted(trace: TurnTrace, instrumented: Callable[[], bool]) -> bool:
 
 
 def _chat_span(trace: TurnTrace, provider: str, model: str) -> Span:
-    told = {attributes.OPERATION: "chat", attributes.PROVIDER: provider, attributes.REQUEST_MODEL: model}
-    return trace.client(f"{attributes.CHAT} {model}", told)
+    values = {attributes.OPERATION: "chat", attributes.PROVIDER: provider, attributes.REQUEST_MODEL: model}
+    return trace.client(f"{attributes.CHAT} {model}", values)

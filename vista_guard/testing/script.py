@@ -247,13 +247,13 @@ def gold_script(
     Raises:
         ValueError: an accuracy that is no share, or a sentence that stands in two turns.
     """
-    told = {text: _label_said(label, positive, accuracy, seed, text) for text, label in gold.items()}
-    claims = {text: _sentences(text, label) for text, label in told.items()}
+    labels = {text: _label_said(label, positive, accuracy, seed, text) for text, label in gold.items()}
+    claims = {text: _sentences(text, label) for text, label in labels.items()}
     ((twice, count),) = Counter(one.text for given in claims.values() for one in given).most_common(1) or [("", 0)]
     if count > 1:
         raise ValueError(f"the sentence {twice!r} stands in two turns; the script could not tell which is asked about")
     alone = {one.text: [one] for given in claims.values() for one in given}
-    judge, whole = judge_script({**alone, **claims}), {_plain(text): label for text, label in told.items()}
+    judge, whole = judge_script({**alone, **claims}), {_plain(text): label for text, label in labels.items()}
 
     def answer(request: ReceivedRequest) -> str:
         return _whole_turn(request, whole) if _stage(request) == "turn" else judge(request)
@@ -331,16 +331,16 @@ class _Oracle:
                 return claim.verdict.error or _json(quote=claim.verdict.quote or "", label=label)
         claim = self._claims(asked)[-1]
         label = Label.LACKING_EVIDENCE if claim.label is Label.VERIFIED else claim.label
-        told = {"reason": f"scripted as {label}", "quote": claim.verdict.quote or "", "label": label}
-        return claim.verdict.error or _json(**told)
+        judgement = {"reason": f"scripted as {label}", "quote": claim.verdict.quote or "", "label": label}
+        return claim.verdict.error or _json(**judgement)
 
     def _fused(self, asked: str) -> str:
         turn = self._turn(asked)
         before = asked[: asked.rindex(turn)]
         claims = []
         for verdict in self.verdicts[turn]:
-            told = _Claim(verdict, "", before).judgement()
-            shown = {"reason": told["reason"], "evidence": told["quote"], "label": told["label"]}
+            judgement = _Claim(verdict, "", before).judgement()
+            shown = {"reason": judgement["reason"], "evidence": judgement["quote"], "label": judgement["label"]}
             claims.append({**_claim_in(turn, verdict), **shown})
         return _json(claims=claims)
 

@@ -64,7 +64,7 @@ def _nothing(narrow: bool) -> Node:
 
 def _row(row: ConversationRow) -> Node:
     turns = "1 turn" if row.turns == 1 else f"{row.turns} turns"
-    told = [turns, f"last {times.ago(row.last_at)}"] + ([f"tenant {row.tenant}"] if row.tenant else [])
+    facts = [turns, f"last {times.ago(row.last_at)}"] + ([f"tenant {row.tenant}"] if row.tenant else [])
     counts = (
         (Action.BLOCK, row.blocked),
         (Action.REPAIR, row.repaired),
@@ -75,7 +75,7 @@ def _row(row: ConversationRow) -> Node:
         "li",
         to("conversation", row.conversation_id, conversation=row.conversation_id),
         el("div", *(counted(name, count) for name, count in counts if count), cls="row"),
-        el("div", " · ".join(told), cls="small faint"),
+        el("div", " · ".join(facts), cls="small faint"),
         key=row.key,
     )
 
@@ -129,8 +129,8 @@ def _show(desk: Desk, window: Window, turn: GuardedTurn | None, chosen: Selected
 def _head(window: Window) -> Node:
     name = _name(window)
     back = el("a", "All conversations", href=address.link("conversation"), act=Act("go", address.link("conversation")))
-    told = "An anonymous turn, without a conversation id." if name is None else f"Conversation {name}"
-    return el("div", back, el("span", told, cls="faint small text"), cls="row")
+    title = "An anonymous turn, without a conversation id." if name is None else f"Conversation {name}"
+    return el("div", back, el("span", title, cls="faint small text"), cls="row")
 
 
 def _unreadable(window: Window) -> Node | None:

@@ -103,7 +103,7 @@ def _stages(report: TurnReport) -> Node:
 
 def _facts(report: TurnReport) -> Node:
     usage = report.usage
-    told: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "judge": f"{report.judge.name} {report.judge.version}",
         "policy": report.policy + (f" ({report.rules})" if report.rules else ""),
         "gate": report.gate,
@@ -119,7 +119,7 @@ def _facts(report: TurnReport) -> Node:
         "when": address.exact(report.created_at),
     }
     rows = [
-        part for name, value in told.items() if value is not None for part in (el("dt", name), el("dd", str(value)))
+        part for name, value in facts.items() if value is not None for part in (el("dt", name), el("dd", str(value)))
     ]
     return el("dl", *rows, cls="facts")
 

@@ -113,7 +113,7 @@ class Node:
 
     def wire(self) -> dict[str, Any]:
         """Converts the tree for the browser."""
-        told = {
+        message = {
             "t": self.tag,
             "c": self.cls,
             "k": self.key,
@@ -124,7 +124,7 @@ class Node:
             "a": dict(self.attributes),
             "n": [child if isinstance(child, str) else child.wire() for child in self.children],
         }
-        return {name: value for name, value in told.items() if value}
+        return {name: value for name, value in message.items() if value}
 
     def text(self) -> str:
         """All text of the element, for tests."""
@@ -283,8 +283,8 @@ def chip(name: str, text: str | None = None, *, cls: str = "", key: str | None =
 def counted(name: str, count: int) -> Node:
     """A chip that says how many there are: `✗ 2`, with the word for those who do not see it."""
     shown = look(name)
-    told = f"{count} {shown.word}"
-    return el("span", sign(name), str(count), cls=f"chip tone-{shown.tone}", title=told, role="img", aria_label=told)
+    text = f"{count} {shown.word}"
+    return el("span", sign(name), str(count), cls=f"chip tone-{shown.tone}", title=text, role="img", aria_label=text)
 
 
 def sign(name: str) -> Node:

@@ -149,8 +149,8 @@ def completed(connection: sql.Connection, query: sql.Select[Any]) -> tuple[Compl
 def consensus_row(task: int, report: int, claims: Sequence[ConsensusClaim], method: Method, who: str) -> dict[str, Any]:
     """A row of `CONSENSUS`."""
     text = _CLAIMS.dump_json(tuple(claims)).decode()
-    told = {"method": method.value, "settled_by": who, "settled_at": datetime.now(UTC)}
-    return {"task": task, "report": report, "claims": text, **told}
+    settled = {"method": method.value, "settled_by": who, "settled_at": datetime.now(UTC)}
+    return {"task": task, "report": report, "claims": text, **settled}
 
 
 def _work(connection: sql.Connection, tasks: list[int]) -> dict[int, list[Annotation]]:
@@ -329,21 +329,21 @@ class Annotations:
         Raises:
             InputError: it was submitted, or saved from elsewhere meanwhile: read it again with `start`.
         """
-        said = written(notes, "the notes", needed=False)
+        text = written(notes, "the notes", needed=False)
         if len(claims) > MOST_CLAIMS:
             raise InputError(f"{len(claims):,} claims for one turn; at most {MOST_CLAIMS} are kept")
         seen = Condition.SUGGESTIONS in (condition, annotation.condition)
-        told = {
+        values = {
             "version": annotation.version + 1,
             "condition": (Condition.SUGGESTIONS if seen else Condition.BLIND).value,
             "seconds": max(float(seconds), annotation.seconds),
-            "notes": said,
+            "notes": text,
             "saved_at": datetime.now(UTC),
         }
 
         def keep(connection: sql.Connection) -> Annotation:
             found = self._locked(connection, annotation.task)
-            _advance(connection, annotation, told)
+            _advance(connection, annotation, values)
             connection.execute(sql.delete(ANNOTATION_CLAIMS).where(ANNOTATION_CLAIMS.c.annotation == annotation.id))
             rows = claim_rows(claims, annotation.id, found.report)
             if rows:

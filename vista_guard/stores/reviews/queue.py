@@ -186,14 +186,16 @@ class Reviews:
         Raises:
             InputError: no reason; the turn is not open, or another has it.
         """
-        said = written(reason, "the reason")
-        return self._write(report_id, lambda c, number: _decide(c, number, person(who), ReviewVerdict(verdict), said))
+        text = written(reason, "the reason")
+        return self._write(report_id, lambda c, number: _decide(c, number, person(who), ReviewVerdict(verdict), text))
 
     def comment(self, report_id: str, who: str, text: str) -> None:
         """Adds a comment to the trail of any report, queued or not."""
-        said = written(text, "the comment")
+        content = written(text, "the comment")
         name = person(who)
-        self._database.write("write a comment", lambda c: _tell(c, self._number(c, report_id), name, "comment", said))
+        self._database.write(
+            "write a comment", lambda c: _tell(c, self._number(c, report_id), name, "comment", content)
+        )
 
     def complain(self, report_id: str, reason: str, who: str = "user") -> Review:
         """Queues a turn whose verdict somebody disputes, again if it was decided.
@@ -201,14 +203,14 @@ class Reviews:
         Raises:
             InputError: no reason, or no such report.
         """
-        said = written(reason, "the complaint")
-        return self._write(report_id, lambda c, number: self._complain(c, report_id, person(who), said), queued=False)
+        text = written(reason, "the complaint")
+        return self._write(report_id, lambda c, number: self._complain(c, report_id, person(who), text), queued=False)
 
     def close(self) -> None:
         """Closes the connections."""
         self._database.close()
 
-    def _complain(self, connection: sql.Connection, report_id: str, who: str, said: str) -> None:
+    def _complain(self, connection: sql.Connection, report_id: str, who: str, text: str) -> None:
         report, now = find_report(connection, report_id, self._tenants), datetime.now(UTC)
         fresh: dict[str, Any] = review_row(report.id, report.tenant, Reason.COMPLAINT, now)
         undecided = dict.fromkeys(("verdict", "verdict_reason", "decided_by", "decided_at"))
@@ -216,7 +218,7 @@ class Reviews:
         queued = dialect.insert(REVIEWS).values(**fresh)
         changed = {**fresh, **undecided}
         connection.execute(queued.on_conflict_do_update(index_elements=[REVIEWS.c.report], set_=changed))
-        _tell(connection, report.id, who, "complaint", said)
+        _tell(connection, report.id, who, "complaint", text)
 
     def _write(self, report_id: str, work: Callable[[sql.Connection, int], None], *, queued: bool = True) -> Review:
         def write(connection: sql.Connection) -> Review:
