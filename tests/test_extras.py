@@ -38,8 +38,8 @@ NEEDS = {
     ),
     "cache": (
         "model",
-        "from vista_guard.judges.composed.stored import CachedJudge\n"
-        "from vista_guard.testing import ScriptedJudge; CachedJudge(ScriptedJudge({}), 'cache')",
+        "from vista_guard.judges.composed.stored import StoredJudge\n"
+        "from vista_guard.testing import ScriptedJudge; StoredJudge.cached(ScriptedJudge({}), 'cache')",
         "the judge's cache needs diskcache",
     ),
     "guarded": (

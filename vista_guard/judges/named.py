@@ -47,9 +47,9 @@ def build_judge(
     judge = _named(settings.judge, settings, _Parts(_Embedded(settings, embedder, verifier), asking))
     if settings.judge_recording is None:
         return judge
-    from vista_guard.judges.composed.stored import RecordedJudge
+    from vista_guard.judges.composed.stored import StoredJudge
 
-    return RecordedJudge.record(judge, settings.judge_recording)
+    return StoredJudge.recorded(judge, settings.judge_recording)
 
 
 def _check_verifier(settings: Settings, verifier: Verifier | None) -> None:
@@ -105,11 +105,11 @@ def _named(name: str, settings: Settings, parts: _Parts) -> Judge:
     if kind == "embedded" and not rest:
         return parts.embedded.load()
     if kind == "recorded" and rest:
-        from vista_guard.judges.composed.stored import RecordedJudge
+        from vista_guard.judges.composed.stored import StoredJudge
 
         if not Path(rest).is_file():
             raise ConfigError(f"judge is {name!r}, and {rest} is no file; record one with judge_recording = {rest!r}")
-        return RecordedJudge.replay(Path(rest))
+        return StoredJudge.replayed(Path(rest))
     if names_model(name):
         return _cached(_model(kind, rest, settings, parts.asking), settings.judge_cache)
     if kind == "cascade" and rest:
@@ -153,9 +153,9 @@ def _options(settings: Settings) -> ModelOptions:
 def _cached(judge: Judge, folder: Path | None) -> Judge:
     if folder is None:
         return judge
-    from vista_guard.judges.composed.stored import CachedJudge
+    from vista_guard.judges.composed.stored import StoredJudge
 
-    return CachedJudge(judge, folder)
+    return StoredJudge.cached(judge, folder)
 
 
 def _cascade(judges: Sequence[Judge], settings: Settings) -> Judge:
