@@ -11,6 +11,7 @@ from langchain_core.runnables.config import ensure_config
 from langgraph.graph import START, StateGraph
 
 from vista_guard.graph import vendor_private
+from vista_guard.graph.machine import GuardState
 
 VERSIONS = f"langchain-core {version('langchain-core')}, langgraph {version('langgraph')}"
 
@@ -55,7 +56,7 @@ def test_host_key_stays_out_of_metadata() -> None:
 
 
 def test_a_graph_is_made_of_its_attributes() -> None:
-    builder = StateGraph(dict)
+    builder = StateGraph(GuardState)
     builder.add_node("node", lambda state: state)
     builder.add_edge(START, "node")
     graph = builder.compile(name="host")

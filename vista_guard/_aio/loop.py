@@ -22,7 +22,7 @@ R = TypeVar("R")
 
 
 async def run_long(call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """What the call returns. It runs with the caller's context variables; a caller that is cancelled leaves the line.
+    """Runs the call in the thread for long work, with the caller's context variables; a cancelled caller leaves the queue.
 
     Raises:
         Exception: what the call raised.

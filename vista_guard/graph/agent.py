@@ -96,7 +96,7 @@ def call_runnable(runnable: Runnable[Request, Reply], **kwargs: Any) -> AgentCal
 
 
 def agent_name(agent: object) -> str | None:
-    """What the agent is called, where it has a name of its own."""
+    """The agent's own name, if it has one."""
     name = agent.get_name() if isinstance(agent, Runnable) else getattr(agent, "__name__", None)
     return None if name == "<lambda>" else name
 
@@ -138,7 +138,7 @@ def _handing_over_to_host() -> Iterator[None]:
 
 
 def is_async(function: Callable[..., object]) -> TypeGuard[AsyncFunction]:
-    """Whether calling it gives an awaitable."""
+    """True if a call returns an awaitable."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
 
 

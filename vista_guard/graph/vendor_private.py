@@ -134,7 +134,7 @@ class UntracedGraph(CompiledStateGraph[Any, Any, Any, Any]):
     """
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:
-        """See `CompiledStateGraph.stream`."""
+        """Streams as `CompiledStateGraph.stream` does."""
         run = untraced_config(config)
         chunks = super().stream(input, run, **options)
         with closing(chunks) if isinstance(chunks, Generator) else nullcontext():
@@ -145,7 +145,7 @@ class UntracedGraph(CompiledStateGraph[Any, Any, Any, Any]):
                 yield from chunks
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:
-        """See `CompiledStateGraph.astream`."""
+        """Streams as `CompiledStateGraph.astream` does."""
         run = untraced_config(config)
         async with aclosing(cast("AsyncGenerator[Any, None]", super().astream(input, run, **options))) as chunks:
             with _surrounding_run(run):

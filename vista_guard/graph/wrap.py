@@ -266,7 +266,7 @@ def _state_update(work: Work, reply: object, keys: set[str]) -> dict[str, object
 
 
 def _message_update(asked: Sequence[object], replied: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """What turns the messages that the agent was asked with into those that it replied with."""
+    """The update that turns the request's messages into the reply's."""
     before = {message.id: message for message in asked if isinstance(message, BaseMessage)}
     after = {message.id for message in replied}
     new = [message for message in _after_last_human(replied) if before.get(message.id) != message]

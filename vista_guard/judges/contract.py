@@ -98,7 +98,7 @@ async def _asked(judge: Judge, question: str, answering: Awaitable[T]) -> T:
 
 
 async def answer(question: Awaitable[T]) -> T:
-    """What a judge answers.
+    """The judge's answer, or its error as a `JudgeError`.
 
     Raises:
         JudgeError: whatever it raised instead.
@@ -114,7 +114,7 @@ async def answer(question: Awaitable[T]) -> T:
 
 
 def one_each(claims: Sequence[Claim], answers: Sequence[Check | Finding | Unchecked]) -> bool:
-    """Whether there is one answer for each claim, in order."""
+    """True if there is one answer for each claim, in order."""
     return [claim.id for claim in claims] == [answer.claim.id for answer in answers]
 
 
@@ -140,7 +140,7 @@ class Meter:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What to tell in the report, each once."""
+        """Warnings for the report, each once."""
         return tuple(self._warnings)
 
     def add(self, spent: Usage) -> None:
@@ -198,7 +198,7 @@ class Echo(Meter):
 
 @contextmanager
 def overheard() -> Iterator[Echo]:
-    """What is spent and warned of inside, told to the meter outside as ever, and to the one that this yields."""
+    """Yields a meter of all usage and warnings inside the block; the outer meter still gets them."""
     echo = Echo(meter())
     token = _current.set(echo)
     try:

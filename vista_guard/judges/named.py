@@ -88,14 +88,14 @@ class _Embedded:
 
 @dataclass(frozen=True)
 class _Parts:
-    """What judges are made of, alone or as parts of others."""
+    """Ingredients of judges, alone or combined."""
 
     embedded: _Embedded
     asking: Asking | None
 
 
 def names_model(judge: str) -> bool:
-    """Whether a judge's name is that of one chat model, and nothing around it."""
+    """True if a judge's name stands for a single chat model."""
     kind, _, rest = judge.strip().partition(":")
     return kind in ("openai", "langchain") and bool(rest)
 

@@ -226,7 +226,7 @@ def _in_turn(place: int | None, cut: int) -> int | None:
 
 
 def _goes_on(text: str, line: int, newline: int, complete: bool) -> bool | None:
-    """Whether the next line goes on with this one's sentence; None when it is too early to tell."""
+    """True if the next line continues this line's sentence; None when it is too early to tell."""
     if _SAID.search(text[max(line, newline - _TAIL) : newline]):
         return False
     following = text.find("\n", newline + 1)

@@ -81,17 +81,17 @@ def broke_off(exc: BaseException) -> str:
 
 
 def regenerates(policy: Policy) -> bool:
-    """Whether a policy would ever ask the agent again."""
+    """True if the policy could ever ask the agent again."""
     return policy.repair is RepairMode.REGENERATE and policy.max_attempts > 0 and Action.REPAIR in _actions(policy)
 
 
 def withholds(policy: Policy) -> bool:
-    """Whether a policy would withhold or mend any turn."""
+    """True if the policy could withhold or repair a turn."""
     return not _actions(policy).isdisjoint((Action.REPAIR, Action.BLOCK))
 
 
 def _actions(policy: Policy) -> set[Action]:
-    """What it does, asked about an outcome of each kind."""
+    """The policy's action for one outcome of each kind."""
     return {policy([outcome], evidence_missing=missing).action for outcome in _probes() for missing in (False, True)}
 
 
@@ -278,7 +278,7 @@ class Draft:
 
     @property
     def may_regenerate(self) -> bool:
-        """Whether the policy would have the agent asked again."""
+        """True if the policy would ask the agent again."""
         policy = self.parts.policy
         return policy.repair is RepairMode.REGENERATE and len(self._spent.attempts) < policy.max_attempts
 
@@ -393,7 +393,7 @@ class Draft:
         return work.with_(evidence=fixed.evidence)
 
     def _is_all(self, work: Work) -> bool:
-        """Whether no other text of the turn would bring other evidence: nothing had to be left out, or looked for."""
+        """True if the evidence is complete for any text of the turn: nothing was left out or retrieved."""
         evidence, limits = work.evidence, self.parts.limits
         if evidence is None or len(evidence.knowledge) >= limits.knowledge:
             return False

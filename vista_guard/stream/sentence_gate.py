@@ -164,7 +164,7 @@ class SentenceGate:
         return True
 
     def _is_enough(self, text: str) -> bool:
-        """Whether enough is new to judge the turn again, or so much waits that upstream has to."""
+        """True if enough text is new to judge the turn again, or so much waits that upstream must pause."""
         waiting = len(text) - self._out.upto
         return (len(text) - self._asked) * _SHARE >= self._judged or waiting >= self._draft.parts.limits.turn_chars
 
@@ -256,7 +256,7 @@ class SentenceGate:
         return True
 
     def _outcomes_until(self, work: Work, end: int) -> tuple[Outcome, ...]:
-        """What the policy is asked about: all that is said up to `end` but what was dropped.
+        """Outcomes up to `end`, without dropped sentences, for the policy.
 
         A claim without a place may stand in any sentence, so each has to wait for it.
         """

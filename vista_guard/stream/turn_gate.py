@@ -16,7 +16,7 @@ from vista_guard.types import Action, TurnReport
 async def whole(
     draft: Draft, deltas: AsyncIterator[Delta], again: Again | None
 ) -> AsyncGenerator[str | Passed | TurnReport, None]:
-    """What passed, as it came, and the report; draft after draft, as long as the agent may be asked again."""
+    """Yields the delivered items and the report; asks the agent again for new drafts while it may."""
     rejected: Work | None = None
     work: Work | None = None
     while work is None:

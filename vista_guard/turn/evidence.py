@@ -1,4 +1,4 @@
-"""What a turn has of its own to be held against: its documents or what is found for it, and what its conversation knows.
+"""The evidence of a turn: its documents or retrieved passages, and the conversation's knowledge.
 
 Stage 1: collects what the claims of the turn may be held against.
 

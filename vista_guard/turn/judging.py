@@ -150,7 +150,7 @@ async def verify(work: Work, parts: Parts, emit: Emit) -> Work:
 
 
 def _done(answers: Sequence[Check | Unchecked]) -> tuple[Finding | Unchecked, ...]:
-    """What needs no category."""
+    """Outcomes that need no category."""
     return tuple(_outcome(answer) for answer in answers if isinstance(answer, Unchecked) or answer.supported)
 
 

@@ -21,7 +21,7 @@ from vista_guard.types import Action, Attempt, Claim, Decision, DraftSpan, Findi
 
 
 async def decide(work: Work, parts: Parts, emit: Emit) -> Work:
-    """What is delivered follows from the decision: the draft, or the policy's message."""
+    """Applies the decision: delivers the draft, or the policy's message."""
     if work.is_believed(parts):
         decision = Decision(action=Action.ALLOW, reason="the turn has no documents and ungrounded turns are trusted")
     else:
@@ -103,7 +103,7 @@ def _without_lead_in(line: _Line) -> _Line:
 
 
 def _leads_to_nothing(lines: Sequence[_Line], number: int, gone: set[int]) -> bool:
-    """Whether the line introduces a list of which nothing is left."""
+    """True if the line introduces a list with no items left."""
     if not lines[number].text.rstrip(" *_").endswith(":"):
         return False
     following = [other for other in range(number + 1, len(lines)) if lines[other].text.strip() or other in gone]
@@ -141,7 +141,7 @@ def _again(work: Work) -> Work:
 
 
 def feedback(work: Work) -> str:
-    """What the agent is told about its draft when it is asked again."""
+    """The note on a rejected draft for the agent's next attempt."""
     failed = "\n".join(f"- {outcome.claim.text} ({why(outcome)})" for outcome in _failed_outcomes(work))
     return _prompt("regenerate").substitute(claims=failed).strip()
 
@@ -217,7 +217,7 @@ def _failed_outcomes(work: Work) -> list[Outcome]:
 
 
 def why(outcome: Outcome) -> str:
-    """What a reader is told of a claim that failed."""
+    """The reason a claim failed, for readers."""
     if not isinstance(outcome, Finding):
         return "could not be checked"
     if outcome.label is Label.CONTRADICTED and outcome.evidence:

@@ -81,7 +81,7 @@ def traced(work: Work, telemetry: Telemetry) -> Work:
 
 
 def traced_from_agent(work: Work, telemetry: Telemetry) -> Work:
-    """As `traced`, of a turn that has no draft yet: its agent is going to be asked."""
+    """Like `traced`, for a turn whose agent has not answered yet."""
     if work.trace is not None:
         return work
     index = len(work.conversation.turns)

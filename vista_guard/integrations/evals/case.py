@@ -1,4 +1,4 @@
-"""What a test or an evaluation wants judged: an answer with what led to it, or a whole conversation."""
+"""The case of a test or an evaluation: an answer with its context, or a whole conversation."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Case(Noun):
     def of_run(
         cls, inputs: object, outputs: object, *, documents: GivenDocuments | None = (), turns: Turns = "all"
     ) -> Self:
-        """What an agent was given and what it gave back, as data sets of evaluation tools have it.
+        """The case of an agent's inputs and outputs, in the form evaluation tools keep them.
 
         Outputs that hold a user's message are a whole conversation (`of_transcript`); all others are one answer (`of_answer`).
 

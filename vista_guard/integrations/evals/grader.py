@@ -86,7 +86,7 @@ class Grader:
             await guard.aforget(own.id or "")
 
     def grade(self, case: Case, *, policy: Policy | str | None = None) -> Verdict:
-        """As `agrade`."""
+        """Sync version of `agrade`."""
         return loop.run(self._graded(case, policy))
 
     def assert_grounded(
@@ -125,7 +125,7 @@ class Grader:
         policy: Policy | str | None = None,
         min_score: float | None = None,
     ) -> Verdict:
-        """As `assert_grounded`."""
+        """Async version of `assert_grounded`."""
         __tracebackhide__ = True
         verdict = await self.agrade(Case.of_answer(conversation, answer, documents=documents), policy=policy)
         return _held(verdict, min_score)
@@ -135,7 +135,7 @@ class Grader:
         await self.guard.aclose()
 
     def close(self) -> None:
-        """As `aclose`."""
+        """Sync version of `aclose`."""
         loop.run(self.aclose())
 
     def _under(self, policy: Policy | str) -> Guard:

@@ -42,7 +42,7 @@ AT_ONCE = 16
 
 
 def get_assert(output: Any, context: Mapping[str, Any]) -> dict[str, Any]:
-    """Whether what the provider answered is carried by its evidence.
+    """Grades the provider's answer against its evidence; promptfoo calls this.
 
     The assertion's `config` may have `judge`, `policy`, `documents`, `turns` (all, last) and `min_score`, a least VISTA score
     that decides in place of the policy. Evidence are the config's documents, and `documents` or `context` of the test's vars

@@ -74,7 +74,7 @@ class VistaMetric(MultiTurnMetric):  # type: ignore[misc]  # untyped where Ragas
         return verdict.score
 
     def case(self, sample: MultiTurnSample) -> Case:
-        """What of the sample is judged; to be overridden where evidence is elsewhere."""
+        """The case of a Ragas sample; override it if the evidence is elsewhere."""
         return Case.of_transcript(_messages(sample.user_input), turns=self.turns)
 
 

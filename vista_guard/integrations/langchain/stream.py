@@ -35,7 +35,7 @@ from vista_guard.types import Conversation, TurnReport
 
 
 def can_stream(request: ModelRequest[Any], config: RunnableConfig) -> bool:
-    """Whether the host shows words as they are made, and those of this call can be told from others.
+    """True if the host shows tokens as they are made, and this call's tokens can be told from others.
 
     A structured response may be the text itself, and that is known only when all of it is there.
     """
@@ -89,7 +89,7 @@ class GatedCall:
         Released(chunks=chunks()).invoke([])
 
     async def arun(self, handler: AsyncHandler) -> None:
-        """As `run`, in the caller's own event loop."""
+        """Async version of `run`, in the caller's own event loop."""
 
         async def answer() -> ModelResponse:
             return await handler(self._request)

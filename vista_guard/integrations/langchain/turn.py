@@ -55,7 +55,7 @@ class ModelTurn:
 
     @property
     def conversation(self) -> Conversation:
-        """What was said before the turn."""
+        """The conversation before the turn."""
         return read_request(self._before).model_copy(update={"id": thread_id_of(self.config)})
 
     def document_finder(self, find: FindDocuments | None) -> FindDocuments:
@@ -85,7 +85,7 @@ class ModelTurn:
         return AgentCall(sync=lambda asked, _: quiet.sync(asked, self.config), asynchronous=quiet.asynchronous)
 
     def acall(self, handler: AsyncHandler) -> ModelCall:
-        """As `call`."""
+        """Async version of `call`."""
 
         async def ask(asked: HostState) -> HostState:
             if self.response is None or asked["messages"] is not self.request.messages:
@@ -143,7 +143,7 @@ class ModelTurn:
 
 
 def words_beside_call(response: ModelResponse) -> str:
-    """What the model says to the user beside its calls of tools."""
+    """The model's text to the user beside its tool calls."""
     if response.structured_response is not None or not tool_calls_of(response):
         return ""
     return "\n\n".join(

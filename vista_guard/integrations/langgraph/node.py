@@ -116,7 +116,7 @@ class _GuardedNode:
         return lambda: self._node.start(turn.state, context, asynchronous=asynchronous)
 
     async def _chunks(self, turn: NodeTurn, call: HeardCall) -> AsyncGenerator[AIMessageChunk, None]:
-        """What is shown of one model call."""
+        """The released chunks of one model call."""
 
         def documents(draft: Conversation) -> tuple[Document, ...]:
             found = self._surface.find_documents(draft) if self._surface.find_documents else ()

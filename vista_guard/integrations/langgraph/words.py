@@ -1,4 +1,4 @@
-"""What the models in a node say, heard apart for each call, and what its retrievers find.
+"""Hears the models and retrievers of a node, call by call, before any stream of the host does.
 
 A model's words, heard as they are made and out of the host's sight, and what stands for the model in the host's streams.
 """
@@ -37,7 +37,7 @@ Result = TypeVar("Result")
 
 
 class Signal(Enum):
-    """What a model call says without words."""
+    """A model call's signals besides text."""
 
     END = auto()
     """It is over."""
@@ -154,7 +154,7 @@ class HeardWords(Listener):
             yield text
 
     def _rest(self) -> str:
-        """What was not heard: all of it, from a model that does not stream."""
+        """The text not heard yet: all of it, from a model that does not stream."""
         text = str(in_words(self.answer).text) if self.answer else ""
         if text.startswith(self.said):
             return text[len(self.said) :]

@@ -61,7 +61,7 @@ def trust(check: Check) -> float:
 
 
 def signals(check: Check) -> dict[str, float]:
-    """What is known of the label: which it is, the log-odds of its confidence, and what speaks against each kind."""
+    """Features of the label: its kind, the log-odds of its confidence, and the signals against each kind."""
     finding = None if check.supported else check.finding
     label = finding.label if finding else Label.VERIFIED
     sure = min(max(finding.confidence if finding else check.confidence, 0.02), 0.98)
@@ -144,7 +144,7 @@ class CascadeJudge:
 
     @property
     def why_exhausted(self) -> str | None:
-        """See `ChatModel.why_exhausted`. A second judge whose budget is spent does not stop a cascade that goes on without it."""
+        """The first judge's spent budget; without the second judge's budget a cascade goes on alone."""
         return (
             ensemble.why_exhausted(self._first)
             if self._keeps_first
@@ -152,24 +152,24 @@ class CascadeJudge:
         )
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
-        """See `Judge.decompose`."""
+        """Implements `Judge.decompose`."""
         return await (self._first if self._decompose == "first" else self._second).decompose(turn, history)
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
-        """See `Judge.verify`. Every unsupported check has its `finding`: what it is called decides who judges it."""
+        """Implements `Judge.verify`. Every unsupported check has its `finding`: the label decides who judges it."""
         return await self._passed_on(await contract.verify(self._first, claims, evidence), evidence)
 
     async def judge_turn(
         self, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet
     ) -> Sequence[Check | Unchecked] | None:
-        """See `TurnJudge.judge_turn`. None unless the first judge has it and its claims are the ones to judge."""
+        """Implements `TurnJudge.judge_turn`. None unless the first judge has it and its claims are judged."""
         if self._decompose == "second":
             return None
         answers = await ensemble.judge_turn(self._first, turn, history, evidence)
         return None if answers is None else await self._passed_on(answers, evidence)
 
     async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
-        """See `Judge.categorize`. `verify` came to it already; a check from elsewhere is the second judge's."""
+        """Implements `Judge.categorize`. `verify` has the findings already; checks from elsewhere go to the second judge."""
         answers = await ensemble.label(self._second, checks, evidence)
         return [ensemble.finding(answer) for answer in answers]
 

@@ -43,7 +43,7 @@ _WIDEST = 160
 
 @dataclass(frozen=True)
 class Above:
-    """What stands over a line: headings from the outermost, the lead-in of its list, the header of its table."""
+    """Context of a line: headings from the outermost, the lead-in of its list, the header of its table."""
 
     headings: tuple[tuple[int, str], ...] = ()
     lead: str = ""
@@ -375,7 +375,7 @@ def words(text: str) -> frozenset[str]:
 
 
 def _may_support(reading: SentenceReading, asserted: SentenceReading, wanted: frozenset[str]) -> bool:
-    """Whether all of a sentence that mentions something may support the claim: it is framed likewise, or tells of what
+    """True if a sentence that mentions something may support the claim: it is framed likewise, or tells of what
     follows from a condition ("If you file late, you pay a fee"), and not of the condition."""
     if reading.framed_like(asserted):
         return True
@@ -390,7 +390,7 @@ def _share(wanted: frozenset[str], text: str) -> float:
 
 
 def same_statement(first: str, second: str) -> bool:
-    """Whether two claims say the same in the same words, case, punctuation and the "that" of "says that" aside."""
+    """True if two claims have the same words, apart from case, punctuation and the "that" of "says that"."""
     said, other = (_WORD.findall(_THAT.sub(" ", text.lower())) for text in (first, second))
     return bool(said) and said == other
 

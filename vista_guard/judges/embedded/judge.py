@@ -171,7 +171,7 @@ class EmbeddedJudge:
         return [self._check(claim, few.with_(more)) for claim, few, more in zip(claims, narrow, wide, strict=True)]
 
     def _read(self, claims: Sequence[Claim], texts: Sequence[str], found: Sequence[Sequence[Piece]]) -> list[Weighed]:
-        """What the verifier makes of each claim's pieces, all in one batch.
+        """The verifier's probabilities for all pieces of all claims, in one batch.
 
         Args:
             claims: what is held against its pieces.
@@ -226,7 +226,7 @@ class EmbeddedJudge:
         ]
 
     def _is_held(self, claim: str, documents: Sequence[Passage]) -> bool:
-        """Whether a claim that reads like an opinion is held against the documents all the same."""
+        """True if a claim that reads like an opinion is still checked against the documents."""
         if self._recommendations == "lacking_evidence" and cues.recommends(claim):
             return True
         return may_be_settled(claim) and spoken_of(claim, documents)

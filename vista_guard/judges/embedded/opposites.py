@@ -72,7 +72,7 @@ def _ending(sentence: str) -> str | None:
 
 
 def _is_past(text: str) -> bool:
-    """Whether a verb is in the past; a participle behind "is" or "has" is none."""
+    """True if a verb is in the past; a participle after "is" or "has" is not."""
     if _PAST.search(text):
         return True
     return not re.search(r"\b(?:is|are|has|have|be|been|can|will|must|may)\b", text, re.I) and any(
@@ -215,7 +215,7 @@ def _bound(text: str, amount: Amount) -> int:
 
 
 def _agrees(claim: str, evidence: str, without: set[str]) -> bool:
-    """Whether the evidence has nearly all of what the claim says besides."""
+    """True if the evidence has nearly all of the claim's other words."""
     wanted = _stems(claim) - {word[:5] for word in without}
     return bool(wanted) and len(wanted & _stems(evidence)) >= AGREEING * len(wanted)
 
@@ -262,12 +262,12 @@ _EMPTY = word_set(
 
 
 def may_be_settled(claim: str) -> bool:
-    """Whether a document could settle the claim: it is no question, taste, judgement of value, feeling or life of a speaker."""
+    """True if a document could settle the claim: no question, taste, value judgement, feeling or speaker's life."""
     return not (QUESTION.match(claim) or cues.of_a_mind(claim) or cues.personal(claim) or judges(claim))
 
 
 def spoken_of(claim: str, documents: Sequence[Passage]) -> bool:
-    """Whether one passage has most of the claim's content words."""
+    """True if one passage has most of the claim's content words."""
     wanted = _content(folded(claim))
     return bool(wanted) and any(
         len(wanted & _content(f"{folded(one.title or '')} {folded(one.text)}")) >= SPOKEN_OF * len(wanted)

@@ -95,12 +95,12 @@ def carried(piece: Piece, claim: Claim, row: NDArray[np.float32], needed: float)
 
 
 def may_count(piece: Piece, claim: str) -> bool:
-    """Whether reading the piece can change anything: not where it may only support, and has a figure of the claim in no form."""
+    """True if judging the piece can change the verdict: not if it can only support, and lacks a figure of the claim."""
     return piece.refutes or lacking(claim, piece.text) is None
 
 
 def _vetoed(claim: str, evidence: str) -> str | None:
-    """What of the claim its evidence has in no form, says the opposite of, or tells of the past; None for nothing."""
+    """The part of the claim that its evidence lacks, contradicts or puts into the past; None if there is none."""
     return (
         lacking(claim, evidence) or missing_day(claim, evidence) or opposed(claim, evidence) or bygone(claim, evidence)
     )
@@ -120,7 +120,7 @@ def missing_everywhere(claim: str, said: str | None) -> str | None:
 
 
 def about_itself(claim: Claim) -> bool:
-    """Whether the claim is a speaker's own mind, life or not-knowing, which no document supports or refutes."""
+    """True if the claim is a speaker's own mind, life or not-knowing, which no document supports or refutes."""
     return cues.abstains(claim.text) or cues.of_a_mind(claim.text) or cues.personal(claim.text)
 
 
@@ -144,7 +144,7 @@ def _support(piece: Piece, claim: Claim, score: float) -> float:
 
 
 def _says(sentence: str, claim: str) -> bool:
-    """Whether the sentence is the claim; or begins with it, where the claim only mentions something.
+    """True if the sentence is the claim, or begins with it where the claim only mentions something.
 
     "Some say so, others disagree" has "Some say so". A plain "It is free, except on Sundays" does not have "It is free".
     """
@@ -173,7 +173,7 @@ _RANK = {SourceKind.DOCUMENT: 3, SourceKind.PERSONA: 2, SourceKind.KNOWLEDGE: 1,
 def outranking(
     claim: Claim, support: Sequence[tuple[Piece, float]], against: Sequence[tuple[Piece, float]]
 ) -> list[tuple[Piece, float]]:
-    """What speaks against a supported claim and counts for more than its support, or for as much and comes from another document.
+    """The contradiction that outweighs a claim's support: of higher trust, or of equal trust from another document.
 
     A document that says the claim in its own words is not disputed: that another sentence reads as its opposite is then more
     often the verifier's mistake than the documents' quarrel.
@@ -222,7 +222,7 @@ class Weighed:
 
     @property
     def is_open(self) -> bool:
-        """Whether no piece confirms the claim, and no sentence of a document denies it.
+        """True if no piece confirms the claim, and no sentence of a document denies it.
 
         What stands around another sentence shares so many words with a denied claim that it seems to say it.
         """

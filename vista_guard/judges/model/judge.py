@@ -204,7 +204,7 @@ class ModelJudge:
         return await _at_once(self._categorize_check(check, evidence) for check in checks)
 
     def _seen(self, evidence: EvidenceSet) -> EvidenceSet:
-        """What this judge may lean on: without accumulated claims in the ablation; the persona stays (VISTA, ablations)."""
+        """The evidence this judge may use: without accumulated claims in the ablation; the persona stays (VISTA, ablations)."""
         if self._options.knowledge == "on":
             return evidence
         persona = tuple(known for known in evidence.knowledge if known.source is SourceKind.PERSONA)
@@ -266,7 +266,7 @@ class ModelJudge:
     async def _asked_together(
         self, claims: Sequence[Claim], evidence: EvidenceSet
     ) -> tuple[list[parsing.Category | None], str]:
-        """What one call says of each claim, None where it says nothing usable; and the answer as it came."""
+        """The answers of one call by claim, None where unusable; and the raw text."""
         ids = [f"c{number}" for number in range(1, len(claims) + 1)]
         texts = [claim.text for claim in claims]
 

@@ -73,7 +73,7 @@ class PromptFile:
 
     @property
     def slots(self) -> frozenset[str]:
-        """What the input shows."""
+        """The input's slots."""
         return frozenset(part.name for part in self.input if isinstance(part, Slot))
 
 

@@ -69,7 +69,7 @@ ANSWERS: Mapping[str, Mapping[str, Any]] = {
 
 @dataclass(frozen=True)
 class PromptInfo:
-    """What of a prompt a run's manifest holds: `fingerprint` (12 hex digits) changes with its text, `shots` are its examples."""
+    """A prompt in a run's manifest: `fingerprint` (12 hex digits) changes with its text, `shots` are its examples."""
 
     fingerprint: str
     shots: int

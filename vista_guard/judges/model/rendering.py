@@ -37,7 +37,7 @@ _ALIKE = str.maketrans("аеіорсуһԁкѕтмнǀιοτκνυ", "aeiopcyhdk
 
 @dataclass(frozen=True)
 class Roles:
-    """What the speakers are called in a prompt and in the claims that come from it.
+    """The speakers' names in a prompt and in its claims.
 
     Raises:
         ConfigError: a name that would break a prompt's lines or tags, or one name for both.
@@ -131,7 +131,7 @@ def defused(text: str) -> str:
 
 
 def heading(line: str) -> str:
-    """What a line announces, for comparison: the words before its colon, without markup, numbers and letter case."""
+    """A line's heading for comparison: the words before its colon, without markup, numbers and case."""
     line = unicodedata.normalize("NFKC", line).partition(":")[0].casefold().translate(_ALIKE)
     return " ".join(re.findall(r"[^\W\d_]+", line))
 
@@ -185,7 +185,7 @@ def _end(passage: Passage) -> int | None:
 
 
 def headings_of(text: str) -> frozenset[str]:
-    """What announces the parts of a prompt without tags: lines in capitals, and words before a colon that ends a line."""
+    """Headings in a prompt without tags: lines in capitals, and words before a colon at a line's end."""
     lines = [line.strip() for line in text.splitlines()]
     found = {heading(line) for line in lines if line.isupper() or _ANNOUNCES.search(line)}
     return frozenset(found) - {""}

@@ -1,4 +1,4 @@
-"""What was fitted for a verifier: the file that `vista-guard calibrate --verifier` writes, and what it does.
+"""A verifier's calibration: reads the file of `vista-guard calibrate --verifier`, and applies it.
 
 Closing verifiers that hold connections, alone or inside another one.
 """
@@ -41,7 +41,7 @@ class Thresholds(BaseModel):
 
 
 class FittedOn(BaseModel):
-    """What the numbers were fitted on, and how well they do on parts of it that they did not see."""
+    """The data of a calibration, and its held-out results."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -108,7 +108,7 @@ class VerifierCalibration(BaseModel):
 
     @property
     def label(self) -> str:
-        """What tells reports with these numbers from reports without: part of the judge's version."""
+        """The calibration's part of the judge's version."""
         return f"t{self.temperature:g}s{self.thresholds.supported:g}c{self.thresholds.contradicted:g}"
 
 
@@ -121,7 +121,7 @@ class CalibratedVerifier:
         self.name = f"{verifier.name}~{calibration.label}"
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        """See `Verifier.probabilities`."""
+        """Implements `Verifier.probabilities`."""
         return heated(self._verifier.probabilities(pairs), self._temperature)
 
     async def aclose(self) -> None:

@@ -57,7 +57,7 @@ class EndpointVerifier:
         return cls(OpenAIChat(model, base_url=url or None, options=options))
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        """See `Verifier.probabilities`. Pairs are asked at once, as many as `model.concurrency` says, each only once.
+        """Implements `Verifier.probabilities`: one request a distinct pair, `model.concurrency` at once.
 
         Raises:
             JudgeError: no answer, or one that is neither yes nor no.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from vista_guard.errors import ConfigError
 from vista_guard.judges.verifiers.calibrated import CalibratedVerifier, VerifierCalibration, close
-from vista_guard.judges.verifiers.labels import COLUMNS
+from vista_guard.judges.verifiers.families import COLUMNS
 from vista_guard.protocols import Verifier
 from vista_guard.settings.model import MODEL_DEFAULTS as MODEL_DEFAULTS
 from vista_guard.settings.model import VERIFIER_DEFAULTS, ModelOptions, VerifierOptions
@@ -41,7 +41,7 @@ class VetoedVerifier:
         self.name = f"veto:{first.name},{veto.name}"
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        """See `Verifier.probabilities`."""
+        """Implements `Verifier.probabilities`."""
         import numpy as np
 
         found = np.array(self._first.probabilities(pairs), np.float32)
@@ -68,7 +68,7 @@ class SplitVerifier:
         self.name = f"split:{support.name},{contradiction.name}"
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        """See `Verifier.probabilities`."""
+        """Implements `Verifier.probabilities`."""
         import numpy as np
 
         supported = self._support.probabilities(pairs)[:, SUPPORTED]

@@ -148,7 +148,7 @@ def _resolved_statements(text: str, question: str, topic: Topic) -> Iterator[tup
 def _read(
     source: str, sentence: Sentence, question: str, topic: Topic
 ) -> tuple[tuple[tuple[str, int, int], ...], Topic, str]:
-    """What a sentence states, each with its place in it; then what a pronoun behind it can mean, and what it asks."""
+    """The statements of a sentence with their places, the topic for later pronouns, and the sentence's question."""
     topics: list[Topic] = []
     found = []
     for said, start, end in _statements(source, sentence, question):
@@ -163,14 +163,14 @@ def _read(
 
 
 def _next_topic(raw: str, topic: Topic, topics: Sequence[Topic]) -> Topic:
-    """What a pronoun behind a sentence can mean, after what each of its statements left."""
+    """The topic for a pronoun after this sentence, from its statements in order."""
     if topics:
         return topics[0] if all(one == topics[0] for one in topics) else NOTHING
     return topic_of(raw) if raw and not SMALL_TALK.fullmatch(raw) else topic
 
 
 def _statements(text: str, sentence: Sentence, question: str) -> Iterator[tuple[str, int, int]]:
-    """What the sentence states: text in the speaker's own words, and where it stands."""
+    """The sentence's statements in the speaker's own words, with their places."""
     start, end = sentence.start, sentence.end
     raw = clean(sentence.text or text[start:end])
     answer = ANSWER.match(raw)
@@ -191,7 +191,7 @@ def _statements(text: str, sentence: Sentence, question: str) -> Iterator[tuple[
 
 
 def _names_only(raw: str, sentence: Sentence) -> bool:
-    """Whether a sentence says nothing that could be checked: small talk, a topic as a heading, a lead-in to what follows."""
+    """True if a sentence has nothing to check: small talk, a heading's topic, a lead-in."""
     if SMALL_TALK.fullmatch(raw):
         return not hides_statement(raw)
     if raw.endswith(":"):
@@ -200,7 +200,7 @@ def _names_only(raw: str, sentence: Sentence) -> bool:
 
 
 def _is_statement_lead(lead: str) -> bool:
-    """Whether "The hall opened in 1850:" says something, and not only what comes, as "The hall has:" does."""
+    """True if a lead-in is itself a statement: "The hall opened in 1850:", but not "The hall has:"."""
     words = words_of(lead)
     if LONG_FIGURE.search(lead) and len(words) > 2 and not _ANNOUNCES.match(lead):
         return True
@@ -210,7 +210,7 @@ def _is_statement_lead(lead: str) -> bool:
 
 
 def _is_completed(raw: str, sentence: Sentence) -> bool:
-    """Whether the sentence only completes what its lead began: "The hall opened:", then "in 1850"."""
+    """True if the sentence only completes its lead-in: "The hall opened:", then "in 1850"."""
     if sentence.kind is Kind.ITEM and is_opening(sentence.lead):
         return True
     if _is_statement(raw):
@@ -231,7 +231,7 @@ def _clauses(text: str, start: int, end: int, question: str) -> Iterator[tuple[s
 
 
 def _claims_of(said: str) -> Iterator[str]:
-    """What a clause claims. A question claims what it takes for granted, "I didn't know that ..." what follows it."""
+    """A clause's claims: of a question what it takes for granted, of "I didn't know that ..." what follows it."""
     said = without_opener(said)
     subjectless = SUBJECTLESS.match(said)
     if subjectless:
@@ -260,7 +260,7 @@ def _claims_of(said: str) -> Iterator[str]:
 
 
 def _framed(said: str) -> Iterator[str]:
-    """What an opinion, a wish or a condition says by the way, so that it is judged by itself."""
+    """Statements inside an opinion, a wish or a condition, to be judged by themselves."""
     if is_frame(said):
         found = [*inner_statements(said, behind=1)]
         yield from found or figures_of(said)
@@ -269,7 +269,7 @@ def _framed(said: str) -> Iterator[str]:
 
 
 def _of_question(said: str) -> Iterator[str]:
-    """What a question says all the same: "Aren't they owned by Vale?", "The hall opened in 1850?", "Who knew that …?" """
+    """Claims in a question: "Aren't they owned by Vale?", "The hall opened in 1850?", "Who knew that …?" """
     supposed = expected(said)
     if supposed:
         yield supposed
@@ -290,7 +290,7 @@ def _of_question(said: str) -> Iterator[str]:
 
 
 def _hung_on(small_talk: str) -> Iterator[str]:
-    """What is hung on small talk; all of it where it says something that cannot be taken off."""
+    """The statement attached to small talk; the whole sentence if it cannot be split off."""
     if hides_statement(small_talk):
         yield from [*inner_statements(small_talk)] or [small_talk]
 
@@ -309,7 +309,7 @@ def _without_frames(said: str) -> Iterator[str]:
 
 
 def _is_fact(text: str, after: str) -> bool:
-    """Whether a remark's `text` stands alone: after "that" it does, whether or not its verb is a known one."""
+    """True if a remark's `text` stands alone: after "that" it does, whether or not its verb is known."""
     words = words_of(text)
     told = after.lower().endswith("that ") and len(words) > 2 and words[0].lower() not in _OPEN_WORDS
     return told or _is_statement(text)
@@ -329,7 +329,7 @@ def _with_subject(said: str, after: int) -> Iterator[str]:
 
 
 def _is_statement(text: str) -> bool:
-    """Whether `text` has a subject and a verb of its own, so that it may stand alone."""
+    """True if `text` has a subject and a verb of its own, so that it can stand alone."""
     words = words_of(text)
     if len(words) < 3 or words[0].lower() in _OPEN_WORDS:
         return False
@@ -344,6 +344,6 @@ def _is_question(text: str) -> bool:
 
 
 def _says_no_more(text: str) -> bool:
-    """Whether nothing but yes or no is said."""
+    """True if the answer is only yes or no."""
     rest = without_opener(text).rstrip(".! ")
     return not re.search(r"\w", rest) or bool(ELLIPTIC.fullmatch(rest) or ANSWER.fullmatch(rest))

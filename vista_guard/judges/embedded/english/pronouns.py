@@ -111,7 +111,7 @@ def resolved(said: str, topic: Topic) -> tuple[str, Topic]:
 
 
 def topic_of(said: str) -> Topic:
-    """What a pronoun right after the statement or question `said` can mean."""
+    """The topic for a pronoun right after the statement or question `said`."""
     if len(said) > _MAX_TEXT:
         return NOTHING
     said = without_opener(said)
@@ -125,7 +125,7 @@ def topic_of(said: str) -> Topic:
 
 
 def topic_of_turn(text: str) -> Topic:
-    """What a pronoun that opens the answer to a turn can mean: nothing when the turn has a second name or person."""
+    """The topic for a pronoun that opens the answer to a turn: none if the turn has a second name or person."""
     if not text or len(text) > _MAX_TEXT:
         return NOTHING
     spoken = re.split(r"(?<=[.!?])\s+", text)
@@ -179,7 +179,7 @@ def _without_adverbs(noun: str) -> str:
 
 
 def _without_rivals(rest: str, linked: bool) -> tuple[bool, bool]:
-    """Whether behind a verb stands no thing, and no person, that could be meant as well.
+    """True if no thing or person after the verb could be meant as well.
 
     What the subject is said to be, as in "Vale was a painter", is no other.
     """

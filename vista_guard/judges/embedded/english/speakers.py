@@ -91,7 +91,7 @@ def name_speakers(text: str, speaker: str, listener: str, kept: Iterable[str] = 
 
 
 def written_names(text: str) -> tuple[str, ...]:
-    """What a turn sets as code, in bold, in italics or as a link, and what names a thing although it holds "my" or "your"."""
+    """Names in a turn: code, bold, italics, links, and names that contain "my" or "your"."""
     codes = (code for code in coded(text) if _SPEAKING.search(code))
     found = dict.fromkeys([*codes, *_marked_names(text)])
     return tuple(sorted((name for name in found if len(name) <= _LONGEST_NAME), key=len, reverse=True)[:_MOST_NAMES])
@@ -153,7 +153,7 @@ def _named(pattern: re.Pattern[str], text: str, name: str) -> str:
 
 
 def _is_object(before: list[str], word: str) -> bool:
-    """Whether the pronoun is what a verb before it acts on, so that `word` behind it is no verb of its own."""
+    """True if the pronoun is the object of the verb before it, so that the next `word` is no verb of it."""
     if word.lower() in FUNCTION_WORDS and word.lower() not in ("not", "all"):
         return True
     acts = bool(before) and before[-1].islower() and can_be_verb(before[-1]) and before[-1] not in SAYING
@@ -217,7 +217,7 @@ def open_question(text: str) -> str:
 
 
 def answered(question: str, answer: str, role: Role) -> str:
-    """What `answer`, a yes or no, claims of the question that a `role` asked; the speakers are named."""
+    """The claim of a yes or no `answer` to a question by `role`, with the speakers named."""
     no = _NO.search(answer) is not None
     turned = _turned_round(question, no)
     if turned:
@@ -231,7 +231,7 @@ def which(question: str) -> str:
 
 
 def named_by(question: str, answer: str) -> str:
-    """What a bare name claims of the question before it; nothing for an answer that says more, or is no name."""
+    """The claim of a bare name as answer; None for longer answers and for words that are no name."""
     name = answer.strip(" .!")
     is_name = 0 < len(name.split()) <= _LONGEST_ANSWER_NAME and not has_verb(answer) and "?" not in name
     if not is_name or ANSWER.match(answer) or SMALL_TALK.fullmatch(answer):
@@ -240,7 +240,7 @@ def named_by(question: str, answer: str) -> str:
 
 
 def expected(question: str) -> str:
-    """What "Aren't they owned by Vale?" takes to be so; nothing for any other question."""
+    """The claim that "Aren't they owned by Vale?" expects; None for any other question."""
     return _turned_round(question.replace(" n't", "n't"), False) if _EXPECTS.match(question) else ""
 
 
@@ -265,7 +265,7 @@ def _turned_round(question: str, no: bool) -> str:
 
 
 def _is_open(question: str) -> bool:
-    """Whether one of the first words asks for more than yes or no: "In which year ...?" """
+    """True if one of the first words asks for more than yes or no: "In which year ...?" """
     return any(word.lower().partition("'")[0] in _OPEN_WORDS for word in _first_words(question))
 
 

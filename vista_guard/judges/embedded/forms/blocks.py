@@ -38,7 +38,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Said:
-    """What a row says: `text`, its cells under their header, and apart from it the places of cells that are sentences."""
+    """The text of a row: `text`, its cells under their header, and separately the places of cells that are sentences."""
 
     start: int
     end: int
@@ -54,14 +54,14 @@ class _Cell:
 
 
 def is_row(line: str) -> bool:
-    """Whether a line can be of a table: bars around it, or a rule's dashes between bars."""
+    """True if a line can belong to a table: bars around it, or dashes between bars."""
     if "|" not in line:
         return False
     return (_EDGE.match(line) is not None and line.count("|") > 1) or _TABLE_RULE.fullmatch(line) is not None
 
 
 def is_rule(line: str) -> bool:
-    """Whether a line is the rule between a table's header and its rows."""
+    """True if a line separates a table's header from its rows."""
     return _TABLE_RULE.fullmatch(line) is not None
 
 
@@ -133,7 +133,7 @@ def _cell(row: Row, start: int, end: int) -> _Cell:
 
 
 class Kind(StrEnum):
-    """What a block is."""
+    """Kinds of block."""
 
     PROSE = "prose"
     ITEM = "item"
@@ -179,7 +179,7 @@ def blocks(text: str) -> Iterator[Block]:
 
 
 def kind_of(line: str) -> Kind:
-    """What a line outside of fences begins or is."""
+    """The kind of a line outside of fences."""
     if is_row(line):
         return Kind.ROW
     if SYMBOLS.search(line):
@@ -193,7 +193,7 @@ def kind_of(line: str) -> Kind:
 
 
 def continues(block: str, line: str) -> bool:
-    """Whether `line` goes on with the block's sentence: hard-wrapped prose, not one statement a line."""
+    """True if `line` continues the block's sentence: hard-wrapped prose, not one statement a line."""
     if _ENDS.search(block):
         return False
     return line.lstrip()[:1].islower() or len(block.rsplit("\n", 1)[-1]) >= _LONG_LINE

@@ -35,13 +35,13 @@ _PRE_TOKENISED = (
 
 
 def marked(text: str) -> Iterator[tuple[int, str]]:
-    """What of a text is emphasised or a link's text, and where it begins."""
+    """The emphasised words and link texts, with their offsets."""
     for pattern, group in ((_EMPHASIS, 2), (_LINK, 1)):
         yield from ((match.start(), match[group]) for match in pattern.finditer(text))
 
 
 def coded(text: str) -> Iterator[str]:
-    """What of a text is set as code within its lines."""
+    """The inline code of a text."""
     yield from (match[2] for match in _CODE_SPAN.finditer(text))
 
 
@@ -127,13 +127,13 @@ def _comments(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _within(place: int, ranges: Sequence[tuple[int, int]]) -> bool:
-    """Whether a place is in one of the ranges, which are in order and apart from each other."""
+    """True if a place lies in one of the ranges, which are sorted and disjoint."""
     index = bisect_right(ranges, (place, _FAR)) - 1
     return index >= 0 and place < ranges[index][1]
 
 
 def _in_place_of(tag: re.Match[str]) -> str:
-    """What a tag does to its line: nothing, a break, a mark of Markdown that does the same, or a space for what it may mean."""
+    """The replacement for a tag: nothing, a line break, equivalent Markdown, or a space."""
     name = tag["name"].lower()
     if name in _INLINE:
         return ""

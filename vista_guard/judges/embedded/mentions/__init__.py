@@ -1,1 +1,1 @@
-"""What evidence only mentions: questions, reports, denials, suppositions, plans, fiction. Such a statement supports nothing."""
+"""Statements that evidence only mentions: questions, reports, denials, suppositions, plans, fiction. They support nothing."""

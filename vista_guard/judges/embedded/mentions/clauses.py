@@ -137,7 +137,7 @@ def _governed(said: str, match: re.Match[str]) -> Iterator[Region]:
 
 
 def _stated_by(before: str, word: str) -> bool:
-    """Whether an authority says it."""
+    """True if an authority says it."""
     near = re.split(r"[,;:]", before)[-1]
     if STRANGERS.search(near) or NEGATION.search(near) or _imagined(near):
         return False
@@ -200,7 +200,7 @@ _TAIL = re.compile(
 
 
 def question(said: str) -> str:
-    """What a sentence asks, without its label and its mark; nothing where it asks nothing."""
+    """The question in a sentence, without label and question mark; empty if there is none."""
     bare = said.strip().rstrip("\"'”’)* ")
     return _LABEL.sub("", bare).rstrip("? ") if bare.endswith("?") else ""
 
@@ -214,25 +214,25 @@ def declared(asked: str) -> str:
 
 
 def is_open(asked: str) -> bool:
-    """Whether it asks for a value of what is so: when, who, how long. "Why" takes for granted what it asks: it is not."""
+    """True if it asks for a value of a fact: when, who, how long. "Why" presupposes its statement, so it is not open."""
     return _OPEN.match(asked) is not None and not _SUPPOSES.search(asked)
 
 
 def answer(said: str) -> str:
-    """What follows a question, without its label."""
+    """The answer after a question, without its label."""
     return _ANSWER_LABEL.sub("", said).strip()
 
 
 def agrees(said: str) -> bool:
-    """Whether an answer begins with yes."""
+    """True if an answer begins with yes."""
     return _YES.match(answer(said)) is not None
 
 
 def declines(said: str) -> bool:
-    """Whether an answer begins with no."""
+    """True if an answer begins with no."""
     return _NO.match(answer(said)) is not None
 
 
 def names_nothing(said: str) -> bool:
-    """Whether the answer to an open question is that there is none."""
+    """True if the answer to an open question is that there is none."""
     return _NOBODY.match(answer(said)) is not None

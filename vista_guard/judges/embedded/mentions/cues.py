@@ -165,7 +165,7 @@ def cues(said: str) -> Iterator[Region]:
 
 
 def _whole(said: str) -> Iterator[Region]:
-    """What takes back the sentence from its start."""
+    """Cues that retract the sentence from its start."""
     every = len(said)
     if _SUPPOSE.match(said):
         yield Region(0, every, Kind.SUPPOSED)
@@ -197,7 +197,7 @@ def _whole(said: str) -> Iterator[Region]:
 
 
 def _quotation(said: str, match: re.Match[str]) -> Iterator[Region]:
-    """What stands in quotation marks and is no name or term: four words or more."""
+    """Quoted text that is no name or term: four words or more."""
     quoted = match["said"] or match["single"]
     if len(quoted.split()) < 4 or not is_clause(quoted):
         return
@@ -208,7 +208,7 @@ def _quotation(said: str, match: re.Match[str]) -> Iterator[Region]:
 
 
 def _trusted(who: str) -> bool:
-    """Whether "according to" names an authority, or somebody by name."""
+    """True if "according to" names an authority, or somebody by name."""
     if STRANGERS.search(who) or re.search(rf"\b{IDEAS.pattern}\b", re.sub(r"\breports?\b", "", who), _I):
         return False
     return AUTHORITIES.search(who) is not None or re.search(r"\b[A-Z]", who) is not None

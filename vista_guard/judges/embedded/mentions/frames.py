@@ -1,4 +1,4 @@
-"""What one sentence states, what it only mentions, and what it says is false. Rules over its words, no model."""
+"""Splits one sentence into stated, mentioned and denied parts, by rules over its words."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def readings(
 
 
 def kind_of(label: str) -> Kind | None:
-    """What a heading, a title or a label makes of what it stands over; None where that is stated."""
+    """How a heading, a title or a label frames the text under it; None if that text is stated."""
     words = _words(label)
     if words & STATING_LABELS and not words & LABELS:
         return None
@@ -146,7 +146,7 @@ def kind_of(label: str) -> Kind | None:
 
 
 def title_kind(title: str) -> Kind | None:
-    """What a title makes of the whole document: titles of books and films hold any word, so only the plainest count."""
+    """How a title frames the whole document: book and film titles hold any word, so only the plainest count."""
     return Kind.DENIED if _words(title) & _TITLES else None
 
 
@@ -169,7 +169,7 @@ def _by_heading(lines: Sequence[Line], under: Kind | None) -> tuple[list[Sentenc
 
 
 def _by_scope(lines: Sequence[Line], found: list[SentenceReading]) -> list[SentenceReading]:
-    """What follows "Suppose ..." and "In the novel, ..." in the same line is supposed and told too, for two sentences."""
+    """The frame of "Suppose ..." and "In the novel, ...", which extends over the next two sentences of the line."""
     scope, left = Kind.SUPPOSED, 0
     for index, line in enumerate(lines):
         if line.opens or line.heading or _REAL.match(line.said):
@@ -185,7 +185,7 @@ def _by_scope(lines: Sequence[Line], found: list[SentenceReading]) -> list[Sente
 
 
 def _by_lead(lines: Sequence[Line], found: list[SentenceReading]) -> list[SentenceReading]:
-    """What a line such as "Common myths:" or "Which of these are wrong?" makes of the items under it."""
+    """The frame that "Common myths:" or "Which of these are wrong?" gives to the items below."""
     lead: Kind | None = None
     listed = False  # Or only items count: a question may stand over any paragraph.
     for index, line in enumerate(lines):
@@ -258,6 +258,6 @@ def _line(text: str, span: Span) -> Line:
 
 
 def _bold(line: str) -> bool:
-    """Whether the whole line stands in bold and does not end as a sentence does."""
+    """True if the whole line is bold and does not end like a sentence."""
     stripped = line.strip()
     return re.fullmatch(r"(\*\*|__)(?:(?!\1).){1,80}(?<![.!?])\1:?", stripped) is not None

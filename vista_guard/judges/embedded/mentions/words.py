@@ -58,13 +58,13 @@ class SentenceReading:
 
     @property
     def is_rule(self) -> bool:
-        """Whether it states what follows from a condition, and mentions nothing but the condition."""
+        """True if it states a consequence, and mentions only its condition."""
         return bool(self.stated) and all(
             one.kind is Kind.SUPPOSED and self.said[one.start :][:3].lower() == "if " for one in self.regions
         )
 
     def framed_like(self, claim: SentenceReading) -> bool:
-        """Whether the claim is put in the same kind of frame as this sentence, and in the same mouth."""
+        """True if the claim has the same kind of frame and the same speaker as this sentence."""
         return any(
             ours.kind is theirs.kind and (not theirs.holder or not ours.holder or ours.holder & theirs.holder)
             for ours in self.regions
@@ -73,7 +73,7 @@ class SentenceReading:
 
 
 def is_clause(text: str) -> bool:
-    """Whether a verb stands behind a subject: one that is known, or a word that looks like one ("weighs 2 kilograms")."""
+    """True if a verb follows a subject: a known one, or a word that looks like one ("weighs 2 kilograms")."""
     return has_verb(text) or _LIKELY_VERB.match(text.strip("\"'“” ")) is not None
 
 

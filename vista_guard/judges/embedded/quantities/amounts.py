@@ -1,4 +1,4 @@
-"""What a text gives as amounts: plain numbers, numbers with a unit, times of day, days of the year. Pure.
+"""Amounts in a text: plain numbers, numbers with a unit, times of day, days of the year.
 
 Numbers as they are written: in figures, in words, as fractions, with a scale behind them. Pure.
 
@@ -81,12 +81,12 @@ def numbers(text: str) -> Iterator[Number]:
 
 
 def equal(first: float, second: float) -> bool:
-    """Whether two numbers are one, but for what arithmetic loses."""
+    """True if two numbers are equal up to floating-point error."""
     return isclose(first, second, rel_tol=1e-6, abs_tol=1e-9)
 
 
 def rounds_to(value: float, digits: int, given: float) -> bool:
-    """Whether `value` with as many significant digits is `given`."""
+    """True if `value`, rounded to as many significant digits, is `given`."""
     return value > 0 and digits > 0 and equal(float(f"{value:.{digits - 1}e}"), given)
 
 

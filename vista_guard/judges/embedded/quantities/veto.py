@@ -1,4 +1,4 @@
-"""What of a claim's quantities, codes and identifiers its evidence has in no form. Pure.
+"""Finds a claim's quantities, codes and identifiers that its evidence lacks in every form.
 
 A verifier reads "5 mg" and "50 mg" as nearly the same. What can be read off a text need not be left to it. But a wrong veto
 is a false alarm: what could be counted, computed, rounded or told in words of its own is not asked for.
@@ -72,7 +72,7 @@ def lacking(claim: str, evidence: str) -> str | None:
 
 
 def _is_asked_for(text: str, amount: Amount) -> bool:
-    """Whether the claim says just this amount: no bound, no estimate, nothing that could have been counted."""
+    """True if the claim states exactly this amount: no bound, no estimate, nothing that can be counted."""
     if not amount.sure and amount.dimension != "clock":
         return False
     before, behind = text[: amount.start].rstrip(" $€£¥₹("), text[amount.end : amount.end + 14]
@@ -112,7 +112,7 @@ def _same(wanted: Amount, given: Amount) -> bool:
 
 
 def _stands(written: str, evidence: str) -> bool:
-    """Whether the evidence has it letter for letter: "2:22" of a psalm is no time."""
+    """True if the evidence has it letter for letter: "2:22" of a psalm is no time."""
     return not written.isdigit() and re.search(rf"(?<![\w.,]){re.escape(written)}(?![\w]|[.,]\d)", evidence) is not None
 
 
@@ -149,7 +149,7 @@ def _written_alike(wanted: Amount, given: Amount) -> bool:
 
 
 def _computed(wanted: Amount, given: tuple[Amount, ...]) -> bool:
-    """Whether two amounts of the evidence give the claim's: by a sum, a difference, a product or a ratio."""
+    """True if two amounts of the evidence give the claim's: by a sum, a difference, a product or a ratio."""
     if wanted.dimension == "time" and sum(one.dimension == "clock" for one in given) > 1:
         return True  # From nine to five is eight hours.
     found = [one for one in given if one.dimension not in ("clock", "date")]
@@ -191,7 +191,7 @@ _IDLE = frozenset({"only", "just", "exactly", "also", "still", "now"})
 
 
 def other_figure(claim: str, evidence: str) -> bool:
-    """Whether the evidence has every content word of the claim, lacks a figure of it, and has one of the same kind instead.
+    """True if the evidence has all content words of the claim, but another figure of the same kind.
 
     Args:
         claim: folded.

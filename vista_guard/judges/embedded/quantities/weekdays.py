@@ -37,7 +37,7 @@ _OTHER_FORMS = re.compile(
 
 
 class State(Enum):
-    """What is said of a day."""
+    """States of a day, such as open and closed."""
 
     OPEN = auto()
     CLOSED = auto()
@@ -51,7 +51,7 @@ class Days:
     states: Mapping[int, frozenset[State]]
 
     def say(self, state: State) -> bool:
-        """Whether any day is in the state."""
+        """True if any day has the state."""
         return any(state in found for found in self.states.values())
 
 

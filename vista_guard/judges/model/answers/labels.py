@@ -176,7 +176,7 @@ def _mention(line: str, match: re.Match[str], offset: int) -> Mention | None:
 
 
 def _opens(line: str, begin: int, match: re.Match[str]) -> bool:
-    """Whether nothing but markup, a number or a word such as `CATEGORY:` comes before the label in its sentence."""
+    """True if only markup, a number or a word such as `CATEGORY:` precedes the label in its sentence."""
     before = line[begin : match.start()]
     lead = _LEAD.fullmatch(before) if len(before) < 120 else None
     if lead is None or lead["key"] or not any(character.isalpha() for character in line[:begin]):
@@ -186,7 +186,7 @@ def _opens(line: str, begin: int, match: re.Match[str]) -> bool:
 
 
 def _quoting(line: str, match: re.Match[str]) -> bool:
-    """Whether the label stands in quotation marks together with other words."""
+    """True if the label stands in quotation marks together with other words."""
     before, after = line[: match.start()], line[match.end() :]
     opened = (
         before.count('"') % 2 == 1 or before.count("“") > before.count("”") or before.count("«") > before.count("»")
@@ -210,12 +210,12 @@ class Untrusted:
         )
 
     def hold(self, text: str) -> bool:
-        """Whether one of them has all of these words."""
+        """True if one of them has all of these words."""
         words = letters(text)
         return bool(words) and any(words in own for own in self._texts)
 
     def around(self, text: str, mention: Mention) -> bool:
-        """Whether the label and its surroundings, or its whole line, stand in one of them."""
+        """True if one of them contains the label with its surroundings, or its whole line."""
         core = letters(text[mention.start : mention.end])
         if core not in self._near:
             return False
@@ -311,7 +311,7 @@ _NONE = re.compile(
 
 
 def says_none(text: str) -> bool:
-    """Whether an answer says that there is no claim at all."""
+    """True if an answer says that there is no claim at all."""
     return len(text) < 200 and bool(_NONE.fullmatch(text) or text.strip("` \n") == "[]")
 
 

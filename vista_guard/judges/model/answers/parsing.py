@@ -79,7 +79,7 @@ class ClaimText:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether the evidence supports a claim, and its words that decide it."""
+    """A verdict of a model: supported or not, and the quoted evidence."""
 
     supported: bool
     quote: str | None
@@ -151,7 +151,7 @@ def read_claims(text: str) -> list[ClaimText]:
 
 
 def read_verdict(text: str, untrusted: Sequence[str]) -> Verdict:
-    """Whether a claim is supported: VERIFIED is, every other label is not.
+    """Reads a verdict: VERIFIED is supported, every other label is not.
 
     Args:
         untrusted: the texts that the prompt held: evidence, history and the claim.
@@ -238,7 +238,7 @@ def _winner(text: str, answer: Answer, untrusted: Untrusted) -> Mention:
 
 
 def _labelled(answer: Answer, untrusted: Untrusted) -> Iterator[Mention]:
-    """What the JSON of an answer says of one claim. Quotes inside its fields set no label: only label fields are read."""
+    """The label in the JSON answer about one claim. Only label fields are read: quotes elsewhere set no label."""
     for piece in answer.pieces:
         entries = list(labelled(piece.value))
         if (not entries and piece.whole) or untrusted.hold(answer.text[piece.start : piece.end]):

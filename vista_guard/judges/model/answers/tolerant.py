@@ -200,7 +200,7 @@ def _entries(text: str, start: int) -> Iterator[Piece]:
 
 
 def _stands_free(text: str, position: int) -> bool:
-    """Whether an entry can begin here: not in the middle of a string."""
+    """True if an entry can begin here: not in the middle of a string."""
     before = text[max(0, position - 50) : position].rstrip()
     return not before or before[-1] in "[,}:{`" or "\n" in text[len(before) : position]
 

@@ -64,7 +64,7 @@ class ChatModel(Protocol):
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """What else shapes the answers: temperature and the like; JSON types only."""
+        """Further request parameters such as temperature; JSON types only."""
         ...
 
     @property

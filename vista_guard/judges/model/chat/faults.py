@@ -1,4 +1,4 @@
-"""What went wrong at an endpoint, read from whatever error its client raises, and told so that one can act on it.
+"""Reads a client's exceptions, of any library, into errors that name the next step.
 
 What a model might have said instead: the log-probabilities that an endpoint gives along with an answer.
 
@@ -52,19 +52,19 @@ class Fault:
 
     @property
     def is_passing(self) -> bool:
-        """Whether another try may do better."""
+        """True if another attempt may succeed."""
         return self.kind in ("connection", "timeout") or (
             self.status is not None and (self.status in (408, 409, 429) or self.status >= 500)
         )
 
     @property
     def is_filtered(self) -> bool:
-        """Whether a content filter refused the prompt."""
+        """True if a content filter refused the prompt."""
         return self.status == 400 and (self.code == "content_filter" or "content management policy" in self.message)
 
     @property
     def too_long(self) -> bool:
-        """Whether the prompt is more than the model reads."""
+        """True if the prompt exceeds the model's context."""
         if self.status == 413 or (self.status == 429 and "request too large" in self.message.lower()):
             return True  # more than a whole minute's tokens: no pause will make it fit
         return self.status in (400, 422, 500) and _TOO_LONG.search(f"{self.code} {self.message}") is not None
@@ -160,7 +160,7 @@ def _status(exc: BaseException) -> int | None:
 
 
 def _words(body: object) -> str:
-    """What an error body says: OpenAI's `message`, FastAPI's `detail`, Ollama's plain `error`, or text."""
+    """The message in an error body: OpenAI's `message`, FastAPI's `detail`, Ollama's plain `error`, or text."""
     if isinstance(body, Mapping):
         said: Any = body.get("message") or body.get("detail") or body.get("error") or ""
         return said if isinstance(said, str) else str(said)

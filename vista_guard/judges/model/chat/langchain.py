@@ -124,7 +124,7 @@ class LangChainChat:
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """What else shapes the answers; JSON types only."""
+        """Further request parameters; JSON types only."""
         return {
             "temperature": self._told.get("ls_temperature"),
             "max_output_tokens": self._told.get("ls_max_tokens"),
@@ -133,7 +133,7 @@ class LangChainChat:
 
     @property
     def prices(self) -> PriceTable:
-        """What its calls cost."""
+        """The price table for its calls."""
         return self._line.prices
 
     @property
@@ -249,7 +249,7 @@ def _pause(state: RetryCallState) -> float:
 
 
 def _seconds(retry_after: str) -> float | None:
-    """What the header says, a number of seconds or a date; None when it says neither."""
+    """The header's delay, from a number of seconds or a date; None for anything else."""
     try:
         return max(float(retry_after), 0.0)
     except ValueError:
@@ -261,6 +261,6 @@ def _seconds(retry_after: str) -> float | None:
 
 
 def _is_instrumented() -> bool:
-    """Whether OpenInference or OpenTelemetry traces LangChain's calls."""
+    """True if OpenInference or OpenTelemetry traces LangChain's calls."""
     callbacks = import_module("langchain_core.callbacks")  # loaded: there is a model of it
     return is_instrumented(callbacks.BaseCallbackManager.__init__)

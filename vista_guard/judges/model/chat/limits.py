@@ -29,7 +29,7 @@ class Budget:
 
     @property
     def spent(self) -> Usage:
-        """What the run used so far."""
+        """Usage of the run so far."""
         return self._spent
 
     @property

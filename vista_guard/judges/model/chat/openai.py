@@ -116,7 +116,7 @@ class OpenAIChat:
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """What else shapes the answers; JSON types only."""
+        """Further request parameters; JSON types only."""
         options = self._options
         return {
             "temperature": options.temperature,
@@ -127,7 +127,7 @@ class OpenAIChat:
 
     @property
     def prices(self) -> PriceTable:
-        """What its calls cost."""
+        """The price table for its calls."""
         return self._line.prices
 
     @property
@@ -203,7 +203,7 @@ class OpenAIChat:
         return await self._client.get().chat.completions.create(model=self._model, messages=messages, **more)
 
     def _sent(self, request: ChatRequest, without: frozenset[str]) -> dict[str, Any]:
-        """What goes along with the messages. A way to ask for structure stands under its own name."""
+        """The request's fields beside the messages. A structured-output mode is listed by its own name."""
         options = self._options
         longest = "max_tokens" if "max_tokens" not in without else "max_completion_tokens"
         wanted = {"temperature": options.temperature, "seed": options.seed, longest: options.max_output_tokens}
@@ -273,7 +273,7 @@ def _client_errors() -> tuple[type[Exception], ...]:
 
 
 def _is_instrumented() -> bool:
-    """Whether an instrumentation of the openai library, OpenTelemetry's or OpenInference's, traces its calls."""
+    """True if OpenTelemetry's or OpenInference's instrumentation of the openai library traces its calls."""
     from openai import AsyncOpenAI
     from openai.resources.chat.completions import AsyncCompletions
 

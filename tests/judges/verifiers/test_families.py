@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from vista_guard import ConfigError
-from vista_guard.judges.verifiers.families import family_of
-from vista_guard.judges.verifiers.inputs import cut, fill
-from vista_guard.judges.verifiers.labels import labels_of, meaning, rows
+from vista_guard.judges.verifiers.families import family_of, labels_of, meaning, rows
+from vista_guard.judges.verifiers.local import cut, fill
 from vista_guard.settings.model import VerifierOptions
 
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from vista_guard._extras import require
 from vista_guard.errors import ConfigError
 from vista_guard.inference.hub import hub_file
-from vista_guard.inference.models.batches import Batch
-from vista_guard.inference.models.folder import TORCH_FILES, ModelFolder
+from vista_guard.inference.local_models import TORCH_FILES, Batch, ModelFolder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -71,7 +70,7 @@ class TorchNetwork:
         return cls(model.forward, device, types=model.types)
 
     def logits(self, batch: Batch) -> NDArray[np.float32]:
-        """See `Network.logits`."""
+        """Implements `Network.logits`."""
         import torch
 
         given = {"input_ids": batch.ids, "attention_mask": batch.mask}
@@ -83,7 +82,7 @@ class TorchNetwork:
         return found
 
     def each(self, batches: Sequence[Batch]) -> list[NDArray[np.float32]]:
-        """See `Network.each`: one after the other."""
+        """Implements `Network.each`, one after the other."""
         return [self.logits(batch) for batch in batches]
 
 
@@ -214,5 +213,5 @@ def _load(module: Any, state: Mapping[str, Any]) -> None:
 
 
 def _has_types(folder: ModelFolder) -> bool:
-    """Whether the model tells first and second segment apart; one that knows a single type, or none, is not told."""
+    """True if the model distinguishes first and second segment."""
     return int(folder.config.get("type_vocab_size") or 0) > 1
