@@ -1,4 +1,4 @@
-"""The seams: what the graph needs from a judge, the stores, a policy and a sink, and nothing more.
+"""Protocols for judges, verifiers, stores, policies and sinks.
 
 Every batch method answers with one item for each input, in order.
 """

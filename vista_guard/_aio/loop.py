@@ -1,9 +1,7 @@
-"""The sync door: one background event loop for the process, so that pooled async clients outlive a call.
+"""One background event loop for sync callers, and one thread for long pure-Python work, both shared by the process.
 
-One thread for long work in pure Python, for all turns of the process.
-
-Such threads do not run side by side: they take the interpreter from each other and, each for a switch interval at a time, from
-the event loop. So there is one, and what waits for it waits in line; short work does not come here.
+The loop outlives a call, so pooled async clients do too. Long work has one thread only: more would not run side by side, but
+take the interpreter from each other and from the event loop. Short work does not come here.
 """
 
 from __future__ import annotations

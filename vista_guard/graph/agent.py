@@ -16,11 +16,11 @@ from langgraph.types import Command
 
 from vista_guard._aio import loop
 from vista_guard.graph.host_objects import FindDocuments, HostState, ReplyDraft, read_reply, replace_text, with_feedback
-from vista_guard.graph.machine import MakeUpdate, Node
+from vista_guard.graph.machine import GraphNode, MakeUpdate
 from vista_guard.graph.vendor_private import entered_context, host_callbacks, silent_config
 from vista_guard.telemetry.config import Telemetry
 from vista_guard.turn.repair import EARLIER, feedback
-from vista_guard.turn.stages import traced_from_agent
+from vista_guard.turn.stages import with_agent_trace
 from vista_guard.turn.work import Work
 from vista_guard.types import RepairMode, Role, Turn
 
@@ -147,7 +147,7 @@ def agent_node(
     make_update: MakeUpdate,
     telemetry: Telemetry,
     find_documents: FindDocuments | None = None,
-) -> Node[HostState, dict[str, object]]:
+) -> GraphNode[HostState, dict[str, object]]:
     """The node: makes work of the host's state, and the host's update where there is nothing to judge."""
 
     def begin(state: HostState, config: RunnableConfig) -> tuple[Work, object]:
@@ -157,7 +157,7 @@ def agent_node(
         # An agent that was interrupted when it tried again is asked anew: no checkpoint has the draft, only that there was one.
         work = make_work(state, config)
         rejected = cast("int | None", state.get("guard_attempts")) or 0
-        work = traced_from_agent(work.with_(attempts=work.attempts or (EARLIER,) * rejected), telemetry)
+        work = with_agent_trace(work.with_(attempts=work.attempts or (EARLIER,) * rejected), telemetry)
         return work, work.request
 
     def finish(work: Work, asked: object, reply: object, started: float) -> dict[str, object]:
@@ -181,7 +181,7 @@ def agent_node(
             reply = await _call_of(work).asynchronous(asked, config)
         return finish(work, asked, reply, started)
 
-    return Node("agent", node, anode)
+    return GraphNode("agent", node, anode)
 
 
 @contextmanager
@@ -198,7 +198,7 @@ def _asking(work: Work) -> Iterator[None]:
         raise
 
 
-def speaker_node(find_documents: FindDocuments | None, telemetry: Telemetry) -> Node[HostState, dict[str, object]]:
+def speaker_node(find_documents: FindDocuments | None, telemetry: Telemetry) -> GraphNode[HostState, dict[str, object]]:
     """The node for an agent that may answer the note on its draft by something that is no turn, such as a tool call.
 
     Its reply is a mapping whose `messages` are empty then.
@@ -218,7 +218,7 @@ def speaker_node(find_documents: FindDocuments | None, telemetry: Telemetry) -> 
     async def aask(state: HostState, config: RunnableConfig) -> dict[str, object]:
         return with_spoke(await node.ainvoke(state, config))
 
-    return Node("agent", ask, aask)
+    return GraphNode("agent", ask, aask)
 
 
 def _call_of(work: Work) -> HostCall:

@@ -1,12 +1,8 @@
-"""Documents as a host has them: its own objects, under its own keys, given once as a list or found for each draft.
-
-The host's own objects and what the guard needs of them: reads requests and replies, puts a text back. Pure.
+"""Reads the host's requests, replies and documents, and puts a delivered text back into them.
 
 A request is a text, a list of messages (LangChain's or chat JSON), or a mapping with `messages`, or with `input`,
 `question` or `query` (and `chat_history`). A reply is a text, one message, a `Turn`, or a mapping with `messages`, with
 `answer`, `output`, `response`, `result` or `text` (and `documents`, `context` or `source_documents`), or a chat message.
-
-What a LangChain message says to its reader, in whatever place a provider put the words. Pure.
 """
 
 from __future__ import annotations

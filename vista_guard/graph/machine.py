@@ -22,7 +22,7 @@ State = TypeVar("State", contravariant=True)
 Update = TypeVar("Update", covariant=True)
 
 
-class Node(Runnable[State, Update]):
+class GraphNode(Runnable[State, Update]):
     """Calls one of two functions with the state and the run's settings.
 
     LangGraph takes a function as a sync or as an async node, not as both, and `RunnableLambda`, which is both, inspects
@@ -71,7 +71,7 @@ AnyGraph = CompiledStateGraph[Any, Any, Any, Any]
 def build_graph(
     parts: Parts,
     *,
-    agent: Node[GuardState, dict[str, object]] | None = None,
+    agent: GraphNode[GuardState, dict[str, object]] | None = None,
     make_update: MakeUpdate | None = None,
     schema: type[Any] = GuardState,
     checkpointer: Checkpointer = None,
@@ -127,7 +127,9 @@ def _next_after_repair(state: GuardState) -> str:
     return "agent" if state["guard"].repair is RepairMode.REGENERATE else "remember"
 
 
-def _node(name: stages.StageName, parts: Parts, make_update: MakeUpdate | None) -> Node[GuardState, dict[str, object]]:
+def _node(
+    name: stages.StageName, parts: Parts, make_update: MakeUpdate | None
+) -> GraphNode[GuardState, dict[str, object]]:
     """A stage as a node with a sync and an async door."""
 
     async def step(state: GuardState, emit: Emit) -> dict[str, object]:
@@ -143,4 +145,4 @@ def _node(name: stages.StageName, parts: Parts, make_update: MakeUpdate | None) 
     async def anode(state: GuardState, config: RunnableConfig) -> dict[str, object]:
         return await step(state, get_stream_writer())
 
-    return Node(name, node, anode)
+    return GraphNode(name, node, anode)

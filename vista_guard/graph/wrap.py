@@ -1,7 +1,4 @@
-"""Wraps an agent in the state machine and gives back the same kind of object.
-
-A Runnable behind the guard: asked, streamed and composed as the agent itself.
-"""
+"""Wraps an agent in the state machine and returns the same kind of object: a callable, a Runnable or a compiled graph."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ class ModelTokens:
         tokenizer.no_padding()
         tokenizer.no_truncation()
         told = {**folder.json("special_tokens_map.json"), **folder.json("tokenizer_config.json")}
-        eos = _special(told, "eos_token") or _special(told, "sep_token") or _known(tokenizer, "</s>", "[SEP]")
+        eos = _special(told, "eos_token") or _special(told, "sep_token") or _known_token(tokenizer, "</s>", "[SEP]")
         longest = told.get("model_max_length")
         return cls(
             tokenizer,
@@ -166,14 +166,14 @@ def _tokenizer(folder: ModelFolder, instead: Path | None) -> Tokenizer:
 
     file = folder.first(["tokenizer.json"]) or instead
     if file is None:
-        return _converted(folder)
+        return _convert_tokenizer(folder)
     try:
         return Tokenizer.from_file(str(file))
     except Exception as exc:  # tokenizers raises bare Exceptions
         raise ConfigError(f"verifier {folder.name}: {file} cannot be read ({exc}); download the model again") from exc
 
 
-def _converted(folder: ModelFolder) -> Tokenizer:
+def _convert_tokenizer(folder: ModelFolder) -> Tokenizer:
     """A tokenizer of an older form, which transformers knows how to turn into a `tokenizer.json`."""
     require(
         f"verifier {folder.name} has no tokenizer.json, and to make one of its older files it",
@@ -197,7 +197,7 @@ def _pad(folder: ModelFolder, tokenizer: Tokenizer, told: Mapping[str, Any]) -> 
     given = folder.config.get("pad_token_id")
     if isinstance(given, int):
         return given
-    name = _special(told, "pad_token") or _known(tokenizer, "<pad>", "[PAD]")
+    name = _special(told, "pad_token") or _known_token(tokenizer, "<pad>", "[PAD]")
     return tokenizer.token_to_id(name) or 0 if name else 0
 
 
@@ -208,7 +208,7 @@ def _special(told: Mapping[str, Any], name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _known(tokenizer: Tokenizer, *names: str) -> str:
+def _known_token(tokenizer: Tokenizer, *names: str) -> str:
     return next((name for name in names if tokenizer.token_to_id(name) is not None), "")
 
 
@@ -217,7 +217,7 @@ BATCH_TOKENS = 8192
 
 
 @dataclass(frozen=True)
-class Batch:
+class TokenBatch:
     """Token ids of some texts, filled up to the longest: each array has the shape (texts, tokens)."""
 
     ids: NDArray[np.int64]
@@ -228,11 +228,11 @@ class Batch:
 class Network(Protocol):
     """A model in memory. Safe to call from several threads."""
 
-    def logits(self, batch: Batch) -> NDArray[np.float32]:
+    def logits(self, batch: TokenBatch) -> NDArray[np.float32]:
         """Of each text (texts, outputs), or of each of its tokens (texts, tokens, outputs)."""
         ...
 
-    def each(self, batches: Sequence[Batch]) -> list[NDArray[np.float32]]:
+    def each(self, batches: Sequence[TokenBatch]) -> list[NDArray[np.float32]]:
         """The logits of several batches, in order, side by side where the machine has the cores."""
         ...
 
@@ -248,16 +248,16 @@ def run(network: Network, encodings: Sequence[Encoding], *, pad: int, batch_size
     """
     # The longest first: a long one that starts last would leave the other cores without work.
     order = sorted(range(len(encodings)), key=lambda index: -len(encodings[index].ids))
-    groups = list(grouped(order, lambda index: len(encodings[index].ids), batch_size))
+    groups = list(group_by_length(order, lambda index: len(encodings[index].ids), batch_size))
     found: list[Any] = [None] * len(encodings)
-    outputs = network.each([padded([encodings[index] for index in group], pad) for group in groups])
+    outputs = network.each([pad_batch([encodings[index] for index in group], pad) for group in groups])
     for group, logits in zip(groups, outputs, strict=True):
         for index, row in zip(group, logits, strict=True):
             found[index] = row[: len(encodings[index].ids)] if row.ndim == 2 else row
     return found
 
 
-def grouped(order: Sequence[int], length: Callable[[int], int], most: int) -> Iterator[list[int]]:
+def group_by_length(order: Sequence[int], length: Callable[[int], int], most: int) -> Iterator[list[int]]:
     """Neighbours in `order`, the longest first, as many as a pass may hold."""
     group: list[int] = []
     for index in order:
@@ -269,7 +269,7 @@ def grouped(order: Sequence[int], length: Callable[[int], int], most: int) -> It
         yield group
 
 
-def padded(encodings: Sequence[Encoding], pad: int) -> Batch:
+def pad_batch(encodings: Sequence[Encoding], pad: int) -> TokenBatch:
     """The tokens of some texts as arrays."""
     import numpy as np
 
@@ -280,7 +280,7 @@ def padded(encodings: Sequence[Encoding], pad: int) -> Batch:
         ids[row, : len(one.ids)] = one.ids
         mask[row, : len(one.ids)] = 1
         types[row, : len(one.ids)] = one.type_ids
-    return Batch(ids, mask, types)
+    return TokenBatch(ids, mask, types)
 
 
 _OUTPUTS = ("tri_label_logits", "logits")
@@ -311,14 +311,14 @@ class EncoderGraph:
         """
         return cls(_session(file, name, device), name)
 
-    def logits(self, batch: Batch) -> NDArray[np.float32]:
+    def logits(self, batch: TokenBatch) -> NDArray[np.float32]:
         """Implements `Network.logits`."""
         given = {"input_ids": batch.ids, "attention_mask": batch.mask, "token_type_ids": batch.types}
         feed = {key: value for key, value in given.items() if key in self._inputs}
         found: NDArray[np.float32] = self._session.run([self._output], feed)[0].astype("float32")
         return found
 
-    def each(self, batches: Sequence[Batch]) -> list[NDArray[np.float32]]:
+    def each(self, batches: Sequence[TokenBatch]) -> list[NDArray[np.float32]]:
         """Implements `Network.each`, in the queue that all models of the process share."""
         return shared_passes().run(self.logits, batches)
 
@@ -340,7 +340,7 @@ class DecoderGraph:
         """
         return cls(_session(files[0], name, device), _session(files[1], name, device), start)
 
-    def logits(self, batch: Batch) -> NDArray[np.float32]:
+    def logits(self, batch: TokenBatch) -> NDArray[np.float32]:
         """Implements `Network.logits`."""
         import numpy as np
 
@@ -350,7 +350,7 @@ class DecoderGraph:
         found: NDArray[np.float32] = self._decoder.run(["logits"], feed)[0][:, 0, :].astype("float32")
         return found
 
-    def each(self, batches: Sequence[Batch]) -> list[NDArray[np.float32]]:
+    def each(self, batches: Sequence[TokenBatch]) -> list[NDArray[np.float32]]:
         """Implements `Network.each`, in the queue that all models of the process share."""
         return shared_passes().run(self.logits, batches)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from vista_guard._extras import require
 from vista_guard.errors import ConfigError
 from vista_guard.inference.hub import hub_file
-from vista_guard.inference.local_models import TORCH_FILES, Batch, ModelFolder
+from vista_guard.inference.local_models import TORCH_FILES, ModelFolder, TokenBatch
 
 if TYPE_CHECKING:
     import numpy as np
@@ -69,7 +69,7 @@ class TorchNetwork:
         model.module.to(device).eval()
         return cls(model.forward, device, types=model.types)
 
-    def logits(self, batch: Batch) -> NDArray[np.float32]:
+    def logits(self, batch: TokenBatch) -> NDArray[np.float32]:
         """Implements `Network.logits`."""
         import torch
 
@@ -81,7 +81,7 @@ class TorchNetwork:
             found: NDArray[np.float32] = self._forward(tensors).float().cpu().numpy()
         return found
 
-    def each(self, batches: Sequence[Batch]) -> list[NDArray[np.float32]]:
+    def each(self, batches: Sequence[TokenBatch]) -> list[NDArray[np.float32]]:
         """Implements `Network.each`, one after the other."""
         return [self.logits(batch) for batch in batches]
 

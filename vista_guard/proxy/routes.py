@@ -36,7 +36,7 @@ from vista_guard.proxy.upstream import (
     returned_headers,
     timed_out,
 )
-from vista_guard.stream.source import joined
+from vista_guard.stream.source import join_documents
 from vista_guard.types import Conversation, TurnReport
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ class Proxy:
         dialect = exchange.dialect
         # Which of several choices the caller takes is not known: none becomes knowledge before it comes back as history.
         name = exchange.identity.stored if alone else None
-        documents = joined(exchange.asked.grounds(), dialect.documents(answer))
+        documents = join_documents(exchange.asked.grounds(), dialect.documents(answer))
         conversation = with_answer(exchange.asked.conversation(name), text, documents)
         try:
             async with asyncio.timeout(self._settings.request_timeout_s):

@@ -1,6 +1,6 @@
 """The outgoing stream: released text and the host's objects, in their original order.
 
-How an answer begins: one that says nothing is no turn and is not judged, and that shows only at its first word.
+An answer without text is no turn and is not judged; that shows only at the first word.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ Delta = str | Passed | Found
 """What an answer that is being streamed is made of."""
 
 
-def joined(first: Sequence[Document], more: Sequence[Document]) -> tuple[Document, ...]:
+def join_documents(first: Sequence[Document], more: Sequence[Document]) -> tuple[Document, ...]:
     """Both, each document once; one that shares its id with another text gets a numbered id."""
     return distinct((*first, *more)) if more else tuple(first)
 

@@ -1,8 +1,6 @@
-"""Stage 6: mends a turn: asks the agent again, drops or annotates what failed, else refuses.
+"""The stages decide and repair: the policy decides, then the draft is regenerated, redacted, annotated or refused.
 
-Stage 5: the policy decides, before anything is remembered.
-
-A text without some of its sentences, and without what they leave behind: gaps, empty list items, lead-ins to nothing. Pure.
+Redaction drops sentences together with the gaps, empty list items and lead-ins that they leave.
 """
 
 from __future__ import annotations
@@ -59,7 +57,7 @@ def without(text: str, dropped: Sequence[Span]) -> str:
         text: of the turn.
         dropped: sentences, each within one line.
     """
-    return "\n".join(line.text for line in _tidied(list(_lines(text, dropped)))).strip()
+    return "\n".join(line.text for line in _tidy_lines(list(_lines(text, dropped)))).strip()
 
 
 def _lines(text: str, dropped: Sequence[Span]) -> Iterator[_Line]:
@@ -67,12 +65,12 @@ def _lines(text: str, dropped: Sequence[Span]) -> Iterator[_Line]:
     for line in text.split("\n"):
         whole = Span(start=start, end=start + len(line))
         inside = [span for span in dropped if span.overlaps(whole)]
-        rest = _cut(line, [(max(span.start - start, 0), span.end - start) for span in inside])
+        rest = _without_places(line, [(max(span.start - start, 0), span.end - start) for span in inside])
         yield _Line(rest, dropped=bool(inside) and _SHELL.fullmatch(rest) is not None)
         start += len(line) + 1
 
 
-def _cut(line: str, places: Sequence[tuple[int, int]]) -> str:
+def _without_places(line: str, places: Sequence[tuple[int, int]]) -> str:
     for start, end in sorted(places, reverse=True):
         before, after = line[:start], line[end:]
         # The blank between two sentences goes with the first of them; one after a list's marker stays.
@@ -80,7 +78,7 @@ def _cut(line: str, places: Sequence[tuple[int, int]]) -> str:
     return line
 
 
-def _tidied(lines: list[_Line]) -> Iterator[_Line]:
+def _tidy_lines(lines: list[_Line]) -> Iterator[_Line]:
     gone = {number for number, line in enumerate(lines) if line.dropped}
     idle = [number for number in range(len(lines)) if _leads_to_nothing(lines, number, gone)]
     lines = [_without_lead_in(line) if number in idle else line for number, line in enumerate(lines)]

@@ -1,7 +1,4 @@
-"""Last stage: writes down everything about the turn, for sinks that were told to keep them with the texts around it.
-
-Stage 7: what was delivered becomes knowledge (VISTA §3, steps 4 and 5). Nothing else does.
-"""
+"""The last stages: delivered claims become knowledge (VISTA §3, steps 4 and 5), and the report goes to the sinks."""
 
 from __future__ import annotations
 

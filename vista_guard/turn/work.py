@@ -1,7 +1,4 @@
-"""`Work`, the turn that the stages hand on, and `Parts`, what they work with.
-
-What a conversation may bring. Pure.
-"""
+"""`Work`, the turn that the stages pass on, and `Parts`, the guard's collaborators."""
 
 from __future__ import annotations
 
@@ -231,7 +228,7 @@ class Work:
         """A copy with fields replaced."""
         return replace(self, **changes)
 
-    def unjudged(self, error: str, raw: str | None = None) -> Work:
+    def as_unchecked(self, error: str, raw: str | None = None) -> Work:
         """The whole turn as one unchecked claim: it failed before its claims were known."""
         whole = Claim(id=f"t{self.index}.c0", text=writable(self.turn.text))
         return self.with_(

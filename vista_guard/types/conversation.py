@@ -64,7 +64,7 @@ class Span(Noun):
     end: int = Field(ge=0)
 
     @model_validator(mode="after")
-    def _ordered(self) -> Self:
+    def _check_order(self) -> Self:
         if self.end < self.start:
             raise ValueError(f"span ends at {self.end}, before its start {self.start}")
         return self

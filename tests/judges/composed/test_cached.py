@@ -16,7 +16,7 @@ from tests.judges.answering import HALL, Answering, AnsweringTurns, check, claim
 from vista_guard.errors import JudgeError, StoreError
 from vista_guard.guard import Guard
 from vista_guard.judges.composed.stored import StoredJudge
-from vista_guard.judges.contract import measured
+from vista_guard.judges.contract import measure
 from vista_guard.protocols import TurnJudge
 from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder, assistant, conversation, user
@@ -45,7 +45,7 @@ async def test_only_what_was_not_asked_before_is_asked(tmp_path: Path) -> None:
     assert isinstance(judge, TurnJudge)
     assert judge.info == inner.info
     first = await judge.verify([OPENED, RED], HALL)
-    with measured() as meter:
+    with measure() as meter:
         second = await judge.verify([OLD, RED, OPENED], HALL)
     assert first == [check(OPENED, True), check(RED, False, 0.8)]
     assert second == [check(OLD, True, 0.7), check(RED, False, 0.8), check(OPENED, True)]
@@ -60,7 +60,7 @@ async def test_a_later_process_reads_what_an_earlier_one_kept_and_pays_nothing(t
     for times in range(2):
         inner = Answering(LABELS)
         judge = StoredJudge.cached(inner, tmp_path)
-        with measured() as meter:
+        with measure() as meter:
             claims = await judge.decompose(turn, history)
             checks = await judge.verify(claims, HALL)
             found = await judge.categorize(
@@ -136,7 +136,7 @@ async def test_one_by_one_a_claim_that_fails_takes_no_other_with_it(tmp_path: Pa
 async def test_what_is_asked_at_the_same_time_is_asked_once(tmp_path: Path, one_by_one: int | None) -> None:
     inner = Answering(LABELS, wait=0.05, claims_per_call=one_by_one)
     judge = StoredJudge.cached(inner, tmp_path)
-    with measured() as meter:
+    with measure() as meter:
         first, second, third = await asyncio.gather(
             judge.verify([OPENED, RED], HALL), judge.verify([RED, OLD], HALL), judge.verify([OLD, OPENED], HALL)
         )
@@ -168,7 +168,7 @@ async def test_warnings_are_told_again_with_a_kept_answer(tmp_path: Path) -> Non
     inner = Answering(LABELS, warning="judged without d9, which was too long")
     judge = StoredJudge.cached(inner, tmp_path)
     for _ in range(2):
-        with measured() as meter:
+        with measure() as meter:
             await judge.verify([OPENED], HALL)
         assert meter.warnings == ("judged without d9, which was too long",)
     assert len(inner.verified) == 1
@@ -228,7 +228,7 @@ async def test_a_cache_that_breaks_while_judging_is_passed_by_with_a_warning(tmp
     judge = StoredJudge.cached(inner, tmp_path)
     damage(tmp_path)
     for _ in range(2):
-        with measured() as meter:
+        with measure() as meter:
             assert await judge.verify([OPENED], HALL) == [check(OPENED, True)]
         assert [warning.split(" failed")[0] for warning in meter.warnings][:1] == [f"the judge's cache {tmp_path}"]
     await judge.aclose()

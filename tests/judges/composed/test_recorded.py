@@ -11,7 +11,7 @@ from tests.judges.answering import HALL, Answering, AnsweringTurns, check, claim
 from vista_guard.errors import BudgetError, ContextTooLongError, JudgeError, RecordingError, UnreadableError
 from vista_guard.guard import Guard
 from vista_guard.judges.composed.stored import StoredJudge
-from vista_guard.judges.contract import measured
+from vista_guard.judges.contract import measure
 from vista_guard.protocols import TurnJudge
 from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder, assistant, conversation, user
@@ -87,10 +87,10 @@ async def test_calls_come_in_any_order_and_identical_ones_in_theirs(file: Path) 
 async def test_usage_and_warnings_are_replayed(file: Path) -> None:
     inner = Answering(LABELS, warning="judged without d9")
     meters = []
-    with measured() as meter:
+    with measure() as meter:
         await StoredJudge.recorded(inner, file).verify([OPENED], HALL)
     meters.append((meter.usage, meter.warnings))
-    with measured() as meter:
+    with measure() as meter:
         await StoredJudge.replayed(file).verify([OPENED], HALL)
     meters.append((meter.usage, meter.warnings))
     assert meters == [(Usage(calls=1, input_tokens=10), ("judged without d9",))] * 2
@@ -111,7 +111,7 @@ async def test_errors_are_recorded_and_raised_again(file: Path, error: Exception
     for times in range(2):
         inner = Answering({OPENED.text: error})
         judge = StoredJudge.replayed(file) if times else StoredJudge.recorded(inner, file)
-        with measured() as meter, pytest.raises(JudgeError) as caught:
+        with measure() as meter, pytest.raises(JudgeError) as caught:
             await judge.verify([OPENED], HALL)
         assert (type(caught.value), str(caught.value)) == (type(raised), str(raised))
         assert getattr(caught.value, "raw", None) == getattr(raised, "raw", None)

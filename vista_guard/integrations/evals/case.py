@@ -48,7 +48,7 @@ class Case(Noun):
         draft = read_reply(asked, {"messages": answer} if isinstance(answer, list | tuple) else answer)
         if draft.text is None:
             raise InputError("the answer holds no word of the assistant to the user; there is nothing to judge")
-        brought = _merged(draft.documents, given_documents(documents))
+        brought = _merge_documents(draft.documents, given_documents(documents))
         said = Turn(role=Role.ASSISTANT, text=draft.text, documents=brought)
         return cls(conversation=Conversation(turns=(*past, said)), turns="last")
 
@@ -73,7 +73,7 @@ class Case(Noun):
         talk = read_request(messages)
         if all(turn.role is not Role.ASSISTANT for turn in talk.turns):
             raise InputError("no message of the conversation is an assistant's; there is nothing to judge")
-        return cls(conversation=_grounded(talk, given_documents(documents)), turns=turns)
+        return cls(conversation=_with_documents(talk, given_documents(documents)), turns=turns)
 
     @classmethod
     def of_run(
@@ -110,11 +110,11 @@ def _role(message: object) -> str:
     return str(getattr(message, "type", ""))
 
 
-def _grounded(talk: Conversation, documents: tuple[Document, ...]) -> Conversation:
+def _with_documents(talk: Conversation, documents: tuple[Document, ...]) -> Conversation:
     if not documents:
         return talk
     turns = [
-        turn.model_copy(update={"documents": _merged(turn.documents, documents)})
+        turn.model_copy(update={"documents": _merge_documents(turn.documents, documents)})
         if turn.role is Role.ASSISTANT
         else turn
         for turn in talk.turns
@@ -122,7 +122,7 @@ def _grounded(talk: Conversation, documents: tuple[Document, ...]) -> Conversati
     return talk.model_copy(update={"turns": tuple(turns)})
 
 
-def _merged(first: tuple[Document, ...], others: tuple[Document, ...]) -> tuple[Document, ...]:
+def _merge_documents(first: tuple[Document, ...], others: tuple[Document, ...]) -> tuple[Document, ...]:
     from vista_guard.reading.chat_json import distinct
 
     return distinct([*first, *others])

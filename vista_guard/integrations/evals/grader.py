@@ -114,7 +114,7 @@ class Grader:
         """
         __tracebackhide__ = True  # pytest shows the line of the test
         verdict = self.grade(Case.of_answer(conversation, answer, documents=documents), policy=policy)
-        return _held(verdict, min_score)
+        return _require_judged(verdict, min_score)
 
     async def aassert_grounded(
         self,
@@ -128,7 +128,7 @@ class Grader:
         """Async version of `assert_grounded`."""
         __tracebackhide__ = True
         verdict = await self.agrade(Case.of_answer(conversation, answer, documents=documents), policy=policy)
-        return _held(verdict, min_score)
+        return _require_judged(verdict, min_score)
 
     async def aclose(self) -> None:
         """Closes the guard."""
@@ -206,7 +206,7 @@ async def _reports(guard: Guard, case: Case) -> list[TurnReport]:
     return [report async for report in guard.areplay(case.conversation)]
 
 
-def _held(verdict: Verdict, min_score: float | None) -> Verdict:
+def _require_judged(verdict: Verdict, min_score: float | None) -> Verdict:
     __tracebackhide__ = True
     if not verdict.judged:
         raise NotJudged(verdict)

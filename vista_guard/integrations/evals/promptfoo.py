@@ -99,7 +99,7 @@ def _evidence(context: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator
         found = context.get(name) or {}
         for key in EVIDENCE:
             value = found.get(key)
-            yield from _documents(f"{key} in {name}", _listed(value) if key == "documents" else value)
+            yield from _documents(f"{key} in {name}", _read_documents(value) if key == "documents" else value)
     yield from _documents("documents in the assertion's config", config.get("documents"))
 
 
@@ -124,7 +124,7 @@ def _documents(where: str, value: Any) -> tuple[Document, ...]:
     return documents
 
 
-def _listed(documents: Any) -> Any:
+def _read_documents(documents: Any) -> Any:
     """A file of documents, in JSON or YAML, reaches an assertion as one text in JSON."""
     read = _json(documents)
     whole = isinstance(read, list) and all(
@@ -187,7 +187,7 @@ def serve(requests: Iterable[bytes], replies: TextIO) -> None:
     writing = Lock()
 
     def answer(request: Mapping[str, Any]) -> None:
-        reply = json.dumps(_answered(request))
+        reply = json.dumps(_answer_request(request))
         with writing:
             print(reply, file=replies, flush=True)
 
@@ -196,7 +196,7 @@ def serve(requests: Iterable[bytes], replies: TextIO) -> None:
             pool.submit(answer, json.loads(line))
 
 
-def _answered(request: Mapping[str, Any]) -> dict[str, Any]:
+def _answer_request(request: Mapping[str, Any]) -> dict[str, Any]:
     try:
         return {"id": request["id"], "result": get_assert(request.get("output"), request["context"])}
     except VistaGuardError as exc:

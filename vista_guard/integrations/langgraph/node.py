@@ -14,7 +14,7 @@ from vista_guard._aio.streams import Bridged, in_task
 from vista_guard.errors import ConfigError
 from vista_guard.graph.agent import AnyRunnable, call_function, speaker_node
 from vista_guard.graph.host_objects import FindDocuments, GivenDocuments
-from vista_guard.graph.machine import Node, build_graph
+from vista_guard.graph.machine import GraphNode, build_graph
 from vista_guard.graph.surface import HostSurface, OnBlock, OnReport, build_surface
 from vista_guard.graph.vendor_private import context_of, has_stream_handler, silent_config
 from vista_guard.integrations.langgraph.turn import HostNode, NodeTurn
@@ -64,7 +64,9 @@ def guard_node(
     if not callable(node) and not isinstance(node, Runnable):
         raise ConfigError(f"the node is {type(node).__name__}; give a function of the state, or a Runnable")
     guarded = _GuardedNode(guard, HostNode(node), surface)
-    return Node(getattr(node, "__name__", None) or getattr(node, "name", None) or "guarded", guarded.run, guarded.arun)
+    return GraphNode(
+        getattr(node, "__name__", None) or getattr(node, "name", None) or "guarded", guarded.run, guarded.arun
+    )
 
 
 class _GuardedNode:

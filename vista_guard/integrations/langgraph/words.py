@@ -1,7 +1,4 @@
-"""Hears the models and retrievers of a node, call by call, before any stream of the host does.
-
-A model's words, heard as they are made and out of the host's sight, and what stands for the model in the host's streams.
-"""
+"""Hears the models and retrievers of a node, call by call, before any stream of the host does, and stands in for them."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from vista_guard.integrations.openai.requests import Asked, Chains, Conversation
 from vista_guard.integrations.openai_api import ending_report, with_answer
 from vista_guard.stream.delivery import Opening
 from vista_guard.stream.gates import Again, Delta, Gate, Passed, regenerates
-from vista_guard.stream.source import joined
+from vista_guard.stream.source import join_documents
 from vista_guard.types import Conversation, Document, TurnReport
 
 Finder = Callable[[Conversation], Sequence[Document] | Awaitable[Sequence[Document]]]
@@ -94,7 +94,7 @@ class ClientGuard:
             documents = () if find is None else find(conversation)
             if inspect.isawaitable(documents):
                 documents = asyncio.run_coroutine_threadsafe(_awaited(documents), loop).result()
-            return joined(asked.documents, documents)
+            return join_documents(asked.documents, documents)
 
         return found
 

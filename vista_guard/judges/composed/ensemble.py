@@ -1,7 +1,4 @@
-"""Several judges, and how far they agree.
-
-What every judge around other judges needs: questions as fingerprints, and answers that keep the contract.
-"""
+"""Several judges that vote, and helpers of every judge around judges: fingerprints of questions, answers within the contract."""
 
 from __future__ import annotations
 

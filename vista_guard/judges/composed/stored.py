@@ -248,7 +248,7 @@ class _Cache:
         answers = await self._disk.read(keys, form)
         missing = [key for key in keys if key not in answers]
         if missing:
-            with contract.overheard() as heard:
+            with contract.overhear() as heard:
                 fresh = await ask(missing)
             await self._disk.write(
                 {
@@ -441,7 +441,7 @@ class _Recorder:
         if method == "judge_turn" and not self._judges_turns:
             return None
         answer, error = None, None
-        with contract.overheard() as heard:
+        with contract.overhear() as heard:
             try:
                 answer = await contract.answer(_ask_judge(self._judge, method, inputs))
             except JudgeError as exc:

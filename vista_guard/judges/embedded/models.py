@@ -1,7 +1,4 @@
-"""The shipped models' calibration (`judge.json`) and claim-type head (`heads.npz`).
-
-The shipped verifier: a cross-encoder over evidence and claim, with its temperature.
-"""
+"""The shipped verifier, its calibration (`judge.json`) and the claim-type head (`heads.npz`)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A verifier's calibration: reads the file of `vista-guard calibrate --verifier`, and applies it.
-
-Closing verifiers that hold connections, alone or inside another one.
-"""
+"""A verifier's calibration: reads the file of `vista-guard calibrate --verifier`, and applies it."""
 
 from __future__ import annotations
 
@@ -122,14 +119,14 @@ class CalibratedVerifier:
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """Implements `Verifier.probabilities`."""
-        return heated(self._verifier.probabilities(pairs), self._temperature)
+        return apply_temperature(self._verifier.probabilities(pairs), self._temperature)
 
     async def aclose(self) -> None:
         """Closes the verifier."""
         await close(self._verifier)
 
 
-def heated(probabilities: NDArray[np.float32], temperature: float) -> NDArray[np.float32]:
+def apply_temperature(probabilities: NDArray[np.float32], temperature: float) -> NDArray[np.float32]:
     """Probabilities (texts, 3) as a softmax at this temperature would have given them; what was impossible stays so."""
     import numpy as np
 

@@ -1,6 +1,6 @@
-"""Kinds of fact-checking models: how each takes its input, and what it answers. Pure.
+"""Kinds of fact-checking models: how each takes its input, and what its outputs mean.
 
-The templates and numbers are parts of the models: they were trained with them, and are right with nothing else.
+Templates and numbers belong to the models: they were trained with them and work with nothing else.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def family_of(name: str, config: Mapping[str, Any], options: VerifierOptions) ->
     Raises:
         ConfigError: the model's name and configuration do not tell what its outputs mean.
     """
-    family = _BY_FAMILY[options.family] if options.family else _told(name, config)
+    family = _BY_FAMILY[options.family] if options.family else _recognise(name, config)
     if family is MINICHECK and _is_seq2seq(config):
         family = MINICHECK_T5
     if family is HHEM and isinstance(config.get("prompt"), str):
@@ -125,7 +125,7 @@ def family_of(name: str, config: Mapping[str, Any], options: VerifierOptions) ->
     return replace(family, max_tokens=options.max_tokens or _longest(family, config))
 
 
-def _told(name: str, config: Mapping[str, Any]) -> Family:
+def _recognise(name: str, config: Mapping[str, Any]) -> Family:
     architectures = " ".join(map(str, config.get("architectures") or ()))
     code = " ".join(map(str, (config.get("auto_map") or {}).values()))
     known = f"{name} {config.get('_name_or_path', '')} {config.get('model_type', '')} {architectures} {code}".lower()
@@ -211,7 +211,7 @@ def meaning(label: str) -> LabelName | None:
     return next((column for column, pattern in _SPELLINGS if re.search(pattern, spaced)), None)
 
 
-def rows(logits: NDArray[np.float32], labels: Sequence[LabelName]) -> NDArray[np.float32]:
+def label_probabilities(logits: NDArray[np.float32], labels: Sequence[LabelName]) -> NDArray[np.float32]:
     """Logits (texts, outputs) as probabilities (texts, 3) in the order of `COLUMNS`.
 
     A single output is a score of support, read through the logistic function.

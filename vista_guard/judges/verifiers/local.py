@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from vista_guard.inference.hub import hub_file, hub_folder
 from vista_guard.inference.local_models import DecoderGraph, EncoderGraph, ModelFolder, ModelTokens, Network, Text, run
-from vista_guard.judges.verifiers.families import COLUMNS, LETTUCE_PROMPT, Family, family_of, rows
+from vista_guard.judges.verifiers.families import COLUMNS, LETTUCE_PROMPT, Family, family_of, label_probabilities
 from vista_guard.reading.passages import sentence_spans
 from vista_guard.settings.model import VERIFIER_DEFAULTS, VerifierOptions
 
@@ -87,7 +87,7 @@ class LocalVerifier:
 
         if self.family.head == "tokens":
             return _least_supported(windows)
-        told = rows(np.stack(list(self._answers(logits for _, logits in windows))), self.family.labels)
+        told = label_probabilities(np.stack(list(self._answers(logits for _, logits in windows))), self.family.labels)
         best: NDArray[np.float32] = told[int(told[:, NOT_ENOUGH].argmin())]
         return best
 
@@ -171,24 +171,24 @@ class Inputs:
         most = min(room, self._family.evidence_tokens or room)
         if most < SLACK:
             return []
-        texts = [self._text(evidence[start:end], claim) for start, end in cut(evidence, offsets, most)]
+        texts = [self._text(evidence[start:end], claim) for start, end in window_spans(evidence, offsets, most)]
         return [one for one in self._tokens.encode(texts) if len(one.ids) <= self._family.max_tokens]
 
     def _text(self, evidence: str, claim: str) -> Text:
         if self._family.head == "tokens":
-            return fill(LETTUCE_PROMPT, {"evidence": evidence}), claim
+            return fill_template(LETTUCE_PROMPT, {"evidence": evidence}), claim
         if self._family.template is None:
             return evidence, claim
         slots = {"evidence": evidence, "text1": evidence, "claim": claim, "text2": claim, "eos": self._tokens.eos}
-        return fill(self._family.template, slots)
+        return fill_template(self._family.template, slots)
 
 
-def fill(template: str, slots: Mapping[str, str]) -> str:
+def fill_template(template: str, slots: Mapping[str, str]) -> str:
     """The template with its slots filled; braces in what fills them mean nothing."""
     return _SLOT.sub(lambda found: slots.get(found[1], found[0]), template)
 
 
-def cut(text: str, offsets: Sequence[tuple[int, int]], most: int) -> Iterator[tuple[int, int]]:
+def window_spans(text: str, offsets: Sequence[tuple[int, int]], most: int) -> Iterator[tuple[int, int]]:
     """Character spans of windows over a text, each of at most `most` tokens, which together hold all of it.
 
     A window ends with a sentence, and the next one begins with the same sentence where both fit: what two neighbours say together

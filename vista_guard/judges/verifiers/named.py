@@ -1,7 +1,4 @@
-"""Verifiers by their names in settings: `hf:ORG/MODEL`, a folder's path, `openai:MODEL@URL` and the like.
-
-A verifier made of two: one that verifies, and one that may object.
-"""
+"""Builds verifiers from their names in the settings (`hf:ORG/MODEL`, a folder, `openai:MODEL@URL`), alone or in pairs."""
 
 from __future__ import annotations
 
@@ -14,8 +11,7 @@ from vista_guard.errors import ConfigError
 from vista_guard.judges.verifiers.calibrated import CalibratedVerifier, VerifierCalibration, close
 from vista_guard.judges.verifiers.families import COLUMNS
 from vista_guard.protocols import Verifier
-from vista_guard.settings.model import MODEL_DEFAULTS as MODEL_DEFAULTS
-from vista_guard.settings.model import VERIFIER_DEFAULTS, ModelOptions, VerifierOptions
+from vista_guard.settings.model import MODEL_DEFAULTS, VERIFIER_DEFAULTS, ModelOptions, VerifierOptions
 
 if TYPE_CHECKING:
     import numpy as np

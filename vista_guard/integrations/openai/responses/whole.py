@@ -24,7 +24,7 @@ from vista_guard.integrations.openai.responses.texts import (
 )
 from vista_guard.integrations.openai_api import BINDING, judge_or_ask_again, with_answer
 from vista_guard.stream.gates import Delta, Found, Passed
-from vista_guard.stream.source import joined
+from vista_guard.stream.source import join_documents
 from vista_guard.types import TurnReport
 
 Key = TypeVar("Key")
@@ -102,7 +102,7 @@ def cut_short(item: ResponseOutputItem, reports: Mapping[Key, TurnReport]) -> No
 
 def with_found_documents(asked: Asked, output: Sequence[ResponseOutputItem]) -> Asked:
     """The request with what tools at OpenAI found."""
-    return replace(asked, documents=joined(asked.documents, output_documents(output)))
+    return replace(asked, documents=join_documents(asked.documents, output_documents(output)))
 
 
 def after_answers(asked: Asked, reports: Mapping[Key, TurnReport]) -> Asked:

@@ -1,8 +1,6 @@
-"""Asides about a noun as claims of their own: "X, which did Y, ...", "X, a Y, ...", "X, born in Y, ...".
+"""Asides as claims of their own: "X, which did Y, ...", "X, a Y, ...", and statements in questions, brackets and small talk.
 
 Only where the noun is sure: a capitalised name, or "the" and at most three words right before the comma.
-
-What a sentence says by the way: behind "did you know", in brackets, hung on small talk, taken for granted by a question.
 """
 
 from __future__ import annotations
@@ -210,7 +208,7 @@ def asides_of(said: str) -> Iterator[str]:
             yield inner
 
 
-def presupposed(question: str) -> Iterator[str]:
+def presuppositions(question: str) -> Iterator[str]:
     """Claims that a question or an exclamation takes for granted."""
     asked = question.rstrip("?! ")
     why = _WHY.match(asked)

@@ -1,7 +1,7 @@
-"""Sentences to atomic clauses, without a parser: split only where both halves surely stand alone.
+"""Splits sentences into atomic clauses, without a parser, only where both halves surely stand alone.
 
-A clause keeps its exact place in the text. What is unclear stays whole: a long claim costs some precision, a broken one
-is judged wrongly.
+A clause keeps its place in the text. Unclear sentences stay whole: a long claim costs some precision, a broken one is judged
+wrongly.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from vista_guard.judges.embedded.english.predicates import (
     goes_on,
     hangs_on,
     is_conditional,
-    limited,
+    limited_verb,
     opening,
     says_again,
     subject_of,
@@ -73,10 +73,10 @@ def clauses(text: str, start: int, end: int) -> Iterator[Clause]:
             continue
         whole = text[part.start : part.end]
         for left, right in _independent(whole):
-            yield from _scoped(whole[left:right], part.start + left)
+            yield from _scoped_clauses(whole[left:right], part.start + left)
 
 
-def _scoped(sentence: str, offset: int) -> Iterator[Clause]:
+def _scoped_clauses(sentence: str, offset: int) -> Iterator[Clause]:
     """The clauses of a sentence. A condition or a time that opens it is said again with each: "On Mondays, ..."."""
     ahead = opening(sentence)
     begun = sentence[:ahead].rstrip()
@@ -102,19 +102,19 @@ def _within(sentence: str, offset: int) -> Iterator[Clause]:
 
 def _independent(sentence: str) -> Iterator[tuple[int, int]]:
     """Cuts at conjunctions, semicolons and dashes that are followed by a clause of its own."""
-    yield from _cut_at(sentence, [joint for joint in _JOINT.finditer(sentence) if not _is_plain(joint)])
+    yield from _split_at(sentence, [joint for joint in _JOINT.finditer(sentence) if not _is_plain(joint)])
 
 
 def _plainly_joined(sentence: str) -> Iterator[tuple[int, int]]:
     """Cuts at an "and" without a comma, which joins clauses more closely."""
-    yield from _cut_at(sentence, [joint for joint in _JOINT.finditer(sentence) if _is_plain(joint)])
+    yield from _split_at(sentence, [joint for joint in _JOINT.finditer(sentence) if _is_plain(joint)])
 
 
 def _is_plain(joint: re.Match[str]) -> bool:
     return joint.group().strip().lower() in ("and", "but", "so", "and then")
 
 
-def _cut_at(sentence: str, joints: Sequence[re.Match[str]]) -> Iterator[tuple[int, int]]:
+def _split_at(sentence: str, joints: Sequence[re.Match[str]]) -> Iterator[tuple[int, int]]:
     begin = 0
     for match in joints:
         left, right = sentence[begin : match.start()], sentence[match.end() :]
@@ -323,7 +323,7 @@ def _with_limit(sentence: str, begin: int, right: int, offset: int, said_of: str
         yield Clause(offset + begin, offset + right, said_of)
         return
     yield Clause(offset + begin, offset + bound.start(), said_of)
-    said_of = words[0] if orders else f"{subject} {limited(words, verb or 0)}"
+    said_of = words[0] if orders else f"{subject} {limited_verb(words, verb or 0)}"
     yield Clause(offset + bound.end(), offset + right, said_of)
 
 

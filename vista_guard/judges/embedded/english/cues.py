@@ -1,13 +1,8 @@
-"""Lexical cues that back the claim-type head where wording decides: refusals, plain tastes, a speaker's own life.
+"""Lexical cues that back the claim-type head where wording decides: refusals, plain tastes, a speaker's own life, figures.
 
-The head reads meaning, and meaning is nearly blind to "does not know". The cues are few, and each is sure. Saying what
-one thinks is none: "I think it opened in 1925" is a fact with a hedge, and the head must look at it.
-
-Figures without a stance: "It starts at 5:00" is a fact, whatever the claim-type head makes of it.
-
-An opinion about something counted or timed says so: by who speaks or is spoken to, by a word of taste, value, feeling, advice,
-degree or comparison, by the ending of an adjective. A claim with a figure, a time or a date and none of these is for documents
-to prove. The list is wide on purpose: a claim that has one of its words is left to the head.
+The head is nearly blind to "does not know". The cues are few and sure; "I think it opened in 1925" is a hedged fact and none. A
+claim with a figure, a time or a date and no word of stance is for documents to prove; that list is wide on purpose, since a
+claim with any of its words is left to the head.
 """
 
 from __future__ import annotations

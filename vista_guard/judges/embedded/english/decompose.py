@@ -14,25 +14,25 @@ from vista_guard.judges.embedded.english.asides import (
     hides_statement,
     inner_statements,
     is_frame,
-    presupposed,
+    presuppositions,
     supposes,
 )
 from vista_guard.judges.embedded.english.clauses import clauses
 from vista_guard.judges.embedded.english.predicates import is_opening
-from vista_guard.judges.embedded.english.pronouns import NOTHING, Topic, resolved, topic_of, topic_of_turn
+from vista_guard.judges.embedded.english.pronouns import NOTHING, PronounTopic, resolve_pronoun, topic_of, topic_of_turn
 from vista_guard.judges.embedded.english.segment import Sentence, each, sentences
 from vista_guard.judges.embedded.english.speakers import (
-    answered,
-    expected,
+    claim_of_answer,
+    claim_of_name,
+    claim_of_tag,
     name_speakers,
-    named_by,
     names,
     open_question,
     which,
     without_opener,
     written_names,
 )
-from vista_guard.judges.embedded.english.verbs import ends_with_verb, finished, has_verb, verb_index, words_of
+from vista_guard.judges.embedded.english.verbs import ends_with_verb, finish_sentence, has_verb, verb_index, words_of
 from vista_guard.judges.embedded.english.words import (
     ANSWER,
     ASKED_IF_KNOWN,
@@ -50,9 +50,9 @@ from vista_guard.judges.embedded.english.words import (
     is_verb,
     word_set,
 )
-from vista_guard.judges.embedded.forms.blocks import Kind
-from vista_guard.judges.embedded.forms.code import SYMBOLS, fenced, says
-from vista_guard.judges.embedded.forms.markup import clean, coded, rendered
+from vista_guard.judges.embedded.forms.blocks import BlockKind
+from vista_guard.judges.embedded.forms.code import SYMBOLS, fence, says
+from vista_guard.judges.embedded.forms.markup import clean, inline_code, render
 from vista_guard.reading.canonical import Reading, canonical, folded
 from vista_guard.types import Claim, Role, Span, Turn
 
@@ -92,21 +92,21 @@ def decompose(turn: Turn, history: Sequence[Turn]) -> tuple[Claim, ...]:
 
     A block of code is one claim, in its fence: the judge says of it that code is not judged.
     """
-    reading = rendered(canonical(turn.text))
+    reading = render(canonical(turn.text))
     speaker, listener = names(turn.role)
     before = clean(folded(history[-1].text[-_MAX_BEFORE:])) if history else ""
     question = open_question(before) if before and history[-1].role is Role.USER else ""
     kept = written_names(reading.text)
-    codes = frozenset(code.split(" ", 1)[0] for code in coded(reading.text))
+    codes = frozenset(code.split(" ", 1)[0] for code in inline_code(reading.text))
     found: dict[str, Span] = {}
     here: set[tuple[str, int]] = set()
     for said, start, end, kind in _resolved_statements(reading.text, question, topic_of_turn(before)):
-        span = _trimmed(reading, start, end)
+        span = _trimmed_span(reading, start, end)
         says_something = re.search(r"[^\W_]", said) and not _LIST_MARK.fullmatch(said)
-        if kind is Kind.CODE or SYMBOLS.search(said) or (says_something and len(said) > MAX_STATEMENT):
+        if kind is BlockKind.CODE or SYMBOLS.search(said) or (says_something and len(said) > MAX_STATEMENT):
             found.setdefault(said, span)
             continue
-        named = finished(name_speakers(said, speaker, listener, kept), codes) if says_something else ""
+        named = finish_sentence(name_speakers(said, speaker, listener, kept), codes) if says_something else ""
         # The same words of the same place with another mark behind them, once from a frame and once whole, are one claim.
         place = (named.rstrip(".!?…"), span.start)
         if named and place not in here:
@@ -116,20 +116,20 @@ def decompose(turn: Turn, history: Sequence[Turn]) -> tuple[Claim, ...]:
     return tuple(Claim(id=f"t{len(history)}.c{number}", text=claim, span=span) for number, (claim, span) in pairs)
 
 
-def _trimmed(reading: Reading, start: int, end: int) -> Span:
+def _trimmed_span(reading: Reading, start: int, end: int) -> Span:
     """Where the range stands in the turn, without the white space at its ends."""
     raw = reading.text[start:end]
     return reading.span(start + len(raw) - len(raw.lstrip()), start + len(raw.rstrip()))
 
 
-def _resolved_statements(text: str, question: str, topic: Topic) -> Iterator[tuple[str, int, int, Kind]]:
+def _resolved_statements(text: str, question: str, topic: PronounTopic) -> Iterator[tuple[str, int, int, BlockKind]]:
     """The statements of a turn; each tells what a pronoun that opens the next can mean."""
     asked = ""
-    seen: set[tuple[str, Sentence, str, Topic]] = set()
+    seen: set[tuple[str, Sentence, str, PronounTopic]] = set()
     for sentence in sentences(text):
         source, start = text[sentence.start : sentence.end], sentence.start
-        if sentence.kind is Kind.CODE:
-            yield fenced(source), start, sentence.end, sentence.kind
+        if sentence.kind is BlockKind.CODE:
+            yield fence(source), start, sentence.end, sentence.kind
             continue
         if len(source) > MAX_STATEMENT:
             yield (sentence.text or source).strip(), start, sentence.end, sentence.kind
@@ -146,13 +146,13 @@ def _resolved_statements(text: str, question: str, topic: Topic) -> Iterator[tup
 
 @lru_cache(_REMEMBERED)
 def _read(
-    source: str, sentence: Sentence, question: str, topic: Topic
-) -> tuple[tuple[tuple[str, int, int], ...], Topic, str]:
+    source: str, sentence: Sentence, question: str, topic: PronounTopic
+) -> tuple[tuple[tuple[str, int, int], ...], PronounTopic, str]:
     """The statements of a sentence with their places, the topic for later pronouns, and the sentence's question."""
-    topics: list[Topic] = []
+    topics: list[PronounTopic] = []
     found = []
     for said, start, end in _statements(source, sentence, question):
-        clear, after = resolved(said, topic)
+        clear, after = resolve_pronoun(said, topic)
         # What answers the question leaves its topic: "Do you know Vale?" "Yes. He ..."
         topics.append(topic := topic if said.startswith(("the assistant", "the user")) else after)
         found.append((clear, start, end))
@@ -162,7 +162,7 @@ def _read(
     return tuple(found), _next_topic(raw, topic, topics), open_question(asks) or which(asks)
 
 
-def _next_topic(raw: str, topic: Topic, topics: Sequence[Topic]) -> Topic:
+def _next_topic(raw: str, topic: PronounTopic, topics: Sequence[PronounTopic]) -> PronounTopic:
     """The topic for a pronoun after this sentence, from its statements in order."""
     if topics:
         return topics[0] if all(one == topics[0] for one in topics) else NOTHING
@@ -175,13 +175,13 @@ def _statements(text: str, sentence: Sentence, question: str) -> Iterator[tuple[
     raw = clean(sentence.text or text[start:end])
     answer = ANSWER.match(raw)
     asked = which(question)
-    named, question = (named_by(asked, raw), "") if asked else ("", question)
+    named, question = (claim_of_name(asked, raw), "") if asked else ("", question)
     if sentence.text is not None:
         yield raw, start, end
     elif named:
         yield named, start, end
     elif question and answer and _says_no_more(raw):
-        yield answered(question, raw, Role.USER), start, end
+        yield claim_of_answer(question, raw, Role.USER), start, end
     elif _names_only(raw, sentence):
         return
     elif sentence.lead and _is_completed(raw, sentence):
@@ -196,7 +196,7 @@ def _names_only(raw: str, sentence: Sentence) -> bool:
         return not hides_statement(raw)
     if raw.endswith(":"):
         return sentence.leads and not _is_statement_lead(raw[:-1])
-    return sentence.kind is Kind.HEADING and not (says(raw) or _VALUE.search(raw))
+    return sentence.kind is BlockKind.HEADING and not (says(raw) or _VALUE.search(raw))
 
 
 def _is_statement_lead(lead: str) -> bool:
@@ -211,11 +211,13 @@ def _is_statement_lead(lead: str) -> bool:
 
 def _is_completed(raw: str, sentence: Sentence) -> bool:
     """True if the sentence only completes its lead-in: "The hall opened:", then "in 1850"."""
-    if sentence.kind is Kind.ITEM and is_opening(sentence.lead):
+    if sentence.kind is BlockKind.ITEM and is_opening(sentence.lead):
         return True
     if _is_statement(raw):
         return LONG_FIGURE.search(sentence.lead) is not None and len(words_of(sentence.lead)) < 3
-    return sentence.kind is Kind.ITEM or (sentence.kind is Kind.PROSE and (raw[:1].islower() or raw[:1].isdigit()))
+    return sentence.kind is BlockKind.ITEM or (
+        sentence.kind is BlockKind.PROSE and (raw[:1].islower() or raw[:1].isdigit())
+    )
 
 
 def _clauses(text: str, start: int, end: int, question: str) -> Iterator[tuple[str, int, int]]:
@@ -224,7 +226,7 @@ def _clauses(text: str, start: int, end: int, question: str) -> Iterator[tuple[s
         if clause.subject and SMALL_TALK.fullmatch(said):
             continue
         if question and ELLIPTIC.fullmatch(without_opener(said).rstrip(".! ")):
-            yield answered(question, said, Role.USER), clause.start, clause.end
+            yield claim_of_answer(question, said, Role.USER), clause.start, clause.end
             continue
         for statement in _claims_of(f"{clean(clause.subject)} {said}" if clause.subject else said):
             yield statement, clause.start, clause.end
@@ -251,15 +253,15 @@ def _claims_of(said: str) -> Iterator[str]:
         return
     yield from asides_of(said)
     if EXCLAMATION.match(said):
-        yield from presupposed(said)
+        yield from presuppositions(said)
     elif SMALL_TALK.fullmatch(said):
         yield from _hung_on(said)
     elif not ELLIPTIC.fullmatch(said.rstrip(".! ")):
-        yield from _framed(said)
+        yield from _framed_statements(said)
         yield from _without_frames(said)
 
 
-def _framed(said: str) -> Iterator[str]:
+def _framed_statements(said: str) -> Iterator[str]:
     """Statements inside an opinion, a wish or a condition, to be judged by themselves."""
     if is_frame(said):
         found = [*inner_statements(said, behind=1)]
@@ -270,7 +272,7 @@ def _framed(said: str) -> Iterator[str]:
 
 def _of_question(said: str) -> Iterator[str]:
     """Claims in a question: "Aren't they owned by Vale?", "The hall opened in 1850?", "Who knew that …?" """
-    supposed = expected(said)
+    supposed = claim_of_tag(said)
     if supposed:
         yield supposed
         yield from inner_statements(supposed, behind=1)
@@ -286,7 +288,7 @@ def _of_question(said: str) -> Iterator[str]:
         yield _BEFORE_QUESTION.split(said.rstrip("? "))[0]
         return
     yield from asides_of(said)
-    yield from presupposed(said)
+    yield from presuppositions(said)
 
 
 def _hung_on(small_talk: str) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Verbs of the texts that assistants write, and the few nouns that need care. Lists and their forms, no grammar.
 
-Many English verbs are nouns, too ("charges", "travel"). They stand apart, for only their neighbours tell which they are.
+Many English verbs are also nouns ("charges", "travel"). They are listed separately: only their neighbours tell which they are.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Second predicates of a subject: what "and closes at 5" or "but no more than eight a day" is said of.
-
-What holds for more than one clause: a condition or a time that opens a sentence, a condition that ends it.
-"""
+"""Second predicates of a subject ("and closes at 5"), and conditions or times that hold for several clauses."""
 
 from __future__ import annotations
 
@@ -92,7 +89,7 @@ def goes_on(words: Sequence[str], verb: int, before: str, after: Sequence[str]) 
     return "" if _agrees(main, before, after, index) else None
 
 
-def limited(words: Sequence[str], verb: int) -> str:
+def limited_verb(words: Sequence[str], verb: int) -> str:
     """The verb, with its auxiliaries, that a limit is added to: "may take" of "You may take two tablets"."""
     last = verb
     while is_auxiliary(words[last]) and last + 1 < len(words) and _follows_auxiliary(words[last], words[last + 1]):

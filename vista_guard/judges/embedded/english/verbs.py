@@ -1,10 +1,7 @@
-"""Where a clause's finite verb stands, told from closed lists alone. What is not sure is answered with None.
+"""Finds a clause's finite verb from closed lists alone; None when unsure.
 
-Where a clause's finite verb stands when its subject is a plain noun phrase: "children under 6 travel free".
-
-A word that may be a noun is a verb here only where it agrees with the noun before it and what follows belongs to a verb.
-
-A claim as a sentence of its own.
+A word that may be a noun is a verb only where it agrees with the noun before it and a verb's complement follows: "children
+under 6 travel free".
 """
 
 from __future__ import annotations
@@ -325,9 +322,9 @@ _IDENTIFIER = re.compile(r"[a-z]+[A-Z]|\S*\w[_/.=(@]\w|\S*\w\(\)|-")
 """What begins like a name of code, or "iPhone": no capital is put on it."""
 
 
-def finished(text: str, codes: Collection[str]) -> str:
+def finish_sentence(text: str, codes: Collection[str]) -> str:
     """A claim as a sentence: marks that are left at its ends off, a capital and a full stop on, what is code as it is."""
-    text = _unquoted(text.strip())
+    text = _strip_quotes(text.strip())
     text = _LEFT_OVER.sub("", text).strip()
     if not text:
         return ""
@@ -336,7 +333,7 @@ def finished(text: str, codes: Collection[str]) -> str:
     return text if re.search(r"[.!?…。！？][\"']?$", text) else f"{text}."
 
 
-def _unquoted(text: str) -> str:
+def _strip_quotes(text: str) -> str:
     """Without the quotes around all of it, or the one that lost its other; `"Pay later" is free` keeps both."""
     for quote in ('"', "'"):
         count = text.count(quote)

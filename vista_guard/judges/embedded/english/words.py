@@ -1,6 +1,5 @@
-"""Closed word classes of English that the segmenter leans on. Lists, no logic: what is not here is not split.
-
-Set phrases of English talk: openers, small talk, questions, frames around a fact. Patterns, no logic.
+"""Closed word classes of English and set phrases of talk: openers, small talk, frames around a fact. Lists and patterns:
+what is not here is not split.
 """
 
 from __future__ import annotations

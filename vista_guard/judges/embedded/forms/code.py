@@ -1,9 +1,7 @@
-"""Tells code from prose inside fences. Errs towards prose, because no document is consulted about code.
+"""Tells code from prose inside fences, and finds unreadable text: base64, ROT13, swapped letters, rows of numbers.
 
-A line is code when it has a mark of code and no run of words as only prose has them: in code two plain words hardly ever stand
-side by side. What its strings and comments say is prose again.
-
-What is written so that no reader of English can read it: base64, ROT13, turned or swapped letters, rows of numbers.
+Errs towards prose, as no document is consulted about code. A line is code if it has a mark of code and no run of plain words,
+as only prose has them; its strings and comments are prose again.
 """
 
 from __future__ import annotations
@@ -106,14 +104,14 @@ def is_prose(line: str, *, written: bool) -> bool:
     return not coded
 
 
-def said_in(line: str, start: int) -> Iterator[tuple[int, int]]:
+def prose_spans(line: str, start: int) -> Iterator[tuple[int, int]]:
     """Where the strings and comments of a line of code, which begins at `start`, say something."""
     for match in _PIECE.finditer(line):
         name = match.lastgroup or "double"
         begin, end = match.span(name)
         inner = line[begin:end]
         if name == "comment" and '"' in inner and not says(_PIECE.sub(" ", inner)):
-            yield from said_in(inner, start + begin)
+            yield from prose_spans(inner, start + begin)
         elif says(inner):
             yield start + begin, start + begin + len(inner.rstrip("*/->\"' "))
 
@@ -126,7 +124,7 @@ def says(text: str) -> bool:
     return (len(words) > 2 and has_verb(text)) or (len(words) > 1 and _FIGURE.search(text) is not None)
 
 
-def fenced(block: str) -> str:
+def fence(block: str) -> str:
     """A block of code as the text of its claim: in a fence, whatever marks it had."""
     return block if block.startswith(MARK) else f"{MARK}\n{block.strip('~')}"
 

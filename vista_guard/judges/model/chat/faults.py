@@ -1,8 +1,6 @@
 """Reads a client's exceptions, of any library, into errors that name the next step.
 
-What a model might have said instead: the log-probabilities that an endpoint gives along with an answer.
-
-URLs of endpoints: what may be shown of them, and whether one pays there.
+Here too: log-probabilities of an answer, and which parts of an endpoint's URL may be shown.
 """
 
 from __future__ import annotations
@@ -41,7 +39,7 @@ _SECRET = re.compile(r"\b(sk|key|pk)-[\w*.-]{6,}|(?<=Bearer )\S+|(?<=://)[^\s/@]
 
 
 @dataclass(frozen=True)
-class Fault:
+class EndpointFault:
     """An error of a client, in the words that all of them share. `message` is free of secrets."""
 
     kind: Literal["status", "connection", "timeout", "other"]
@@ -87,26 +85,26 @@ class Fault:
         return next((name for name in sorted(sent) if name == self.param or re.search(rf"\b{name}\b", text)), None)
 
 
-def read_fault(exc: BaseException, secrets: Collection[str] = ()) -> Fault:
+def read_fault(exc: BaseException, secrets: Collection[str] = ()) -> EndpointFault:
     """Reads the error of any client: openai's, or one of LangChain's providers'."""
     names = {kind.__name__ for kind in type(exc).__mro__}
     status = _status(exc)
     if status is None and "ContextOverflowError" in names:  # LangChain's own
-        return Fault("status", clean(str(exc), secrets), 400, "context_length_exceeded")
+        return EndpointFault("status", clean(str(exc), secrets), 400, "context_length_exceeded")
     if status is not None:
         body = getattr(exc, "body", None)
         details = body if isinstance(body, Mapping) else {}
         code = str(details.get("code") or details.get("type") or "")
         message = clean(_words(body) or str(exc), secrets)
-        return Fault("status", message, status, code, str(details.get("param") or ""))
+        return EndpointFault("status", message, status, code, str(details.get("param") or ""))
     if names & _TIMEOUT:
-        return Fault("timeout", clean(str(exc), secrets))
+        return EndpointFault("timeout", clean(str(exc), secrets))
     if names & _CONNECTION or isinstance(exc, OSError):
-        return Fault("connection", clean(str(exc.__cause__ or exc) or type(exc).__name__, secrets))
-    return Fault("other", clean(f"{type(exc).__name__}: {exc}", secrets))
+        return EndpointFault("connection", clean(str(exc.__cause__ or exc) or type(exc).__name__, secrets))
+    return EndpointFault("other", clean(f"{type(exc).__name__}: {exc}", secrets))
 
 
-def to_error(fault: Fault, endpoint: str, model: str, *, key: str, timeout_s: float) -> JudgeError:
+def to_error(fault: EndpointFault, endpoint: str, model: str, *, key: str, timeout_s: float) -> JudgeError:
     """The error to raise: the endpoint, the cause, the next step.
 
     Args:
