@@ -4,8 +4,8 @@
 # make picture draw the README's picture from the demo              make bench-load    the proxy under load, about a quarter of an hour
 # make dashboard   the dashboard, filled with the demo's conversations as they are held       make docs-pictures   the dashboard's pictures
 # make challenge   minimal pairs written by hand, by phenomenon (development half)       make paper-tables   the paper's tables, recomputed
-# make test-oldest   graph and integrations with the oldest LangChain and LangGraph allowed
-# make test-plugins   DeepEval, Inspect and Ragas, and promptfoo where Node is installed
+# make test-oldest   graph and integrations with the oldest LangGraph allowed
+# make test-plugins   DeepEval, Inspect and Ragas, and promptfoo where Node is installed       make docs-site   the documentation as a website
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 BASE := $(VENV)/.base
 DEV := $(VENV)/.dev
 
-.PHONY: demo dashboard docs-pictures test check format bench bench-load bench-peers challenge paper-tables docs picture test-oldest test-plugins test-promptfoo clean
+.PHONY: demo dashboard docs-pictures test check format bench bench-load bench-peers challenge paper-tables docs docs-site picture test-oldest test-plugins test-promptfoo clean
 
 demo: $(BASE)
 	$(BIN)/vista-guard demo
@@ -94,11 +94,16 @@ bench-peers: $(DEV) $(PEERS:%=.venv-peers/%/.made)
 docs: $(DEV)
 	$(BIN)/python -m tools.pages
 
+# The website in build/site. Nothing is fetched while it builds.
+docs-site: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "open build/site/index.html"
+
 challenge: $(DEV)
 	$(BIN)/python -m vista_lab.suites.challenge
 
 paper-tables: $(BASE)
-	$(BIN)/python -m vista_lab.papers
+	$(BIN)/python -m vista_lab.tables.printed
 
 docs-pictures: $(DEV)
 	$(BIN)/python -m tools.pictures
@@ -118,6 +123,10 @@ $(BASE): $(VENV)/.made pyproject.toml
 $(DEV): $(VENV)/.made pyproject.toml
 	$(BIN)/pip install -q --disable-pip-version-check -e '.[dev]'
 	touch $(BASE) $@
+
+$(VENV)/.docs: $(VENV)/.made pyproject.toml
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[docs]'
+	touch $@
 
 clean:
 	rm -rf $(VENV) .venv-oldest .venv-peers .venv-plugins .mypy_cache .ruff_cache .pytest_cache .import_linter_cache dist build

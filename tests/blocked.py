@@ -14,7 +14,7 @@ EXTRAS = {
     "dashboard": ("streamlit",),
     "deepeval": ("deepeval",),
     "documents": ("pypdf",),
-    "evaluation": ("jinja2", "matplotlib", "scipy", "sklearn"),
+    "evaluation": ("jinja2", "matplotlib", "openpyxl", "scipy", "sklearn"),
     "hub": ("huggingface_hub",),
     "inspect": ("inspect_ai",),
     "langchain": ("langchain",),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import os
 import re
 import shutil
@@ -11,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
+import vista_guard
 from tools.pages import ARCHITECTURE, old_pages
 from tools.picture import PICTURE, picture, shown
 from tools.rooms import first_line, layers, tree, with_rooms
+from vista_guard import guard
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "training/README.md"]
@@ -27,6 +30,18 @@ LINKS = [
 
 def test_the_generated_pages_are_current() -> None:
     assert [str(page) for page in old_pages(ROOT)] == [], "run: make docs"
+
+
+def test_every_command_shows_its_own_help() -> None:
+    sections = re.findall(r"\n## (.+)\n\n```text\n(.*)\n", (ROOT / "docs/cli.md").read_text("utf-8"))
+    assert [title for title, usage in sections if not usage.startswith(f"Usage: {title} [OPTIONS]")] == []
+    assert ["vista-guard documents add" in title for title, _ in sections].count(True) == 1
+
+
+def test_the_reference_has_every_public_name() -> None:
+    pages = "\n".join(page.read_text("utf-8") for page in ROOT.glob("docs/api/*.md"))
+    shown = sorted(re.findall(r"^::: vista_guard\.(\w+)$", pages, re.MULTILINE))
+    assert shown == sorted(vista_guard.__all__)
 
 
 def test_old_pages_are_found_and_rewritten(tmp_path: Path) -> None:
@@ -73,7 +88,12 @@ def test_what_a_page_links_to_is_there(page: Path, target: str) -> None:
     assert (ROOT / page.parent / target).exists()
 
 
-@pytest.mark.parametrize("page", ["guarding", "policies", "systems", "watching"])
+def test_the_examples_in_the_docstrings_of_the_guard_run() -> None:
+    failed, tried = doctest.testmod(guard)
+    assert (failed, tried > 10) == (0, True)
+
+
+@pytest.mark.parametrize("page", ["evaluating", "guarding", "policies", "tutorial-first", "watching"])
 def test_the_examples_of_a_page_run(page: str) -> None:
     examples = re.findall(r"```python\n(.*?)```", (ROOT / f"docs/{page}.md").read_text("utf-8"), re.DOTALL)
     assert examples

@@ -89,13 +89,18 @@ NEEDS = {
     ),
     "benchmark table": (
         "evaluation",
-        "from vista_guard.evaluation.metrics import arrays",
+        "from vista_lab.metrics import arrays",
         "the benchmark's table needs sklearn",
     ),
     "figures": (
         "evaluation",
         "from vista_lab.tables.plots import drawn\nwith drawn(1, 1):\n    pass",
         "drawing figures needs matplotlib",
+    ),
+    "sheets for annotators": (
+        "evaluation",
+        "from vista_lab.people.sheets import Table, content\ncontent(Table('t', ['id'], [['a']]), '.xlsx')",
+        "a sheet in .xlsx (--sheets tsv writes one without) needs openpyxl",
     ),
     "page to send around": (
         "evaluation",
@@ -254,7 +259,7 @@ def test_the_commands_need_no_extra(tmp_path: Path) -> None:
 def test_every_extra_is_tried_here() -> None:
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     tried = {extra for extra, *_ in NEEDS.values()} | set(COMMANDS)
-    assert set(declared) - {"dev", "bench"} == tried == set(EXTRAS)
+    assert set(declared) - {"dev", "bench", "docs"} == tried == set(EXTRAS)
 
 
 def test_the_base_has_none_of_them() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from vista_guard import (
     Blocked,
     Claim,
     ConfigError,
+    Document,
     Guard,
     InputError,
     Label,
@@ -106,6 +108,38 @@ def test_the_persona_is_evidence(knowledge: MemoryKnowledge) -> None:
     assert (report.findings[0].label, report.findings[0].evidence[0].source) == (Label.VERIFIED, "persona")
 
 
+def test_an_answer_is_judged_with_its_documents_and_its_question(knowledge: MemoryKnowledge) -> None:
+    guard = guard_with(judge(), knowledge)
+    report = guard.check_answer(OPENED, documents=[NOTES, Document(id="d", text=FLOORS)], question="When?")
+    assert (report.turn_index, report.findings[0].label, report.conversation_id) == (1, Label.VERIFIED, None)
+    talk = conversation(user("When?"), assistant(OPENED, NOTES, FLOORS))
+    assert _verdicts(report) == _verdicts(guard.check(talk))
+    assert guard.check_answer(OPENED, documents=NOTES).turn_index == 0
+    assert guard.check_answer(OPENED).evidence_missing
+
+
+async def test_an_answer_can_be_judged_in_async_code(knowledge: MemoryKnowledge) -> None:
+    report = await guard_with(judge(), knowledge).acheck_answer(OPENED, documents={"text": NOTES, "title": "Halls"})
+    assert (report.decision.action, report.findings[0].evidence[0].title) == (Action.ALLOW, "Halls")
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"answer": " \n"}, "answer"),
+        ({"answer": None}, "answer is NoneType"),
+        ({"answer": OPENED, "question": ""}, "question"),
+        ({"answer": OPENED, "documents": 7}, "documents is int"),
+        ({"answer": OPENED, "documents": [{"title": "no text"}]}, "title"),
+    ],
+)
+def test_an_answer_that_cannot_be_judged_is_refused_by_name(
+    given: dict[str, Any], named: str, knowledge: MemoryKnowledge
+) -> None:
+    with pytest.raises(InputError, match=named):
+        guard_with(judge(), knowledge).check_answer(**given)
+
+
 def test_a_session_keeps_what_was_delivered(knowledge: MemoryKnowledge) -> None:
     scripted = ScriptedJudge(
         {OPENED: [Verdict(OPENED, Label.CONTRADICTED)], FLOORS: [Verdict(FLOORS, needs="two floors")]}
@@ -116,6 +150,68 @@ def test_a_session_keeps_what_was_delivered(knowledge: MemoryKnowledge) -> None:
     session.user("How big?")
     session.assistant(FLOORS, assistant("", NOTES).documents)
     assert [turn.text for turn in session.conversation.turns] == ["When?", blocked.response, "How big?", FLOORS]
+    assert [report.decision.action for report in session.reports] == [Action.BLOCK, Action.ALLOW]
+
+
+@pytest.mark.parametrize("name", ["c", None])
+async def test_a_session_judges_with_what_it_established(name: str | None, knowledge: MemoryKnowledge) -> None:
+    chat = guard_with(judge(), knowledge).session(name)
+    first = await chat.aassistant(OPENED, NOTES)  # a greeting may come before any question
+    chat.user("Again?")
+    second = await chat.aassistant(OPENED)
+    sources = [report.findings[0].evidence[0].source for report in (first, second)]
+    assert (sources, second.turn_index) == (["document", "knowledge"], 2)
+
+
+def test_a_session_resumes_a_stored_dialogue(knowledge: MemoryKnowledge) -> None:
+    history = conversation(user("When?"), assistant(OPENED, NOTES)).turns
+    with guard_with(judge(), knowledge).session("c", history=history) as chat:
+        chat.user("Again?")
+        report = chat.assistant(OPENED)
+    assert (report.turn_index, report.findings[0].evidence[0].source) == (3, "knowledge")
+    assert len(chat.reports) == 1
+
+
+def test_a_session_owns_its_id_until_it_is_closed_or_dropped(knowledge: MemoryKnowledge) -> None:
+    guard = guard_with(judge(), knowledge)
+    with guard.session("c") as first:
+        with pytest.raises(InputError, match="'c' already has an open session"):
+            guard.session("c")
+        assert guard.session("d") is not guard.session()
+    second = guard.session("c")
+    first.close()
+    with pytest.raises(InputError, match="'c' already has"):
+        guard.session("c")
+    del second
+    gc.collect()
+    guard.session("c").user("Hi")
+
+
+def test_what_a_session_cannot_take_is_refused_and_changes_nothing(knowledge: MemoryKnowledge) -> None:
+    guard = guard_with(judge(), knowledge, limits=Limits(turn_chars=100))
+    chat = guard.session("c")
+    for wrong in (lambda: chat.user(" "), lambda: chat.assistant(""), lambda: chat.assistant("a" * 101)):
+        with pytest.raises(InputError):
+            wrong()
+    assert (chat.conversation.turns, chat.reports) == ((), ())
+    chat.close()
+    with pytest.raises(InputError, match="'c' is closed"):
+        chat.user("Hi")
+    with pytest.raises(InputError, match="conversation_id is empty"):
+        guard.session("")
+
+
+async def test_a_session_judges_one_answer_at_a_time(knowledge: MemoryKnowledge) -> None:
+    chat = guard_with(judge(), knowledge).session("c")
+    first = asyncio.create_task(chat.aassistant(OPENED, NOTES))
+    await asyncio.sleep(0)
+    with pytest.raises(InputError, match="'c' is judging an answer"):
+        await chat.aassistant(FLOORS, NOTES)
+    with pytest.raises(InputError, match="'c' is judging an answer"):
+        chat.user("How big?")
+    await first
+    assert (await chat.aassistant(FLOORS, NOTES)).decision.action is Action.ALLOW
+    assert [turn.text for turn in chat.conversation.turns] == [OPENED, FLOORS]
 
 
 async def test_stream_yields_each_finding_before_the_decision(knowledge: MemoryKnowledge) -> None:
@@ -214,6 +310,10 @@ def _embedder() -> Any:
     from vista_guard.testing import WordEmbedder
 
     return WordEmbedder()
+
+
+def _verdicts(report: TurnReport) -> list[tuple[Label, float]]:
+    return [(finding.label, finding.confidence) for finding in report.findings]
 
 
 def _lasting(report: TurnReport) -> dict[str, Any]:

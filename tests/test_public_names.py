@@ -41,6 +41,18 @@ def test_public_names() -> None:
     ]  # fmt: skip
 
 
+def test_the_methods_of_the_guard_and_of_a_session() -> None:
+    assert _methods(vista_guard.Guard) == [
+        "acheck", "acheck_answer", "aclose", "aforget", "areplay", "check", "check_answer", "close", "forget",
+        "from_settings", "gated", "graph", "replay", "session", "stream", "wrap",
+    ]  # fmt: skip
+    assert _methods(vista_guard.Session) == ["aassistant", "assistant", "close", "conversation", "reports", "user"]
+
+
+def _methods(owner: type) -> list[str]:
+    return sorted(name for name in vars(owner) if not name.startswith("_"))
+
+
 def test_every_public_name_is_there_under_its_own_name() -> None:
     aliases = {"Again", "Delta", "Gate", "Outcome", "Record"}  # types that have no name of their own
     found = {name: getattr(vista_guard, name) for name in vista_guard.__all__}

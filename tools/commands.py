@@ -6,6 +6,10 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typer.models import CommandInfo
 
 WIDTH = 80
 
@@ -31,10 +35,10 @@ def commands_page() -> str:
     """Help of every command, as Markdown. Typer puts all of them together anew for each: it takes a second."""
     from vista_guard.cli import app
 
-    paths: list[tuple[str, ...]] = [(command.name or "",) for command in app.registered_commands]
+    paths: list[tuple[str, ...]] = [(_name(command),) for command in app.registered_commands]
     for group in app.registered_groups:
         inner = group.typer_instance.registered_commands if group.typer_instance else []
-        paths += [(group.name or "", command.name or "") for command in inner]
+        paths += [(group.name or "", _name(command)) for command in inner]
     sections = [("vista-guard", help_of()), *((" ".join(("vista-guard", *path)), help_of(*path)) for path in paths)]
     return "\n".join([INTRODUCTION, *(f"## {title}\n\n```text\n{text}```\n" for title, text in sections)])
 
@@ -48,6 +52,11 @@ def help_of(*command: str) -> str:
     with _columns(WIDTH):
         result = CliRunner().invoke(app, [*command, "--help"], prog_name="vista-guard")
     return "\n".join(line.rstrip() for line in result.stdout.splitlines()) + "\n"
+
+
+def _name(command: CommandInfo) -> str:
+    """A command's name on the command line: given, or its function's, as Typer has it."""
+    return command.name or (command.callback.__name__.replace("_", "-") if command.callback else "")
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The map of the package: its folder tree, one line a room, from the first lines of the docstrings."""
+"""The map of both packages: their folder trees, one line a room, from the first lines of the docstrings."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+PACKAGES = ("vista_guard", "vista_lab")
 START, END = "<!-- rooms: written by `make docs` -->", "<!-- /rooms -->"
 
 
@@ -24,18 +25,18 @@ def with_rooms(page: str, root: Path) -> str:
 
 
 def tree(root: Path) -> str:
-    """The folders of `vista_guard` and the modules at its top, highest layer first, each with its line."""
-    package = root / "vista_guard"
-    rows = [("vista_guard/", first_line(package / "__init__.py")), *_rows(package, layers(root))]
+    """The folders of both packages and the modules at their top, highest layer first, each with its line."""
+    order = layers(root)
+    rows = [row for package in PACKAGES for row in _package(root / package, order)]
     width = max(len(name) for name, _ in rows) + 2
     return "\n".join(f"{name:{width}}{line}" for name, line in rows)
 
 
 def layers(root: Path) -> list[str]:
-    """Names of the rooms as the contract of the layers lists them: the first imports the others, never the other way."""
+    """Names of the rooms as the contracts of the layers list them: the first imports the others, never the other way."""
     contracts = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
-    lines = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
-    return [name.strip().removeprefix("vista_guard.") for line in lines for name in line.split("|")]
+    lines = [line for contract in contracts if contract["type"] == "layers" for line in contract["layers"]]
+    return [name.strip().partition(".")[2] for line in lines for name in line.split("|")]
 
 
 def first_line(module: Path) -> str:
@@ -44,7 +45,8 @@ def first_line(module: Path) -> str:
     return said.split("\n", 1)[0]
 
 
-def _rows(package: Path, order: list[str]) -> Iterator[tuple[str, str]]:
+def _package(package: Path, order: list[str]) -> Iterator[tuple[str, str]]:
+    yield f"{package.name}/", first_line(package / "__init__.py")
     known = {name: place for place, name in enumerate(order)}
     rooms = [module for module in package.glob("*.py") if not module.name.startswith("__")]
     for path in sorted([*rooms, *_folders(package)], key=lambda path: (known.get(path.stem, len(order)), path.stem)):

@@ -9,7 +9,7 @@ ifndef FIGURES
 FIGURES := build/figures/$(shell sed -n 's/.*"version": "\(.*\)".*/\1/p' $(WEIGHTS)/judge.json)-$(firstword $(shell cksum $(WEIGHTS)/judge.json))$(if $(LIMIT),-limit$(LIMIT))
 endif
 LIMITED := $(if $(LIMIT),--limit $(LIMIT))
-SUITES := $(PYTHON) -m vista_guard.evaluation.suites
+SUITES := $(PYTHON) -m vista_lab.suites
 # Whole when it has its name: what is measured goes to NAME.part first.
 KEEP = > $@.part && mv $@.part $@
 
@@ -44,9 +44,9 @@ $(FIGURES)/twins.jsonl: | $(FIGURES)
 $(FIGURES)/presets.md: | $(FIGURES)/twins.jsonl
 	$(SUITES).faithful --data $(DATA) --twins $(FIGURES)/twins.jsonl $(LIMITED) $(KEEP)
 $(FIGURES)/remarks.md: | $(FIGURES)
-	$(SUITES).turns.remarks --data $(DATA) $(LIMITED) $(KEEP)
+	$(SUITES).remarks --data $(DATA) $(LIMITED) $(KEEP)
 $(FIGURES)/summaries.md: | $(FIGURES)
-	$(SUITES).turns.summaries --data $(DATA) $(LIMITED) $(KEEP)
+	$(SUITES).summaries --data $(DATA) $(LIMITED) $(KEEP)
 $(FIGURES)/cascade.md: | $(FIGURES)
 	$(PYTHON) -m vista_lab.training.cascade --data $(DATA) $(KEEP)
 $(FIGURES)/turn-risk.txt: | $(FIGURES)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, overload
 from uuid import uuid4
+from weakref import WeakValueDictionary
 
 from vista_guard._aio import loop
 from vista_guard.errors import InputError
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     from langgraph.types import Checkpointer
 
     from vista_guard.graph.agent import AnyRunnable
+    from vista_guard.graph.host_objects import GivenDocuments
     from vista_guard.graph.machine import AnyGraph
     from vista_guard.graph.surface import WrapOptions
     from vista_guard.settings.sources import Limits
@@ -91,6 +95,7 @@ class Guard:
             telemetry=telemetry or Telemetry(),
             host_tracing=host_tracing,
         )
+        self._sessions = WeakValueDictionary[str, Session]()
 
     @classmethod
     def from_settings(
@@ -115,20 +120,66 @@ class Guard:
         named = {"judge": judge, "verifier": verifier, "policy": policy, "persona": persona}
         return cls(**assemble(named, settings, knowledge=knowledge, documents=documents, sinks=sinks))
 
+    def check_answer(self, answer: str, *, documents: GivenDocuments = (), question: str | None = None) -> TurnReport:
+        """Judges one answer against its documents.
+
+        Nothing is remembered: for a dialogue use `session`, for a conversation that you already have use `check`.
+
+        Args:
+            answer: the assistant's text.
+            documents: what the answer must agree with: a text, a `Document`, a mapping with `text`, or a list of them.
+            question: the user's message, when the answer cannot be understood without it.
+
+        Raises:
+            InputError: the answer or the question is empty, a document has no text, or the turn is over a limit.
+
+        Examples:
+            >>> from vista_guard import Guard
+            >>> guard = Guard.from_settings(store="memory")
+            >>> report = guard.check_answer(
+            ...     "The whale hall opened in 1850.",
+            ...     documents=["The whale hall opened in 1925. Entry is free on Sundays."],
+            ...     question="When did the whale hall open?",
+            ... )
+            >>> print(report.decision.action, report.findings[0].label, report.findings[0].evidence[0].quote)
+            BLOCK CONTRADICTED The whale hall opened in 1925.
+            >>> guard.close()
+        """
+        return loop.run(self.acheck_answer(answer, documents=documents, question=question))
+
+    async def acheck_answer(
+        self, answer: str, *, documents: GivenDocuments = (), question: str | None = None
+    ) -> TurnReport:
+        """Async version of `check_answer`."""
+        asked = () if question is None else (_turn(Role.USER, question, "question"),)
+        return await self.acheck(Conversation(turns=(*asked, _turn(Role.ASSISTANT, answer, "answer", documents))))
+
     def check(self, conversation: Conversation) -> TurnReport:
-        """Judges the conversation's last assistant turn; what came after it is not looked at.
+        """Judges the conversation's last assistant turn; later turns are ignored.
 
         Raises:
             InputError: there is no assistant turn, or it is over a limit.
+
+        Examples:
+            >>> from vista_guard import Guard, to_conversation
+            >>> guard = Guard.from_settings(store="memory")
+            >>> messages = [
+            ...     {"role": "user", "content": "When did the whale hall open?"},
+            ...     {"role": "assistant", "content": "The whale hall opened in 1925."},
+            ... ]
+            >>> report = guard.check(to_conversation(messages, documents=["The whale hall opened in 1925."]))
+            >>> print(report.decision.action, report.score)
+            ALLOW 1.0
+            >>> guard.close()
         """
         return loop.run(self.acheck(conversation))
 
     async def acheck(self, conversation: Conversation) -> TurnReport:
-        """As `check`."""
+        """Async version of `check`."""
         return await self._judge(self._last_turn(conversation))
 
     async def stream(self, conversation: Conversation) -> AsyncIterator[Mapping[str, Any]]:
-        """As `acheck`, event by event: `finding` and `unchecked` as they are judged, `decision`, and last `report`."""
+        """Async version of `check` that yields events: each `finding` or `unchecked`, the `decision`, then the `report`."""
         from vista_guard.turn.work import Work
 
         work = Work(conversation=self._last_turn(conversation))
@@ -202,7 +253,7 @@ class Guard:
                 await self.parts.knowledge.forget(owned.id or "")
 
     def replay(self, conversation: Conversation) -> Iterator[TurnReport]:
-        """As `areplay`, for the whole conversation."""
+        """Sync version of `areplay`, for the whole conversation."""
 
         async def reports() -> list[TurnReport]:
             return [report async for report in self.areplay(conversation)]
@@ -257,9 +308,33 @@ class Guard:
         surface = build_surface(**known_options("graph", options, "checkpointer"))
         return graph(agent, self.parts, surface, checkpointer=checkpointer)
 
-    def session(self, conversation_id: str | None = None) -> Session:
-        """A conversation that is built turn by turn."""
-        return Session(self, conversation_id)
+    def session(self, conversation_id: str | None = None, *, history: Sequence[Turn] = ()) -> Session:
+        """Opens a dialogue that is judged turn by turn, with its history and what it established.
+
+        Args:
+            conversation_id: names the knowledge that the dialogue builds up and the reports; without it nothing outlives
+                the session's own turns.
+            history: earlier turns, to resume a dialogue that you stored.
+
+        Raises:
+            InputError: the id is empty, or another session of this guard has it.
+
+        Examples:
+            >>> from vista_guard import Guard
+            >>> guard = Guard.from_settings(store="memory")
+            >>> with guard.session("visitor-7") as chat:
+            ...     chat.user("When did the whale hall open?")
+            ...     answer = "The whale hall opened in 1925."
+            ...     first = chat.assistant(answer, documents=["Halls: the whale hall opened in 1925."])
+            ...     chat.user("Is it older than the harbour?")
+            ...     second = chat.assistant("The whale hall opened in 1850.")
+            >>> print(first.decision.action, second.decision.action)
+            ALLOW BLOCK
+            >>> chat.conversation.turns[-1].text == second.response  # the user read the policy's message
+            True
+            >>> guard.close()
+        """
+        return Session(self, conversation_id, history)
 
     async def aforget(self, conversation_id: str) -> int:
         """Drops what the conversation established, and its reports where sinks can forget; returns how many claims that were."""
@@ -268,7 +343,7 @@ class Guard:
         return await self.parts.knowledge.forget(conversation_id)
 
     def forget(self, conversation_id: str) -> int:
-        """As `aforget`."""
+        """Sync version of `aforget`."""
         return loop.run(self.aforget(conversation_id))
 
     async def aclose(self) -> None:
@@ -279,7 +354,7 @@ class Guard:
                 await close()
 
     def close(self) -> None:
-        """As `aclose`."""
+        """Sync version of `aclose`."""
         loop.run(self.aclose())
 
     def __enter__(self) -> Self:
@@ -320,29 +395,103 @@ class Guard:
 
 
 class Session:
-    """A conversation in the making: say what the user said, then judge what the assistant answers."""
+    """A dialogue, judged turn by turn. Open one with `Guard.session`.
 
-    def __init__(self, guard: Guard, conversation_id: str | None) -> None:
+    Every answer is judged with the turns before it and what they established. The text that your user reads is
+    `report.response`; that text, not a withheld draft, becomes part of the conversation.
+
+    One answer at a time: a session serves one dialogue. Several sessions may run at once.
+    """
+
+    def __init__(self, guard: Guard, conversation_id: str | None, history: Sequence[Turn] = ()) -> None:
+        if conversation_id == "":
+            raise InputError("conversation_id is empty; give an id, or leave it out for an anonymous session")
         self._guard = guard
-        self._turns: list[Turn] = []
         self._id = conversation_id
+        self._turns = list(history)
+        self._reports: list[TurnReport] = []
+        self._busy = Lock()
+        self._closed = False
+        if conversation_id is not None and guard._sessions.setdefault(conversation_id, self) is not self:
+            raise InputError(
+                f"conversation {conversation_id!r} already has an open session; use that one, or close it first"
+            )
 
     @property
     def conversation(self) -> Conversation:
-        """What was delivered so far."""
+        """The dialogue as the user saw it."""
         return Conversation(turns=tuple(self._turns), id=self._id)
 
-    def user(self, text: str) -> None:
-        """What the user said."""
-        self._turns.append(Turn(role=Role.USER, text=text))
+    @property
+    def reports(self) -> tuple[TurnReport, ...]:
+        """Reports on the answers of this session, oldest first."""
+        return tuple(self._reports)
 
-    def assistant(self, text: str, documents: Sequence[Document] = ()) -> TurnReport:
-        """Judges what the assistant wants to say; what is delivered joins the conversation."""
+    def user(self, text: str) -> None:
+        """Adds a user message.
+
+        Raises:
+            InputError: the text is empty, an answer is being judged, or the session is closed.
+        """
+        turn = _turn(Role.USER, text, "user message")
+        with self._exclusive("this message"):
+            self._turns.append(turn)
+
+    def assistant(self, text: str, documents: GivenDocuments = ()) -> TurnReport:
+        """Judges an answer and adds what is delivered of it.
+
+        Args:
+            text: the agent's draft.
+            documents: what this answer must agree with: a text, a `Document`, a mapping with `text`, or a list of them.
+
+        Raises:
+            InputError: the text is empty or over a limit, another answer is being judged, or the session is closed.
+        """
         return loop.run(self.aassistant(text, documents))
 
-    async def aassistant(self, text: str, documents: Sequence[Document] = ()) -> TurnReport:
-        """As `assistant`."""
-        draft = Turn(role=Role.ASSISTANT, text=text, documents=tuple(documents))
-        report = await self._guard.acheck(Conversation(turns=(*self._turns, draft), id=self._id))
-        self._turns.append(draft if report.response == text else draft.model_copy(update={"text": report.response}))
+    async def aassistant(self, text: str, documents: GivenDocuments = ()) -> TurnReport:
+        """Async version of `assistant`."""
+        draft = _turn(Role.ASSISTANT, text, "answer", documents)
+        with self._exclusive("the next"):
+            report = await self._guard.acheck(Conversation(turns=(*self._turns, draft), id=self._id))
+            self._turns.append(draft if report.response == text else draft.model_copy(update={"text": report.response}))
+            self._reports.append(report)
         return report
+
+    def close(self) -> None:
+        """Ends the session and frees its id. What the conversation established stays (`Guard.forget` drops it)."""
+        self._closed = True
+        if self._id is not None and self._guard._sessions.get(self._id) is self:
+            del self._guard._sessions[self._id]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    @contextmanager
+    def _exclusive(self, what: str) -> Iterator[None]:
+        """Turns have an order: two answers judged at once would not see each other."""
+        name = "the anonymous session" if self._id is None else f"session {self._id!r}"
+        if self._closed:
+            raise InputError(
+                f"{name} is closed; open another with guard.session(…, history=session.conversation.turns)"
+            )
+        if not self._busy.acquire(blocking=False):
+            raise InputError(f"{name} is judging an answer; wait for it before {what}")
+        try:
+            yield
+        finally:
+            self._busy.release()
+
+
+def _turn(role: Role, text: object, name: str, documents: GivenDocuments = ()) -> Turn:
+    """A turn from what a caller typed."""
+    from vista_guard.graph.host_objects import given_documents
+
+    if not isinstance(text, str):
+        raise InputError(f"the {name} is {type(text).__name__}; give its text")
+    if not text.strip():
+        raise InputError(f"the {name} is empty; give its text")
+    return Turn(role=role, text=text, documents=given_documents(documents))

@@ -21,7 +21,7 @@ from tests.integrations.openai.ways import NOTES, Script
 from tests.proxy.serving import Kept, serving
 from vista_guard import Blocked, Guard, InputError, Label
 from vista_guard.integrations.openai import guarded, unjudged_of
-from vista_guard.integrations.openai_api.fields import Sifting, sift_completion, sift_response
+from vista_guard.openai_api.fields import Sifting, sift_completion, sift_response
 from vista_guard.proxy.app import build_app
 from vista_guard.proxy.settings import ProxySettings
 from vista_guard.stores.memory import MemoryKnowledge

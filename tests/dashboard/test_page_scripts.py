@@ -25,14 +25,14 @@ def show(path: str, folder: str) -> None:
 
     from vista_guard.dashboard.access import THIS_MACHINE
     from vista_guard.dashboard.page import Desk, Words
-    from vista_guard.dashboard.registry import PAGES
+    from vista_guard.dashboard.registry import all_pages
     from vista_guard.dashboard.scoped import ScopedReports
     from vista_guard.dashboard.server import Material
     from vista_guard.dashboard.settings import DashboardSettings
-    from vista_guard.evaluation.runners import decided
     from vista_guard.stores.reports import ReportReader
     from vista_guard.stores.reviews.annotation import Annotations
     from vista_guard.stores.reviews.queue import Reviews
+    from vista_guard.stores.reviews.records import words as decided
 
     here = Folder(folder)
     labels = here / "labels.jsonl"
@@ -40,8 +40,8 @@ def show(path: str, folder: str) -> None:
     material = Material((here / "runs",) if (here / "runs").is_dir() else ())
     database = f"sqlite:///{here / 'reports.sqlite'}"
     reviews, annotations = Reviews(database), Annotations(database)
-    words = Words(labels if labels.is_file() else None, lambda: decided.words(reviews, annotations))
-    pages = {info.path: info.show for info in PAGES}
+    words = Words(labels if labels.is_file() else None, lambda: decided(reviews, annotations))
+    pages = {info.path: info.show for info in all_pages()}
     pages[path](Desk(reports, THIS_MACHINE, DashboardSettings(), reviews, annotations, material, words))
 
 

@@ -11,10 +11,13 @@ from playwright.sync_api import Browser, Page, expect
 from tests.dashboard.browser import Served, faults
 from tests.dashboard.reviewing import BATCH, BLOCKED, HARBOUR, STRANGE, come_in, people_at_work
 from tests.dashboard.seeded import HOSTILE, SCRIPT
+from vista_guard.stores.reports import Database
 from vista_guard.stores.reviews.annotation import Annotations
 from vista_guard.stores.reviews.queue import Reviews
 from vista_guard.stores.reviews.records import Condition, Method, Op
 from vista_guard.types import Label
+from vista_lab.people.batches import FormBatches
+from vista_lab.people.forms import Answers, Item, Part, load_form
 
 
 @pytest.fixture(scope="module")
@@ -208,3 +211,40 @@ def test_everybody_can_read_them(person: Any, path: str, width: int, theme: str)
     assert faults(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.title() != "owned"
+
+
+def test_two_people_fill_in_any_form_and_settle_it(office: tuple[Served, str], person: Any) -> None:
+    form = load_form("desiderata")
+    claims = (Part("c1", {"text": f"Ada wrote notes. {HOSTILE}"}), Part("c2", {"text": "They were long."}))
+    item = Item("s1", {"question": "Who was Ada?", "sentence": "Ada wrote long notes."}, claims, "s1")
+    batches = FormBatches(Database(office[1]))
+    batches.create("forms", form, [item], wanted=2, who="owner", about="one sentence")
+    for who, clear in (("ada", "1"), ("ben", "0")):
+        page = person(f"/annotate?batch=forms&as={who}")
+        expect(page.locator(".claim-row")).to_have_count(3)
+        expect(page.get_by_text("Ada wrote long notes.")).to_be_visible()
+        press(page, "Control+Enter")
+        expect(page.get_by_text("Claim 1 has no verifiability yet.")).to_be_visible()
+        press(page, "1", "1", clear, "ArrowRight", "1", "1", "1", "ArrowRight", "1", "1")
+        expect(page.get_by_text("3 of 3 marked")).to_be_visible()
+        page.get_by_role("textbox", name="Notes of the document").fill("fine")
+        saved(page)
+        assert page.title() != "owned"
+        assert faults(page) == []
+        page.get_by_role("button", name="Submit").click()
+        expect(page.get_by_text("Nothing left for you here")).to_be_visible()
+    page = person("/annotate?batch=forms&as=ada&view=agreement")
+    expect(page.get_by_text("all agree, %")).to_be_visible()
+    assert faults(page) == []
+    page = person("/annotate?batch=forms&as=ada&view=consensus")
+    page.get_by_role("combobox", name="Answer: clarity").click()
+    page.get_by_role("option", name="0").click()
+    page.get_by_role("button", name="Settle this document").click()
+    expect(page.get_by_text("All settled")).to_be_visible()
+    assert batches.settled("forms") == {("s1", "c1", "clarity"): "0"}
+    _, answers = batches.answers("forms")
+    ones = {"verifiability": "1", "faithfulness": "1", "clarity": "1"}
+    assert answers["ada"]["s1"] == Answers(
+        {"coverage": "1", "uniqueness": "1", "notes": "fine"}, {"c1": ones, "c2": ones}
+    )
+    assert answers["ben"]["s1"].parts["c1"] == {**ones, "clarity": "0"}

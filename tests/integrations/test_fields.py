@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from vista_guard.integrations.openai_api.fields import Sifting, sift_chunk, sift_completion, sift_response
+from vista_guard.openai_api.fields import Sifting, sift_chunk, sift_completion, sift_response
 
 SAID: dict[str, Any] = {"role": "assistant", "content": "It opened in 1925.", "refusal": None, "annotations": []}
 CHOICE = {"index": 0, "message": SAID, "logprobs": None, "finish_reason": "stop"}

@@ -343,7 +343,7 @@ class TestBoundaries:
         assert verdict_of(CHAT, told)["labels"] == {"VERIFIED": 1}
 
     async def test_the_parser_at_every_single_split(self) -> None:
-        from vista_guard.proxy import upstream as sse
+        from vista_guard.proxy.streams import received_events
 
         wanted = ["é", "鯨🐋", "\r\n", "e\u0301 x"]
         raw = (
@@ -360,7 +360,7 @@ class TestBoundaries:
 
             response = httpx2.Response(200, headers={"content-type": "text/event-stream"}, content=content())
             response.request = httpx2.Request("POST", "http://127.0.0.1/")
-            return [event async for event in sse.events(response, most=10_000)]
+            return [event async for event in received_events(response, most=10_000)]
 
         whole = await read([raw])
         assert [event["choices"][0]["delta"]["content"] for event in whole[:-1]] == wanted

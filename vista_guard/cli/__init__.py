@@ -1,22 +1,22 @@
-"""The command line. Commands import what they need when they run: `--help` and completion stay quick."""
+"""The command line. Commands import what they need when they run: `--help` and completion stay quick.
+
+Other packages add commands through the entry point group `vista_guard.commands`: a function that takes the app and registers
+its own. `vista_lab` does.
+"""
 
 from __future__ import annotations
 
+from importlib.metadata import entry_points
 from typing import Annotated
 
 import typer
 
 from vista_guard import __version__
 from vista_guard.cli import check, dashboard, demo, serve
-from vista_guard.cli import demo as schema
-from vista_guard.cli.annotations.agree import agree
-from vista_guard.cli.annotations.commands import sheets_app
+from vista_guard.cli.demo import schema
 from vista_guard.cli.documents import documents
 from vista_guard.cli.reports import database, forget, reports
 from vista_guard.cli.reviews import reviews
-from vista_lab.cli import calibrate, compare, datasets, replay
-from vista_lab.cli.calibrate import verifiers
-from vista_lab.cli.eval import evaluate
 
 app = typer.Typer(
     name="vista-guard",
@@ -44,22 +44,28 @@ def _root(
 
 app.command("demo")(demo.demo)
 app.command("check")(check.check)
-app.command("replay")(replay.replay)
-app.command("datasets")(datasets.datasets)
-app.command("eval")(evaluate)
-app.command("compare")(compare.compare)
-app.command("calibrate")(calibrate.calibrate)
-app.add_typer(documents, name="documents")
-app.add_typer(verifiers, name="verifiers")
-app.add_typer(reports, name="reports")
-app.add_typer(reviews, name="reviews")
-app.add_typer(sheets_app, name="annotations")
-app.command("agree")(agree)
-app.add_typer(database, name="db")
-app.command("forget")(forget)
 app.command("serve")(serve.serve)
 app.command("dashboard")(dashboard.dashboard)
-app.command("schema")(schema.schema)
+app.add_typer(documents, name="documents")
+app.add_typer(reports, name="reports")
+app.add_typer(reviews, name="reviews")
+app.add_typer(database, name="db")
+app.command("forget")(forget)
+app.command("schema")(schema)
+
+
+def add_plugins(app: typer.Typer) -> None:
+    """Registers the commands of other packages. One that cannot be loaded is named on standard error and left out."""
+    for point in entry_points(group="vista_guard.commands"):
+        try:
+            register = point.load()
+        except (ImportError, AttributeError) as exc:
+            typer.echo(f"commands of {point.value} are left out: {exc}", err=True)
+        else:
+            register(app)
+
+
+add_plugins(app)
 
 
 def main() -> None:

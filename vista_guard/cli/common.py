@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vista_guard.reading.canonical import visible as visible  # the commands take it from here
+from vista_guard.reading.visible import visible as visible  # the commands take it from here
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

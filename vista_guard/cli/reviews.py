@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -40,37 +39,3 @@ def complain(
         with closing(Reviews(configured(reports, data_dir)[1])) as queue:
             queue.complain(report, reason, who)
         typer.echo("the turn waits for review", err=True)
-
-
-@reviews.command()
-def export(
-    out: Annotated[Path, typer.Argument(metavar="REPORTS", help="Where the reports go. Replaces what is there.")],
-    labels: Annotated[
-        Path, typer.Option(metavar="FILE", help="Where people's word on them goes. Replaces what is there.")
-    ],
-    judge: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Name and version of the judge.  [default: the one with most decided turns]"),
-    ] = None,
-    reports: ReportsOption = None,
-    data_dir: DataDirOption = None,
-) -> None:
-    """Write what reviewers and annotators decided, as calibrate takes it.
-
-    vista-guard calibrate REPORTS --labels FILE --out risk.json then makes a risk table of it. Turns that were written anew and
-    those of other judges are left out, and counted.
-    """
-    with exit_codes():
-        from contextlib import closing
-
-        from vista_guard.evaluation.runners.decided import export as run
-        from vista_guard.stores.reports import Database, ReportReader
-        from vista_guard.stores.reviews.annotation import Annotations
-        from vista_guard.stores.reviews.queue import Reviews
-
-        database = Database(configured(reports, data_dir)[1], create=False)
-        with closing(database):
-            found = run(ReportReader(database), Reviews(database), Annotations(database), out, labels, judge=judge)
-        typer.echo(f"wrote {found.turns:,} turns of {found.judge} and {found.labels:,} labels", err=True)
-        for why, count in found.left_out.items():
-            typer.echo(f"left out: {count:,} {why}", err=True)

@@ -12,10 +12,10 @@ from vista_guard.dashboard import server
 from vista_guard.dashboard.access import THIS_MACHINE, Viewer, viewer_of
 from vista_guard.dashboard.elements.tree import draw, el, show_problem, shown
 from vista_guard.dashboard.page import Desk, Words
-from vista_guard.dashboard.registry import PAGES, PageInfo
+from vista_guard.dashboard.registry import PageInfo, all_pages
 from vista_guard.dashboard.scoped import ScopedReports
 from vista_guard.dashboard.server import Setup
-from vista_guard.evaluation.runners import decided
+from vista_guard.stores.reviews.records import words
 
 logger = logging.getLogger("vista_guard")
 
@@ -47,10 +47,10 @@ def frame() -> None:
         reviews,
         annotations,
         setup.material,
-        Words(setup.material.labels, lambda: decided.words(reviews, annotations)),
+        Words(setup.material.labels, lambda: words(reviews, annotations)),
         pages,
     )
-    open_to = [info for info in PAGES if info.needs is None or viewer.allows(info.needs)]
+    open_to = [info for info in all_pages() if info.needs is None or viewer.allows(info.needs)]
     pages.update({info.path: _page(info, desk, first=info is open_to[0]) for info in open_to})
     _account(setup, viewer)
     st.navigation(list(pages.values()), position="top").run()

@@ -23,10 +23,10 @@ from vista_guard.dashboard.scoped import ScopedReports
 from vista_guard.dashboard.server import Material
 from vista_guard.dashboard.settings import DashboardSettings
 from vista_guard.errors import InputError
-from vista_guard.evaluation.runners.decided import Word
 from vista_guard.stores.reports import FindingRow
 from vista_guard.stores.reviews.annotation import Annotations
 from vista_guard.stores.reviews.queue import Reviews, person
+from vista_guard.stores.reviews.records import Word
 from vista_guard.types import Label
 from vista_lab.policies.comparison import Case
 from vista_lab.runs.gold import Gold, GoldTurn, agrees, read_gold

@@ -1,26 +1,32 @@
-"""All pages, in the order in which they stand on top. A new one is a folder beside the others, and a line here."""
+"""All pages, in the order in which they stand on top: the guard's own, then those of other packages.
+
+Other packages add pages through the entry point group `vista_guard.pages`: a function without arguments that returns a
+sequence of `PageInfo`. `vista_lab` does.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
 
 from vista_guard.dashboard.conversation.page import conversation
 from vista_guard.dashboard.live import live
 from vista_guard.dashboard.page import Desk
-from vista_guard.dashboard.pages.annotate.page import annotate
 from vista_guard.dashboard.review import review
 from vista_guard.dashboard.settings import Permission
 from vista_guard.dashboard.trends import trends
-from vista_lab.pages.policy_lab import lab
-from vista_lab.pages.runs import runs
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class PageInfo:
     """A page: its name for people, its path in the address, an icon of Material Symbols, what draws it, who may open it.
 
-    `needs` is the permission without which a viewer neither sees nor reaches it; None for everybody who came in.
+    `needs` is the permission without which a viewer neither sees nor reaches it; None for everybody who signed in.
     """
 
     title: str
@@ -30,13 +36,22 @@ class PageInfo:
     needs: Permission | None = None
 
 
-PAGES: tuple[PageInfo, ...] = (
+OWN = (
     PageInfo("Live", "live", "bolt", live),
     PageInfo("Conversation", "conversation", "forum", conversation),
     PageInfo("Trends", "trends", "monitoring", trends),
-    PageInfo("Policy lab", "lab", "science", lab),
-    PageInfo("Runs", "runs", "compare_arrows", runs),
     PageInfo("Review", "review", "gavel", review, Permission.REVIEW),
-    PageInfo("Annotate", "annotate", "edit_note", annotate, Permission.ANNOTATE),
 )
 """The first one is shown where the address names none."""
+
+
+@cache
+def all_pages() -> tuple[PageInfo, ...]:
+    """The guard's pages and those of other packages. One that cannot be loaded is logged and left out."""
+    pages = list(OWN)
+    for point in entry_points(group="vista_guard.pages"):
+        try:
+            pages += point.load()()
+        except (ImportError, AttributeError) as exc:
+            _log.warning("the pages of %s are left out: %s", point.value, exc)
+    return tuple(pages)

@@ -73,6 +73,23 @@ def find_documents_of(documents: GivenDocuments | Find | None) -> FindDocuments 
     return lambda _: given
 
 
+def given_documents(documents: GivenDocuments | None) -> tuple[Document, ...]:
+    """One document, or each of several, once.
+
+    Raises:
+        InputError: it is neither. A document that is not read would be a claim without evidence.
+    """
+    if documents is None:
+        return ()
+    if isinstance(documents, str | Mapping | Document | LangChainDocument):
+        return (read_document(documents),)
+    if not isinstance(documents, Iterable):
+        raise InputError(
+            f"documents is {type(documents).__name__}; give a text, a Document, a mapping with text, or a list"
+        )
+    return distinct(read_document(item) for item in documents)
+
+
 def read_documents(mapping: Mapping[str, object]) -> tuple[Document, ...]:
     """The documents that a request or an answer brings under one of the keys for them."""
     for key in DOCUMENT_KEYS:
@@ -483,6 +500,7 @@ __all__ = [
     "GivenDocument",
     "GivenDocuments",
     "find_documents_of",
+    "given_documents",
     "in_words",
     "is_assistant",
     "read_document",

@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from vista_guard.errors import InputError, VistaGuardError
-from vista_guard.integrations.openai_api import Json
+from vista_guard.openai_api.requests import Json
 from vista_guard.protocols import ReportStore
 from vista_guard.proxy.identity import LONGEST_NAME, Conversations, own_report, scoped
 from vista_guard.proxy.security import check_documents

@@ -13,14 +13,14 @@ from starlette.responses import JSONResponse, Response
 
 import vista_guard
 from vista_guard.errors import VistaGuardError
-from vista_guard.integrations.openai_api import Json
+from vista_guard.openai_api.dialect import Problem
+from vista_guard.openai_api.requests import Json, judged_api
 from vista_guard.proxy import admin, metrics, openapi, security
 from vista_guard.proxy.errors import error_response
 from vista_guard.proxy.identity import shares_documents
-from vista_guard.proxy.paths import judged_api
 from vista_guard.proxy.routes import Proxy
 from vista_guard.proxy.settings import ProxySettings
-from vista_guard.proxy.upstream import Problem, Upstream
+from vista_guard.proxy.upstream import Upstream
 from vista_guard.stream.gates import check_gate
 from vista_guard.telemetry.propagation import Scope, TracedRequests
 

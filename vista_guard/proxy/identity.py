@@ -25,10 +25,11 @@ from typing import Protocol, runtime_checkable
 
 from vista_guard.errors import InputError, StoreError
 from vista_guard.guard import Guard
+from vista_guard.openai_api.dialect import Problem
+from vista_guard.openai_api.requests import judged_api
 from vista_guard.protocols import DocumentStore
-from vista_guard.proxy.paths import judged_api, read_path
+from vista_guard.proxy.paths import read_path
 from vista_guard.proxy.settings import ProxySettings
-from vista_guard.proxy.upstream import Problem
 from vista_guard.turn.evidence import past_key
 from vista_guard.turn.report import earned
 from vista_guard.turn.work import PastClaims

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.responses import Response
 
-from vista_guard.integrations.openai_api.fields import Place
+from vista_guard.openai_api.fields import Place
 from vista_guard.telemetry.config import Telemetry
 from vista_guard.telemetry.instruments import TurnFigures
 from vista_guard.types import Action, Label

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from vista_guard.integrations.openai_api import Json
+from vista_guard.openai_api.requests import Json
 
 _TEXT: Final[Json] = {"type": "string", "minLength": 1}
 _DOCUMENT: Final[Json] = {

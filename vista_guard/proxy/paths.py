@@ -8,13 +8,10 @@ servers differ. Of those that are not judged, only known ones pass.
 from __future__ import annotations
 
 import re
-from typing import Literal
 from urllib.parse import quote, unquote
 
+from vista_guard.openai_api.dialect import Problem
 from vista_guard.proxy.settings import PASSED, passes, path_words
-from vista_guard.proxy.upstream import Problem
-
-Api = Literal["chat", "responses"]
 
 _SAFE = "~!$&'()*+,:=@"
 _UNKNOWN = Problem(404, "unknown_url", "there is no such path")
@@ -34,14 +31,6 @@ def read_path(raw: str) -> str:
             raise _UNKNOWN
     rest = segments[1:] if segments[:1] == ["v1"] else segments
     return "/".join(quote(unquote(segment), safe=_SAFE) for segment in rest)
-
-
-def judged_api(path: str) -> Api | None:
-    """The API whose answers are judged, when the path ends with its name: also below a deployment or an engine."""
-    words = path_words(path)
-    if words[-2:] == ["chat", "completions"]:
-        return "chat"
-    return "responses" if words[-1:] == ["responses"] else None
 
 
 def passed_by_default(method: str, path: str) -> bool:

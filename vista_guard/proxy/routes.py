@@ -4,48 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Coroutine, Mapping
-from typing import TYPE_CHECKING, cast
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING
 
 import httpx2
 from starlette.responses import Response
 
 from vista_guard.errors import InputError
-from vista_guard.integrations.openai_api import Json, ending_report, with_answer
-from vista_guard.integrations.openai_api.fields import NOTHING_LEFT, Sifting, is_lost, request_error
-from vista_guard.proxy import exchange as verdict
+from vista_guard.openai_api import verdict
+from vista_guard.openai_api.dialect import Problem, answer_headers, is_stream, read_answer
+from vista_guard.openai_api.evidence import ReadRequest
+from vista_guard.openai_api.fields import request_error
+from vista_guard.openai_api.judging import DIALECTS, Exchange, Judged, judge_answer, worst
+from vista_guard.openai_api.requests import Api, Json, judged_api
 from vista_guard.proxy import metrics
-from vista_guard.proxy.dialects.chat import Chat
-from vista_guard.proxy.dialects.protocol import FIELD, Dialect
-from vista_guard.proxy.dialects.responses import Responses
-from vista_guard.proxy.exchange import Exchange
-from vista_guard.proxy.identity import Conversations
-from vista_guard.proxy.paths import judged_api, passed_by_default, read_path
+from vista_guard.proxy.identity import Conversations, Identity
+from vista_guard.proxy.paths import passed_by_default, read_path
 from vista_guard.proxy.settings import passes
-from vista_guard.proxy.streams import GuardedStream, RelayedAnswer, judge_again
+from vista_guard.proxy.streams import GuardedStream, RelayedAnswer
 from vista_guard.proxy.upstream import (
-    Ask,
     Headers,
-    Problem,
     Upstream,
-    answer_headers,
     close_answer,
-    is_stream,
     open_answer,
     problem_of,
     returned_headers,
     timed_out,
 )
-from vista_guard.stream.source import join_documents
-from vista_guard.types import Conversation, TurnReport
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
     from vista_guard.guard import Guard
     from vista_guard.proxy.settings import ProxySettings
-
-DIALECTS: Mapping[str, Dialect] = {"chat": Chat(), "responses": Responses()}
 
 _CLIENT_CLOSED = 499
 _NOT_PASSED = (
@@ -90,109 +81,51 @@ class Proxy:
             return await _unless_caller_left(request, self._relay_while_off(request, path, asked.sent))
         tenant: str = getattr(request.state, "tenant", "default")
         identity = await self._conversations.identify(tenant, request.headers, body, self._settings.conversation_header)
-        exchange = Exchange(DIALECTS[api], asked, identity, self._conversations, self._settings)
+        exchange = self._exchange(api, asked, identity)
         exchange.check_limits()
-        return await _unless_caller_left(request, self._exchange(request, path, exchange))
+        return await _unless_caller_left(request, self._judge(request, path, exchange))
 
-    async def _exchange(self, request: Request, path: str, exchange: Exchange) -> Response:
-        asked = exchange.asked
+    def _exchange(self, api: Api, asked: ReadRequest, identity: Identity) -> Exchange:
+        async def make_known(judged: Judged) -> None:
+            """Makes the turn known to the requests that build on it."""
+            next_time = asked.followed_by(judged.report.response)
+            kept = judged.response_id if judged.alone and asked.sent.get("store") is not False else None
+            owner = identity if judged.alone else Identity(identity.tenant)
+            await self._conversations.make_known(owner, next_time, judged.report, response_id=kept)
 
+        return Exchange(
+            self._conversations.guard(identity.tenant),
+            DIALECTS[api],
+            asked,
+            asked.conversation(identity.stored),
+            asked.grounds(),
+            make_known,
+            name=identity.name,
+            gate=self._settings.gate,
+            seconds=self._settings.request_timeout_s,
+            on_drop=metrics.dropped_field,
+        )
+
+    async def _judge(self, request: Request, path: str, exchange: Exchange) -> Response:
         async def ask(sent: Json) -> httpx2.Response:
             return await self._ask(request, path, _write_json(sent))
 
-        response = await ask(asked.sent)
+        async def ask_whole(sent: Json) -> Json:
+            again = await open_answer(ask, sent, self._settings)
+            return read_answer(await _read_whole(again, self._settings))
+
+        response = await ask(exchange.asked.sent)
         if is_stream(response.headers) and response.is_success:
-            return GuardedStream(exchange, response, ask)
-        try:
-            body = await _read_whole(response, self._settings)
-        finally:
-            await close_answer(response)
+            return GuardedStream(exchange, response, ask, self._settings)
+        body = await _read_whole(response, self._settings)
         if not response.is_success:
             return _failure(response, body)
-        sifting = exchange.sifting()
-        answer = exchange.dialect.sift(_read_answer(body), sifting)
-        if is_lost(answer, sifting):
-            raise Problem(502, "upstream_unreadable", NOTHING_LEFT)
-        return await self._judge(exchange, response, answer, ask)
-
-    async def _judge(self, exchange: Exchange, response: httpx2.Response, answer: Json, ask: Ask) -> Response:
-        dialect, headers = exchange.dialect, answer_headers(returned_headers(response))
-        try:
-            texts = dialect.texts(answer)
-        except (TypeError, ValueError, AttributeError, LookupError):
-            raise Problem(502, "upstream_unreadable", "upstream's answer cannot be read") from None
-        reports: list[TurnReport] = []
-        if exchange.asked.structured:
-            pass
-        elif len(texts) == 1 and texts[0].strip() and exchange.may_ask_again:
-            answer, report = await self._judge_again(exchange, answer, ask)
-            reports = [report]
-        else:
-            reports = [
-                await self._judge_text(exchange, answer, choice, text, alone=len(texts) == 1)
-                for choice, text in enumerate(texts)
-                if text.strip()
-            ]
+        answer, reports, unjudged = await judge_answer(exchange, read_answer(body), ask_whole)
+        headers = answer_headers(returned_headers(response))
         if reports:
-            # Several choices are one answer: what is told of it is the worst.
-            worst = min(
-                reports, key=lambda report: (not report.blocked, report.score if report.score is not None else 1.0)
-            )
-            answer[FIELD] = verdict.field(worst, exchange.identity)
-            headers += verdict.headers(worst)
-        # Said of what is delivered: a withheld answer brings nothing but the policy's words.
-        delivered = Sifting(exchange.asked.sent, structured=exchange.asked.structured)
-        dialect.sift(answer, delivered)
-        if (told := verdict.unjudged_field(cast("Json | None", answer.get(FIELD)), delivered.told)) is not None:
-            answer[FIELD] = told
-        headers += [*verdict.unjudged_headers(delivered.told), *verdict.conversation_header(exchange.identity)]
+            headers += verdict.headers(worst(reports))
+        headers += [*verdict.unjudged_headers(unjudged), *verdict.conversation_header(exchange.name)]
         return _respond(json.dumps(answer).encode(), response, headers)
-
-    async def _judge_again(self, exchange: Exchange, answer: Json, ask: Ask) -> tuple[Json, TurnReport]:
-        """As `_judge_text`, of the only text of an answer that may be asked for again."""
-        dialect, seconds = exchange.dialect, self._settings.request_timeout_s
-
-        async def ask_whole(sent: Json) -> Json:
-            judging.reschedule(None)  # upstream has its own time
-            try:
-                response = await open_answer(ask, sent, self._settings)
-                try:
-                    following = _read_answer(await _read_whole(response, self._settings))
-                    return dialect.sift(following, exchange.sifting())
-                finally:
-                    await close_answer(response)
-            finally:
-                judging.reschedule(asyncio.get_running_loop().time() + seconds)
-
-        try:
-            async with asyncio.timeout(seconds) as judging:
-                answer, report = await judge_again(exchange, answer, ask_whole)
-        except TimeoutError:
-            raise Problem(504, "guard_timeout", "the guard did not judge the answer in time") from None
-        except InputError:
-            report = await self._judge_text(exchange, answer, 0, dialect.texts(answer)[0], alone=True)
-            return answer, report
-        text = dialect.texts(answer)[0]
-        if text.strip() and (report.response != text or report.blocked):
-            dialect.deliver(answer, 0, report.response, blocked=report.blocked)
-        await exchange.make_known(report, dialect.response_id(answer))
-        return answer, report
-
-    async def _judge_text(self, exchange: Exchange, answer: Json, choice: int, text: str, *, alone: bool) -> TurnReport:
-        dialect = exchange.dialect
-        # Which of several choices the caller takes is not known: none becomes knowledge before it comes back as history.
-        name = exchange.identity.stored if alone else None
-        documents = join_documents(exchange.asked.grounds(), dialect.documents(answer))
-        conversation = with_answer(exchange.asked.conversation(name), text, documents)
-        try:
-            async with asyncio.timeout(self._settings.request_timeout_s):
-                report = await _check(exchange.guard, conversation)
-        except TimeoutError:
-            raise Problem(504, "guard_timeout", "the guard did not judge the answer in time") from None
-        if report.response != text or report.blocked:
-            dialect.deliver(answer, choice, report.response, blocked=report.blocked)
-        await exchange.make_known(report, dialect.response_id(answer), alone=alone)
-        return report
 
     async def _pass_unjudged(self, request: Request, path: str) -> Response:
         method = request.method
@@ -219,21 +152,6 @@ class Proxy:
     async def _ask(self, request: Request, path: str, body: bytes) -> httpx2.Response:
         headers = [(name, value) for name, value in request.headers.items() if name not in _REROUTING]
         return await self._upstream.ask(request.method, path, request.url.query, headers, body)
-
-
-async def _check(guard: Guard, conversation: Conversation) -> TurnReport:
-    *past, turn = conversation.turns
-    try:
-        return await guard.acheck(conversation)
-    except InputError:
-        # The request was within limits, so it is the answer that is not. That is for the policy to decide, as in a stream,
-        # and no fault of the caller's.
-        before = conversation.model_copy(update={"turns": tuple(past)})
-        return await ending_report(guard.gated(before, _once(turn.text), documents=turn.documents))
-
-
-async def _once(text: str) -> AsyncIterator[str]:
-    yield text
 
 
 async def _unless_caller_left(request: Request, work: Coroutine[object, None, Response]) -> Response:
@@ -290,16 +208,6 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(name)
 
 
-def _read_answer(body: bytes) -> Json:
-    try:
-        content = json.loads(body)
-    except (ValueError, RecursionError):
-        content = None
-    if not isinstance(content, dict):
-        raise Problem(502, "upstream_unreadable", "upstream's answer is not a JSON object")
-    return content
-
-
 async def _read_whole(response: httpx2.Response, settings: ProxySettings) -> bytes:
     try:
         async with asyncio.timeout(settings.request_timeout_s):
@@ -308,6 +216,8 @@ async def _read_whole(response: httpx2.Response, settings: ProxySettings) -> byt
         raise timed_out(settings) from None
     except httpx2.HTTPError as exc:
         raise problem_of(exc, settings) from None
+    finally:
+        await close_answer(response)
 
 
 def _failure(response: httpx2.Response, body: bytes) -> Response:

@@ -1,46 +1,27 @@
 """The guarded endpoint: one pool of connections, no redirects, no cookies of its own, nothing secret in an error.
 
-Which of upstream's headers go with an answer that is judged: those that are known not to carry a model's words.
-
 An answer of upstream's as it is read here: inflated in small pieces, and never more of it than is allowed.
-
-Server-sent events of upstream in, of the proxy out. The parser is httpx2's.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import re
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import aclosing
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import Final
 from urllib.parse import urlsplit
 
 import anyio
 import httpx2
 
-from vista_guard.integrations.openai_api import Json
+from vista_guard.openai_api.dialect import Problem, is_stream
+from vista_guard.openai_api.requests import Json
 from vista_guard.proxy import metrics
 from vista_guard.proxy.settings import ProxySettings
 from vista_guard.telemetry.propagation import trace_headers, without_trace_headers
-
-_NAMES: Final = re.compile(
-    r"content-type|cache-control|vary|via|retry-after(-ms)?|x-should-retry|x-request-id|request-id|cf-ray|cf-cache-status"
-    r"|openai-(version|organization|project|processing-ms|model)|x-ratelimit-[a-z-]+|anthropic-ratelimit-[a-z-]+"
-    r"|apim-request-id|x-ms-[a-z-]+|azureml-[a-z-]+|x-envoy-upstream-service-time|x-amzn-requestid|x-groq-region"
-    r"|strict-transport-security|x-content-type-options|access-control-[a-z-]+"
-)
-_VALUE: Final = re.compile(r"[ -~]{0,200}")
-
-
-def answer_headers(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The headers that may go with a judged answer."""
-    return [(name, value) for name, value in headers if _NAMES.fullmatch(name) and _VALUE.fullmatch(value)]
-
 
 ACCEPTED = "gzip, deflate"
 """What upstream is asked for. Others inflate a chunk at once, however large it gets."""
@@ -131,42 +112,6 @@ def _inflating(encoding: str) -> Callable[[bytes], Iterator[bytes]]:
     return inflate
 
 
-DONE = b"data: [DONE]\n\n"
-"""How a stream of chat completions ends."""
-
-
-def frame(content: Mapping[str, object]) -> bytes:
-    """An event, named by its content's `type` when it has one, as the Responses API does."""
-    kind = content.get("type")
-    name = f"event: {kind}\n" if isinstance(kind, str) else ""
-    return f"{name}data: {json.dumps(content, separators=(',', ':'))}\n\n".encode()
-
-
-async def events(response: httpx2.Response, *, most: int) -> AsyncGenerator[Json | None, None]:
-    """The events of a stream as JSON objects; None for `[DONE]`, after which nothing is read.
-
-    Raises:
-        ValueError: an event that is no JSON object.
-        httpx2.TransportError: the stream broke off, was silent for too long, or has an event of more than `most` bytes.
-    """
-    async with aclosing(_received(response, most)) as received:
-        async for event in received:
-            if event.data.strip() == "[DONE]":
-                yield None
-                return
-            if not event.data.strip():
-                continue
-            content = json.loads(event.data)
-            if not isinstance(content, dict):
-                raise ValueError("an event of upstream is no JSON object")
-            yield content
-
-
-async def _received(response: httpx2.Response, most: int) -> AsyncGenerator[httpx2.ServerSentEvent, None]:
-    async for event in httpx2.EventSource(response, max_event_size=most):
-        yield event
-
-
 logger = logging.getLogger("vista_guard.proxy")
 
 HOP_BY_HOP = frozenset(
@@ -198,15 +143,6 @@ Headers = list[tuple[str, str]]
 
 Ask = Callable[[Json], Awaitable[httpx2.Response]]
 """Sends a body to upstream; the answer's body is unread."""
-
-
-class Problem(Exception):
-    """What the caller is told when there is no answer: an HTTP status, a code, and nothing about the inside."""
-
-    def __init__(self, status: int, code: str, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-        self.code = code
 
 
 class Upstream:
@@ -293,11 +229,6 @@ def headers_passed_on(headers: Iterable[tuple[str, str]], dropped: frozenset[str
         for name, value in items
         if name not in dropped and name not in named and not name.startswith(OUR_PREFIX)
     ]
-
-
-def is_stream(headers: Mapping[str, str]) -> bool:
-    """Whether a body comes as server-sent events."""
-    return headers.get("content-type", "").partition(";")[0].strip().lower() == "text/event-stream"
 
 
 def problem_of(exc: Exception, settings: ProxySettings, *, inside_stream: bool = False) -> Problem:

@@ -231,18 +231,3 @@ def _unspaced(match: re.Match[str]) -> str:
         return spaced
     between = Counter(gaps).most_common(1)[0][0]
     return _GAP.sub(lambda gap: "" if len(gap.group()) <= len(between) else " ", spaced)
-
-
-DIRECTIONS = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"})
-"""Unicode's explicit turns of direction, which make text read other than it is stored."""
-
-
-def visible(text: str) -> str:
-    """The text with `�` for what would steer a terminal: escape sequences, control characters, turns of direction."""
-    return "".join("�" if _steers(character) else character for character in text)
-
-
-def _steers(character: str) -> bool:
-    if character in "\n\t":
-        return False
-    return unicodedata.category(character) in ("Cc", "Cs") or unicodedata.bidirectional(character) in DIRECTIONS

@@ -39,7 +39,9 @@ class Telemetry:
         events: evaluations as log records (`logs`), as events of the turn's span (`span`, where only traces are taken), or both.
         model_spans: a `chat` span for each call of a model judge: `auto` leaves them to the model's client where that is
             instrumented already.
-        tracer_provider, meter_provider, logger_provider: in place of the process's own. None is ever set by this package.
+        tracer_provider: replaces the one of the process; this package never sets any.
+        meter_provider: likewise, for metrics.
+        logger_provider: likewise, for log records.
 
     Raises:
         ConfigError: a word that is none of these.

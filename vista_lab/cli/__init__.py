@@ -1,1 +1,25 @@
-"""TODO-ROOM."""
+"""Commands of the lab, added to `vista-guard` by the entry point `vista_guard.commands`.
+
+Runs and replays (`eval`, `replay`, `compare`), data sets, calibration, and people's annotations.
+"""
+
+from __future__ import annotations
+
+import typer
+
+from vista_lab.cli import calibrate, compare, datasets, replay
+from vista_lab.cli.calibrate import verifiers
+from vista_lab.cli.eval import evaluate
+from vista_lab.cli.people import agree, annotations_app
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the lab's commands to the app."""
+    app.command("replay")(replay.replay)
+    app.command("datasets")(datasets.datasets)
+    app.command("eval")(evaluate)
+    app.command("compare")(compare.compare)
+    app.command("calibrate")(calibrate.calibrate)
+    app.add_typer(verifiers, name="verifiers")
+    app.add_typer(annotations_app, name="annotations")
+    app.command("agree")(agree)

@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from vista_guard.cli.common import exit_codes
 from vista_guard.errors import InputError
@@ -281,6 +279,9 @@ def table(found: VerifierCalibration) -> RenderableType:
 @contextmanager
 def steps(what: str, total: int) -> Iterator[Callable[[int], None]]:
     """A bar over `total` steps; call what it gives with how many more are done."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     console = Console(stderr=True, highlight=False)
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:

@@ -1,15 +1,10 @@
-"""What `--policy`, `--against`, `--labels` and `--html` name, and what is shown of it.
-
-Options that name two policies and what is shown of them.
-"""
+"""What `--policy`, `--against`, `--labels` and `--html` name, and what is shown of it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Self
-
-import typer
+from typing import TYPE_CHECKING, Self
 
 from vista_guard.errors import ConfigError
 from vista_guard.settings.sources import Settings
@@ -19,7 +14,6 @@ from vista_lab.runs.gold import Gold, read_gold
 
 if TYPE_CHECKING:
     from vista_guard.types import JudgeInfo
-
 
 SHOWN = 10
 """Turns that change which a terminal shows."""
@@ -71,7 +65,7 @@ class Against:
 
         from rich.console import Console
 
-        from vista_guard.reading.canonical import visible
+        from vista_guard.reading.visible import visible
         from vista_lab.tables.terminal import policies_table
 
         replayed = decide(out, self.heard, self.policies, self.gold)
@@ -93,33 +87,3 @@ def _shortly_named(first: NamedPolicy, second: NamedPolicy) -> tuple[NamedPolicy
     """Files without their folders, where that still tells them apart."""
     one, other = Path(first.name).name, Path(second.name).name
     return (first, second) if one == other else (replace(first, name=one), replace(second, name=other))
-
-
-FirstPolicyOption = Annotated[
-    str,
-    typer.Option(
-        "--policy",
-        metavar="NAME",
-        help="monitor, balanced, strict, settings, or a TOML or YAML file with policy and policy_overrides.",
-    ),
-]
-AgainstOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="A second policy: turns are judged once, and it is shown what each would have done with them.",
-    ),
-]
-LabelsOption = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="With --against: people's word on turns, as for calibrate, or a labelled log.  [default: what the log says]",
-    ),
-]
-HtmlOption = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE", help="With --against: one page with the turns, to be sent around. Needs the extra evaluation."
-    ),
-]

@@ -17,7 +17,6 @@ from vista_guard.cli.common import (  # typer reads them
     VerifierOption,
     exit_codes,
 )
-from vista_lab.cli.policies import AgainstOption, FirstPolicyOption, HtmlOption, LabelsOption
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,6 +41,34 @@ Format = Literal[
 ]
 Claims = Literal["given", "judge"]
 
+FirstPolicyOption = Annotated[
+    str,
+    typer.Option(
+        "--policy",
+        metavar="NAME",
+        help="monitor, balanced, strict, settings, or a TOML or YAML file with policy and policy_overrides.",
+    ),
+]
+AgainstOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="A second policy: turns are judged once, and it is shown what each would have done with them.",
+    ),
+]
+LabelsOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="With --against: people's word on turns, as for calibrate, or a labelled log.  [default: what the log says]",
+    ),
+]
+HtmlOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="With --against: one page with the turns, to be sent around. Needs the extra evaluation."
+    ),
+]
 LogArgument = Annotated[
     Path,
     typer.Argument(

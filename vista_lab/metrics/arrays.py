@@ -1,4 +1,4 @@
-"""Metrics over lists of labels and scores: scikit-learn's, and the calibration error that it lacks."""
+"""Metrics over lists of labels and scores, by scikit-learn; the calibration error that it lacks; cross-fitted thresholds."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vista_guard._extras import require
+from vista_guard.errors import InputError
 
 require("the benchmark's table", "sklearn", extra="evaluation")
 
 from sklearn import metrics  # type: ignore[import-not-found,import-untyped,unused-ignore]  # noqa: E402  # said first what it needs
+from sklearn.model_selection import GroupKFold  # type: ignore[import-not-found,import-untyped,unused-ignore]  # noqa: E402
 
 
 def accuracy(gold: Sequence[str], found: Sequence[str]) -> float:
@@ -54,3 +57,44 @@ def calibration_error(gold: Sequence[bool], scores: Sequence[float], bins: int =
     places = np.minimum((p * bins).astype(int), bins - 1)
     parts = [(places == b) for b in range(bins)]
     return float(sum(part.mean() * abs(truth[part].mean() - p[part].mean()) for part in parts if part.any()))
+
+
+FOLDS = 10
+
+
+def balanced(gold: NDArray[np.bool_], found: NDArray[np.bool_]) -> float:
+    """Mean of the recalls of both classes, in [0, 1]; not a number when the gold has one class only."""
+    if gold.all() or not gold.any():
+        return float("nan")
+    return float((found[gold].mean() + (~found[~gold]).mean()) / 2)
+
+
+def best_limit(gold: NDArray[np.bool_], scores: NDArray[np.float64]) -> float:
+    """The score from which on to say yes so that balanced accuracy is highest; infinite where never is best."""
+    false, true, limits = metrics.roc_curve(gold, scores)
+    return float(limits[int(np.argmax(true - false))])
+
+
+def crossed(gold: NDArray[np.bool_], scores: NDArray[np.float64], groups: Sequence[str]) -> NDArray[np.bool_]:
+    """What is found when each fold's threshold is the best of the other folds.
+
+    Args:
+        gold: what is so, by row.
+        scores: higher where it is likelier.
+        groups: what must not be on both sides of a fold, by row: documents, conversations.
+
+    Returns:
+        Yes or no, by row.
+
+    Raises:
+        InputError: fewer than two groups, or one class only in all folds but one.
+    """
+    count = len(set(groups))
+    if count < 2:
+        raise InputError(f"thresholds are cross-fitted over documents, and there is {count}: take more rows")
+    found = np.zeros(len(gold), bool)
+    for rest, fold in GroupKFold(min(FOLDS, count)).split(scores, gold, groups):
+        if gold[rest].all() or not gold[rest].any():
+            raise InputError(f"{len(rest)} rows to choose a threshold on are all of one kind: take more rows")
+        found[fold] = scores[fold] >= best_limit(gold[rest], scores[rest])
+    return found

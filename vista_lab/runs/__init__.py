@@ -1,1 +1,4 @@
-"""TODO-ROOM."""
+"""Runs of a system over conversations: one loop for replay and evaluation, exact resume, local workers or Ray.
+
+`evaluate` starts a run, `plan` chooses its rows, `loop` judges, `folder` and `report_file` keep what came out.
+"""

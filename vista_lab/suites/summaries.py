@@ -116,7 +116,7 @@ class Column:
 
     def crossed(self, score: Score) -> str:
         """Balanced accuracy of a score, each document's threshold chosen on others; a dash where there are too few."""
-        from vista_lab.metrics.intervals import crossed
+        from vista_lab.metrics.arrays import crossed
 
         try:
             return self._balanced(crossed(self._gold, self._scores(score), self._documents))
@@ -137,7 +137,8 @@ class Column:
         return np.array([score(one) for one in self._judged], np.float64)
 
     def _balanced(self, found: NDArray[np.bool_]) -> str:
-        from vista_lab.metrics.intervals import balanced, percent, resampled
+        from vista_lab.metrics.arrays import balanced
+        from vista_lab.metrics.intervals import percent, resampled
 
         interval = resampled(self._documents, lambda rows: balanced(self._gold[rows], found[rows]))
         return percent(balanced(self._gold, found), interval)

@@ -1,7 +1,7 @@
 """Join the old sources with the new: ``python -m vista_lab.synthesis.mixes --data DIR --mix worlds --out pairs.jsonl``.
 
-A mix says how many pairs come from the benchmark sources of ``vista_lab.synthesis.data``, from texts that people wrote and labelled
-(``vista_lab.synthesis.sources``), from small worlds and from real text under edits. Twins stay together and are never lowered alone.
+A mix says how many pairs come from the benchmark sources of ``vista_lab.synthesis.data``, from texts that people wrote and
+labelled (``sources``), from small worlds and from real text under edits. Twins stay together and are never lowered alone.
 """
 
 from __future__ import annotations

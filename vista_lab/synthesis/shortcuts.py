@@ -1,4 +1,4 @@
-"""Can a bag of words guess the labels? ``python -m vista_lab.synthesis.shortcuts worlds.jsonl``, or ``--generate`` for pairs made anew.
+"""Can a bag of words guess the labels? ``python -m vista_lab.synthesis.shortcuts worlds.jsonl``, or ``--generate``.
 
 Two logistic regressions are cross-validated on each kind of pair, twins in the same fold: one sees only the claim, one sees the
 words of claim and premise as sets and how they overlap. Data from which either learns more than the limit has a shortcut.

@@ -21,7 +21,7 @@ from vista_guard import __version__
 from vista_guard._extras import require
 from vista_guard.dashboard.elements.looks import look, name_of
 from vista_guard.errors import ConfigError
-from vista_guard.reading.canonical import visible
+from vista_guard.reading.visible import visible
 from vista_guard.types import Action, Outcome, SourceKind
 from vista_lab.policies import replayed as words
 from vista_lab.policies.named import NamedPolicy

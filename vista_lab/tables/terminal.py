@@ -16,7 +16,7 @@ from rich.text import Text
 
 from vista_guard.dashboard.elements.looks import look
 from vista_guard.policy.risk import ALARMS, RiskGroup, RiskTable
-from vista_guard.reading.canonical import visible
+from vista_guard.reading.visible import visible
 from vista_guard.types import Action, Decision
 from vista_lab.metrics.detection import Reading
 from vista_lab.metrics.intervals import percent

@@ -17,8 +17,8 @@ from vista_lab.datasets.files import Task
 from vista_lab.metrics.detection import Reading
 from vista_lab.metrics.intervals import NOT_SIGNIFICANT, Share
 from vista_lab.metrics.labels import Confusion, accuracy, macro_f1
-from vista_lab.papers.shown import claims_crossed, confusions
 from vista_lab.papers.vista import DATA_SETS, MODELS, SYSTEMS, accuracies, table
+from vista_lab.tables.printed import claims_crossed, confusions
 from vista_lab.tables.runs import Measured, discordant, names_of, notes_of
 from vista_lab.tables.writers import Cell, Column, Row, Sheet, file_name, percent, row
 

@@ -9,8 +9,8 @@
 - abstention, opinion: by hand, on VISTA dev and on the acts of FaithDial wow: the runtime's word rules decide with them.
 
 Then the judge that these make is run as users run it, and ``risk.json`` keeps what it wrongly holds against fine turns
-(``vista_lab.training.false_alarms``): ``policy.max_false_alarm_rate`` takes its thresholds from there. Last the turn's risk is fitted into
-the same file (``vista_lab.training.turn_risk``). Needs the package and scikit-learn, but no torch. ``--only-risk`` leaves ``judge.json``'s
+(``vista_lab.training.false_alarms``): ``policy.max_false_alarm_rate`` takes its thresholds from there. Last the turn's
+risk is fitted into the same file (``turn_risk``). Needs scikit-learn, but no torch. ``--only-risk`` leaves ``judge.json``'s
 temperature and thresholds as they are: what a new claim-type head needs.
 """
 

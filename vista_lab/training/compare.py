@@ -1,4 +1,4 @@
-"""Verifiers side by side on development files: ``python -m vista_lab.training.compare vista_guard/weights/verifier.onnx build/x/final.pt``.
+"""Verifiers side by side on development files: ``python -m vista_lab.training.compare a/verifier.onnx b/final.pt``.
 
 One table: a row a figure, a column a verifier. Files joined by a comma are judged by their mean probability. Everything
 pair-wise, P(supported) the largest over the stretches that a claim is read against, supported from 0.5 on.

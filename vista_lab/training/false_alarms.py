@@ -2,7 +2,7 @@
 
 The table holds numbers only. Its groups are kept apart, so that statements that are easy do not pay for talk that is not:
 
-- statements: FEVER dev claims that their evidence supports, from row 5,000 on (``vista_lab.training.calibrate`` tunes on those before);
+- statements: FEVER dev claims that their evidence supports, from row 5,000 on (``calibrate`` tunes on those before);
 - talk: BEGIN dev responses that are fully attributable to their knowledge (wow), and VISTA dev turns of which
   humans found every claim verifiable, out of scope or an abstention; taken apart by the judge itself.
 """

@@ -8,7 +8,8 @@ import pytest
 pytest.importorskip("sklearn", reason="needs the extra evaluation")
 
 from vista_guard import InputError
-from vista_lab.metrics.intervals import Share, balanced, best_limit, crossed, resampled, wilson
+from vista_lab.metrics.arrays import balanced, best_limit, crossed
+from vista_lab.metrics.intervals import Share, resampled, wilson
 
 
 def test_a_share_is_told_with_wilsons_interval() -> None:

@@ -8,11 +8,11 @@ from decimal import Decimal
 import pytest
 
 from vista_lab.metrics import detection, intervals, labels
-from vista_lab.papers import __main__ as command
 from vista_lab.papers import checks
 from vista_lab.papers.checks import Check, Verdict, check_all, verdict
-from vista_lab.papers.shown import confusions
 from vista_lab.papers.vista import MODELS, agrees, confusion, differences, whole_number
+from vista_lab.tables import printed as command
+from vista_lab.tables.printed import confusions
 
 
 @pytest.fixture(scope="module")

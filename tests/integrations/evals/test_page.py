@@ -72,3 +72,10 @@ def test_the_example_of_promptfoo_does_not_pass(tmp_path: Path) -> None:
     given = {"prompt": test["vars"]["question"], "vars": test["vars"], "config": test["assert"][0]["config"]}
     answers = told["call_api"](given["prompt"], {}, {})["output"], test["vars"]["context"]
     assert [called(tmp_path, answer, **given)["pass"] for answer in answers] == [False, True]
+
+
+def test_the_examples_without_a_model_run(capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = blocks("Without a model")
+    exec(compile(first, "without a model", "exec"), {})
+    assert capsys.readouterr().out.splitlines()[:2] == ["Good morning.", "length"]
+    exec(compile(second, "a model that judges", "exec"), {})

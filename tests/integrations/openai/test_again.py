@@ -296,7 +296,7 @@ class TestEvidenceOnTheWay:
             events = list(over.responses.create(model="m", input=[*ASKED], stream=True))
         shown = "".join(event.delta for event in events if event.type == "response.output_text.delta")
         assert shown == f"{TRUTH}{ROOF}"
-        assert [report.decision.action for report in told] == [Action.ALLOW, Action.ALLOW]
+        assert [report.decision.action for report in told] == [Action.ALLOW]  # a response is one turn, as in the proxy
         assert [finding.evidence[0].quote for report in told for finding in report.findings] == [NOTES, ROOFS]
 
     @GATES

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import runpy
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import openai
@@ -34,7 +36,7 @@ from vista_guard.integrations.openai import guarded, report_of
 from vista_guard.policy.label_policy import MESSAGE, build_policy
 from vista_guard.reading.chat_json import to_conversation, to_document
 from vista_guard.stores.memory import MemoryKnowledge
-from vista_guard.testing import Answer, ScriptedChatServer, ScriptedJudge, Verdict
+from vista_guard.testing import Answer, Fault, ScriptedChatServer, ScriptedJudge, Verdict
 
 __all__ = ["closed_clients"]  # a fixture
 
@@ -298,9 +300,68 @@ class TestAllElseIsTheClientsOwn:
             assert (over.base_url, over.api_key, over.max_retries) == (client.base_url, "k", 2)
             assert [model.id for model in over.models.list()] == ["scripted"]
             asked: Any = {"model": "m", "messages": UNGROUNDED}
-            raw = over.chat.completions.with_raw_response.create(**asked)
-            assert raw.parse().choices[0].message.content == LIE
             assert client.chat.completions.create(**asked).choices[0].message.content == LIE
+
+    @pytest.mark.parametrize("way", ["with_raw_response", "with_streaming_response"])
+    def test_raw_responses_are_judged_too(self, way: str, knowledge: MemoryKnowledge) -> None:
+        def raw_of(on_block: Any) -> Any:
+            over: Any = guarded(own(server), guard_with(museum_judge(), knowledge), on_block=on_block)
+            made = getattr(over.chat.completions, way).create(model="m", messages=ASKED)
+            return made if way == "with_raw_response" else opened.enter_context(made)
+
+        with ScriptedChatServer([LIE, LIE, TRUTH]) as server, ExitStack() as opened:
+            with pytest.raises(Blocked):
+                raw_of("raise")
+            withheld, shown = raw_of("replace"), raw_of("replace")
+            assert server.calls == 3
+            for raw, text, decision in ((withheld, MESSAGE, "BLOCK"), (shown, TRUTH, "ALLOW")):
+                raw.http_response.read()
+                report = report_of(raw.parse())
+                assert raw.parse().choices[0].message.content == text
+                assert json.loads(raw.http_response.text)["vista_guard"]["decision"] == decision
+                assert raw.headers["x-vista-guard-decision"] == decision
+                assert report is not None
+                assert report.decision.action == decision
+                assert "Zubrowka" not in raw.http_response.text
+
+    def test_a_streaming_response_hands_out_what_was_judged(self, knowledge: MemoryKnowledge) -> None:
+        with ScriptedChatServer(f"{TRUTH} {LIE}") as server:
+            over: Any = guarded(own(server), guard_with(museum_judge(), knowledge), on_block="replace")
+            asked: Any = {"model": "m", "messages": ASKED, "stream": True}
+            with over.chat.completions.with_streaming_response.create(**asked) as raw:
+                lines = "\n".join(raw.iter_lines())
+        assert ("Zubrowka" in lines, MESSAGE in lines, "data: [DONE]" in lines) == (False, True, True)
+
+    def test_a_path_by_hand_is_judged_too(self, knowledge: MemoryKnowledge) -> None:
+        with ScriptedChatServer(LIE) as server:
+            over = guarded(own(server), guard_with(museum_judge(), knowledge))
+            with pytest.raises(Blocked):
+                over.post("/chat/completions", cast_to=object, body={"model": "m", "messages": ASKED})
+            assert server.calls == 1
+
+    def test_what_upstream_refuses_for_now_is_sent_again_and_judged_once(self, knowledge: MemoryKnowledge) -> None:
+        told: list[TurnReport] = []
+        with ScriptedChatServer([Fault.http(500), Fault.reset(), TRUTH, LIE]) as server:
+            guard = guard_with(museum_judge(), knowledge)
+            over = guarded(own(server), guard, on_report=told.append).with_options(max_retries=3, timeout=20)
+            answer = over.chat.completions.create(model="m", messages=ASKED)  # type: ignore[arg-type]
+            assert (answer.choices[0].message.content, server.calls, len(told)) == (TRUTH, 3, 1)
+            with pytest.raises(Blocked):
+                over.chat.completions.create(model="m", messages=ASKED)  # type: ignore[arg-type]
+            assert (server.calls, len(told)) == (4, 2)
+
+    def test_the_http_client_of_the_user_is_kept(self, knowledge: MemoryKnowledge) -> None:
+        seen: list[str] = []
+        hooks: Any = {"request": [lambda request: seen.append(request.headers["x-team"])]}
+        http = openai.DefaultHttpxClient(verify=False, headers={"x-team": "museum"}, event_hooks=hooks)
+        other = openai.DefaultHttpxClient(verify=False, headers={"x-team": "harbour"}, event_hooks=hooks)
+        with ScriptedChatServer([TRUTH, LIE]) as server, http, other:
+            client = openai.OpenAI(base_url=server.base_url, api_key="k", http_client=http)
+            over = guarded(client, guard_with(museum_judge(), knowledge))
+            over.chat.completions.create(model="m", messages=ASKED)  # type: ignore[arg-type]
+            with pytest.raises(Blocked):
+                over.with_options(http_client=other).responses.create(model="m", input=ASKED)  # type: ignore[arg-type]
+        assert seen == ["museum", "harbour"]
 
     def test_what_is_made_of_it_is_guarded_too(self, knowledge: MemoryKnowledge) -> None:
         with ScriptedChatServer(LIE) as server, own(server) as client:

@@ -174,7 +174,7 @@ class TestChunksOfOtherServers:
             "index": 0,
             "finish_reason": None,
             "logprobs": None,
-            "delta": {"role": "assistant", "content": None, "reasoning_content": "Let me see."},
+            "delta": {"role": "assistant", "reasoning_content": "Let me see."},
         }
         assert (text.choices[0].delta.content, text.choices[0].logprobs.content[0].token) == (TRUTH, TRUTH)
         assert (end.choices[0].finish_reason, end.choices[0].logprobs, end.choices[0].delta.content) == (

@@ -1,1 +1,4 @@
-"""TODO-ROOM."""
+"""What pages are built of: the element tree, charts, addresses and filters, looks.
+
+`tree` escapes every text; nothing else writes HTML.
+"""

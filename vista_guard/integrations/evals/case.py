@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, Self, get_args
 
 from vista_guard.errors import ConfigError, InputError
@@ -42,7 +42,7 @@ class Case(Noun):
         Raises:
             InputError: one of them is of another kind, or the answer says nothing.
         """
-        from vista_guard.graph.host_objects import read_reply, read_request
+        from vista_guard.graph.host_objects import given_documents, read_reply, read_request
 
         past = read_request(asked).turns if asked else ()
         draft = read_reply(asked, {"messages": answer} if isinstance(answer, list | tuple) else answer)
@@ -66,7 +66,7 @@ class Case(Noun):
             InputError: the messages cannot be read, or no assistant speaks among them.
             ConfigError: `turns` is something else.
         """
-        from vista_guard.graph.host_objects import read_request
+        from vista_guard.graph.host_objects import given_documents, read_request
 
         if turns not in get_args(Turns):
             raise ConfigError(f"turns is {turns!r}; choose one of {', '.join(get_args(Turns))}")
@@ -87,7 +87,7 @@ class Case(Noun):
             InputError: as for these.
             ConfigError: as for these.
         """
-        from vista_guard.graph.host_objects import read_documents
+        from vista_guard.graph.host_objects import given_documents, read_documents
 
         if _is_transcript(outputs):
             asked_with = read_documents(inputs) if isinstance(inputs, Mapping) else ()
@@ -128,22 +128,4 @@ def _merge_documents(first: tuple[Document, ...], others: tuple[Document, ...]) 
     return distinct([*first, *others])
 
 
-def given_documents(documents: GivenDocuments | None) -> tuple[Document, ...]:
-    """One document, or each of several.
-
-    Raises:
-        InputError: it is neither. A document that is not read would be a claim without evidence.
-    """
-    from vista_guard.graph.host_objects import read_document
-
-    if documents is None:
-        return ()
-    one = isinstance(documents, str | Mapping | Document) or hasattr(documents, "page_content")
-    if not one and not isinstance(documents, Iterable):
-        raise InputError(
-            f"documents is {type(documents).__name__}; give a text, a Document, a mapping with text, or a list"
-        )
-    return tuple(read_document(item) for item in ([documents] if one else documents))
-
-
-__all__ = ["Case", "Turns", "given_documents"]
+__all__ = ["Case", "Turns"]

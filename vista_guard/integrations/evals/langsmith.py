@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from vista_guard.errors import InputError
-from vista_guard.integrations.evals.case import Case, Turns, given_documents
+from vista_guard.integrations.evals.case import Case, Turns
 from vista_guard.integrations.evals.grader import Grader, grader_of
 
 if TYPE_CHECKING:
@@ -100,11 +100,11 @@ def async_vista_evaluator(
 
 
 def _reader(documents: GivenDocuments | None, turns: Turns) -> Read:
+    from vista_guard.graph.host_objects import given_documents, read_documents
+
     given = given_documents(documents)
 
     def read(inputs: Any, outputs: Any, reference_outputs: Any) -> Case:
-        from vista_guard.graph.host_objects import read_documents
-
         reference = read_documents(reference_outputs) if isinstance(reference_outputs, Mapping) else ()
         return Case.of_run(inputs, outputs, documents=(*given, *reference), turns=turns)
 

@@ -25,7 +25,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, TextIO, get_args
 
 from vista_guard.errors import ConfigError, InputError, VistaGuardError
-from vista_guard.integrations.evals.case import Case, Turns, given_documents
+from vista_guard.integrations.evals.case import Case, Turns
 from vista_guard.integrations.evals.grader import shared_grader
 
 if TYPE_CHECKING:
@@ -109,6 +109,8 @@ def _documents(where: str, value: Any) -> tuple[Document, ...]:
     Raises:
         InputError: they cannot be read, or are what promptfoo should have read and did not.
     """
+    from vista_guard.graph.host_objects import given_documents
+
     if value is None or (isinstance(value, str) and not value.strip()):
         return ()
     try:

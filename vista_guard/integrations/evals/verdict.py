@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from vista_guard.errors import ConfigError
 from vista_guard.policy.turn_risk import SAFE, micro_score
-from vista_guard.reading.canonical import visible
+from vista_guard.reading.visible import visible
 from vista_guard.types import Action, Finding, Label, Outcome, SourceKind, TurnReport
 from vista_guard.types.conversation import Noun, Probability
 

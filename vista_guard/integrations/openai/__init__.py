@@ -4,8 +4,7 @@ from vista_guard._extras import how_to_install
 from vista_guard.errors import ConfigError
 
 try:
-    from vista_guard.integrations.openai.client import guarded
-    from vista_guard.integrations.openai.reports import report_of, unjudged_of
+    from vista_guard.integrations.openai.client import guarded, report_of, unjudged_of
 except ImportError as exc:
     raise ConfigError(
         f"the guarded OpenAI client needs openai 2.45 to 3.x ({exc}): {how_to_install('openai')}"

@@ -3,10 +3,10 @@
     client = guarded(openai.OpenAI(), guard)
     client.chat.completions.create(model="gpt-5-mini", messages=[…])
 
-Guarded are `chat.completions.create`, `.parse` and `.stream`, and `responses.create`, `.parse` and `.stream`, streamed or
-not. All else is the client's own and passes through as it is, **unjudged**: `with_raw_response` and
-`with_streaming_response` (they hand out the bytes of the wire), `responses.retrieve`, background responses, realtime,
-assistants, `post`. Of an answer all words are judged, a refusal and the transcript of spoken audio
+Guarded is every request for chat completions and responses, streamed or not, however it is made: `create`, `parse`, `stream`,
+`with_raw_response`, `with_streaming_response`, `post`. The answer is judged below the SDK, in its HTTP client (transport.py), by
+the same code as in the proxy; your own `http_client` sends. All else passes as it is, **unjudged**: `responses.retrieve`,
+background responses, realtime, assistants. Of an answer all words are judged, a refusal and the transcript of spoken audio
 as text too. Tool calls, reasoning, citations, sound and structured outputs (`response_format`, `text_format`) pass unjudged,
 and `unjudged_of(result)` names them; of a whole answer that is withheld none is left, and in streams no sound passes. Fields,
 parts and events that are not known are dropped.
@@ -17,8 +17,8 @@ sent), `documents` in `extra_body` (sent as they are), results of file search an
 
 With a policy that regenerates, an answer of which nothing was shown yet is asked for again: the same request, with the
 withheld draft and a note on it at the end. What upstream bills for all answers, as far as it told, is in the `usage` of the one
-that is returned. Not asked for again are several choices, answers that call tools, responses with several texts, and those of a
-`conversation` that OpenAI keeps; where asking fails, too, the policy's fallback is taken, and the report's `warnings` say so.
+that is returned. Not asked for again are several choices, answers that call tools, and those of a `conversation` that OpenAI
+keeps; where asking fails, too, the policy's fallback is taken, and the report's `warnings` say so.
 
 OpenAI keeps what it was asked to keep (`store`, on by default for responses; `conversation`; `previous_response_id`) as the
 model said it, withheld or not, and the draft and the note as part of the request that asked again: the guard decides what leaves
@@ -27,34 +27,35 @@ this process. Send the history with each request, with `store=False`, where a wi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
-from openai import AsyncOpenAI, OpenAI
+from openai import AsyncOpenAI, AsyncStream, OpenAI, Stream
+from openai.lib.streaming.chat import AsyncChatCompletionStream, ChatCompletionStream, ChatCompletionStreamState
+from openai.lib.streaming.responses import AsyncResponseStream, ResponseStream
+from openai.types.responses import ParsedResponse
 
 from vista_guard.errors import ConfigError
 from vista_guard.graph.host_objects import GivenDocuments, find_documents_of
 from vista_guard.guard import Guard
-from vista_guard.integrations.openai.client_guard import ClientGuard, Finder, OnBlock
-from vista_guard.integrations.openai.doors import AsyncCompletions, AsyncResponses, Completions, Responses
-from vista_guard.integrations.openai.guarded_part import GuardedPart
-from vista_guard.integrations.openai.reports import report_of, unjudged_of
-from vista_guard.integrations.openai.requests import ConversationId
+from vista_guard.integrations.openai.transport import TOLD, ClientGuard, ConversationId, Finder, OnBlock, Told, over
+from vista_guard.openai_api.dialect import FIELD
 from vista_guard.stream.gates import Gate
 from vista_guard.types import TurnReport
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
-    from openai.resources.beta import AsyncBeta, Beta
-    from openai.resources.chat import AsyncChat, Chat
-
-    _ChatPart = Chat | AsyncChat
-    _BetaPart = Beta | AsyncBeta
-else:  # the SDK loads its resources when they are asked for, which takes a second
-    _ChatPart = _BetaPart = object
+    from openai.lib.streaming.chat import ChatCompletionStreamEvent
+    from openai.types.chat import ChatCompletionChunk, ParsedChatCompletion
 
 Client = TypeVar("Client", OpenAI, AsyncOpenAI)
+Format = TypeVar("Format")
+Result = TypeVar("Result")
+
+_FILTERED = "content_filter"
+"""The API's own word for an answer that was withheld."""
+_REPORTS = "_vista_guard"
+_UNJUDGED = "_vista_guard_unjudged"
 
 __all__ = ["guarded", "report_of", "unjudged_of"]
 
@@ -93,73 +94,296 @@ def guarded(
     Raises:
         ConfigError: another kind of client, an unknown option, documents that are none.
     """
-    find = find_documents_of(documents)
-    options = ClientGuard(guard, gate, on_block, find, on_report, conversation_id)
-    if isinstance(client, OpenAI):
-        return cast(Client, _Client(client, options))
-    if isinstance(client, AsyncOpenAI):
-        return cast(Client, _AsyncClient(client, options))
-    raise ConfigError(f"the client is {type(client).__name__}; give an openai.OpenAI or openai.AsyncOpenAI")
+    if not isinstance(client, OpenAI | AsyncOpenAI):
+        raise ConfigError(f"the client is {type(client).__name__}; give an openai.OpenAI or openai.AsyncOpenAI")
+    guarding = ClientGuard(guard, gate, on_block, find_documents_of(documents), on_report, conversation_id)
+    made: Any = object.__new__(_guarded_class(cast("Any", type(client))))
+    made.__dict__.update(client.copy(http_client=over(client._client, guarding)).__dict__)
+    return cast(Client, made)
 
 
-class _Chat(GuardedPart[_ChatPart]):
-    @property
-    def completions(self) -> Completions | AsyncCompletions:
-        inner: Any = self._inner.completions  # the doors call it with a request's arguments as they are
-        is_async = isinstance(inner._client, AsyncOpenAI)
-        return AsyncCompletions(inner, self._guard) if is_async else Completions(inner, self._guard)
+def report_of(result: object, choice: int = 0) -> TurnReport | None:
+    """The report on an answer that came through a guarded client; None when nothing in it was judged.
+
+    Args:
+        result: a completion, a response, a stream that has ended, or the chunk or event that ended it.
+        choice: index of the choice; a response is one.
+    """
+    reports: dict[int, TurnReport] = getattr(result, _REPORTS, None) or {}
+    return reports.get(choice)
 
 
-class _Beta(GuardedPart[_BetaPart]):
-    @property
-    def chat(self) -> _Chat:
-        return _Chat(self._inner.chat, self._guard)
+def unjudged_of(result: object) -> tuple[str, ...]:
+    """What of an answer that came through a guarded client was not judged, by design: `tools`, `reasoning`, `citations`, `audio`,
+    `structured`.
+
+    Args:
+        result: a completion, a response, or a stream, of which more may come until it has ended.
+    """
+    kinds = getattr(result, _UNJUDGED, None) or ()
+    return tuple(kinds.unjudged if isinstance(kinds, Told) else kinds)
 
 
-class _AnyClient(GuardedPart[Client]):
-    """What both clients share."""
+def _marked(result: Result, told: Told) -> Result:
+    """Puts the reports on one of the SDK's objects, where neither its JSON nor its comparison shows them."""
+    is_stream = isinstance(result, Stream | AsyncStream)
+    object.__setattr__(result, _REPORTS, told.reports if is_stream else dict(told.reports))
+    object.__setattr__(result, _UNJUDGED, told if is_stream else told.unjudged)
+    return result
 
-    @property
-    def chat(self) -> _Chat:
-        return _Chat(self._inner.chat, self._guard)
 
-    @property
-    def beta(self) -> _Beta:
-        return _Beta(self._inner.beta, self._guard)
+# The SDK's own methods that have to know of the guard. Their names are private to it: the tests run them with the oldest and
+# the newest version that `pyproject.toml` allows.
+
+
+@lru_cache
+def _guarded_class(kind: Any) -> Any:
+    own = _AsyncGuarded if issubclass(kind, AsyncOpenAI) else _Guarded
+    return type(kind.__name__, (own, kind), {})
+
+
+class _AnyGuarded:
+    """What both guarded clients share."""
 
     def copy(self, **options: Any) -> Self:
-        return type(self)(self._inner.copy(**options), self._guard)
+        """A client with other options, guarded too."""
+        inner: Any = super()
+        if options.get("http_client") is not None:
+            sender: Any = self.__dict__["_client"]
+            options["http_client"] = over(options["http_client"], sender.guarding)
+        return cast(Self, inner.copy(**options))
 
     with_options = copy
 
+    @cached_property
+    def chat(self) -> Any:
+        inner: Any = super()
+        return _with_chat_helper(inner.chat)
 
-class _Client(_AnyClient[OpenAI]):
-    @property
-    def responses(self) -> Responses:
-        inner: Any = self._inner.responses
-        return Responses(inner, self._guard)
+    @cached_property
+    def beta(self) -> Any:
+        inner: Any = super()
+        beta = inner.beta
+        _with_chat_helper(beta.chat)
+        return beta
 
-    def __enter__(self) -> Self:
-        self._inner.__enter__()
-        return self
+    @cached_property
+    def responses(self) -> Any:
+        inner: Any = super()
+        responses = inner.responses
+        _put_helper(responses, GuardedResponseStream, GuardedAsyncResponseStream)
+        return responses
 
-    def __exit__(
-        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._inner.__exit__(kind, exc, trace)
+    def _process_response_data(self, *, data: Any, cast_to: Any, response: Any) -> Any:
+        """Makes an object of an answer's or an event's JSON; the verdict in it becomes the object's report."""
+        inner: Any = super()
+        told = response.extensions.get(TOLD)
+        if not isinstance(told, Told) or not isinstance(data, dict):
+            return inner._process_response_data(data=data, cast_to=cast_to, response=response)
+        whole = data.get("response")
+        holds = whole if isinstance(whole, dict) else data
+        is_judged = holds.pop(FIELD, None) is not None
+        made = inner._process_response_data(data=data, cast_to=cast_to, response=response)
+        if is_judged and whole is not None:
+            told.final = _marked(made.response, told)
+        return _marked(made, told) if is_judged else made
 
 
-class _AsyncClient(_AnyClient[AsyncOpenAI]):
-    @property
-    def responses(self) -> AsyncResponses:
-        inner: Any = self._inner.responses
-        return AsyncResponses(inner, self._guard)
+class _Guarded(_AnyGuarded):
+    def _prepare_options(self, options: Any) -> Any:
+        inner: Any = super()
+        return inner._prepare_options(_with_lists(options))
 
-    async def __aenter__(self) -> Self:
-        await self._inner.__aenter__()
-        return self
+    def _prepare_request(self, request: Any) -> None:
+        inner: Any = super()
+        inner._prepare_request(request)
+        request.extensions[TOLD] = self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._inner.__aexit__(kind, exc, trace)
+    def _process_response(self, **given: Any) -> Any:
+        inner: Any = super()
+        told = _told(given)
+        return inner._process_response(**given) if told is None else _told_of(inner._process_response(**given), told)
+
+
+class _AsyncGuarded(_AnyGuarded):
+    async def _prepare_options(self, options: Any) -> Any:
+        inner: Any = super()
+        return await inner._prepare_options(_with_lists(options))
+
+    async def _prepare_request(self, request: Any) -> None:
+        inner: Any = super()
+        await inner._prepare_request(request)
+        request.extensions[TOLD] = self
+
+    async def _process_response(self, **given: Any) -> Any:
+        inner: Any = super()
+        told = _told(given)
+        made = await inner._process_response(**given)
+        return made if told is None else _told_of(made, told)
+
+
+def _with_lists(options: Any) -> Any:
+    """Messages that come from an iterator, as a list: the request may be sent more than once."""
+    body = options.json_data
+    for name, value in body.items() if isinstance(body, dict) else ():
+        if isinstance(value, Iterator):
+            body[name] = list(value)
+    return options
+
+
+def _told(given: dict[str, Any]) -> Told | None:
+    """What is known of the answer; raises the error that stands in its place."""
+    told = given["response"].extensions.get(TOLD)
+    if not isinstance(told, Told):
+        return None
+    if told.error is not None:
+        raise told.error
+    options = given["options"]
+    if callable(options.post_parser):
+        options.post_parser = _parsing(options.post_parser, told)
+    return told
+
+
+def _told_of(made: Result, told: Told) -> Result:
+    return _marked(made, told) if isinstance(made, Stream | AsyncStream) else made
+
+
+def _parsing(parse: Callable[[Any], Any], told: Told) -> Callable[[Any], Any]:
+    """The SDK's parser, which refuses an answer that a content filter stopped: what was withheld is told to it as complete."""
+
+    def parse_delivered(completion: Any) -> Any:
+        _tell_finished(completion, told)
+        parsed = parse(completion)
+        _tell_withheld(parsed, told)
+        return _marked(parsed, told)
+
+    return parse_delivered
+
+
+def _tell_finished(completion: Any, told: Told) -> None:
+    for choice in getattr(completion, "choices", ()):
+        if told.is_withheld(choice.index) and choice.finish_reason == _FILTERED:
+            choice.finish_reason = "stop"
+
+
+def _tell_withheld(completion: Any, told: Told) -> None:
+    for choice in getattr(completion, "choices", ()):
+        if told.is_withheld(choice.index):
+            choice.finish_reason = _FILTERED
+
+
+def _with_chat_helper(chat: Any) -> Any:
+    _put_helper(chat.completions, GuardedChatStream, GuardedAsyncChatStream)
+    return chat
+
+
+def _put_helper(resource: Any, helper: type, async_helper: type) -> None:
+    is_async = isinstance(resource._client, AsyncOpenAI)
+    stream = resource.stream
+    resource.stream = lambda **request: _Manager(stream(**request), async_helper if is_async else helper)
+
+
+class _Manager:
+    """The context manager of one of the SDK's helpers, which is entered as ours."""
+
+    def __init__(self, inner: Any, helper: type) -> None:
+        self._inner, self._helper = inner, helper
+
+    def __enter__(self) -> Any:
+        return self._taken(self._inner.__enter__())
+
+    def __exit__(self, *exc: object) -> None:
+        self._inner.__exit__(*exc)
+
+    async def __aenter__(self) -> Any:
+        return self._taken(await self._inner.__aenter__())
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._inner.__aexit__(*exc)
+
+    def _taken(self, stream: Any) -> Any:
+        stream.__class__ = self._helper
+        stream._iterator = stream.__stream__()
+        return stream
+
+
+class GuardedChatStream(ChatCompletionStream[Format]):
+    """What `chat.completions.stream(…)` gives on entry."""
+
+    def __stream__(self) -> Iterator[ChatCompletionStreamEvent[Format]]:
+        for chunk in self._raw_stream:
+            yield from _chat_events(self._state, chunk, _told_by(self._raw_stream))
+
+    def get_final_completion(self) -> ParsedChatCompletion[Format]:
+        """As the SDK's own; of an answer that was withheld, with the message in its place."""
+        self.until_done()
+        return _final_completion(self._state, _told_by(self._raw_stream))
+
+
+class GuardedAsyncChatStream(AsyncChatCompletionStream[Format]):
+    """As `GuardedChatStream`, for the async client."""
+
+    async def __stream__(self) -> AsyncIterator[ChatCompletionStreamEvent[Format]]:
+        async for chunk in self._raw_stream:
+            for event in _chat_events(self._state, chunk, _told_by(self._raw_stream)):
+                yield event
+
+    async def get_final_completion(self) -> ParsedChatCompletion[Format]:
+        """As the SDK's own; of an answer that was withheld, with the message in its place."""
+        await self.until_done()
+        return _final_completion(self._state, _told_by(self._raw_stream))
+
+
+class GuardedResponseStream(ResponseStream[Format]):
+    """What `responses.stream(…)` gives on entry."""
+
+    def get_final_response(self) -> ParsedResponse[Format]:
+        """As the SDK's own; of an answer that was withheld, with the message in its place."""
+        self.until_done()
+        told = _told_by(self._raw_stream)
+        return _marked(_withheld_response(told) or super().get_final_response(), told)
+
+
+class GuardedAsyncResponseStream(AsyncResponseStream[Format]):
+    """As `GuardedResponseStream`, for the async client."""
+
+    async def get_final_response(self) -> ParsedResponse[Format]:
+        """As the SDK's own; of an answer that was withheld, with the message in its place."""
+        await self.until_done()
+        told = _told_by(self._raw_stream)
+        return _marked(_withheld_response(told) or await super().get_final_response(), told)
+
+
+def _told_by(stream: Any) -> Told:
+    told = stream.response.extensions.get(TOLD)
+    return told if isinstance(told, Told) else Told()
+
+
+def _chat_events(
+    state: ChatCompletionStreamState[Format], chunk: ChatCompletionChunk, told: Told
+) -> Iterable[ChatCompletionStreamEvent[Format]]:
+    """The SDK's events for a chunk. Of an answer that the guard withheld the SDK is told that it stopped:
+
+    a content filter makes it raise, and the message in place of the answer would be lost.
+    """
+    if chunk.object != "chat.completion.chunk":
+        return
+    finished = chunk.model_copy(update={"choices": [choice.model_copy() for choice in chunk.choices]})
+    _tell_finished(finished, told)
+    for event in state.handle_chunk(finished):
+        if event.type == "chunk":
+            event.chunk = chunk
+        yield event
+
+
+def _final_completion(state: ChatCompletionStreamState[Format], told: Told) -> ParsedChatCompletion[Format]:
+    completion = state.get_final_completion()
+    _tell_withheld(completion, told)
+    return _marked(completion, told)
+
+
+def _withheld_response(told: Told) -> ParsedResponse[Any] | None:
+    if told.final is None or not told.is_withheld():
+        return None
+    final: dict[str, Any] = cast("Any", told.final).to_dict()
+    return ParsedResponse[Any].construct(**final)

@@ -241,6 +241,11 @@ class Annotations:
         self._database = database if isinstance(database, Database) else Database(database, create=False)
         self._tenants = tenants
 
+    @property
+    def database(self) -> Database:
+        """Where they are kept."""
+        return self._database
+
     def of_tenants(self, tenants: Sequence[str] | None) -> Self:
         """The annotations of these tenants' turns only."""
         return type(self)(self._database, tenants=tenants)

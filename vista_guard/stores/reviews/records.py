@@ -1,16 +1,25 @@
-"""The nouns of review and annotation. Pure."""
+"""The nouns of review and annotation, and what both come to: people's word on turns."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from vista_guard.policy.turn_risk import SAFE
 from vista_guard.stores.reports.queueing import Reason
-from vista_guard.types import Label, Span
+from vista_guard.types import Action, Label, Span
+
+if TYPE_CHECKING:
+    from vista_guard.stores.reviews.annotation import Annotations
+    from vista_guard.stores.reviews.queue import Reviews
+
+PAGE = 200
+"""Reviews that are read at once."""
 
 
 class Verdict(StrEnum):
@@ -187,3 +196,49 @@ class Consensus:
     method: Method
     by: str
     at: datetime
+
+
+@dataclass(frozen=True)
+class Word:
+    """People's word on one turn: whether it is fine, and which of the judge's claims are, by id."""
+
+    report_id: str
+    fine: bool
+    claims: dict[str, bool]
+
+
+def words(reviews: Reviews, annotations: Annotations) -> dict[str, Word]:
+    """People's word on turns, by the report's id.
+
+    A verdict speaks of the turn: upheld, what was let through is fine, and what was not is not. A consensus speaks of the turn
+    and of those of the judge's claims that stood as they were: what VERIFIED, OUT_OF_SCOPE or ABSTENTION is, is fine. Where
+    both speak of one turn, the consensus of several outweighs the one reviewer.
+    """
+    found = {one.report_id: Word(one.report_id, _is_fine(one), {}) for one in _decided(reviews)}
+    for batch in annotations.batches():
+        settled = (task.consensus for task in annotations.complete(batch.name))
+        found |= {one.report_id: _of_consensus(one) for one in settled if one is not None}
+    return found
+
+
+def _decided(reviews: Reviews) -> Iterator[Review]:
+    after: str | None = None
+    while True:
+        page = reviews.queue(open=False, after=after, limit=PAGE)
+        yield from page.rows
+        after = page.next
+        if after is None:
+            return
+
+
+def _is_fine(review: Review) -> bool:
+    return (review.verdict is Verdict.UPHELD) == (review.action == Action.ALLOW.value)
+
+
+def _of_consensus(consensus: Consensus) -> Word:
+    claims: dict[str, bool] = {}
+    for one in consensus.claims:
+        # Of an edited claim nobody said what the judge's own words are.
+        if one.source_claim_id is not None and one.op is Op.CONFIRM:
+            claims[one.source_claim_id] = one.label in SAFE and claims.get(one.source_claim_id, True)
+    return Word(consensus.report_id, all(one.label in SAFE for one in consensus.claims), claims)

@@ -4,9 +4,9 @@
     python -m vista_lab.training.turn_risk --data DIR --measure
     python -m vista_lab.training.turn_risk --data DIR --twins FILE [--part dev]
 
-The first takes the turns of ``vista_lab.training.turn_risk.cases`` through the guard (kept in the work folder by the judge's version and
+The first takes the turns of ``cases`` through the guard (kept in the work folder by the judge's version and
 weights, so that fitting anew costs seconds), fits on those for fitting, and measures on those for development. After new weights
-``vista_lab.training.calibrate`` does the same at its end. The second fits and writes nothing: what does the risk that is there come to? The
+``calibrate`` does the same at its end. The second fits and writes nothing: what does the risk that is there come to? The
 third writes the falsified twins of MTRAG-UN's answers, for ``vista_lab.suites.faithful --twins FILE``.
 """
 

@@ -1,0 +1,127 @@
+"""What `check` is given (a text, files, a conversation) as a `Conversation`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
+
+from vista_guard.errors import InputError
+from vista_guard.reading.chat_json import to_conversation
+from vista_guard.types import Conversation, Document, Role, Turn
+
+
+def conversation_to_check(
+    text: str | None, *, documents: Sequence[Path], conversation: Path | None, document_chars: int
+) -> Conversation:
+    """The conversation whose last assistant turn is to be judged; the documents ground that turn.
+
+    Args:
+        text: the assistant turn, said after the conversation; `-` reads stdin. Else the conversation's last one.
+        documents: text files.
+        conversation: a JSON file.
+        document_chars: files that must hold more than this are not read.
+
+    Raises:
+        InputError: a file or text that cannot be judged, or no assistant turn.
+    """
+    past = Conversation(turns=()) if conversation is None else read_conversation(conversation)
+    grounds = tuple(read_document(path, document_chars) for path in documents)
+    turns = list(past.turns)
+    if text is not None:
+        turns.append(Turn(role=Role.ASSISTANT, text=_turn_text(text), documents=grounds))
+        return past.model_copy(update={"turns": tuple(turns)})
+    last = max((index for index, turn in enumerate(turns) if turn.role is Role.ASSISTANT), default=None)
+    if last is None:
+        raise InputError("there is no assistant turn to check: give it as TEXT, or - to read it from stdin")
+    turns[last] = turns[last].model_copy(update={"documents": turns[last].documents + grounds})
+    return past.model_copy(update={"turns": tuple(turns)})
+
+
+def read_document(path: Path, limit: int) -> Document:
+    """A UTF-8 text file as a document named after its path.
+
+    Raises:
+        InputError: missing, a folder, empty, too big, or not text.
+    """
+    raw = _read(path, f"document {path}", 4 * limit)  # A character takes at most four bytes.
+    if raw.startswith(b"%PDF-"):
+        raise InputError(f"document {path} is a PDF; extract its text first, for example with pdftotext")
+    text = _decoded(raw, f"document {path}", "extract or convert its text first")
+    if not text.strip():
+        raise InputError(f"document {path} is empty; a turn cannot be grounded in it")
+    return Document(id=str(path), text=text, title=path.name)
+
+
+def read_conversation(path: Path) -> Conversation:
+    """A JSON file: chat messages, `{"messages": […]}`, or a `Conversation` with `turns`.
+
+    Raises:
+        InputError: unreadable, not JSON, or of another shape.
+    """
+    name = f"conversation {path}"
+    try:
+        content = json.loads(_decoded(_read(path, name), name, "save it as UTF-8"))
+    except (ValueError, RecursionError) as exc:
+        raise InputError(f"{name} is not JSON: {exc}") from exc
+    try:
+        conversation = _conversation(content)
+        conversation.model_dump_json()  # Half a surrogate pair can be read from JSON, but not be written.
+        return conversation
+    except PydanticSerializationError as exc:
+        raise InputError(f"{name} holds half a surrogate pair: {exc}; repair it") from exc
+    except ValidationError as exc:
+        first = exc.errors()[0]
+        raise InputError(f"{name}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from exc
+    except InputError as exc:
+        raise InputError(f"{name}: {exc}") from exc
+
+
+def _conversation(content: object) -> Conversation:
+    if isinstance(content, list):
+        return to_conversation(content)
+    if isinstance(content, Mapping) and "turns" in content:
+        return Conversation.model_validate(content)
+    if isinstance(content, Mapping) and isinstance(content.get("messages"), list):
+        given = [content[key] for key in ("id", "conversation_id") if content.get(key) not in (None, "")]
+        identity = str(given[0]) if given else None
+        return to_conversation(content["messages"], conversation_id=identity, documents=content.get("documents") or ())
+    raise InputError('holds no conversation; expected chat messages, {"messages": […]} or {"turns": […]}')
+
+
+def _turn_text(given: str) -> str:
+    if given == "-":
+        text = _decoded(sys.stdin.buffer.read(), "stdin", "send the turn as UTF-8 text").removesuffix("\n")
+    else:
+        text = given
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError as exc:
+            raise InputError(
+                f"TEXT is not UTF-8 at character {exc.start}; set a UTF-8 locale or send it to stdin"
+            ) from exc
+    if not text.strip():
+        raise InputError(f"the turn to check ({'stdin' if given == '-' else 'TEXT'}) is empty")
+    return text
+
+
+def _read(path: Path, name: str, limit: int | None = None) -> bytes:
+    try:
+        with path.open("rb") as file:
+            raw = file.read() if limit is None else file.read(limit + 1)
+    except OSError as exc:
+        raise InputError(f"{name} cannot be read: {exc.strerror}") from exc
+    if limit is not None and len(raw) > limit:
+        raise InputError(f"{name} has more than {limit:,} bytes; split it, or raise limits.document_chars")
+    return raw
+
+
+def _decoded(raw: bytes, name: str, advice: str) -> str:
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as exc:
+        raise InputError(f"{name}: byte {exc.start} (0x{raw[exc.start]:02x}) is not UTF-8 text; {advice}") from exc

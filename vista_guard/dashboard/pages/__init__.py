@@ -1,1 +1,0 @@
-"""The pages, a folder each; `registry` has them all."""

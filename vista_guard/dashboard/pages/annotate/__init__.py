@@ -1,1 +1,0 @@
-"""Annotate: turns labelled by people, blind to each other and to the judge; how far they agree, and what they settle."""

@@ -1,1 +1,0 @@
-"""Logs and benchmarks through the same guard: readers, replay, metrics and tables."""

@@ -1,1 +1,0 @@
-"""Logs through the guard, resumable, and the files of reports they leave."""

@@ -1,1 +1,0 @@
-"""The responses API: whole responses and streams of events, judged text by text."""

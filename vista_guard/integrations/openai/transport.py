@@ -1,0 +1,622 @@
+"""The HTTP client under a guarded OpenAI client: requests and answers go through `openai_api`, as they do in the proxy.
+
+The SDK is given an HTTP client that sends with the user's own one. A request for chat completions or responses is read before it
+is sent, and its answer is judged before the SDK sees a byte of it; all else passes as it is. The SDK would try again after an
+exception here, so what went wrong, or was withheld, is left in `Told` on the response, and the client raises it (client.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import json
+import socket
+import sys
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from contextvars import ContextVar, copy_context
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from threading import Lock
+from typing import Any, Final, Literal, cast, get_args
+
+from openai import APIError
+
+from vista_guard._aio import loop
+from vista_guard._aio.streams import Bridged, in_thread
+from vista_guard.errors import Blocked, ConfigError, InputError
+from vista_guard.guard import Guard
+from vista_guard.openai_api import verdict
+from vista_guard.openai_api.dialect import (
+    Problem,
+    UnreadableError,
+    UpstreamFailed,
+    answer_headers,
+    frame,
+    is_stream,
+    read_answer,
+)
+from vista_guard.openai_api.fields import request_error
+from vista_guard.openai_api.judging import DIALECTS, Events, Exchange, Judged, StreamedAnswer, judge_answer, worst
+from vista_guard.openai_api.requests import Api, Json, judged_api, with_answer
+from vista_guard.reading.chat_json import PATTERNS
+from vista_guard.stream.gates import Gate
+from vista_guard.types import Conversation, Document, TurnReport
+
+Finder = Callable[[Conversation], Sequence[Document] | Awaitable[Sequence[Document]]]
+"""Gives the documents of an answer from the conversation that ends with it; with the gate `sentence`, it is still empty."""
+
+ConversationId = str | Callable[[Mapping[str, Any]], str | None]
+"""The conversation's id, or a function that finds it in a request's arguments."""
+
+OnBlock = Literal["raise", "replace"]
+
+TOLD: Final = "vista_guard"
+"""The extension of a response that holds its `Told`, and of a request that holds the SDK's client."""
+
+_KEPT_CHAINS: Final = 1024
+_NOT_READ: Final = ("background", "n")
+"""Fields of a request that only the proxy refuses: there, nobody would judge what comes of them."""
+_NOT_REPEATED: Final = (
+    "content-length",
+    "host",
+    "idempotency-key",
+    "x-stainless-retry-count",
+    "x-stainless-raw-response",
+)
+_asking_again: ContextVar[bool] = ContextVar("vista_guard_asking_again", default=False)
+
+Http = Any
+"""`httpx2`, or `httpx` under an SDK before 3.0: their names are the same."""
+
+
+@dataclass
+class Told:
+    """What is known of an answer beside its bytes.
+
+    Attributes:
+        reports: by the index of the choice.
+        kinds: what of a whole answer passed unjudged by design.
+        stream: of an answer that is streamed.
+        final: the response that ended a stream, as it was delivered.
+        error: is raised in place of the answer.
+    """
+
+    reports: dict[int, TurnReport] = field(default_factory=dict)
+    kinds: Sequence[str] = ()
+    stream: StreamedAnswer | None = None
+    final: object = None
+    error: Exception | None = None
+
+    @property
+    def unjudged(self) -> tuple[str, ...]:
+        """What passed unjudged by design, so far."""
+        return tuple(self.kinds if self.stream is None else self.stream.stream.unjudged)
+
+    def is_withheld(self, choice: int = 0) -> bool:
+        """Whether the policy's message stands in place of this choice."""
+        report = self.reports.get(choice)
+        return report is not None and report.blocked
+
+
+class Chains:
+    """What was said under the ids of responses and conversations that OpenAI keeps, so that later turns know it.
+
+    Bounded, and of this process: pass the history yourself where another process goes on with a conversation.
+    """
+
+    def __init__(self) -> None:
+        self._said: OrderedDict[str, Conversation] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: str | None) -> Conversation | None:
+        """What was said, when it is still known."""
+        with self._lock:
+            return None if key is None else self._said.get(key)
+
+    def put(self, key: str | None, conversation: Conversation) -> None:
+        """Keeps what was said; the oldest goes first."""
+        if not key:
+            return
+        with self._lock:
+            self._said[key] = conversation
+            self._said.move_to_end(key)
+            while len(self._said) > _KEPT_CHAINS:
+                self._said.popitem(last=False)
+
+
+@dataclass(frozen=True)
+class ClientGuard:
+    """A guard with the options of `guarded`; see there."""
+
+    guard: Guard
+    gate: Gate = "sentence"
+    on_block: OnBlock = "raise"
+    find: Finder | None = None
+    on_report: Callable[[TurnReport], object] | None = None
+    conversation_id: ConversationId | None = None
+    chains: Chains = field(default_factory=Chains)
+
+    def __post_init__(self) -> None:
+        for name, value, known in (("gate", self.gate, Gate), ("on_block", self.on_block, OnBlock)):
+            if value not in get_args(known):
+                raise ConfigError(f"{name} is {value!r}; choose {', '.join(get_args(known))}")
+
+    def read(self, request: Http) -> Call | None:
+        """The call, when its answer is judged.
+
+        Raises:
+            InputError: a request whose messages or documents cannot be read, or are over a limit.
+        """
+        api = judged_api(request.url.path) if request.method == "POST" and not _asking_again.get() else None
+        return None if api is None else Call(self, api, request)
+
+    def tell(self, reports: Iterable[TurnReport]) -> None:
+        """Tells `on_report` of every report.
+
+        Raises:
+            Blocked: an answer was withheld, and `on_block` is raise.
+        """
+        told = list(reports)
+        if self.on_report is not None:
+            for report in told:
+                self.on_report(report)
+        blocked = next((report for report in told if report.blocked), None)
+        if blocked is not None and self.on_block == "raise":
+            raise Blocked(blocked)
+
+
+class Call:
+    """One request whose answer is judged."""
+
+    def __init__(self, guarding: ClientGuard, api: Api, request: Http) -> None:
+        body = _read_body(request.content)
+        readable = {name: value for name, value in body.items() if name not in _NOT_READ}
+        asked = DIALECTS[api].read(readable, PATTERNS)
+        # `documents` on messages are for the guard, and no API takes them there; those of the body are sent as they are.
+        self.sent: Json = {name: asked.sent.get(name, value) for name, value in body.items()}
+        self.is_changed = self.sent != body
+        self.streamed = body.get("stream") is True
+        self.told = Told()
+        self.client: Any = request.extensions[TOLD]
+        self._guarding, self._request = guarding, request
+        self._chain = _id_of(body.get("conversation"))
+        self._past = self._read_past(asked.conversation(), body)
+        self._exchange = Exchange(
+            guarding.guard,
+            DIALECTS[api],
+            replace(asked, sent=self.sent),
+            self._past,
+            asked.grounds(),
+            self._on_judged,
+            name=self._past.id,
+            find=None if guarding.find is None else self._find_in_thread,
+            gate=guarding.gate,
+            choices=_choices(body.get("n")),
+            show_message=guarding.on_block == "replace",
+        )
+        self._exchange.check_limits()
+
+    def _read_past(self, said: Conversation, body: Json) -> Conversation:
+        """What was said, with what is known of a conversation that OpenAI keeps."""
+        chains, find = self._guarding.chains, self._guarding.conversation_id
+        earlier = chains.get(_id_of(body.get("previous_response_id"))) or chains.get(self._chain)
+        request = self._request
+        arguments = {
+            **body,
+            "extra_body": body,
+            "extra_headers": request.headers,
+            "extra_query": dict(request.url.params),
+        }
+        metadata = body.get("metadata")
+        named = find(arguments) if callable(find) else find
+        named = named or _id_of(metadata.get("conversation_id") if isinstance(metadata, dict) else None)
+        identity = named or self._chain or (earlier.id if earlier else None)
+        turns = said.turns if earlier is None else (*earlier.turns, *said.turns)
+        return Conversation(turns=turns, id=identity)
+
+    def _find_in_thread(self, conversation: Conversation) -> Sequence[Document]:
+        """Calls the user's finder; an async one runs on the loop of the request."""
+        if self._guarding.find is None:
+            return ()
+        documents = self._guarding.find(conversation)
+        if inspect.isawaitable(documents):
+            documents = asyncio.run_coroutine_threadsafe(_awaited(documents), self._loop).result()
+        return documents
+
+    async def _on_judged(self, judged: Judged) -> None:
+        report = judged.report
+        if report.conversation_id != self._past.id:
+            report = report.model_copy(update={"conversation_id": self._past.id})
+        self.told.reports[judged.choice] = report
+        said = with_answer(self._past, report.response, judged.documents) if report.response else self._past
+        self._keep(judged.response_id, said)
+        if self.streamed:
+            self._guarding.tell([report])
+
+    def _keep(self, response_id: str | None, said: Conversation) -> None:
+        self._guarding.chains.put(response_id, said)
+        self._guarding.chains.put(self._chain, said)
+
+    async def judge_whole(
+        self, body: bytes, ask: Callable[[Json], Awaitable[Http]]
+    ) -> tuple[bytes, list[tuple[str, str]]]:
+        """The answer as it is delivered, and headers that tell of it.
+
+        Raises:
+            Blocked: it was withheld, and `on_block` is raise.
+            InputError: it cannot be read.
+        """
+        self._loop = asyncio.get_running_loop()
+
+        async def ask_whole(sent: Json) -> Json:
+            return read_answer((await ask(sent)).content)
+
+        try:
+            answer, reports, unjudged = await judge_answer(self._exchange, read_answer(body), ask_whole)
+        except Problem as exc:
+            raise InputError(str(exc)) from None
+        if not reports:
+            self._keep(self._exchange.dialect.response_id(answer), self._past)
+        self.told.kinds = unjudged
+        self._guarding.tell(self.told.reports[index] for index in reports)
+        headers = verdict.headers(worst(reports)) if reports else []
+        return json.dumps(answer).encode(), [*headers, *verdict.unjudged_headers(unjudged)]
+
+    async def frames(
+        self,
+        response: Http,
+        ask: Callable[[Json], Awaitable[Http]],
+        read: Callable[[Any, Http], AsyncGenerator[Any, None]],
+    ) -> AsyncGenerator[bytes, None]:
+        """The stream as it may be shown; `read` gives the SDK's events of a response.
+
+        Raises:
+            Blocked: an answer was withheld, and `on_block` is raise.
+            InputError: the answer cannot be read, or says nothing where the API has its words.
+            APIError: upstream failed; of its error only the kind is told, since its words may be the draft's.
+        """
+        self._loop = asyncio.get_running_loop()
+
+        async def ask_events(sent: Json) -> Events:
+            return _json_events(read(self.client, await ask(sent)))
+
+        answer = self.told.stream = StreamedAnswer(self._exchange, ask_events)
+        failed: Mapping[str, object] | None = None
+        try:
+            async with aclosing(answer.shown(_json_events(read(self.client, response)))) as shown:
+                async for event in shown:
+                    yield frame(event)
+        except UpstreamFailed as exc:
+            failed = exc.event
+        except Problem as exc:
+            if exc.code == "upstream_broken":
+                failed = {"message": str(exc), "code": exc.code}
+            else:
+                raise InputError(str(exc)) from None
+        if failed is not None and "response" in failed:
+            yield frame(failed)
+        elif failed is not None:
+            error = cast("Json", failed.get("error", failed))
+            raise APIError(str(error["message"]), self._request, body=error)
+        if not self.told.reports:
+            self._keep(answer.stream.response_id, self._past)
+        yield answer.stream.closing()
+
+    def again_options(self, *, stream: bool) -> dict[str, Any]:
+        """How the SDK sends a request once more: like the first one, with its retries."""
+        headers = {name: value for name, value in self._request.headers.items() if name not in _NOT_REPEATED}
+        raw = {"x-stainless-raw-response": "stream"} if stream else {}
+        timeout = _http_of(self._request).Timeout(**self._request.extensions["timeout"])
+        return {
+            "path": str(self._request.url),
+            "cast_to": _http_of(self._request).Response,
+            "options": {"headers": {**headers, **raw}, "timeout": timeout},
+        }
+
+
+class _Sender:
+    """What both HTTP clients share: all but sending is the user's own client's."""
+
+    def __init__(self, inner: Http, guarding: ClientGuard) -> None:
+        self.inner, self.guarding = inner, guarding
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.inner, name)
+
+    def _outgoing(self, call: Call, request: Http) -> Http:
+        """The request without what is meant for the guard."""
+        if not call.is_changed:
+            return request
+        headers = [(name, value) for name, value in request.headers.multi_items() if name != "content-length"]
+        content = json.dumps(call.sent, ensure_ascii=False, separators=(",", ":")).encode()
+        return _http_of(request).Request(
+            request.method, request.url, headers=headers, content=content, extensions=request.extensions
+        )
+
+
+class _SyncSender(_Sender):
+    def send(self, request: Http, *, stream: bool = False, **options: Any) -> Http:
+        try:
+            call = self.guarding.read(request)
+        except Exception as exc:
+            return _failed(request, exc)
+        if call is None:
+            return self.inner.send(request, stream=stream, **options)
+        response = self.inner.send(self._outgoing(call, request), stream=call.streamed, **options)
+        if not response.is_success:
+            response.read()
+            return _without_quotes(response)
+        if call.streamed and is_stream(response.headers):
+            body = _joined(_SyncFrames, _http_of(response).SyncByteStream)(call, response)
+            return _shown(response, call.told, stream=body)
+        response.read()
+        try:
+            body, headers = loop.run(call.judge_whole(response.content, _sync_asking(call, stream=False)))
+        except Exception as exc:
+            return _failed(request, exc)
+        return _shown(response, call.told, headers, content=body)
+
+    def close(self) -> None:
+        self.inner.close()
+
+    def __enter__(self) -> _SyncSender:
+        self.inner.__enter__()
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        self.inner.__exit__(*exc)
+
+
+class _AsyncSender(_Sender):
+    async def send(self, request: Http, *, stream: bool = False, **options: Any) -> Http:
+        try:
+            call = self.guarding.read(request)
+        except Exception as exc:
+            return _failed(request, exc)
+        if call is None:
+            return await self.inner.send(request, stream=stream, **options)
+        response = await self.inner.send(self._outgoing(call, request), stream=call.streamed, **options)
+        if not response.is_success:
+            await response.aread()
+            return _without_quotes(response)
+        if call.streamed and is_stream(response.headers):
+            body = _joined(_AsyncFrames, _http_of(response).AsyncByteStream)(call, response)
+            return _shown(response, call.told, stream=body)
+        await response.aread()
+        try:
+            body, headers = await call.judge_whole(response.content, _async_asking(call, stream=False))
+        except Exception as exc:
+            return _failed(request, exc)
+        return _shown(response, call.told, headers, content=body)
+
+    async def aclose(self) -> None:
+        await self.inner.aclose()
+
+    async def __aenter__(self) -> _AsyncSender:
+        await self.inner.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc: Any) -> None:
+        await self.inner.__aexit__(*exc)
+
+
+def over(inner: Http, guarding: ClientGuard) -> Http:
+    """An HTTP client that sends with the given one, and judges what comes back."""
+    http = _http_of(inner)
+    is_async = isinstance(inner, http.AsyncClient)
+    made = _joined(_AsyncSender, http.AsyncClient) if is_async else _joined(_SyncSender, http.Client)
+    return made(inner, guarding)
+
+
+@lru_cache
+def _joined(own: type, base: type) -> Any:
+    """A class of ours that passes for one of the HTTP package's: the SDK and the package ask by `isinstance`."""
+    return type(f"Guarded{base.__name__}", (own, base), {})
+
+
+def _http_of(value: object) -> Http:
+    """The package that a client, a request or a response is of: httpx2 or httpx."""
+    packages = [base.__module__.partition(".")[0] for base in type(value).__mro__]
+    return sys.modules[next(name for name in packages if name in ("httpx", "httpx2"))]
+
+
+class _SyncFrames:
+    """The body of a guarded stream. It is judged on the background loop, and upstream is read in a thread of its own."""
+
+    def __init__(self, call: Call, response: Http) -> None:
+        self._response = response
+        self._items = Bridged(call.frames(response, _sync_asking(call, stream=True), _read_in_thread))
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._items)
+
+    def close(self) -> None:
+        """Ends the judging and closes upstream: at once, or when the read that is under way comes back."""
+        self._items.close()
+        if not self._items.started:
+            self._response.close()
+
+
+class _AsyncFrames:
+    """As `_SyncFrames`, in the caller's own task."""
+
+    def __init__(self, call: Call, response: Http) -> None:
+        self._response = response
+        self._items = call.frames(response, _async_asking(call, stream=True), _read)
+
+    def __aiter__(self) -> AsyncGenerator[bytes, None]:
+        return self._items
+
+    async def aclose(self) -> None:
+        """Ends the judging and closes upstream."""
+        try:
+            await self._items.aclose()
+        except RuntimeError:  # Another task is reading: it meets a closed connection.
+            pass
+        finally:
+            await self._response.aclose()
+
+
+class _Closable:
+    """A response whose stream, once closed, is at its end, also when nothing of it was read."""
+
+    is_closed: bool
+    is_stream_consumed: bool
+
+    def iter_raw(self, chunk_size: int | None = None) -> Iterator[bytes]:
+        begun: Any = super()
+        return begun.iter_raw(chunk_size) if self.is_stream_consumed or not self.is_closed else iter(())
+
+    async def aiter_raw(self, chunk_size: int | None = None) -> AsyncGenerator[bytes, None]:
+        begun: Any = super()
+        if self.is_stream_consumed or not self.is_closed:
+            async for chunk in begun.aiter_raw(chunk_size):
+                yield chunk
+
+
+def _shown(response: Http, told: Told, headers: Iterable[tuple[str, str]] = (), **body: Any) -> Http:
+    """The response with a body that was judged."""
+    made = _joined(_Closable, _http_of(response).Response)(
+        response.status_code,
+        headers=[*answer_headers(response.headers.multi_items()), *headers],
+        request=response.request,
+        extensions={**response.extensions, TOLD: told},
+        history=response.history,
+        **body,
+    )
+    with contextlib.suppress(RuntimeError):  # of a stream that goes on it is not known
+        made.elapsed = response.elapsed
+    return made
+
+
+def _failed(request: Http, error: Exception) -> Http:
+    """A response in whose place the client raises the error: one that was raised here, the SDK would try again after."""
+    return _http_of(request).Response(200, json={}, request=request, extensions={TOLD: Told(error=error)})
+
+
+def _without_quotes(response: Http) -> Http:
+    """A failure as it is; of a broken server without its words, which may quote the answer that it could not read."""
+    if response.status_code < 500:
+        return response
+    try:
+        told: object = json.loads(response.content)
+    except (ValueError, RecursionError):
+        told = None
+    headers = [item for item in response.headers.multi_items() if not item[0].startswith("content-")]
+    return _http_of(response).Response(
+        response.status_code,
+        headers=headers,
+        json={"error": request_error(response.status_code, told)},
+        request=response.request,
+        extensions=response.extensions,
+    )
+
+
+def _sync_asking(call: Call, *, stream: bool) -> Callable[[Json], Awaitable[Http]]:
+    def send(sent: Json) -> Http:
+        _asking_again.set(True)  # in the context of this thread's call alone
+        return call.client.post(body=sent, **call.again_options(stream=stream))
+
+    async def ask(sent: Json) -> Http:
+        sending = asyncio.ensure_future(asyncio.to_thread(send, sent))
+        try:
+            return await asyncio.shield(sending)
+        except asyncio.CancelledError:
+            sending.add_done_callback(_drop)
+            raise
+
+    return ask
+
+
+def _drop(sending: asyncio.Future[Http]) -> None:
+    """Closes an answer that nobody waits for any more."""
+    if not sending.cancelled() and sending.exception() is None:
+        sending.result().close()
+
+
+def _async_asking(call: Call, *, stream: bool) -> Callable[[Json], Awaitable[Http]]:
+    async def ask(sent: Json) -> Http:
+        before = _asking_again.set(True)
+        try:
+            return await call.client.post(body=sent, **call.again_options(stream=stream))
+        finally:
+            _asking_again.reset(before)
+
+    return ask
+
+
+def _read_in_thread(client: Any, response: Http) -> AsyncGenerator[Any, None]:
+    """The SDK's events of a sync client's stream, each read when it is asked for.
+
+    The thread also closes the stream, so that nobody takes a connection from under its hands. A read that is under way is
+    ended by ending the connection; over HTTP/2, which others share, it comes back with what upstream sends next.
+    """
+    return in_thread(
+        lambda: client._make_sse_decoder().iter_bytes(response.iter_bytes()),
+        copy_context(),
+        close=response.close,
+        interrupt=lambda: _end_connection(response),
+    )
+
+
+def _end_connection(response: Http) -> None:
+    stream = response.extensions.get("network_stream")
+    connection = None if stream is None else stream.get_extra_info("socket")
+    if connection is not None and not response.is_closed and response.http_version.startswith("HTTP/1"):
+        with contextlib.suppress(OSError):  # The other side may have been faster.
+            socket.socket.shutdown(connection, socket.SHUT_RDWR)
+
+
+async def _read(client: Any, response: Http) -> AsyncGenerator[Any, None]:
+    try:
+        async for event in client._make_sse_decoder().aiter_bytes(response.aiter_bytes()):
+            yield event
+    finally:
+        await response.aclose()
+
+
+async def _json_events(received: AsyncGenerator[Any, None]) -> Events:
+    async with aclosing(received):
+        async for event in received:
+            if event.data.startswith("[DONE]"):
+                yield None
+                return
+            if event.data.strip():
+                yield _event(event.data)
+
+
+def _event(data: str) -> Json:
+    try:
+        content = json.loads(data)
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict):
+        raise UnreadableError("upstream's stream cannot be read")
+    return content
+
+
+def _read_body(content: bytes) -> Json:
+    try:
+        body = json.loads(content)
+    except (ValueError, RecursionError):
+        body = None
+    if not isinstance(body, dict):
+        raise InputError("the request's body is not a JSON object; the guard cannot judge the answer to it")
+    return body
+
+
+def _choices(wanted: object) -> int:
+    return wanted if type(wanted) is int and wanted > 0 else 1
+
+
+def _id_of(value: object) -> str | None:
+    """An id, given by itself or as an object that has it."""
+    given = value.get("id") if isinstance(value, Mapping) else value
+    return str(given) if given else None
+
+
+async def _awaited(found: Awaitable[Sequence[Document]]) -> Sequence[Document]:
+    return await found

@@ -1,0 +1,167 @@
+"""Chat completions: complete answers and streams of chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from vista_guard.openai_api.dialect import DONE, FIELD, EventStream, Problem, UpstreamFailed
+from vista_guard.openai_api.evidence import as_list, read_chat, text_of
+from vista_guard.openai_api.fields import Sifting, scrubbed_error, sift_chunk, sift_completion
+from vista_guard.openai_api.requests import Api, Json, PendingLogprobs, summed
+from vista_guard.stream.gates import Delta, Passed
+from vista_guard.types import Document
+
+
+class Chat:
+    """`POST /v1/chat/completions`."""
+
+    api: Api = "chat"
+    read = staticmethod(read_chat)
+
+    def sift(self, answer: Json, sifting: Sifting) -> Json:
+        """The completion, with what the table knows."""
+        return sift_completion(answer, sifting)
+
+    def texts(self, answer: Json) -> list[str]:
+        """One text a choice; empty for a choice that only calls tools."""
+        return [text_of(_message(choice).get("content")) for choice in _choices(answer)]
+
+    def documents(self, answer: Json) -> tuple[Document, ...]:  # noqa: ARG002 - the dialects' signature
+        """None: chat completions have no tools of their own."""
+        return ()
+
+    def acts(self, answer: Json) -> bool:
+        """Whether it calls tools."""
+        return any(_calls(_message(choice)) for choice in _choices(answer))
+
+    def response_id(self, answer: Json) -> str | None:  # noqa: ARG002 - the dialects' signature
+        """None: requests bring their history."""
+        return None
+
+    def deliver(self, answer: Json, choice: int, text: str, *, blocked: bool) -> None:
+        """A withheld message loses all that could repeat it; a mended one what spells, speaks or points into its text."""
+        told = _choices(answer)[choice]
+        if blocked:
+            told["message"] = {"role": "assistant", "content": text, "refusal": None}
+            told["finish_reason"] = "content_filter"
+        else:
+            kept = {name: held for name, held in _message(told).items() if name not in ("audio", "annotations")}
+            told["message"] = {**kept, "content": text}
+        told["logprobs"] = None
+
+    def stream(self, sifting: Sifting, spent: Json | None = None) -> EventStream:
+        """A stream of chunks."""
+        return ChatStream(sifting, spent)
+
+
+class ChatStream:
+    """Chunks in, chunks out. The finish reason and what follows it are held back for the verdict."""
+
+    def __init__(self, sifting: Sifting, spent: Json | None = None) -> None:
+        self._sifting = sifting
+        self.usage: Json | None = None
+        self._spent = spent
+        self._envelope: Json = {"object": "chat.completion.chunk", "choices": []}
+        self._finish: Json | None = None
+        self._tail: list[Json] = []
+        self._opened = False
+        self._logprobs = PendingLogprobs()
+        self._cited: list[object] = []
+        self._said = False
+
+    finished = property(lambda self: self._finish is not None)
+    unjudged = property(lambda self: self._sifting.told)
+    lost = property(lambda self: self._sifting.lost)
+    response_id: str | None = None
+
+    def read(self, event: Json) -> Iterator[Delta]:
+        """Only choice 0 is read: others were not asked for."""
+        if event.get("error"):
+            raise UpstreamFailed({"error": scrubbed_error(event["error"])})
+        event = sift_chunk(event, self._sifting)
+        if isinstance(usage := event.get("usage"), dict):
+            self.usage = summed(self._spent, usage)
+            event = {**event, "usage": self.usage}
+        self._envelope = {key: value for key, value in event.items() if key not in ("choices", "usage")}
+        choices = event.get("choices")
+        choice = next((item for item in as_list(choices)), None)
+        if not isinstance(choice, dict):
+            # Usage comes last; what comes without a choice before the end, such as a filter's verdict on the prompt, may pass.
+            if self._finish is not None or event.get("usage"):
+                self._tail.append({**event, "choices": []})
+            elif choices == []:
+                yield Passed(event)
+            return
+        yield from self._read_choice(event, choice)
+
+    def _read_choice(self, event: Json, choice: Json) -> Iterator[Delta]:
+        given = choice.get("delta")
+        delta: Json = dict(given) if isinstance(given, dict) else {}
+        content, logprobs = delta.get("content"), choice.get("logprobs")
+        text = content if isinstance(content, str) else ""
+        if text:
+            del delta["content"]
+        self._cited += as_list(delta.pop("annotations", None))
+        finish = choice.get("finish_reason")
+        rest = {key: value for key, value in choice.items() if key not in ("delta", "finish_reason")}
+        if self._worth_passing(delta, finish):
+            shown = {**rest, "delta": delta, "logprobs": None, "finish_reason": None}
+            yield Passed({**event, "choices": [shown]}, binding=_calls(delta))
+        if text:
+            self._logprobs.read(text, as_list(logprobs.get("content") if isinstance(logprobs, dict) else None))
+            yield text
+        if finish is not None:
+            self._finish = {**event, "choices": [{**rest, "delta": {}, "logprobs": None, "finish_reason": finish}]}
+
+    def _worth_passing(self, delta: Json, finish: object) -> bool:
+        said = any(value not in (None, "", [], {}) for key, value in delta.items() if key != "role")
+        first, self._opened = not self._opened and finish is None and "role" in delta, True
+        return said or first
+
+    def text(self, text: str) -> Iterator[Json]:
+        """One chunk, with the log probabilities of the tokens that it completes."""
+        self._said = True
+        given = self._logprobs.show(text)
+        logprobs = {"content": given, "refusal": None} if given else None
+        yield self._chunk({"index": 0, "delta": {"content": text}, "logprobs": logprobs, "finish_reason": None})
+
+    def passed(self, item: Json) -> Iterator[Json]:
+        """The chunk as it came."""
+        yield item
+
+    def end(self, verdict: Json | None, *, blocked: bool) -> Iterator[Json]:
+        """What the text cites, when it was shown as it was said; the finish reason with the verdict; then usage."""
+        made = {"index": 0, "delta": {}, "logprobs": None, "finish_reason": "content_filter" if blocked else "stop"}
+        last = self._chunk(made) if blocked or self._finish is None else self._finish
+        if self._cited and self._said and not blocked and self._logprobs.faithful:
+            yield self._chunk({**made, "delta": {"annotations": self._cited}, "finish_reason": None})
+        yield last if verdict is None else {**last, FIELD: verdict}
+        yield from self._tail
+
+    def error(self, problem: Problem) -> Json:
+        """As OpenAI's clients raise it."""
+        kind = "server_error" if problem.status >= 500 else "invalid_request_error"
+        return {"error": {"message": str(problem), "type": kind, "param": None, "code": problem.code}}
+
+    def closing(self) -> bytes:
+        """`[DONE]`."""
+        return DONE
+
+    def _chunk(self, choice: Json) -> Json:
+        return {**self._envelope, "choices": [choice]}
+
+
+def _choices(answer: Json) -> list[Json]:
+    choices = answer.get("choices")
+    if not isinstance(choices, list) or not all(isinstance(choice, dict) for choice in choices):
+        raise ValueError("the answer has no list of choices")
+    return choices
+
+
+def _message(choice: Json) -> Json:
+    message = choice.get("message")
+    return message if isinstance(message, dict) else {}
+
+
+def _calls(message: Json) -> bool:
+    return bool(message.get("tool_calls") or message.get("function_call"))

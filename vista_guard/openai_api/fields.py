@@ -1,0 +1,813 @@
+"""What of an upstream's answer passes: one table of known fields for both APIs, whole and streamed.
+
+A field passes when the table knows it and its value has the form of that field; everything else is dropped, counted, and
+named once in the log. Words of the model are known by where they stand: they are judged. What may pass unjudged by design
+(tool calls, reasoning, citations, sound) is noted in `Sifting.unjudged`.
+
+    sifting = Sifting(request)
+    answer = sift_completion(body, sifting)
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from vista_guard.openai_api.requests import Json
+
+logger = logging.getLogger("vista_guard.openai_api")
+
+Place = Literal[
+    "answer", "choice", "message", "logprobs", "call", "audio", "usage", "response", "item", "part", "citation", "event"
+]
+"""Where in an answer a field stood that did not pass."""
+
+Unjudged = Literal["tools", "reasoning", "citations", "audio", "structured", "everything"]
+"""What may pass without being judged, by design."""
+
+NOTHING_LEFT: Final = (
+    "upstream's answer says nothing where the API has its words, and something in other places, which does not pass; the guard's "
+    "log names these fields"
+)
+_EMPTY: Final[tuple[object, ...]] = (None, "", [], {})
+_SPOKEN: Final = frozenset({"choice", "message", "part", "item", "event"})
+"""Places where an answer's words may stand under any name."""
+_SPOKEN_NAMES: Final = frozenset(
+    {"answer", "choices", "content", "message", "output", "output_text", "response", "text"}
+)
+_UNTOLD: Final = frozenset({"obfuscation", "billing"})
+"""Fields of OpenAI's own that do not pass, and that nobody needs to be told of."""
+_PROSE: Final = re.compile(r"\S\s+\S")
+_NAME: Final = re.compile(r"[A-Za-z_.]{1,40}")
+_MOST_NAMES: Final = 200
+_named: set[str] = set()
+
+
+@dataclass
+class Sifting:
+    """Notes on one answer while it is compared with the table.
+
+    Attributes:
+        asked: the request as it was sent; a field that repeats one of the request passes when it is the same.
+        on_drop: is told the place of everything that did not pass.
+        structured: whether the answer is data for a program, which is not judged: then a refusal stays what it is.
+        unjudged: what passed by design without being judged.
+        dropped: how many values did not pass.
+        lost: whether one of them may have been words of the answer.
+    """
+
+    asked: Mapping[str, object] = field(default_factory=dict)
+    on_drop: Callable[[Place], object] | None = None
+    structured: bool = False
+    unjudged: set[Unjudged] = field(default_factory=set)
+    dropped: int = 0
+    lost: bool = False
+
+    def __post_init__(self) -> None:
+        if self.structured:
+            self.unjudged.add("structured")
+
+    def drop(self, place: Place, name: str = "", value: object = None) -> None:
+        """Counts what does not pass; the log learns each field's name once, and nothing of its value."""
+        self.dropped += 1
+        self.lost = self.lost or ((place in _SPOKEN or name in _SPOKEN_NAMES) and _has_prose(value))
+        if self.on_drop is not None:
+            self.on_drop(place)
+        # Upstream chose the name, too, and may have made it of the draft: only a plain one is logged.
+        named = f"{place}.{name}" if _NAME.fullmatch(name) else f"{place} (of no plain name)"
+        if named not in _named and len(_named) < _MOST_NAMES:
+            _named.add(named)
+            logger.warning("upstream sends %s, which the guard does not know and does not pass on", named)
+
+    @property
+    def told(self) -> list[str]:
+        """What passed unjudged, in a fixed order."""
+        return sorted(self.unjudged)
+
+
+def _has_prose(value: object) -> bool:
+    """Whether there are words in it, at any depth."""
+    waiting = [value]
+    while waiting:
+        held = waiting.pop()
+        if isinstance(held, str) and _PROSE.search(held):
+            return True
+        if isinstance(held, dict):
+            waiting += [*held, *held.values()]
+        elif isinstance(held, list):
+            waiting += held
+    return False
+
+
+# How a value is compared with the table: a rule gives the value as it passes, or `DROPPED`.
+
+DROPPED: Final = object()
+Rule = Callable[[object, Sifting], object]
+
+
+def _when(passes: Callable[[object], object]) -> Rule:
+    return lambda value, _: value if passes(value) else DROPPED
+
+
+def _text(pattern: str) -> Rule:
+    matches = re.compile(pattern).fullmatch
+    return _when(lambda value: isinstance(value, str) and matches(value))
+
+
+def _one_of(names: str) -> Rule:
+    known = frozenset(names.split())
+    return _when(lambda value: isinstance(value, str) and value in known)
+
+
+_token: Final = _text(r"[!-~]{1,200}")  # an id or a name: visible ASCII without a space
+_line: Final = _when(lambda value: isinstance(value, str) and len(value) <= 200 and value.isprintable())
+_url: Final = _text(r"https?://[!-~]{1,2000}")
+_base64: Final = _text(r"[A-Za-z0-9+/]*={0,2}")
+_words: Final = _when(lambda value: isinstance(value, str))  # judged, or listed as unjudged
+_integer: Final = _when(lambda value: type(value) is int)
+_number: Final = _when(lambda value: type(value) is int or (isinstance(value, float) and math.isfinite(value)))
+_flag: Final = _when(lambda value: isinstance(value, bool))
+
+
+def _anything(value: object, _: Sifting) -> object:
+    """Only for what passes unjudged by design, and is listed so."""
+    return value
+
+
+def _either(first: Rule, second: Rule) -> Rule:
+    def read(value: object, sifting: Sifting) -> object:
+        passed = first(value, sifting)
+        return second(value, sifting) if passed is DROPPED else passed
+
+    return read
+
+
+def _repeated(name: str, otherwise: object = DROPPED) -> Rule:
+    """What the request said under this name; `otherwise` in place of everything else."""
+    return lambda value, sifting: value if name in sifting.asked and value == sifting.asked[name] else otherwise
+
+
+def _unjudged(kind: Unjudged, rule: Rule) -> Rule:
+    def read(value: object, sifting: Sifting) -> object:
+        passed = rule(value, sifting)
+        if passed is not DROPPED and passed not in _EMPTY:
+            sifting.unjudged.add(kind)
+        return passed
+
+    return read
+
+
+def _each(place: Place, rule: Rule) -> Rule:
+    """A list of what passes of its items."""
+
+    def read(value: object, sifting: Sifting) -> object:
+        if not isinstance(value, list):
+            return DROPPED
+        kept = []
+        for given in value:
+            passed = rule(given, sifting)
+            if passed is DROPPED:
+                sifting.drop(place, value=given)
+            else:
+                kept.append(passed)
+        return kept
+
+    return read
+
+
+def _fields(place: Place, rules: Mapping[str, Rule]) -> Rule:
+    """An object with those of its fields that pass; a known field may be null."""
+
+    def read(value: object, sifting: Sifting) -> object:
+        if not isinstance(value, dict):
+            return DROPPED
+        kept: Json = {}
+        for name, given in value.items():
+            rule = rules.get(name)
+            passed = DROPPED if rule is None else None if given is None else rule(given, sifting)
+            if passed is not DROPPED:
+                kept[name] = passed
+            elif given not in _EMPTY and name not in _UNTOLD:
+                sifting.drop(place, name, given)
+        return kept
+
+    return read
+
+
+def _all(rule: Rule, names: str | Iterable[str]) -> dict[str, Rule]:
+    return dict.fromkeys(names.split() if isinstance(names, str) else names, rule)
+
+
+# What both APIs share: usage, filters, citations, the words of a part, log probabilities.
+
+_MODEL: Final = _either(_token, _repeated("model"))
+_TIER: Final = _one_of("auto default flex scale priority standard on_demand performance")
+_DETAILS: Final = _fields(
+    "usage",
+    _all(
+        _number,
+        "cached_tokens cache_write_tokens audio_tokens text_tokens image_tokens video_tokens reasoning_tokens "
+        "accepted_prediction_tokens rejected_prediction_tokens upstream_inference_cost upstream_inference_prompt_cost "
+        "upstream_inference_completions_cost",
+    ),
+)
+_USAGE: Final = _fields(
+    "usage",
+    _all(
+        _number,
+        "prompt_tokens completion_tokens input_tokens output_tokens total_tokens prompt_cache_hit_tokens "
+        "prompt_cache_miss_tokens cost cache_creation_input_tokens cache_read_input_tokens queue_time prompt_time "
+        "completion_time total_time",
+    )
+    | _all(
+        _DETAILS,
+        "prompt_tokens_details completion_tokens_details cost_details input_tokens_details output_tokens_details",
+    ),
+)
+_TIMINGS: Final = _fields(  # of a llama.cpp server
+    "usage",
+    _all(
+        _number,
+        "cache_n prompt_n prompt_ms prompt_per_token_ms prompt_per_second predicted_n predicted_ms "
+        "predicted_per_token_ms predicted_per_second",
+    ),
+)
+_FILTERED: Final = _fields(  # what a content filter such as Azure's says
+    "choice",
+    _all(
+        _fields("choice", {**_all(_flag, "filtered detected"), "severity": _one_of("safe low medium high")}),
+        "hate self_harm sexual violence jailbreak profanity indirect_attack protected_material_text "
+        "protected_material_code",
+    ),
+)
+_CITED: Final[dict[str, Rule]] = {
+    "type": _one_of("url_citation file_citation container_file_citation file_path"),
+    **_all(_integer, "start_index end_index index"),
+    **_all(_token, "file_id container_id"),
+    **_all(_line, "title filename"),
+    "url": _url,
+}
+_CITATION: Final = _fields("citation", {**_CITED, "url_citation": _fields("citation", _CITED)})
+_CITATIONS: Final = _unjudged("citations", _each("citation", _CITATION))
+_PART_TEXTS: Final = {"text": "text", "output_text": "text", "refusal": "refusal"}
+"""The types of a part that is words, and where each has them."""
+
+
+def _part_words(part: object) -> object:
+    """The words of a content part; `DROPPED` for a part that is none."""
+    if isinstance(part, str):
+        return part
+    kind = part.get("type", "text") if isinstance(part, dict) else None
+    name = _PART_TEXTS.get(kind) if isinstance(kind, str) else None
+    text = part.get(name) if name and isinstance(part, dict) else None
+    return text if isinstance(text, str) else DROPPED
+
+
+def _spelled(text: object, entries: object, sifting: Sifting) -> list[Json]:
+    """Log probabilities of the tokens that spell this very text, without the alternatives to them, which nobody judged."""
+    if not isinstance(entries, list) or not entries:
+        return []
+    tokens = [_token_bytes(entry) for entry in entries]
+    if not isinstance(text, str) or b"".join(token or b"" for token in tokens) != text.encode(errors="replace"):
+        sifting.drop("logprobs")
+        return []
+    return [_token_entry(entry, spelling or b"") for entry, spelling in zip(entries, tokens, strict=True)]
+
+
+def _token_bytes(entry: object) -> bytes | None:
+    if not isinstance(entry, dict):
+        return None
+    given, said = entry.get("bytes"), entry.get("token")
+    if isinstance(given, list) and all(type(byte) is int and 0 <= byte < 256 for byte in given):
+        return bytes(given)
+    return said.encode(errors="replace") if isinstance(said, str) else None
+
+
+def _token_entry(entry: object, spelling: bytes) -> Json:
+    """Made anew from its bytes: a token is told as they spell it, whatever it calls itself."""
+    given: Json = entry if isinstance(entry, dict) else {}
+    logprob = given.get("logprob")
+    likely = logprob if isinstance(logprob, int | float) and not isinstance(logprob, bool) else None
+    more: Json = {"bytes": list(spelling)} if isinstance(given.get("bytes"), list) else {}
+    if "top_logprobs" in given:
+        more["top_logprobs"] = []
+    return {"token": spelling.decode(errors="backslashreplace"), "logprob": likely, **more}
+
+
+# Errors: where an answer had begun, their words may be the draft's.
+
+_ERROR_NAME: Final = re.compile(r"[a-z_]{1,40}")
+_LONGEST_ERROR: Final = 1000
+_REQUEST_ERROR: Final = _fields("event", {**_all(_token, "type param"), "code": _either(_integer, _token)})
+
+
+def request_error(status: int, body: object) -> Json:
+    """The error of a request that was refused, in upstream's words where no model has spoken yet."""
+    error = body.get("error", body) if isinstance(body, dict) else None
+    said = error.get("message") if isinstance(error, dict) else error
+    told = scrubbed_error(error)
+    # Servers that cannot read what their model said answer with a 500 that quotes it.
+    if isinstance(said, str) and (400 <= status < 500 or status == 503):
+        named = _REQUEST_ERROR(error, Sifting())
+        return {**told, "message": said[:_LONGEST_ERROR], **(named if isinstance(named, dict) else {})}
+    return {**told, "message": f"upstream answered with status {status}", "code": told["code"] or "upstream_status"}
+
+
+def scrubbed_error(error: object) -> Json:
+    """Type and code of an error, when they are plain names, and words of our own."""
+    kind, code = (error.get(name) if isinstance(error, dict) else None for name in ("type", "code"))
+    return {
+        "message": "upstream reported an error inside its answer",
+        "type": kind if _is_name(kind) else "server_error",
+        "param": None,
+        "code": code if type(code) is int or _is_name(code) else None,
+    }
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and _ERROR_NAME.fullmatch(value) is not None
+
+
+# Chat completions.
+
+_FINISHES: Final = frozenset({"stop", "length", "tool_calls", "function_call", "content_filter"})
+_MOST_CHOICES: Final = 128
+_FUNCTION: Final = _fields("call", {"name": _token, "arguments": _anything})
+_CALL: Final = _fields(
+    "call",
+    {
+        "index": _integer,
+        "id": _token,
+        "type": _one_of("function custom"),
+        "function": _FUNCTION,
+        "custom": _fields("call", {"name": _token, "input": _anything}),
+        "extra_content": _anything,  # signatures of thoughts, which some models want back
+    },
+)
+_REASONED: Final = _fields(
+    "message", {**_all(_token, "type id format"), "index": _integer, **_all(_words, "text summary data signature")}
+)
+
+
+def _content(joint: str) -> Rule:
+    """What is said, as one text: some servers say it in parts."""
+
+    def read(value: object, sifting: Sifting) -> object:
+        given = value if isinstance(value, list) else [value]
+        parts = [_part_words(part) for part in given]
+        texts = [text for text in parts if isinstance(text, str)]
+        for part, text in zip(given, parts, strict=True):
+            if not isinstance(text, str):
+                sifting.drop("part", value=part)
+        return joint.join(texts) if texts or not parts else DROPPED
+
+    return read
+
+
+def _message(joint: str) -> Rule:
+    held = _fields(
+        "message",
+        {
+            "role": _one_of("assistant"),
+            "content": _content(joint),
+            "refusal": _words,
+            "audio": _fields("audio", {"id": _token, "expires_at": _number, "data": _base64, "transcript": _words}),
+            "annotations": _CITATIONS,
+            "tool_calls": _unjudged("tools", _each("call", _CALL)),
+            "function_call": _unjudged("tools", _FUNCTION),
+            **_all(_unjudged("reasoning", _words), "reasoning_content reasoning"),
+            "reasoning_details": _unjudged("reasoning", _each("message", _REASONED)),
+        },
+    )
+
+    def read(value: object, sifting: Sifting) -> object:
+        kept = held(value, sifting)
+        return kept if sifting.structured or not isinstance(kept, dict) else _in_words(kept, joint, sifting)
+
+    return read
+
+
+def _in_words(message: Json, joint: str, sifting: Sifting) -> Json:
+    """A refusal, and what is spoken, are words as all others: they are judged, and delivered, as the content."""
+    audio, content = message.get("audio"), message.get("content")
+    transcript = audio.get("transcript") if isinstance(audio, dict) else None
+    said = [text for text in (content, message.get("refusal")) if text]
+    if transcript and transcript not in said[:1] and not str(content).endswith(f"{joint}{transcript}"):
+        said.append(transcript)
+    if message.get("refusal") or transcript:
+        message["content"] = joint.join(str(text) for text in said)
+    if "refusal" in message:
+        message["refusal"] = None
+    if isinstance(audio, dict) and transcript and audio.get("data"):
+        sifting.unjudged.add("audio")
+    elif isinstance(audio, dict):
+        if audio.get("data"):  # what nobody can read, nobody can judge
+            sifting.drop("audio", "data")
+        del message["audio"]
+    return message
+
+
+_DELTA: Final = _message("")
+
+
+def _delta(value: object, sifting: Sifting) -> object:
+    """Sounds of a stream would be heard before their words were judged: only the words pass."""
+    audio = value.get("audio") if isinstance(value, dict) else None
+    if isinstance(value, dict) and isinstance(audio, dict):
+        value = {**value, "audio": {"transcript": audio.get("transcript")}}
+        if audio.get("data"):
+            sifting.drop("audio", "data")
+    kept = _DELTA(value, sifting)
+    if isinstance(kept, dict):
+        kept.pop("audio", None)
+    return kept
+
+
+def _finish(value: object, sifting: Sifting) -> object:
+    """Why upstream ended. A reason of its own is still an end; some servers say with every chunk that it is none."""
+    if value in ("", "null"):
+        return None
+    if isinstance(value, str) and value in _FINISHES:
+        return value
+    sifting.drop("choice", "finish_reason")
+    return "stop"
+
+
+def _choices(name: str, message: Rule, most: int) -> Rule:
+    """The choices, each index once, with the log probabilities of their own text."""
+    known = {"index": _integer, name: message, "finish_reason": _finish, "logprobs": _anything}
+    rule = _fields("choice", {**known, "content_filter_results": _FILTERED, "stop_reason": _integer})
+
+    def read(value: object, sifting: Sifting) -> object:
+        if not isinstance(value, list):
+            return DROPPED
+        kept: dict[int, Json] = {}
+        for position, given in enumerate(value):
+            choice = rule(given, sifting)
+            index = DROPPED
+            if isinstance(choice, dict):
+                index = choice["index"] = position if choice.get("index") is None else choice["index"]
+            if not isinstance(choice, dict) or not isinstance(index, int) or index in kept or not 0 <= index < most:
+                sifting.drop("choice", value=given)
+                continue
+            if choice.get("logprobs") is not None:
+                choice["logprobs"] = _own_logprobs(given.get(name), choice["logprobs"], sifting)
+            kept[index] = choice
+        return list(kept.values())
+
+    return read
+
+
+def _own_logprobs(message: object, given: object, sifting: Sifting) -> Json | None:
+    text = message.get("content") if isinstance(message, dict) else None
+    entries = _spelled(text, given.get("content") if isinstance(given, dict) else None, sifting)
+    return {"content": entries, "refusal": None} if entries else None
+
+
+_ENVELOPE: Final[dict[str, Rule]] = {
+    **_all(_token, "id provider system_fingerprint"),
+    "created": _number,
+    "model": _MODEL,
+    "usage": _USAGE,
+    "timings": _TIMINGS,
+    "service_tier": _TIER,
+    "prompt_filter_results": _each(
+        "answer", _fields("answer", {"prompt_index": _integer, "content_filter_results": _FILTERED})
+    ),
+}
+_COMPLETION: Final = _fields(
+    "answer",
+    {
+        **_ENVELOPE,
+        "object": _one_of("chat.completion"),
+        "choices": _choices("message", _message("\n"), _MOST_CHOICES),
+    },
+)
+_CHUNK: Final = _fields(
+    "answer",
+    {**_ENVELOPE, "object": _one_of("chat.completion.chunk"), "choices": _choices("delta", _delta, 1)},
+)
+
+
+def sift_completion(answer: Json, sifting: Sifting) -> Json:
+    """What passes of a completion: its words, to be judged, and what is known to hold none."""
+    kept = _COMPLETION(answer, sifting)
+    return kept if isinstance(kept, dict) else {}
+
+
+def sift_chunk(chunk: Json, sifting: Sifting) -> Json:
+    """What passes of a stream's chunk, of its choice 0."""
+    kept = _CHUNK(chunk, sifting)
+    return kept if isinstance(kept, dict) else {}
+
+
+# Responses, whole.
+
+_STATUS: Final = _one_of("completed in_progress incomplete failed cancelled queued searching")
+_TOOL_FIELDS: Final = {
+    "function_call": "arguments name namespace async_ caller",
+    "function_call_output": "output name namespace caller created_by",
+    "custom_tool_call": "input name namespace async_ caller",
+    "custom_tool_call_output": "output caller created_by",
+    "file_search_call": "queries results",
+    "web_search_call": "action",
+    "computer_call": "action actions pending_safety_checks",
+    "computer_call_output": "output acknowledged_safety_checks created_by",
+    "code_interpreter_call": "code container_id outputs",
+    "image_generation_call": "result action background output_format quality size revised_prompt",
+    "local_shell_call": "action",
+    "local_shell_call_output": "output",
+    "shell_call": "action environment caller created_by",
+    "shell_call_output": "output max_output_length caller created_by",
+    "apply_patch_call": "operation caller created_by",
+    "apply_patch_call_output": "output caller created_by",
+    "mcp_call": "arguments name server_label approval_request_id error output",
+    "mcp_list_tools": "server_label tools error",
+    "mcp_approval_request": "arguments name server_label",
+    "mcp_approval_response": "approval_request_id approve reason",
+    "tool_search_call": "arguments execution created_by",
+    "tool_search_output": "execution tools created_by",
+    "program": "code fingerprint",
+    "program_output": "result",
+    "additional_tools": "role tools",
+}
+"""What tools are called with, and answer: passed unjudged by design, and listed so."""
+
+_THOUGHT: Final = _unjudged(
+    "reasoning", _fields("part", {"type": _one_of("summary_text reasoning_text"), "text": _words})
+)
+_KNOWN: Final = _all(_token, "type id status call_id")
+
+
+def _part(value: object, sifting: Sifting) -> object:
+    """A part of a message: its words, as text to be judged, and what points into them."""
+    text = _part_words(value)
+    if text is DROPPED:
+        return DROPPED
+    given: Json = value if isinstance(value, dict) else {}
+    kept: Json = {"type": "output_text", "text": text}
+    if given.get("type") == "refusal":
+        refused: Json = {"type": "refusal", "refusal": text}
+        return refused if sifting.structured else {**kept, "annotations": [], "logprobs": []}
+    if "annotations" in given:
+        cited = _CITATIONS(given["annotations"], sifting)
+        kept["annotations"] = cited if isinstance(cited, list) else []
+    if "logprobs" in given:
+        kept["logprobs"] = _spelled(text, given["logprobs"], sifting)
+    return kept
+
+
+_PARTS: Final = _each("part", _part)
+_ITEMS: Final[dict[str, Rule]] = {
+    "message": _fields(
+        "item",
+        {
+            "type": _one_of("message"),
+            "id": _token,
+            "role": _one_of("assistant"),
+            "status": _STATUS,
+            "phase": _one_of("commentary final_answer"),
+            "content": lambda value, sifting: _PARTS(value if isinstance(value, list) else [value], sifting),
+        },
+    ),
+    "reasoning": _fields(
+        "item", {**_KNOWN, **_all(_each("part", _THOUGHT), "summary content"), "encrypted_content": _words}
+    ),
+    "compaction": _fields("item", {**_KNOWN, "encrypted_content": _words}),
+    **{
+        kind: _unjudged("tools", _fields("item", {**_KNOWN, **_all(_anything, names)}))
+        for kind, names in _TOOL_FIELDS.items()
+    },
+}
+
+
+def _item(value: object, sifting: Sifting) -> object:
+    """An item of an output. One that speaks without saying what it is, is a message."""
+    if not isinstance(value, dict):
+        return DROPPED
+    kind = value.get("type", "message" if "content" in value else None)
+    rule = _ITEMS.get(kind) if isinstance(kind, str) else None
+    return DROPPED if rule is None else rule({**value, "type": kind}, sifting)
+
+
+def _response_error(value: object, _: Sifting) -> object:
+    error = scrubbed_error(value)
+    return {"code": error["code"] or "server_error", "message": error["message"]}
+
+
+_FORMAT: Final = _fields("response", {"type": _one_of("text json_schema json_object")})
+_EFFORT: Final = _one_of("none minimal low medium high xhigh auto concise detailed")
+_RESPONSE: Final = _fields(
+    "response",
+    {
+        **_all(_token, "id previous_response_id"),
+        "object": _one_of("response"),
+        **_all(_number, "created_at completed_at temperature top_p presence_penalty frequency_penalty"),
+        "status": _STATUS,
+        "error": _response_error,
+        "incomplete_details": _fields("response", {"reason": _one_of("max_output_tokens content_filter")}),
+        "model": _MODEL,
+        "output": _each("item", _item),
+        "output_text": _words,
+        "usage": _USAGE,
+        "service_tier": _TIER,
+        **_all(_flag, "parallel_tool_calls background store"),
+        **_all(_integer, "max_output_tokens max_tool_calls top_logprobs"),
+        "truncation": _one_of("auto disabled"),
+        "conversation": _fields("response", {"id": _token}),
+        "text": _either(
+            _repeated("text"), _fields("response", {"format": _FORMAT, "verbosity": _one_of("low medium high")})
+        ),
+        "reasoning": _fields("response", _all(_EFFORT, "effort summary generate_summary")),
+        "tool_choice": _either(_one_of("auto none required"), _repeated("tool_choice", "auto")),
+        "tools": _repeated("tools", []),
+        "metadata": _repeated("metadata", {}),
+        "prompt_cache_retention": _one_of("in-memory in_memory 24h"),
+        **{
+            name: _repeated(name, None)
+            for name in ("instructions", "prompt", "prompt_cache_key", "safety_identifier", "user")
+        },
+    },
+)
+
+
+def sift_response(answer: Json, sifting: Sifting) -> Json:
+    """What passes of a response: its words, to be judged, and what is known to hold none."""
+    kept = _RESPONSE(answer, sifting)
+    response: Json = kept if isinstance(kept, dict) else {}
+    if "output_text" in response:
+        given, response["output_text"] = response["output_text"], _output_text(response.get("output"))
+        if given and not response["output_text"]:
+            sifting.drop("response", "output_text", given)
+    return response
+
+
+def _output_text(output: object) -> str:
+    """The words of an output, as `output_text` repeats them."""
+    items = output if isinstance(output, list) else []
+    contents = [item["content"] for item in items if item.get("type") == "message" and item.get("content")]
+    return "".join(part.get("text", "") for content in contents for part in content)
+
+
+# Responses, streamed: which events there are, and what each holds.
+
+_PLACE: Final = _all(_token, "type item_id") | _all(
+    _integer, "sequence_number output_index content_index summary_index command_index"
+)
+_NOWHERE: Final[Json] = {"item_id": "", "output_index": 0, "content_index": 0}
+"""Where a text is, of which upstream does not say where it is."""
+
+_BEGUN: Final = ("response.created", "response.queued", "response.in_progress")
+_ENDED: Final = ("response.completed", "response.incomplete", "response.failed")
+_ITEM_EVENTS: Final = ("response.output_item.added", "response.output_item.done")
+_PART_EVENTS: Final = ("response.content_part.added", "response.content_part.done")
+_TEXT_EVENTS: Final = ("response.output_text.delta", "response.output_text.done")
+_CITED_EVENT: Final = "response.output_text.annotation.added"
+_STEPS: Final = {
+    "file_search_call": "in_progress searching completed",
+    "web_search_call": "in_progress searching completed",
+    "code_interpreter_call": "in_progress interpreting completed",
+    "image_generation_call": "in_progress generating completed",
+    "mcp_call": "in_progress completed failed",
+    "mcp_list_tools": "in_progress completed failed",
+    "compaction": "compacting",
+}
+_CALLED: Final = {
+    "function_call_arguments.delta": "delta",
+    "function_call_arguments.done": "arguments name",
+    "mcp_call_arguments.delta": "delta",
+    "mcp_call_arguments.done": "arguments",
+    "custom_tool_call_input.delta": "delta",
+    "custom_tool_call_input.done": "input",
+    "code_interpreter_call_code.delta": "delta",
+    "code_interpreter_call_code.done": "code",
+    "shell_call_command.added": "command",
+    "shell_call_command.delta": "delta",
+    "shell_call_command.done": "command",
+    "shell_call_output_content.delta": "delta",
+    "shell_call_output_content.done": "output",
+}
+_THOUGHTS: Final = {
+    "reasoning_summary_text.delta": "delta",
+    "reasoning_summary_text.done": "text",
+    "reasoning_text.delta": "delta",
+    "reasoning_text.done": "text",
+}
+
+
+def _event(**more: Rule) -> Rule:
+    return _fields("event", _PLACE | more)
+
+
+def _event_response(value: object, sifting: Sifting) -> object:
+    return sift_response(value, sifting) if isinstance(value, dict) else DROPPED
+
+
+def _event_part(value: object, sifting: Sifting) -> object:
+    thought = isinstance(value, dict) and value.get("type") == "reasoning_text"
+    return (_THOUGHT if thought else _part)(value, sifting)
+
+
+_EVENTS: Final[dict[str, Rule]] = {
+    **_all(_event(response=_event_response), (*_BEGUN, *_ENDED)),
+    **_all(_event(item=_item), _ITEM_EVENTS),
+    **_all(_event(part=_event_part), _PART_EVENTS),
+    "response.refusal.delta": _event(delta=_words),
+    "response.refusal.done": _event(refusal=_words),
+    "response.output_text.delta": _event(delta=_words, logprobs=_anything),
+    "response.output_text.done": _event(text=_words, logprobs=_anything),
+    _CITED_EVENT: _event(annotation=_unjudged("citations", _CITATION), annotation_index=_integer),
+    **{f"response.{call}.{step}": _event() for call, steps in _STEPS.items() for step in steps.split()},
+    **{f"response.{name}": _event(**_all(_unjudged("tools", _anything), held)) for name, held in _CALLED.items()},
+    **{f"response.{name}": _event(**{held: _unjudged("reasoning", _words)}) for name, held in _THOUGHTS.items()},
+    **_all(_event(part=_THOUGHT), "response.reasoning_summary_part.added response.reasoning_summary_part.done"),
+    "response.image_generation_call.partial_image": _event(
+        partial_image_b64=_unjudged("tools", _base64), partial_image_index=_integer
+    ),
+}
+_NEEDED: Final[dict[str, str]] = {
+    **dict.fromkeys((*_BEGUN, *_ENDED), "response"),
+    **dict.fromkeys(_ITEM_EVENTS, "item"),
+    **dict.fromkeys(_PART_EVENTS, "part"),
+    **dict(zip(_TEXT_EVENTS, ("delta", "text"), strict=True)),
+    _CITED_EVENT: "annotation",
+}
+"""The field without which an event says nothing."""
+
+_REFUSED: Final = {
+    "response.refusal.delta": ("response.output_text.delta", "delta", "delta"),
+    "response.refusal.done": ("response.output_text.done", "refusal", "text"),
+}
+
+
+def sift_event(event: Json, sifting: Sifting) -> Json | None:
+    """What passes of an event; None for one that is not known. A refusal is text as all other."""
+    event = event if sifting.structured else _refusal_in_words(event)
+    kind = event.get("type")
+    rule = _EVENTS.get(kind) if isinstance(kind, str) else None
+    kept = DROPPED if rule is None else rule(event, sifting)
+    if not isinstance(kind, str) or not isinstance(kept, dict) or kept.get(_NEEDED.get(kind, "type")) is None:
+        sifting.drop("event", kind if isinstance(kind, str) else "", event)
+        return None
+    return _completed(kind, kept, sifting)
+
+
+def _refusal_in_words(event: Json) -> Json:
+    kind = event.get("type")
+    if not isinstance(kind, str) or kind not in _REFUSED:
+        return event
+    named, given, wanted = _REFUSED[kind]
+    rest = {name: held for name, held in event.items() if name != given}
+    return {**rest, "type": named, wanted: event.get(given), "logprobs": []}
+
+
+def _completed(kind: str, event: Json, sifting: Sifting) -> Json:
+    """The event with its place, without words that come before their time, and with the tokens of its own text only."""
+    if kind in _ITEM_EVENTS:
+        return {"output_index": 0, **event}
+    if kind in _PART_EVENTS:
+        return {**_NOWHERE, **event}
+    if kind in _TEXT_EVENTS:
+        text = event.get("delta", event.get("text"))
+        return {**_NOWHERE, **event, "logprobs": _spelled(text, event.get("logprobs"), sifting)}
+    response = event.get("response")
+    if kind not in (*_BEGUN, "response.failed") or not isinstance(response, dict):
+        return event
+    if response.get("output"):
+        sifting.drop("response", "output")
+    return {**event, "response": {**{name: response[name] for name in response if name != "output_text"}, "output": []}}
+
+
+# Answers whose words stood only where the API has none: what is left of them says nothing, and is no answer.
+
+
+def is_lost(answer: Json, sifting: Sifting) -> bool:
+    """Whether an answer, as it passed, says nothing because its words did not pass."""
+    return sifting.lost and not sifting.structured and not _speaks(answer)
+
+
+def _speaks(answer: Json) -> bool:
+    """Whether a whole answer says something, or calls a tool."""
+    messages = [_object(_object(choice).get("message")) for choice in _list(answer.get("choices"))]
+    items = [_object(item) for item in _list(answer.get("output"))]
+    return any(
+        str(message.get("content") or "").strip() or message.get("tool_calls") or message.get("function_call")
+        for message in messages
+    ) or any(
+        any(_object(part).get("text") for part in _list(item.get("content")))
+        if item.get("type") == "message"
+        else item.get("type") != "reasoning"
+        for item in items
+    )
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+def _object(value: object) -> Json:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,417 @@
+"""An answer of OpenAI's API on its way through the guard, whole or streamed: the one way for the client and the proxy."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, cast
+
+from vista_guard.errors import InputError
+from vista_guard.graph.surface import without_message
+from vista_guard.openai_api import verdict
+from vista_guard.openai_api.chat import Chat
+from vista_guard.openai_api.dialect import FIELD, Dialect, EventStream, Problem, UnreadableError
+from vista_guard.openai_api.evidence import ReadRequest, as_list
+from vista_guard.openai_api.fields import NOTHING_LEFT, Place, Sifting, is_lost
+from vista_guard.openai_api.requests import Api, Json, ending_report, repeatable, request_again, summed, with_answer
+from vista_guard.openai_api.responses import Responses
+from vista_guard.stream.delivery import Opening
+from vista_guard.stream.gates import Delta, Documents, Found, Gate, Passed, regenerates
+from vista_guard.stream.source import join_documents
+from vista_guard.turn.work import check_limits
+from vista_guard.types import Conversation, Document, TurnReport
+
+if TYPE_CHECKING:
+    from vista_guard.guard import Guard
+
+DIALECTS: Final[dict[Api, Dialect]] = {"chat": Chat(), "responses": Responses()}
+
+Events = AsyncGenerator[Json | None, None]
+"""Upstream's events as they come; None for `[DONE]`, after which nothing is read."""
+
+_NO_ANSWER: Final = (TypeError, ValueError, AttributeError, LookupError)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One answer that was judged and is about to be shown.
+
+    Attributes:
+        report: on it.
+        documents: that the request and upstream's own tools brought for it.
+        choice: its index among several.
+        response_id: by which a later request may go on.
+        alone: whether it is the only answer; of several nobody knows yet which one the user gets.
+    """
+
+    report: TurnReport
+    documents: tuple[Document, ...]
+    choice: int = 0
+    response_id: str | None = None
+    alone: bool = True
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A request that was read, and who judges the answer to it.
+
+    Attributes:
+        guard: judges.
+        dialect: of the API that was asked.
+        asked: the request.
+        past: what was said before the answer, under the id that the stores know it by.
+        documents: what the answer may lean on.
+        on_judged: is told of each answer before it is shown, or before a stream ends; may raise to keep the rest back.
+        name: of the conversation, as the caller knows it.
+        find: finds more documents, in a thread, from the conversation that ends with the answer.
+        gate: of a stream.
+        choices: how many answers were asked for.
+        seconds: that judging a whole answer may take.
+        show_message: whether the policy's message is streamed in place of what was withheld.
+        on_drop: is told the place of each field that does not pass.
+    """
+
+    guard: Guard
+    dialect: Dialect
+    asked: ReadRequest
+    past: Conversation
+    documents: tuple[Document, ...]
+    on_judged: Callable[[Judged], Awaitable[None]]
+    name: str | None = None
+    find: Callable[[Conversation], Sequence[Document]] | None = None
+    gate: Gate = "sentence"
+    choices: int = 1
+    seconds: float | None = None
+    show_message: bool = True
+    on_drop: Callable[[Place], object] | None = None
+
+    @property
+    def may_ask_again(self) -> bool:
+        """Whether an answer that does not hold up may be asked for again."""
+        may = not self.asked.structured and repeatable(self.dialect.api, self.asked.sent)
+        return may and regenerates(self.guard.parts.policy)
+
+    def request_again(self, draft: str, note: str) -> Json:
+        """The request for another answer."""
+        return request_again(self.dialect.api, self.asked.sent, draft, note)
+
+    def check_limits(self) -> None:
+        """Passes when the turn that is asked for can be judged, as far as that is known by now.
+
+        Raises:
+            InputError: the conversation or its documents are over a limit.
+        """
+        if not self.asked.structured:
+            check_limits(with_answer(self.past, "", self.documents), self.guard.parts.limits)
+
+    def sifting(self) -> Sifting:
+        """For comparing one answer to the request with the table of known fields."""
+        return Sifting(self.asked.sent, self.on_drop, self.asked.structured)
+
+    def grounds(self) -> Documents:
+        """The documents of an answer that is gated."""
+        find, documents = self.find, self.documents
+        return documents if find is None else lambda talk: join_documents(documents, find(talk))
+
+    def anonymous(self) -> Conversation:
+        """The past of one of several answers: nobody knows yet which one the user gets, so none is remembered."""
+        return self.past.model_copy(update={"id": None})
+
+
+async def judge_answer(
+    exchange: Exchange, answer: Json, ask: Callable[[Json], Awaitable[Json]]
+) -> tuple[Json, dict[int, TurnReport], list[str]]:
+    """The answer as it is delivered with its verdict, the report on each choice that says something, and what is unjudged.
+
+    Args:
+        exchange: of the request.
+        answer: as upstream sent it.
+        ask: sends a request once more and gives the answer as upstream sent it.
+
+    Raises:
+        Problem: the answer cannot be read, or was not judged in time.
+    """
+    dialect, sifting = exchange.dialect, exchange.sifting()
+    answer = dialect.sift(answer, sifting)
+    if is_lost(answer, sifting):
+        raise UnreadableError(NOTHING_LEFT)
+    try:
+        texts = dialect.texts(answer)
+    except _NO_ANSWER:
+        raise UnreadableError("upstream's answer cannot be read") from None
+    spoken = {place: text for place, text in enumerate(texts) if text.strip()}
+    if exchange.asked.structured:
+        reports = {}
+    elif len(texts) == 1 and spoken and exchange.may_ask_again:
+        answer, report = await _judge_or_ask_again(exchange, answer, ask)
+        reports = {_index(answer, 0): report}
+    else:
+        alone = len(texts) == 1 and exchange.choices == 1
+        judging = (_judge_text(exchange, answer, place, text, alone) for place, text in spoken.items())
+        reports = dict(zip((_index(answer, place) for place in spoken), await asyncio.gather(*judging), strict=True))
+    return answer, reports, _put_verdict(exchange, answer, reports)
+
+
+def worst(reports: dict[int, TurnReport]) -> TurnReport:
+    """Several choices are one answer: what is told of it is the worst."""
+    return min(reports.values(), key=lambda one: (not one.blocked, 1.0 if one.score is None else one.score))
+
+
+def _put_verdict(exchange: Exchange, answer: Json, reports: dict[int, TurnReport]) -> list[str]:
+    told = verdict.field(worst(reports), exchange.name) if reports else None
+    # Said of what is delivered: a withheld answer brings nothing but the policy's words.
+    delivered = Sifting(exchange.asked.sent, structured=exchange.asked.structured)
+    exchange.dialect.sift(answer, delivered)
+    if (told := verdict.unjudged_field(told, delivered.told)) is not None:
+        answer[FIELD] = told
+    return delivered.told
+
+
+def _index(answer: Json, place: int) -> int:
+    choices = cast("list[dict[str, int]]", as_list(answer.get("choices")))
+    return choices[place]["index"] if choices else 0
+
+
+async def _judge_text(exchange: Exchange, answer: Json, place: int, text: str, alone: bool) -> TurnReport:
+    dialect = exchange.dialect
+    past = exchange.past if alone else exchange.anonymous()
+    documents = join_documents(exchange.documents, dialect.documents(answer))
+    try:
+        async with asyncio.timeout(exchange.seconds):
+            if exchange.find is not None:
+                found = await asyncio.to_thread(exchange.find, with_answer(past, text, documents))
+                documents = join_documents(documents, found)
+            report = await _check(exchange.guard, past, text, documents)
+    except TimeoutError:
+        raise _late() from None
+    if report.response != text or report.blocked:
+        dialect.deliver(answer, place, report.response, blocked=report.blocked)
+    known = join_documents(exchange.documents, dialect.documents(answer))
+    await exchange.on_judged(Judged(report, known, _index(answer, place), dialect.response_id(answer), alone))
+    return report
+
+
+async def _check(guard: Guard, past: Conversation, text: str, documents: tuple[Document, ...]) -> TurnReport:
+    try:
+        return await guard.acheck(with_answer(past, text, documents))
+    except InputError:
+        # The request was within limits, so it is the answer that is not. That is for the policy to decide, as in a stream,
+        # and no fault of the caller's.
+        return await ending_report(guard.gated(past, _once(text), documents=documents))
+
+
+async def _once(text: str) -> AsyncIterator[str]:
+    yield text
+
+
+async def _judge_or_ask_again(
+    exchange: Exchange, answer: Json, ask: Callable[[Json], Awaitable[Json]]
+) -> tuple[Json, TurnReport]:
+    """The answer that is delivered, which may be another one than was given, and its report."""
+    dialect, last = exchange.dialect, answer
+
+    async def again(draft: str, note: str) -> AsyncGenerator[Delta, None]:
+        nonlocal last
+        judging.reschedule(None)  # upstream has its own time
+        try:
+            following = dialect.sift(await ask(exchange.request_again(draft, note)), exchange.sifting())
+        finally:
+            if exchange.seconds is not None:
+                judging.reschedule(asyncio.get_running_loop().time() + exchange.seconds)
+        if len(dialect.texts(following)) != 1 or following.get("status") == "failed" or following.get("output") == []:
+            raise UnreadableError("upstream's answer failed, is empty, or has several choices")
+        if last.get("usage"):
+            following["usage"] = summed(last["usage"], following.get("usage"))
+        last = following
+        async for part in _parts_of_answer(dialect, following):
+            yield part
+
+    gated = exchange.guard.gated(
+        exchange.past, _parts_of_answer(dialect, answer), gate="turn", documents=exchange.grounds(), again=again
+    )
+    try:
+        async with asyncio.timeout(exchange.seconds) as judging:
+            report = await ending_report(gated)
+    except TimeoutError:
+        raise _late() from None
+    except InputError:
+        return answer, await _judge_text(exchange, answer, 0, dialect.texts(answer)[0], True)
+    text = dialect.texts(last)[0]
+    if text.strip() and (report.response != text or report.blocked):
+        dialect.deliver(last, 0, report.response, blocked=report.blocked)
+    known = join_documents(exchange.documents, dialect.documents(last))
+    await exchange.on_judged(Judged(report, known, _index(last, 0), dialect.response_id(last)))
+    return last, report
+
+
+async def _parts_of_answer(dialect: Dialect, answer: Json) -> AsyncGenerator[Delta, None]:
+    yield Found(dialect.documents(answer))
+    for text in dialect.texts(answer):
+        if text.strip():
+            yield text
+    yield Passed(None, binding=dialect.acts(answer))
+
+
+def _late() -> Problem:
+    return Problem(504, "guard_timeout", "the guard did not judge the answer in time")
+
+
+class StreamedAnswer:
+    """A stream of upstream's as it may be shown.
+
+    Args:
+        exchange: of the request.
+        ask: sends a request once more and gives the events of the answer.
+    """
+
+    def __init__(self, exchange: Exchange, ask: Callable[[Json], Awaitable[Events]]) -> None:
+        self._exchange, self._ask = exchange, ask
+        self._choice, self._found = 0, tuple[Document, ...]()
+        self.stream: EventStream = exchange.dialect.stream(exchange.sifting())
+        """The stream of the answer that is shown, which may be another one than the first."""
+
+    async def shown(self, events: Events) -> AsyncGenerator[Json, None]:
+        """The events that may be shown, the last ones with the verdict.
+
+        Raises:
+            Problem: upstream's answer cannot be read, or says nothing where the API has its words.
+            UpstreamFailed: upstream ended with an error.
+        """
+        several = self._exchange.choices > 1 and not self._exchange.asked.structured
+        async with aclosing(self._choices_in_turn(events) if several else self._one_choice(events)) as shown:
+            async for event in shown:
+                yield event
+
+    async def _choices_in_turn(self, events: Events) -> AsyncGenerator[Json, None]:
+        """Held until upstream has ended, then one choice after the other: their chunks come mixed."""
+        async with aclosing(events):
+            held = [event async for event in events]
+        places = range(self._exchange.choices)
+        spoken = {_chunk_index(choice) for event in held if event for choice in as_list(event.get("choices"))}
+        indices = [index for index in places if index in spoken] or [0]
+        for index in indices:
+            own = StreamedAnswer(self._exchange, self._ask)
+            own._choice, self.stream = index, own.stream
+            strangers = spoken.difference(indices) if index == indices[-1] else None
+            rest = _events_of_choice(held, index, strangers)
+            async with aclosing(own._one_choice(rest)) as shown:
+                async for event in shown:
+                    choices = cast("list[Json]", as_list(event.get("choices")))
+                    yield {**event, "choices": [{**choice, "index": index} for choice in choices]}
+
+    async def _one_choice(self, events: Events) -> AsyncGenerator[Json, None]:
+        """What goes before the first text passes at once, unless all may be asked for again; without any text there is nothing
+        to judge."""
+        exchange, called = self._exchange, False
+        may_ask_again = exchange.choices == 1 and exchange.may_ask_again
+        async with aclosing(self._parts(events, self.stream)) as parts:
+            if exchange.asked.structured:
+                async for part in parts:
+                    for event in self._events_for(part):
+                        yield event
+                called = True
+            else:
+                opening = Opening(parts, hold=may_ask_again)
+                async with aclosing(opening.before_text()) as passing:
+                    async for passed in passing:
+                        called = called or (isinstance(passed, Passed) and passed.binding)
+                        for event in self._events_for(passed):
+                            yield event
+                if opening.spoken:
+                    again = may_ask_again and opening.hold
+                    async with aclosing(self._guarded_words(opening.rest(), again)) as guarded:
+                        async for event in guarded:
+                            yield event
+                    return
+        if self.stream.lost and not called:
+            raise UnreadableError(NOTHING_LEFT)
+        for event in self.stream.end(verdict.unjudged_field(None, self.stream.unjudged), blocked=False):
+            yield event
+
+    async def _guarded_words(self, parts: AsyncGenerator[Delta, None], again: bool) -> AsyncGenerator[Json, None]:
+        exchange = self._exchange
+        alone = exchange.choices == 1
+        gated = exchange.guard.gated(
+            exchange.past if alone else exchange.anonymous(),
+            parts,
+            gate=exchange.gate,
+            documents=exchange.grounds(),
+            again=self._again if again else None,
+        )
+        if not exchange.show_message:
+            gated = without_message(gated, exchange.guard.parts.policy.message)
+        async with aclosing(gated):
+            async for item in gated:
+                if not isinstance(item, TurnReport):
+                    for event in self._events_for(item):
+                        yield event
+                    continue
+                known = join_documents(exchange.documents, self._found)
+                await exchange.on_judged(Judged(item, known, self._choice, self.stream.response_id, alone))
+                told = verdict.unjudged_field(verdict.field(item, exchange.name), self.stream.unjudged)
+                for event in self.stream.end(told, blocked=item.blocked):
+                    yield event
+
+    def _events_for(self, item: Delta) -> Iterator[Json]:
+        if isinstance(item, Found):
+            return iter(())
+        return self.stream.text(item) if isinstance(item, str) else self.stream.passed(item.item)
+
+    async def _again(self, draft: str, note: str) -> AsyncGenerator[Delta, None]:
+        """Another answer of upstream's, which takes the stream's place once it speaks."""
+        exchange = self._exchange
+        events = await self._ask(exchange.request_again(draft, note))
+        following = exchange.dialect.stream(exchange.sifting(), self.stream.usage)
+        async with aclosing(self._parts(events, following)) as parts:
+            async for part in parts:
+                if isinstance(part, str) and part.strip():
+                    self.stream = following
+                yield part
+        if following.finished:
+            self.stream = following
+
+    async def _parts(self, events: Events, stream: EventStream) -> AsyncGenerator[Delta, None]:
+        """Upstream's text and what is not text."""
+        done = False
+        async with aclosing(events):
+            async for event in events:
+                if event is None:
+                    done = True
+                    break
+                for part in _parts_of(stream, event):
+                    if isinstance(part, Found):
+                        self._found = join_documents(self._found, part.documents)
+                    yield part
+        if not done and not stream.finished:
+            raise UnreadableError("upstream broke off its answer", "upstream_broken")
+
+
+def _parts_of(stream: EventStream, event: Json) -> Iterator[Delta]:
+    try:
+        yield from stream.read(event)
+    except _NO_ANSWER:
+        raise UnreadableError("upstream's stream cannot be read") from None
+
+
+def _chunk_index(choice: object) -> int | None:
+    index = choice.get("index", 0) if isinstance(choice, dict) else None
+    return index if type(index) is int else None
+
+
+async def _events_of_choice(held: Sequence[Json | None], index: int, strangers: set[int | None] | None) -> Events:
+    """The chunks of one choice, as if it were the only one. With the last come those of no choice, such as usage, and the
+    choices that nobody asked for, which the table drops."""
+    for event in held:
+        if event is None or event.get("error"):
+            yield event
+            continue
+        choices = as_list(event.get("choices"))
+        own: list[object] = [
+            {**choice, "index": 0} for choice in choices if isinstance(choice, dict) and _chunk_index(choice) == index
+        ]
+        if strangers is not None:
+            own += [choice for choice in choices if _chunk_index(choice) in strangers]
+        if own or (strangers is not None and not choices):
+            yield {**event, "choices": own}

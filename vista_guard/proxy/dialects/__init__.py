@@ -1,1 +1,0 @@
-"""The two APIs, chat and responses: what a request brings and how an answer is read and written."""

@@ -1,0 +1,22 @@
+"""Text that is shown on a terminal or a page, without what would steer it.
+
+Alone because the command line needs it for `--help`, which must not load the types.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+DIRECTIONS = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"})
+"""Unicode's explicit turns of direction, which make text read other than it is stored."""
+
+
+def visible(text: str) -> str:
+    """The text with `�` for what would steer a terminal: escape sequences, control characters, turns of direction."""
+    return "".join("�" if _steers(character) else character for character in text)
+
+
+def _steers(character: str) -> bool:
+    if character in "\n\t":
+        return False
+    return unicodedata.category(character) in ("Cc", "Cs") or unicodedata.bidirectional(character) in DIRECTIONS

@@ -1,0 +1,606 @@
+"""Commands for studies with people: `annotations export` and `import`, `agree`, and `reviews export`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from vista_guard.cli.common import exit_codes
+from vista_guard.cli.reports import DataDirOption, ReportsOption, configured  # typer reads them
+from vista_guard.cli.reviews import reviews as reviews_app
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from vista_guard.stores.reports import Database
+    from vista_guard.types import Label
+    from vista_lab.people.agreeing import AnnotatedTurn, SettledTurn
+    from vista_lab.people.agreement import FormResults
+    from vista_lab.people.results import Results
+    from vista_lab.people.sheets import Filled
+    from vista_lab.people.study import StudyData
+    from vista_lab.tables.output import Picture
+    from vista_lab.tables.writers import Sheet
+
+Kind = Literal["xlsx", "tsv"]
+
+annotations_app = typer.Typer(
+    name="annotations",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Sheets of forms that people fill in, and batches of them in the dashboard.",
+)
+
+StudyOption = Annotated[
+    Path | None,
+    typer.Option("--study", metavar="FOLDER", help="Of annotations export.  [default: the first sheet's folder]"),
+]
+
+
+@annotations_app.command()
+def export(
+    data: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DATASET|LOG|ITEMS...",
+            help="Names of vista-guard datasets or logs' files; a file of items for a form that is not of turns.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the sheets go. Sheets that are there stay.")],
+    annotators: Annotated[str, typer.Option(metavar="NAMES", help="Who annotates: ada,ben,cleo. Each gets a sheet.")],
+    form: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME|FILE", help="What annotators mark: vista, desiderata, or a form's .yaml or .toml file."
+        ),
+    ] = "vista",
+    sheets: Annotated[
+        Kind,
+        typer.Option(
+            "--sheets", help="Excel and LibreOffice open xlsx (needs the extra evaluation); tsv is plain text."
+        ),
+    ] = "xlsx",
+    run: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="RUN",
+            help="Whose claims are annotated: a folder of vista-guard eval over the data, or a file of reports; one for each "
+            "data set.  [default: the log's own claims]",
+        ),
+    ] = None,
+    sample: Annotated[
+        str | None,
+        typer.Option(metavar="N", help="Conversations of each data set; 40,40,40,20 for four.  [default: all]"),
+    ] = None,
+    enrich: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LABEL=N,…",
+            help="So many of the sample are conversations in which the run found the label: abstention=5,contradicted=5. "
+            "Shares of labels then mean nothing, and all that is made of the sheets says so.",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="S", help="Random seed for the sample.")] = 0,
+    suggestions: Annotated[
+        bool, typer.Option("--suggestions", help="Show the run's labels: for training, not for figures.")
+    ] = False,
+    folder: Annotated[
+        Path | None,
+        typer.Option("--data", metavar="FOLDER", envvar="VISTA_GUARD_DATA", help="Where the data sets' files are."),
+    ] = None,
+    log_format: Annotated[
+        str, typer.Option("--format", metavar="NAME", help="A log's format; auto looks at it.")
+    ] = "auto",
+    columns: Annotated[
+        str | None, typer.Option(metavar="WHAT=COLUMN,…", help="Columns of a log that is a table.")
+    ] = None,
+) -> None:
+    """Write one sheet for each annotator: what to read, and what to mark.
+
+    The default form is the paper's: turns with context, question and documents, whose claims are confirmed, edited, deleted or
+    added, and labelled. Sheets hold no label of the judge or the data set. The folder study beside them does: keep it.
+    """
+    with exit_codes():
+        from vista_lab.cli.eval import source_of
+        from vista_lab.people.forms import load_form
+        from vista_lab.people.study import Sampling, draw, draw_items, of_turns, read_run
+
+        names, shape = [name.strip() for name in annotators.split(",")], load_form(form)
+        wanted = Sampling(names, _counts(sample), _labels(enrich), seed, suggestions, shape)
+        if of_turns(shape):
+            sources = [source_of(one, folder, log_format, columns) for one in data]
+            study = draw(sources, [read_run(one) for one in run or ()], wanted)
+            tests = [source.name for source in sources if source.test]
+        else:
+            study, tests = draw_items(_only_file(data, run), wanted), []
+        for name in tests:
+            typer.echo(f"{name} is a test set: its figures are final, choose nothing on it", err=True)
+        _write_study(study, out, f".{sheets}")
+
+
+@annotations_app.command("import")
+def import_(
+    batch: Annotated[str, typer.Option(metavar="NAME", help="The new batch.")],
+    sheets: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[SHEET...]", help="Filled sheets, named after annotators. None: people work in the dashboard."
+        ),
+    ] = None,
+    study: StudyOption = None,
+    reports: ReportsOption = None,
+    data_dir: DataDirOption = None,
+) -> None:
+    """Take filled sheets into the dashboard's database, where Annotate shows agreement and what to discuss.
+
+    Each wrong cell is named by file, sheet, row, column and value; while there is one, nothing is taken in. The run's reports
+    come into the database with them, and count there as any other: a database of its own keeps a study apart. Without sheets,
+    the items of --study become a batch that people fill in on the page (not for the paper's form: make such batches there).
+    """
+    with exit_codes():
+        from contextlib import closing
+
+        from vista_guard.errors import ConfigError
+        from vista_guard.stores.reports import Database
+        from vista_lab.people.sheets import read_sheets
+        from vista_lab.people.study import load
+
+        if study is None and not sheets:
+            raise ConfigError("import takes filled sheets, or the folder of annotations export with --study")
+        data = load(study or (sheets or [])[0].parent)
+        filled = read_sheets(sheets or [], data.study.form, data.items)
+        with closing(Database(configured(reports, data_dir)[1])) as database:
+            typer.echo(_take_in(database, batch, filled, data), err=True)
+
+
+@annotations_app.command()
+def remove(
+    batch: Annotated[str, typer.Argument(metavar="NAME", help="A batch that import made of a form's items.")],
+    reports: ReportsOption = None,
+    data_dir: DataDirOption = None,
+) -> None:
+    """Delete a batch of a form from the dashboard's database, with its texts and all work on it.
+
+    Batches of guarded turns go with their reports: see vista-guard forget.
+    """
+    with exit_codes():
+        from contextlib import closing
+
+        from vista_guard.stores.reports import Database
+        from vista_lab.people.batches import FormBatches
+
+        with closing(Database(configured(reports, data_dir)[1], create=False)) as database:
+            FormBatches(database).remove(batch)
+        typer.echo(f"removed batch {batch}", err=True)
+
+
+def _take_in(database: Database, batch: str, filled: Sequence[Filled], data: StudyData) -> str:
+    from vista_guard.errors import ConfigError
+    from vista_guard.stores.entries import OnnxEmbedder
+    from vista_lab.people.agreement import by_annotator
+    from vista_lab.people.batches import FormBatches
+    from vista_lab.people.database import WHO, put
+
+    study = data.study
+    if study.form.revision is None:
+        wanted = len(filled) or len(study.annotators)
+        count = FormBatches(database).create(
+            batch, study.form, data.items, wanted=wanted, who=WHO, about=study.about, finished=by_annotator(filled)
+        )
+        return f"made batch {batch} of {count:,} items, {wanted} annotators each"
+    if not filled:
+        raise ConfigError("claims of turns are handed out on the dashboard: make a batch in Annotate, or give sheets")
+    done = put(database, batch, filled, data, OnnxEmbedder())
+    return f"took in {done.turns:,} turns as batch {batch}, with {done.reports:,} reports that were new"
+
+
+def _only_file(data: Sequence[str], runs: Sequence[Path] | None) -> Path:
+    from vista_guard.errors import ConfigError
+
+    if len(data) != 1 or runs:
+        raise ConfigError(
+            f"a form that is not of turns takes one file of items and no --run; {len(data)} files were given"
+        )
+    return Path(data[0])
+
+
+def _counts(sample: str | None) -> Sequence[int | None]:
+    from vista_guard.errors import ConfigError
+
+    if sample is None:
+        return (None,)
+    parts = sample.split(",")
+    if not all(part.strip().isdecimal() and int(part) for part in parts):
+        raise ConfigError(f"--sample is {sample!r}; give a number, or one for each data set: 40,40,40,20")
+    return [int(part) for part in parts]
+
+
+def _labels(enrich: str | None) -> dict[Label, int]:
+    from vista_guard.errors import ConfigError
+    from vista_lab.people.forms import load_form
+
+    labels = load_form("vista").labels
+    found = {}
+    for part in (enrich or "").split(",") if enrich else ():
+        name, _, count = part.partition("=")
+        choice = None if labels is None else labels.find(name)
+        label = None if choice is None else choice.label
+        if label is None or not count.strip().isdecimal() or label in found:
+            raise ConfigError(f"--enrich has {part!r}; give labels with numbers: abstention=5,contradicted=5")
+        found[label] = int(count)
+    return found
+
+
+def _write_study(data: StudyData, out: Path, suffix: str) -> None:
+    from vista_guard.cli.common import visible
+    from vista_guard.errors import ConfigError
+    from vista_lab.people.sheets import content, form_table, guidelines, too_long
+    from vista_lab.people.study import FOLDER, save, write
+
+    study = data.study
+    files = [f"{name}{ending}" for name in study.annotators for ending in (".xlsx", ".tsv")]
+    there = next((name for name in [*files, FOLDER] if (out / name).exists()), None)
+    if there is not None:
+        raise ConfigError(f"{out / there} is there already, and may hold somebody's work. Choose another --out")
+    sheet = content(form_table(study.form, data.items, study.about, hints=study.shown), suffix)
+    save(data, out)
+    if texts := too_long(study.form, data.items):
+        write(out / "texts", texts)
+    told = {"HOW-TO.txt": guidelines(study.form, study.about) + "\n"}
+    for path in write(out, {**told, **{f"{name}{suffix}": sheet for name in study.annotators}}):
+        typer.echo(f"wrote {visible(str(path))}")
+    parts = sum(len(item.parts) for item in data.items)
+    unit = "" if study.form.parts is None else f" with {parts:,} {study.form.parts.unit}s"
+    typer.echo(f"{len(data.items):,} {study.form.item}s{unit}. {visible(study.about)}", err=True)
+    typer.echo(
+        f"keep {visible(str(out / FOLDER))} from annotators: it holds the labels of judge and data set", err=True
+    )
+
+
+# Agreement
+
+TITLE = "What annotators say"
+"""Of the HTML page."""
+
+How = Literal["cosine", "text"]
+
+QUEUES = ("discuss.xlsx", "discuss.tsv")
+"""Sheets for the discussion; one of the two is written."""
+
+WORDS = {"cosine": "they read the same, or the cosine of their embeddings is above 0.9", "text": "they read the same"}
+
+
+def agree(
+    sheets: Annotated[
+        list[Path] | None, typer.Argument(metavar="SHEET...", help="Filled sheets, named after annotators.")
+    ] = None,
+    batch: Annotated[
+        str | None, typer.Option(metavar="NAME", help="In place of sheets: a batch of the dashboard's database.")
+    ] = None,
+    match: Annotated[
+        How, typer.Option(help="Which claims are one: as in the paper, or by the same text alone.")
+    ] = "cosine",
+    settled: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The discuss sheet of an earlier call, filled in.")
+    ] = None,
+    runs: Annotated[
+        list[Path] | None,
+        typer.Option("--run", metavar="RUN", help="Folders of vista-guard eval, for Figure 2; may be repeated."),
+    ] = None,
+    disfluent: Annotated[
+        str | None, typer.Option(metavar="IDS", help="Turns whose text is disfluent, for Table 7: c003.t1,c007.t3.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Where tables, consensus, labels and the discuss sheet go.  [default: tables to stdout]",
+        ),
+    ] = None,
+    formats: Annotated[
+        str, typer.Option("--format", metavar="LIST", help="Of tables: md, tex, csv and html; several need --out.")
+    ] = "md",
+    figures: Annotated[
+        bool, typer.Option("--figures", help="Draw Figure 2 as SVG and PNG into --out (needs the extra evaluation).")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    study: StudyOption = None,
+    reports: ReportsOption = None,
+    data_dir: DataDirOption = None,
+) -> None:
+    """Say how far annotators agree, settle what most of them say, and list what is left to discuss.
+
+    Measures are those that the form declares. For the paper's form: Jaccard and F1 of claim sets, Krippendorff's alpha, Cohen's
+    and Fleiss' kappa of the work as it came in, as Tables 1, 6 and 7, and with --run Figure 2. With --out, the consensus goes to
+    consensus.json, a log for eval and replay with --claims given, and to labels.jsonl for calibrate; of other forms to
+    consensus.jsonl. What has no majority goes to a sheet named discuss: fill it in and give it back with --settled. Exits with 0,
+    or 2 for wrong usage or input.
+    """
+    with exit_codes():
+        from vista_guard.errors import ConfigError
+        from vista_lab.tables.output import chosen_formats
+
+        wanted = chosen_formats(formats, out, figures=figures)
+        if bool(sheets) == bool(batch):
+            raise ConfigError(
+                "agree takes filled sheets, or --batch with a batch of the dashboard; give one of the two"
+            )
+        if sheets and len(sheets) == 1:
+            raise ConfigError(f"{sheets[0]} is one person's; agreement is of two or more: give all sheets")
+        if figures and not runs:
+            raise ConfigError("--figures draws Figure 2, which is of runs: give their folders with --run")
+        _check_queue(out, settled)
+        wish = _Wish(sheets or [], batch, match, settled, study, disfluent, configured(reports, data_dir)[1])
+        found = _results(wish)
+        suffix = (
+            ".tsv" if (sheets and sheets[0].suffix.lower() != ".xlsx") or find_spec("openpyxl") is None else ".xlsx"
+        )
+        _tell(found, wanted, out, runs or [], settled, suffix=suffix, figures=figures, as_json=as_json)
+
+
+@dataclass(frozen=True)
+class _Wish:
+    """What is compared: sheets of a study, or a batch of the database."""
+
+    sheets: Sequence[Path]
+    batch: str | None
+    match: How
+    discussed: Path | None
+    study: Path | None
+    disfluent: str | None
+    url: str
+
+
+def _results(wish: _Wish) -> Results | FormResults:
+    from vista_lab.people.sheets import read_sheets
+    from vista_lab.people.study import load
+
+    data = load(wish.study or wish.sheets[0].parent) if wish.study is not None or wish.sheets else None
+    if wish.batch is not None or data is None:
+        return _of_batch(wish, data)
+    filled = read_sheets(wish.sheets, data.study.form, data.items)
+    unit = data.study.form.item
+    left = [f"{one.annotator} left {one.open:,} {unit}s as they were." for one in filled if one.open]
+    about = [data.study.about, *left]
+    return _of_claims(wish, data, filled, about) if data.study.form.revision else _of_form(wish, data, filled, about)
+
+
+def _of_claims(wish: _Wish, data: StudyData, filled: Sequence[Filled], about: list[str]) -> Results:
+    from vista_guard.errors import InputError
+    from vista_lab.people.agreeing import of_sheets
+    from vista_lab.people.agreement import FormResults, by_annotator, remaining_marks
+
+    turns = of_sheets(filled, data)
+    if not turns:
+        raise InputError("no sheet has a turn that was begun; there is nothing to compare")
+    marks = tuple(remaining_marks(data.study.form))
+    form = data.study.form.model_copy(update={"marks": marks})
+    others = FormResults(form, data.items, by_annotator(filled), about, {}) if marks else None
+    return _settled(wish, data, turns, {}, about, others)
+
+
+def _of_form(wish: _Wish, data: StudyData, filled: Sequence[Filled], about: list[str]) -> FormResults:
+    from vista_guard.errors import InputError
+    from vista_lab.people.agreement import FormResults, by_annotator
+
+    if not any(one.answers for one in filled):
+        raise InputError(f"no sheet has a {data.study.form.item} that was begun; there is nothing to compare")
+    return _discussed(wish, FormResults(data.study.form, data.items, by_annotator(filled), about, {}))
+
+
+def _of_batch(wish: _Wish, data: StudyData | None) -> Results | FormResults:
+    from contextlib import closing
+
+    from vista_guard.stores.reports import Database
+    from vista_lab.people.agreement import FormResults
+    from vista_lab.people.batches import FormBatches
+    from vista_lab.people.database import take
+
+    batch = wish.batch or ""
+    with closing(Database(wish.url, create=False)) as database:
+        batches = FormBatches(database)
+        found = batches.find(batch)
+        if found is not None:
+            items, answers = batches.answers(batch)
+            left = f"{found.items - len(items):,} of {found.items:,} {found.form.item}s are not submitted by all."
+            about = [found.about, *([left] if found.items > len(items) else [])]
+            return _discussed(wish, FormResults(found.form, items, answers, about, batches.settled(batch)))
+        kept = take(database, batch, data)
+    about = [data.study.about if data is not None else f"Batch {batch} of the dashboard, as it was put together there."]
+    left = f"{kept.left_out:,} turns are left out: somebody saw the judge's labels."
+    return _settled(wish, data, kept.turns, kept.settled, about + ([left] if kept.left_out else []), None)
+
+
+def _settled(
+    wish: _Wish,
+    data: StudyData | None,
+    turns: Sequence[AnnotatedTurn],
+    before: Mapping[str, SettledTurn],
+    about: list[str],
+    others: FormResults | None,
+) -> Results:
+    from vista_guard.stores.entries import OnnxEmbedder
+    from vista_lab.people.agreeing import match, read_discussed, settle
+    from vista_lab.people.forms import load_form
+    from vista_lab.people.results import Results
+
+    how = match(turns, OnnxEmbedder() if wish.match == "cosine" else None)
+    form = load_form("vista") if data is None else data.study.form
+    answers = None if wish.discussed is None else read_discussed(wish.discussed, turns, how, form)
+    settled = [before.get(one.turn.id, one) for one in settle(turns, how, answers)]
+    return Results(turns, how, WORDS[wish.match], settled, data, about, _disfluent(wish.disfluent, turns), others)
+
+
+def _discussed(wish: _Wish, results: FormResults) -> FormResults:
+    from dataclasses import replace
+
+    from vista_guard.errors import ConfigError
+    from vista_lab.people.agreement import read_discussed
+
+    if wish.disfluent is not None:
+        raise ConfigError("--disfluent is for Table 7, which is of the paper's form")
+    if wish.discussed is None:
+        return results
+    return replace(results, discussed={**results.discussed, **read_discussed(wish.discussed, results.form, results)})
+
+
+def _disfluent(given: str | None, turns: Sequence[AnnotatedTurn]) -> frozenset[str]:
+    from vista_guard.errors import ConfigError
+
+    names = frozenset(name.strip() for name in given.split(",")) if given else frozenset()
+    unknown = sorted(names - {turn.id for turn in turns})
+    if unknown:
+        raise ConfigError(
+            f"--disfluent names turn {unknown[0]!r}, which nobody annotated; ids are in the sheets' first column"
+        )
+    return names
+
+
+def _check_queue(out: Path | None, settled: Path | None) -> None:
+    """Answers that somebody has written into the discuss sheet are not lost by a call that forgets them."""
+    from vista_guard.errors import ConfigError
+    from vista_lab.people.agreeing import has_answers
+
+    for path in () if out is None else map(out.joinpath, QUEUES):
+        if path.exists() and not _is_same(path, settled) and has_answers(path):
+            raise ConfigError(f"{path} holds answers; give it with --settled, or choose another --out")
+
+
+def _is_same(path: Path, other: Path | None) -> bool:
+    return other is not None and other.resolve() == path.resolve()
+
+
+def _tell(
+    found: Results | FormResults,
+    wanted: Sequence[str],
+    out: Path | None,
+    runs: Sequence[Path],
+    settled: Path | None,
+    *,
+    suffix: str,
+    figures: bool,
+    as_json: bool,
+) -> None:
+    import json
+
+    from vista_guard.cli.common import visible
+    from vista_lab.tables.output import text
+
+    tables = found.sheets()
+    pictures: list[Picture] = []
+    if runs:
+        more, pictures = _figure_2(found, runs, out if figures else None)
+        tables.append(more)
+    queue = None if out is None else _queue_file(out, settled, suffix)
+    written = [] if out is None else _write(found, tables, wanted, out, pictures, queue)
+    if as_json:
+        typer.echo(json.dumps({**found.as_json(), "files": list(map(str, written))}, indent=2, ensure_ascii=False))
+    elif out is None:
+        typer.echo(text(tables, wanted[0], TITLE), nl=False)
+    else:
+        for path in written:
+            typer.echo(f"wrote {visible(str(path))}")
+    _remind(found, out, settled or queue)
+
+
+def _queue_file(out: Path, settled: Path | None, suffix: str) -> Path | None:
+    """Where the discuss sheet goes; None where the one that was given would be replaced."""
+    path = out / f"{QUEUES[0].partition('.')[0]}{suffix}"
+    return None if _is_same(path, settled) else path
+
+
+def _figure_2(found: Results | FormResults, runs: Sequence[Path], out: Path | None) -> tuple[Sheet, list[Picture]]:
+    from vista_guard.errors import ConfigError
+    from vista_lab.people.consensus import measured
+    from vista_lab.people.results import Results, figure_2
+    from vista_lab.tables.pictures import draw_readings
+
+    if not isinstance(found, Results):
+        raise ConfigError("--run holds runs against a consensus on claims, and this form has none")
+    if found.data is None:
+        raise ConfigError(
+            "--run needs the study that the batch is of: give the folder of annotations export with --study"
+        )
+    held = measured(runs, found.settled, found.data)
+    remark = "enriched sample" if found.data.study.enriched else ""
+    pictures = [] if out is None else draw_readings(held, out / "figures", remark)
+    return figure_2(held, found.notes), pictures
+
+
+def _write(
+    found: Results | FormResults,
+    tables: Sequence[Sheet],
+    wanted: Sequence[str],
+    out: Path,
+    pictures: Sequence[Picture],
+    queue: Path | None,
+) -> list[Path]:
+    from vista_lab.people.sheets import content
+    from vista_lab.people.study import write
+    from vista_lab.tables.output import write as write_tables
+
+    files: dict[str, str | bytes] = {**found.files()}
+    if queue is not None:
+        for name in QUEUES:
+            (out / name).unlink(missing_ok=True)  # of an earlier call, and without answers
+        if (table := found.queue()) is not None:
+            files[queue.name] = content(table, queue.suffix)
+    drawn = [path for one in pictures for path in one.files]
+    return [*write_tables(tables, wanted, out, pictures, TITLE), *write(out, files), *drawn]
+
+
+def _remind(found: Results | FormResults, out: Path | None, queue: Path | None) -> None:
+    from vista_guard.cli.common import visible
+
+    for note in found.notes if out is not None else ():
+        typer.echo(visible(note), err=True)
+    if found.open:
+        where = (
+            f"fill in {queue}, and give it with --settled"
+            if out is not None
+            else "with --out they go to a sheet, discuss"
+        )
+        typer.echo(f"{found.open:,} {found.noun} have no majority: {where}", err=True)
+
+
+# What reviewers and annotators decided
+
+
+@reviews_app.command("export")
+def export_decided(
+    out: Annotated[Path, typer.Argument(metavar="REPORTS", help="Where the reports go. Replaces what is there.")],
+    labels: Annotated[
+        Path, typer.Option(metavar="FILE", help="Where people's word on them goes. Replaces what is there.")
+    ],
+    judge: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Name and version of the judge.  [default: the one with most decided turns]"),
+    ] = None,
+    reports: ReportsOption = None,
+    data_dir: DataDirOption = None,
+) -> None:
+    """Write what reviewers and annotators decided, as calibrate takes it.
+
+    vista-guard calibrate REPORTS --labels FILE --out risk.json then makes a risk table of it. Turns that were written anew and
+    those of other judges are left out, and counted.
+    """
+    with exit_codes():
+        from contextlib import closing
+
+        from vista_guard.stores.reports import Database, ReportReader
+        from vista_guard.stores.reviews.annotation import Annotations
+        from vista_guard.stores.reviews.queue import Reviews
+        from vista_lab.people.decided import export as run
+
+        database = Database(configured(reports, data_dir)[1], create=False)
+        with closing(database):
+            found = run(ReportReader(database), Reviews(database), Annotations(database), out, labels, judge=judge)
+        typer.echo(f"wrote {found.turns:,} turns of {found.judge} and {found.labels:,} labels", err=True)
+        for why, count in found.left_out.items():
+            typer.echo(f"left out: {count:,} {why}", err=True)

@@ -1,0 +1,337 @@
+"""How far the annotators of a batch agree, and what they settle: only what they disagree on, each version beside the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import streamlit as st
+
+from vista_guard.dashboard.elements import address, tree
+from vista_guard.dashboard.elements.tree import Node, chip, draw, el, look, pieces, show_problem
+from vista_guard.dashboard.page import Desk
+from vista_guard.dashboard.turns import GuardedTurn
+from vista_guard.errors import InputError
+from vista_guard.stores.reviews.records import CompleteTask, Condition, ConsensusClaim, Method
+from vista_guard.types import Label
+from vista_lab.metrics.agreement import Agreement, Figure, PairAgreement, agreement, answers, as_settled
+from vista_lab.metrics.agreement import Item as Disagreement
+from vista_lab.pages.annotating import TASK, form_reading, items_of, open_task, reading, steps, within
+from vista_lab.people.agreement import Discussed, FormResults, Settled
+from vista_lab.people.batches import FormBatch, FormBatches
+from vista_lab.people.forms import ChoiceMark, ChoicesMark, shown
+from vista_lab.tables.writers import Sheet
+
+# Claims of guarded turns: figures
+
+
+def figures(desk: Desk, who: str, batch: str) -> None:  # noqa: ARG001  # every view is called alike
+    """Draws the figures. Work that was not blind is left out, and counted."""
+    tasks = desk.annotations.complete(batch)
+    blind = [task for task in tasks if _is_blind(task)]
+    if not blind:
+        draw(_nothing_to_compare(len(tasks)), key="no-figures")
+        return
+    turns = [{one.annotator: one.claims for one in task.annotations} for task in blind]
+    found = agreement(turns, steps=steps(blind))
+    parts = (_summary(found), _left_out(len(tasks) - len(blind)), _pairs(found.pairs), _confusion(found), _time(blind))
+    draw(el("div", *parts, cls="stack"), key="figures")
+
+
+def _is_blind(task: CompleteTask) -> bool:
+    return all(one.condition is Condition.BLIND for one in task.annotations)
+
+
+def _nothing_to_compare(seen: int) -> Node:
+    if seen:
+        return tree.empty("No blind work to compare", f"In all {seen} turns somebody asked for the judge's labels.")
+    return tree.empty(
+        "Nothing to compare yet", "Agreement is counted over turns that as many people submitted as the batch wants."
+    )
+
+
+def _summary(found: Agreement) -> Node:
+    turns = f"{found.turns} turns"
+    tiles = (
+        _tile("Claim sets, Jaccard", found.jaccard, f"mean over pairs: {len(found.pairs)}, {turns}"),
+        _tile("Claim sets, F1", found.f1, "2J / (1 + J) of each pair"),
+        _tile("Labels, Krippendorff's α", found.alpha.value, f"{_range(found.alpha)}over {found.units} claims"),
+    )
+    return el("dl", *tiles, cls="tiles three")
+
+
+def _tile(name: str, value: float | None, told: str) -> Node:
+    figure = el("dd", _number(value), cls="figure")
+    return el("div", el("dt", name), figure, el("dd", told, cls="then"), cls="tile")
+
+
+def _left_out(count: int) -> Node | None:
+    if not count:
+        return None
+    return el("p", f"{count} turns are left out: somebody saw the judge's labels while they worked.", cls="note")
+
+
+def _pairs(pairs: Sequence[PairAgreement]) -> Node:
+    head = ("Annotators", "Turns", "Claims", "Shared", "Jaccard (95 %)", "F1 (95 %)")
+    rows = (
+        (
+            " and ".join(pair.annotators),
+            str(pair.turns),
+            f"{pair.first} and {pair.second}",
+            str(pair.shared),
+            _told(pair.jaccard),
+            _told(pair.f1),
+        )
+        for pair in pairs
+    )
+    return el("section", el("h3", "Which claims a turn makes"), _table(head, rows))
+
+
+def _confusion(found: Agreement) -> Node:
+    labels = tuple(Label)
+    rows = []
+    for one in labels:
+        counts = (found.confusion.get((one, other), 0) for other in labels)
+        rows.append(
+            el("tr", el("th", chip(one), scope="row"), *(el("td", str(count) if count else "·") for count in counts))
+        )
+    head = el(
+        "tr",
+        el("th", el("span", "Label", cls="hidden"), scope="col"),
+        *(el("th", chip(one), scope="col") for one in labels),
+    )
+    told = "Pairs of annotators that gave one claim these two labels, whoever gave which. On the diagonal they agree."
+    return el(
+        "section",
+        el("h3", "Which labels"),
+        el("p", told, cls="small faint"),
+        _scrolled(el("thead", head), el("tbody", *rows)),
+    )
+
+
+def _time(tasks: Sequence[CompleteTask]) -> Node:
+    seconds = [one.seconds for task in tasks for one in task.annotations]
+    mean = sum(seconds) / len(seconds) if seconds else 0
+    text = (
+        f"Time spent: {mean:.0f} s for each turn and annotator. Ranges are 95 % of 2,000 samples of the turns. Claims are one "
+        "where they come from the same claim of the judge, else overlap in the turn, else read the same, else nearly so (cosine "
+        "above 0.9)."
+    )
+    return el("p", text, cls="small faint")
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Node:
+    top = el("tr", *(el("th", word, scope="col") for word in head))
+    body = (el("tr", *(el("td", cell) for cell in row)) for row in rows)
+    return _scrolled(el("thead", top), el("tbody", *body))
+
+
+def _scrolled(*parts: Node) -> Node:
+    return el("div", el("table", *parts, cls="grid"), cls="wide", tabindex="0", role="region", aria_label="Table")
+
+
+def _told(figure: Figure) -> str:
+    return f"{_number(figure.value)} {_range(figure)}".strip()
+
+
+def _range(figure: Figure) -> str:
+    return "" if figure.low is None or figure.high is None else f"({figure.low:.2f} to {figure.high:.2f}) "
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+# Claims of guarded turns: consensus
+
+NO_CLAIM = "no claim of this turn"
+"""An answer: the turn does not say this."""
+
+
+def disagreements(desk: Desk, who: str, batch: str) -> None:
+    """Draws the next turn that is not settled, or the one that the address names."""
+    tasks = desk.annotations.complete(batch)
+    waiting = [task for task in tasks if task.consensus is None]
+    named = open_task()
+    task = next((one for one in tasks if one.id == named), waiting[0] if waiting else None)
+    if task is None:
+        draw(_nothing(len(tasks)), key="settled-all")
+        return
+    desk.follow(draw(_head(tasks, waiting, task), key="consensus-head"))
+    turn = desk.reports.turn(task.report_id)
+    if turn is None or turn.hidden:
+        text = "Its report was deleted, or its draft was withheld and your role does not include drafts."
+        draw(tree.empty("This turn cannot be shown", text), key="consensus-lost")
+        return
+    left, right = st.columns([9, 11], gap="large")
+    with left:
+        draw(reading(desk, turn), key=f"consensus-reading-{task.id}")
+    with right:
+        _settle(desk, who, task, turn)
+
+
+def _nothing(complete: int) -> Node:
+    if not complete:
+        return tree.empty("Nothing to settle yet", "Turns come here when all of their annotators have submitted.")
+    return tree.empty("All settled", f"All {complete} turns that everybody submitted have a consensus.")
+
+
+def _head(tasks: Sequence[CompleteTask], waiting: Sequence[CompleteTask], task: CompleteTask) -> Node:
+    told = f"{len(waiting)} of {len(tasks)} turns wait for an answer"
+    later = next((one for one in waiting if one.id > task.id), None)
+    skip = within("Next turn", view="consensus", task=later.id) if later else None
+    done = task.consensus
+    settled = el("span", f"settled by {done.by} ({done.method})", cls="chip tone-unchecked") if done else None
+    return el("div", el("span", told, cls="small"), settled, skip, cls="row")
+
+
+def _settle(desk: Desk, who: str, task: CompleteTask, turn: GuardedTurn) -> None:
+    items = items_of(task)
+    spans = [
+        (claim.span, n) for n, item in enumerate(items) if item.open for claim in item.group.by.values() if claim.span
+    ]
+    draw(_turn(turn, spans), key=f"consensus-turn-{task.id}")
+    with st.form(f"settle-{task.id}", border=False):
+        given = [_question(number, item, task) for number, item in enumerate(items) if item.open]
+        agreed = sum(not item.open for item in items)
+        draw(el("p", f"{agreed} other claims: most said the same, they stand as they are.", cls="note"), key="agreed")
+        if st.form_submit_button("Settle this turn"):
+            _write(desk, who, task, items, given)
+    draw(_notes(task), key="notes")
+
+
+def _turn(turn: GuardedTurn, spans: Sequence[tuple[object, int]]) -> Node:
+    cut = pieces(turn.draft or "", spans)  # type: ignore[arg-type]  # spans of claims
+    parts = (el("mark", piece.text, cls="quote") if piece.owners else piece.text for piece in cut)
+    return el("div", el("h3", "The turn, with what is open marked"), el("p", *parts, cls="text"), cls="card")
+
+
+def _question(number: int, item: Disagreement, task: CompleteTask) -> tuple[ConsensusClaim, ...] | None:
+    """Draws one disagreement; the answer in its fields: no claim where the turn does not make it, None before one was chosen."""
+    people = [one.annotator for one in task.annotations]
+    draw(_versions(item, people), key=f"versions-{task.id}-{number}")
+    options = [*map(str, Label), NO_CLAIM]
+    with st.container(horizontal=True):
+        answer = st.selectbox(
+            "Answer", options, index=None, key=f"answer-{task.id}-{number}", format_func=_word, placeholder="choose"
+        )
+        whose = st.selectbox("In whose words", sorted(item.group.by), key=f"words-{task.id}-{number}")
+    if answer is None:
+        return None
+    return () if answer == NO_CLAIM else (as_settled(item.group.by[whose], Label(answer)),)
+
+
+def _versions(item: Disagreement, people: Sequence[str]) -> Node:
+    return el("ul", *(_version(item, who) for who in people), cls="talks card")
+
+
+def _version(item: Disagreement, who: str) -> Node:
+    claim = item.group.by.get(who)
+    said = el("span", "does not have this claim", cls="faint") if claim is None else el("span", claim.text, cls="text")
+    label = chip(claim.label) if claim is not None and claim.label is not None else None
+    return el("li", el("div", el("strong", who), " ", said), label)
+
+
+def _word(option: str) -> str:
+    return option if option == NO_CLAIM else look(option).word
+
+
+def _notes(task: CompleteTask) -> Node:
+    said = [
+        el("li", el("strong", one.annotator), " ", el("span", one.notes, cls="text"))
+        for one in task.annotations
+        if one.notes
+    ]
+    return el("section", el("h4", "Notes"), el("ul", *said, cls="talks")) if said else el("div")
+
+
+def _write(
+    desk: Desk,
+    who: str,
+    task: CompleteTask,
+    items: Sequence[Disagreement],
+    given: Sequence[tuple[ConsensusClaim, ...] | None],
+) -> None:
+    try:
+        if None in given:
+            raise InputError(f"{given.count(None)} of {len(given)} questions have no answer yet; choose one for each")
+        claims = (*answers(items), *(claim for found in given if found for claim in found))
+        desk.annotations.settle(task.id, claims, method=Method.DISCUSSION, who=who)
+    except InputError as exc:
+        show_problem("This was not settled", exc)
+        return
+    address.write(**{TASK: None})
+    st.rerun()
+
+
+# Any form
+
+
+def form_figures(batches: FormBatches, batch: FormBatch) -> None:
+    """Draws the agreement that the form declares, over items that everybody submitted, and what was settled."""
+    items, answers = batches.answers(batch.name)
+    if not items:
+        draw(_nothing_to_compare(0), key="no-figures")
+        return
+    results = FormResults(batch.form, items, answers, [batch.about], batches.settled(batch.name))
+    draw(el("div", *map(_sheet, results.sheets()), cls="stack"), key="form-figures")
+
+
+def _sheet(sheet: Sheet) -> Node:
+    rows = ([cell.text for cell in row] for row in sheet.rows)
+    notes = el("p", " ".join(sheet.notes), cls="small faint")
+    return el("section", el("h3", sheet.title), _table([one.head for one in sheet.columns], rows), notes)
+
+
+def form_disagreements(batches: FormBatches, batch: FormBatch, who: str) -> None:
+    """Draws the next item with a mark that has no majority, or the one that the address names."""
+    items, answers = batches.answers(batch.name)
+    results = FormResults(batch.form, items, answers, [batch.about], batches.settled(batch.name))
+    waiting = list(dict.fromkeys(one.case.item for one in results.settled if one.open))
+    if not waiting:
+        draw(_nothing(len(items)), key="settled-all")
+        return
+    item = next(item for item in items if item.id == waiting[0])
+    draw(el("p", f"{len(waiting)} of {len(items)} wait for an answer", cls="small"), key="consensus-head")
+    left, right = st.columns([9, 11], gap="large")
+    with left:
+        draw(form_reading(batch.form, item), key=f"consensus-reading-{item.id}")
+    with right, st.form(f"settle-{item.id}", border=False):
+        questions = [one for one in results.settled if one.open and one.case.item == item.id]
+        given = {_name(one): _answer(one, batch) for one in questions}
+        if st.form_submit_button(f"Settle this {batch.form.item}"):
+            _settle_form(batches, batch, who, given)
+
+
+def _name(one: Settled) -> tuple[str, str, str]:
+    return one.case.item, one.case.part, one.mark
+
+
+def _answer(one: Settled, batch: FormBatch) -> str | list[str] | None:
+    mark = batch.form.mark(one.mark)
+    versions = (el("li", el("strong", who), " ", shown(value)) for who, value in sorted(one.case.by.items()))
+    key = "-".join(_name(one))
+    draw(
+        el("div", el("strong", f"{one.mark} {one.case.part}"), el("ul", *versions, cls="talks card")),
+        key=f"versions-{key}",
+    )
+    if isinstance(mark, ChoicesMark):
+        return st.multiselect(f"Answer: {one.mark}", mark.values, key=f"answer-{key}")
+    values = mark.values if isinstance(mark, ChoiceMark) else ()
+    return st.selectbox(f"Answer: {one.mark}", values, index=None, key=f"answer-{key}", placeholder="choose")
+
+
+def _settle_form(
+    batches: FormBatches, batch: FormBatch, who: str, given: dict[tuple[str, str, str], str | list[str] | None]
+) -> None:
+    answers: Discussed = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in given.items() if value
+    }
+    try:
+        if len(answers) < len(given):
+            left = len(given) - len(answers)
+            raise InputError(f"{left} of {len(given)} questions have no answer yet; choose one for each")
+        batches.settle(batch.name, answers, who=who)
+    except InputError as exc:
+        show_problem("This was not settled", exc)
+        return
+    st.rerun()

@@ -1,0 +1,333 @@
+"""Annotate: the batches, and one annotator's way through the one that is open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from vista_guard.dashboard.elements import address, tree
+from vista_guard.dashboard.elements.address import Filters, filter_bar, from_address
+from vista_guard.dashboard.elements.tree import Act, Node, draw, el, problem, show_problem, shown
+from vista_guard.dashboard.page import Desk, name_of
+from vista_guard.dashboard.settings import Permission
+from vista_guard.dashboard.turns import GuardedTurn
+from vista_guard.errors import InputError
+from vista_guard.stores.reviews.annotation import MOST_ANNOTATORS
+from vista_guard.stores.reviews.records import Annotation, Batch, Condition, Task
+from vista_lab.pages import editor
+from vista_lab.pages.agreement import disagreements, figures, form_disagreements, form_figures
+from vista_lab.pages.annotating import (
+    BATCH,
+    TASK,
+    VIEW,
+    VIEWS,
+    form_reading,
+    open_task,
+    reading,
+    settle_if_agreed,
+    within,
+)
+from vista_lab.people.batches import FormBatch, FormBatches, FormDraft, FormTask
+
+
+def annotate(desk: Desk) -> None:
+    """Draws the page."""
+    st.title("Annotate", anchor=False)
+    who = name_of(desk)
+    if who is None:
+        return
+    batch = address.read(BATCH)
+    if batch is None:
+        batches(desk, who)
+        return
+    view = address.read(VIEW) or ""
+    kept = _form_batches(desk)
+    form = kept.find(batch) if kept is not None else None
+    _tabs(desk, batch, view, "Turns" if form is None else f"{form.form.item}s".capitalize())
+    if kept is not None and form is not None:
+        _form_view(kept, form, who, view)
+        return
+    {"agreement": figures, "consensus": disagreements}.get(view, work)(desk, who, batch)
+
+
+def _form_batches(desk: Desk) -> FormBatches | None:
+    """Batches of other forms. Their items are of no tenant, so that only who sees all tenants sees them."""
+    return FormBatches(desk.annotations.database) if desk.viewer.tenants is None else None
+
+
+def _form_view(batches: FormBatches, batch: FormBatch, who: str, view: str) -> None:
+    if view == "agreement":
+        form_figures(batches, batch)
+    elif view == "consensus":
+        form_disagreements(batches, batch, who)
+    else:
+        form_work(batches, batch, who)
+
+
+def _tabs(desk: Desk, batch: str, view: str, items: str) -> None:
+    tabs = (within(word or items, cls="tab", view=name, here=name == view) for name, word in VIEWS.items())
+    row = el("nav", within("All batches", batch=None), el("strong", batch, cls="text"), *tabs, cls="row tabs")
+    desk.follow(draw(row, key="tabs"))
+
+
+# Batches
+
+MOST_TURNS = 200
+"""Turns that a batch is given at once."""
+
+
+def batches(desk: Desk, who: str) -> None:
+    """Draws the list, and for those who review a form that makes a batch."""
+    kept = _form_batches(desk)
+    rows = [*map(_row, desk.annotations.batches()), *map(_form_row, kept.all() if kept is not None else ())]
+    desk.follow(draw(el("ul", *rows, cls="talks", aria_label="Batches") if rows else _nothing(), key="batches"))
+    if desk.viewer.allows(Permission.REVIEW):
+        _form(desk, who)
+
+
+def _nothing() -> Node:
+    return tree.empty(
+        "Nothing to annotate yet",
+        "A batch is some turns that several people label, each by themselves. Make one below.",
+    )
+
+
+def _form_row(batch: FormBatch) -> Node:
+    told = f"{batch.complete} of {batch.items} {batch.form.item}s done by {batch.wanted}: {batch.form.title}"
+    return _batch_row(batch.name, told, 100 * batch.complete / batch.items if batch.items else 0)
+
+
+def _row(batch: Batch) -> Node:
+    told = f"{batch.complete} of {batch.tasks} turns done by {batch.wanted}, {batch.settled} settled"
+    return _batch_row(batch.name, told, 100 * batch.complete / batch.tasks if batch.tasks else 0)
+
+
+def _batch_row(name: str, told: str, done: float) -> Node:
+    lane = el("div", el("span", cls="bar", style={"left": 0, "width": done}), cls="lane", aria_hidden="true")
+    return el("li", within(name, batch=name), lane, el("div", told, cls="small faint"), key=name)
+
+
+def _form(desk: Desk, who: str) -> None:
+    draw(el("h3", "A new batch"), key="new-head")
+    filters = filter_bar(desk.reports.choices(from_address()))
+    with st.form("new", border=True):
+        name = st.text_input("Name", key="new-name", max_chars=80, placeholder="pilot")
+        with st.container(horizontal=True):
+            count = st.number_input("Turns, the newest that pass the filters", 1, MOST_TURNS, 20, key="new-count")
+            wanted = st.number_input("Annotators for each turn", 1, MOST_ANNOTATORS, 2, key="new-wanted")
+        if st.form_submit_button("Make the batch"):
+            _make(desk, who, name, _chosen(desk, filters, int(count)), int(wanted))
+
+
+def _chosen(desk: Desk, filters: Filters, count: int) -> list[str]:
+    """The newest turns that can be annotated: their draft is known, and this viewer may read it."""
+    rows = desk.reports.page(filters, limit=MOST_TURNS).rows
+    turns = desk.reports.turns([row.id for row in rows])
+    return [row.id for row in rows if _can_be_read(turns.get(row.id))][:count]
+
+
+def _can_be_read(turn: GuardedTurn | str | None) -> bool:
+    return isinstance(turn, GuardedTurn) and not turn.hidden and turn.draft is not None and bool(turn.report.outcomes)
+
+
+def _make(desk: Desk, who: str, name: str, reports: list[str], wanted: int) -> None:
+    try:
+        if not reports:
+            raise InputError(
+                'no turn with claims and a known draft passes the filters; with record = "full" in the settings, drafts of '
+                "later turns are kept"
+            )
+        desk.annotations.create(name, reports, wanted=wanted, who=who)
+    except InputError as exc:
+        show_problem("No batch was made", exc)
+        return
+    address.write(batch=name.strip())
+    st.rerun()
+
+
+# Claims of a turn
+
+TO_DO = ("draft", "free")
+
+
+def work(desk: Desk, who: str, batch: str) -> None:
+    """Draws the open turn of the batch, or the one that comes next."""
+    tasks = desk.annotations.tasks(batch, who)
+    mine = [task for task in tasks if task.mine != "full"]
+    task = _open(mine)
+    if task is None:
+        draw(_finished(tasks), key="finished")
+        return
+    turn = desk.reports.turn(task.report_id)
+    desk.follow(draw(_progress(mine, task), key="progress"))
+    if turn is None or turn.hidden or turn.draft is None:
+        draw(_unreadable(turn), key="unreadable")
+        return
+    left, right = st.columns([9, 11], gap="large")
+    with left:
+        draw(reading(desk, turn), key=f"reading-{task.id}")
+    with right:
+        _claims(desk, who, task, turn, mine)
+
+
+def _open(tasks: Sequence[Task]) -> Task | None:
+    named = open_task()
+    chosen = next((task for task in tasks if task.id == named), None)
+    return chosen or next((task for task in tasks if task.mine in TO_DO), None)
+
+
+def _finished(tasks: Sequence[Task]) -> Node:
+    if not tasks:
+        return tree.empty("No such batch", "There is no batch of this name among those that you may see.")
+    done = sum(task.mine == "submitted" for task in tasks)
+    return tree.empty(
+        "Nothing left for you here",
+        f"You submitted {done} of {len(tasks)} turns; the others have as many annotators as they want.",
+    )
+
+
+def _progress(tasks: Sequence[Task], task: Task) -> Node:
+    place = next(number for number, one in enumerate(tasks) if one.id == task.id)
+    done = sum(one.mine == "submitted" for one in tasks)
+    bar = el("span", cls="bar", style={"left": 0, "width": 100 * done / len(tasks)})
+    before = within("Previous turn", task=tasks[place - 1].id) if place else None
+    after = within("Next turn", task=tasks[place + 1].id) if place + 1 < len(tasks) else None
+    told = el("span", f"Turn {place + 1} of {len(tasks)}, {done} submitted", cls="small")
+    return el("div", told, el("div", bar, cls="lane grow", aria_hidden="true"), before, after, cls="row progress")
+
+
+def _unreadable(turn: GuardedTurn | None) -> Node:
+    if turn is None:
+        return tree.empty("This turn is gone", "Its report was deleted.")
+    if turn.hidden:
+        return tree.empty("You may not read this draft", "It was withheld, and your role does not include drafts.")
+    return tree.empty("This draft was not kept", 'With record = "full" in the settings, drafts of later turns are.')
+
+
+@st.fragment
+@shown
+def _claims(desk: Desk, who: str, task: Task, turn: GuardedTurn, tasks: Sequence[Task]) -> None:
+    """The editor. It saves while one works, without the rest of the page being drawn anew."""
+    base = _base(desk, who, task)
+    answer = editor.claim_editor(base, turn, saved=st.session_state.get(_key(base, "seq")))
+    try:
+        if answer.submitted is not None:
+            _submit(desk, _saved(desk, base, answer.submitted), task, tasks)
+        elif answer.draft is not None and _is_news(base, answer.draft):
+            _saved(desk, base, answer.draft)
+            st.rerun(scope="fragment")
+    except InputError as exc:
+        again = el("button", "Load it anew", cls="plain", act=Act("anew"))
+        event = draw(el("div", problem("This was not saved", exc), again, cls="stack"), key="not-saved")
+        if event == Act("anew"):
+            _forget(base)
+            st.rerun()
+    _suggestions(desk, base)
+
+
+def _is_news(base: Annotation, draft: editor.EditorState) -> bool:
+    return not base.submitted and draft.seq > st.session_state.get(_key(base, "seq"), 0)
+
+
+def _base(desk: Desk, who: str, task: Task) -> Annotation:
+    """The state that this window works on: what it saved last, else what is stored."""
+    key = f"annotation-{task.id}-{who}"
+    if key not in st.session_state:
+        st.session_state[key] = desk.annotations.start(task.id, who)
+    found: Annotation = st.session_state[key]
+    return found
+
+
+def _saved(desk: Desk, base: Annotation, draft: editor.EditorState) -> Annotation:
+    kept = desk.annotations.save(base, draft.claims, notes=draft.notes, seconds=draft.seconds)
+    _keep(kept)
+    st.session_state[_key(base, "seq")] = draft.seq
+    return kept
+
+
+def _submit(desk: Desk, annotation: Annotation, task: Task, tasks: Sequence[Task]) -> None:
+    _keep(desk.annotations.submit(annotation))
+    settle_if_agreed(desk.annotations, task.id)
+    later = [one for one in tasks if one.id != task.id and one.mine in TO_DO]
+    following = next((one for one in later if one.id > task.id), later[0] if later else None)
+    address.write(**{TASK: str(following.id) if following else None})
+    st.rerun()
+
+
+def _suggestions(desk: Desk, base: Annotation) -> None:
+    """The judge's labels, for who asks; from then on the annotation is not blind, and says so."""
+    if base.submitted:
+        return
+    if base.condition is Condition.SUGGESTIONS:
+        draw(el("p", "You see the judge's labels: this is kept with your work.", cls="note"), key="suggested")
+        return
+    told = "Show the judge's labels"
+    event = draw(el("button", told, cls="plain small", act=Act("suggest")), key="suggest")
+    if event == Act("suggest"):
+        _keep(desk.annotations.save(base, base.claims or (), notes=base.notes, condition=Condition.SUGGESTIONS))
+        st.rerun(scope="fragment")
+
+
+def _keep(annotation: Annotation) -> None:
+    st.session_state[f"annotation-{annotation.task}-{annotation.annotator}"] = annotation
+
+
+def _forget(annotation: Annotation) -> None:
+    st.session_state.pop(f"annotation-{annotation.task}-{annotation.annotator}", None)
+    st.session_state.pop(_key(annotation, "seq"), None)
+    epoch = _key(annotation, "epoch")
+    st.session_state[epoch] = st.session_state.get(epoch, 0) + 1
+
+
+def _key(annotation: Annotation, name: str) -> str:
+    return f"{name}-{annotation.id}"
+
+
+# Items of any form
+
+
+def form_work(batches: FormBatches, batch: FormBatch, who: str) -> None:
+    """Draws the open item of the batch, or the one that comes next."""
+    tasks = [task for task in batches.tasks(batch.name, who) if task.mine != "full"]
+    named = open_task()
+    chosen = next((task for task in tasks if task.n == named), None)
+    task = chosen or next((task for task in tasks if task.mine in TO_DO), None)
+    if task is None:
+        text = f"You submitted {len(tasks)} {batch.form.item}s; the others have as many annotators as they want."
+        draw(tree.empty("Nothing left for you here", text), key="finished")
+        return
+    done = sum(one.mine == "submitted" for one in tasks)
+    draw(el("p", f"{done} of {len(tasks)} submitted", cls="small"), key="progress")
+    left, right = st.columns([9, 11], gap="large")
+    with left:
+        draw(form_reading(batch.form, task.item), key=f"reading-{batch.name}-{task.n}")
+    with right:
+        _form_marks(batches, batch, who, task)
+
+
+@st.fragment
+@shown
+def _form_marks(batches: FormBatches, batch: FormBatch, who: str, task: FormTask) -> None:
+    """The editor. It saves while one works, without the rest of the page being drawn anew."""
+    key = f"{batch.name}-{task.n}-{who}"
+    base: FormDraft = st.session_state.setdefault(f"form-{key}", batches.start(batch.name, task.n, who))
+    seen = st.session_state.get(f"seq-{key}", 0)
+    try:
+        answer = editor.form_editor(batch, task.item, base, saved=seen or None)
+        told = answer.submitted or answer.draft
+        if told is None or base.submitted or (answer.submitted is None and told.seq <= seen):
+            return
+        marks = told.answers(batch.form)
+        kept = batches.save(base, marks, seconds=told.seconds, submit=answer.submitted is not None)
+        st.session_state[f"form-{key}"], st.session_state[f"seq-{key}"] = kept, told.seq
+        if kept.submitted:
+            address.write(**{TASK: None})
+            st.rerun()
+        st.rerun(scope="fragment")
+    except InputError as exc:
+        again = el("button", "Load it anew", cls="plain", act=Act("anew"))
+        if draw(el("div", problem("This was not saved", exc), again, cls="stack"), key="not-saved") == Act("anew"):
+            st.session_state.pop(f"form-{key}", None)
+            st.session_state[f"epoch-{key}"] = st.session_state.get(f"epoch-{key}", 0) + 1
+            st.rerun()

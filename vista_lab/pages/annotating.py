@@ -1,0 +1,193 @@
+"""What the views of Annotate share: addresses, what an annotator reads, which claims are one, and what is settled by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Final
+
+from vista_guard.dashboard.elements import address
+from vista_guard.dashboard.elements.address import GO
+from vista_guard.dashboard.elements.tree import Act, Node, el
+from vista_guard.dashboard.page import NAME, Desk
+from vista_guard.dashboard.turns import GuardedTurn
+from vista_guard.stores.entries import OnnxEmbedder
+from vista_guard.stores.reviews.annotation import Annotations
+from vista_guard.stores.reviews.records import CompleteTask
+from vista_guard.types import Document, Passage, SourceKind
+from vista_lab.metrics.agreement import Item as Disagreement
+from vista_lab.metrics.agreement import answers, compare, method_of
+from vista_lab.metrics.claim_sets import STEPS, Same, alike
+from vista_lab.people.forms import ChoiceMark, ChoicesMark, Form, Item, load_form
+
+# Addresses
+
+BATCH: Final = "batch"
+VIEW: Final = "view"
+TASK: Final = "task"
+
+VIEWS: Final = {"": "", "agreement": "Agreement", "consensus": "Consensus"}
+"""Views of a batch by their address; the first is named after its items."""
+
+_SAME: Final = "\x00"
+
+
+def within(
+    text: str, *, batch: str | None = _SAME, view: str = "", task: int | None = None, cls: str = "", here: bool = False
+) -> Node:
+    """A link to another view of the page; of the open batch, if no other one is given."""
+    named = address.read(BATCH) if batch == _SAME else batch
+    number = None if task is None else str(task)
+    there = address.link("annotate", **{NAME: address.read(NAME), BATCH: named, VIEW: view or None, TASK: number})
+    return el("a", text, href=there, act=Act(GO, there), cls=cls, aria_current="page" if here else None)
+
+
+def open_task() -> int | None:
+    """The task that the address names."""
+    named = address.read(TASK) or ""
+    return int(named) if named.isdecimal() and len(named) < 19 else None
+
+
+# Reading
+
+BEFORE = 6
+"""Turns before the annotated one that can be read."""
+
+OPEN = 1
+"""Of these, so many are shown at once: the documents must not be far."""
+
+
+def reading(desk: Desk, turn: GuardedTurn) -> Node:
+    """The column beside the claims."""
+    return el("div", guide(load_form("vista")), _talk(desk, turn), *_documents(turn), cls="stack")
+
+
+def form_reading(form: Form, item: Item) -> Node:
+    """The column beside the marks of a form that is not of guarded turns."""
+    texts = [_source(one.name, item.texts.get(one.name, "")) for one in form.columns if item.texts.get(one.name)]
+    return el("div", guide(form), *texts, cls="stack")
+
+
+def guide(form: Form) -> Node:
+    """The form's guidelines, with what each choice means."""
+    asked = [node for mark in form.marks for node in _asked(mark.name, mark.ask, mark)] if form.labels is None else []
+    labels = form.labels
+    rows = (
+        asked
+        if labels is None
+        else [node for one in labels.choices for node in (el("dt", one.value), el("dd", one.means))]
+    )
+    texts = (el("p", " ".join(text.split()), cls="small text") for text in form.guidelines.split("\n\n"))
+    return el("details", el("summary", "Guidelines"), *texts, el("dl", *rows, cls="facts"))
+
+
+def _asked(name: str, ask: str, mark: object) -> list[Node]:
+    means = []
+    if isinstance(mark, ChoiceMark | ChoicesMark):
+        means = [f"{choice.value}: {choice.means}" for choice in mark.choices if choice.means]
+    return [el("dt", name), el("dd", " ".join([ask, *means]))]
+
+
+def _talk(desk: Desk, turn: GuardedTurn) -> Node:
+    before = _before(desk, turn)
+    earlier, latest = before[:-OPEN], before[-OPEN:]
+    said = [node for one in latest for node in _exchange(one)]
+    asked = _line("User", turn.texts.user_text, "user") if turn.texts and turn.texts.user_text else None
+    nothing = None if said or asked else el("p", "What the user said was not kept.", cls="note")
+    return el("section", el("h3", "Conversation"), nothing, _earlier(earlier), el("div", *said, asked, cls="dialogue"))
+
+
+def _earlier(turns: list[GuardedTurn]) -> Node | None:
+    if not turns:
+        return None
+    said = (node for one in turns for node in _exchange(one))
+    return el("details", el("summary", f"Earlier turns: {len(turns)}"), el("div", *said, cls="dialogue"))
+
+
+def _before(desk: Desk, turn: GuardedTurn) -> list[GuardedTurn]:
+    name = turn.report.conversation_id
+    window = desk.reports.conversation(name, around=turn).turns if name else ()
+    at = next((place for place, one in enumerate(window) if one.report.id == turn.report.id), 0)
+    return list(window[max(at - BEFORE, 0) : at])
+
+
+def _exchange(turn: GuardedTurn) -> list[Node]:
+    asked = turn.texts.user_text if turn.texts else None
+    answered = _line("Assistant", turn.report.response, "assistant")
+    return [answered] if asked is None else [_line("User", asked, "user"), answered]
+
+
+def _line(who: str, text: str, cls: str) -> Node:
+    return el("div", el("span", f"{who}: ", cls="hidden"), el("p", text, cls="text"), cls=cls)
+
+
+def _documents(turn: GuardedTurn) -> list[Node | None]:
+    texts = turn.texts
+    documents = texts.documents if texts else ()
+    found = [] if texts is None else [one for one in texts.evidence if one.source is SourceKind.DOCUMENT]
+    known = [] if texts is None else [one for one in texts.evidence if one.source is not SourceKind.DOCUMENT]
+    loose = [] if documents else found
+    nothing = None
+    if not documents and not loose:
+        text = 'No documents were kept with this turn. With record = "full" in the settings, those of later turns are.'
+        nothing = el("p", text, cls="note")
+    shown = [*map(_document, documents), *map(_passage, loose)]
+    return [el("h3", "Documents"), nothing, *shown, _known(known)]
+
+
+def _document(document: Document) -> Node:
+    return _source(document.title or document.id, document.text)
+
+
+def _passage(passage: Passage) -> Node:
+    return _source(passage.title or passage.source_id, passage.text)
+
+
+def _source(name: str, text: str) -> Node:
+    return el(
+        "section",
+        el("div", el("strong", name), cls="name"),
+        el("div", text, cls="page", data_scroll="", tabindex="0", role="region", aria_label=f"Document {name}"),
+        cls="source",
+    )
+
+
+def _known(passages: list[Passage]) -> Node | None:
+    if not passages:
+        return None
+    rows = (el("li", one.text, cls="small text") for one in passages)
+    head = f"What the conversation had established: {len(passages)}"
+    return el("details", el("summary", head), el("ul", *rows, cls="stack"))
+
+
+# Settling
+
+NOBODY = "agreement"
+"""Who settled a task that nobody had to."""
+
+
+def items_of(task: CompleteTask) -> tuple[Disagreement, ...]:
+    """The claims of a task with everybody's version."""
+    return compare({one.annotator: one.kept for one in task.annotations}, steps([task]))
+
+
+def settle_if_agreed(annotations: Annotations, task: int) -> bool:
+    """Settles a task that is complete and leaves nothing to discuss; whether it did."""
+    for done in annotations.complete(task=task):
+        items = items_of(done)
+        method = method_of(items)
+        if done.consensus is None and method is not None:
+            annotations.settle(task, answers(items), method=method, who=NOBODY)
+            return True
+    return False
+
+
+def steps(tasks: Iterable[CompleteTask]) -> Sequence[Same]:
+    """For `groups`, over all claims of these tasks. Texts that the process has embedded once are not embedded again."""
+    claims = [claim for task in tasks for one in task.annotations for claim in one.kept]
+    return (*STEPS, alike(claims, _embedder()))
+
+
+@cache
+def _embedder() -> OnnxEmbedder:
+    return OnnxEmbedder()

@@ -1,0 +1,250 @@
+"""The editor of a form's marks: a component that works in the browser and tells what it has: no key waits for the server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import streamlit as st
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from vista_guard.dashboard.elements.tree import look, name_of
+from vista_guard.dashboard.turns import GuardedTurn
+from vista_guard.errors import InputError
+from vista_guard.stores.reviews.records import AnnotatedClaim, Annotation, Condition, Op
+from vista_guard.types import Label, Span
+from vista_lab.people.batches import FormBatch, FormDraft
+from vista_lab.people.forms import (
+    Answers,
+    Choice,
+    ChoiceMark,
+    ChoicesMark,
+    Form,
+    Item,
+    Level,
+    Mark,
+    NumberMark,
+    Value,
+    load_form,
+)
+
+
+class EditorRow(BaseModel):
+    """A row as the browser has it. `whole`: the item itself; else `id` is a part's, None for one that was added."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    text: str = ""
+    op: Op = Op.CONFIRM
+    values: dict[str, str | float | tuple[str, ...]] = {}
+    source_claim_id: str | None = None
+    span: Span | None = None
+    whole: bool = False
+
+
+_ROWS = TypeAdapter(tuple[EditorRow, ...])
+
+
+@dataclass(frozen=True)
+class EditorState:
+    """What stands in the editor. `seq` tells states of one window apart."""
+
+    seq: float
+    rows: tuple[EditorRow, ...]
+    notes: str
+    seconds: float
+
+    @property
+    def claims(self) -> tuple[AnnotatedClaim, ...]:
+        """The rows as claims of a turn.
+
+        Raises:
+            InputError: a row is no claim.
+        """
+        try:
+            return tuple(map(_claim, self.rows))
+        except ValueError as exc:
+            raise _refused(exc) from None
+
+    def answers(self, form: Form) -> Answers:
+        """The rows as marks of a form.
+
+        Raises:
+            InputError: a value is none that its mark takes.
+        """
+        item = [row for row in self.rows if row.whole]
+        parts = {row.source_claim_id: row for row in self.rows if row.source_claim_id is not None}
+        own = _checked(form, Level.ITEM, item[0].values) if item else {}
+        return Answers(own, {name: _checked(form, Level.PART, row.values) for name, row in parts.items()})
+
+
+@dataclass(frozen=True)
+class EditorEvents:
+    """What the editor told since the page was last run: its state, and the state that was submitted."""
+
+    draft: EditorState | None
+    submitted: EditorState | None
+
+
+def claim_editor(annotation: Annotation, turn: GuardedTurn, *, saved: float | None) -> EditorEvents:
+    """Draws the editor of a turn's claims.
+
+    Args:
+        annotation: the state it begins with. What is typed later is the browser's, until another `epoch`.
+        turn: whose draft is marked, and whose claims are proposed.
+        saved: `seq` of the state that was saved last.
+
+    Raises:
+        InputError: what came from the browser is no annotation.
+    """
+    form = load_form("vista")
+    rows = [_claim_row(claim) for claim in annotation.claims or proposed(turn)]
+    labels = form.labels
+    data = {
+        "text": turn.draft or "",
+        "item": "turn",
+        "unit": "claim",
+        "title": "Its claims",
+        "verb": "label",
+        "verbed": "labelled",
+        "revise": True,
+        "rows": rows,
+        "marks": [_mark(labels, form) | {"when": {}}] if labels is not None else [],
+        "notes": annotation.notes,
+        "seconds": annotation.seconds,
+        "closed": annotation.submitted,
+        "suggested": _suggested(turn) if annotation.condition is Condition.SUGGESTIONS else {},
+    }
+    return _draw(str(annotation.id), data, saved)
+
+
+def form_editor(batch: FormBatch, item: Item, draft: FormDraft, *, saved: float | None) -> EditorEvents:
+    """Draws the editor of an item of any form; see `claim_editor`."""
+    form = batch.form
+    column = "" if form.parts is None else form.parts.text
+    rows: list[dict[str, Any]] = [
+        {"text": part.texts.get(column, ""), "source_claim_id": part.id, "values": draft.answers.parts.get(part.id, {})}
+        for part in item.parts
+    ]
+    if form.marks_of(Level.ITEM):
+        rows.append({"text": "", "whole": True, "values": draft.answers.item})
+    data = {
+        "text": "",
+        "item": str(form.item),
+        "unit": str(form.item if form.parts is None else form.parts.unit),
+        "title": form.title,
+        "verb": "mark",
+        "verbed": "marked",
+        "revise": False,
+        "rows": [{"op": "confirm", "span": None, "whole": False, **row} for row in rows],
+        "marks": [_mark(mark, form) for mark in form.marks],
+        "notes": None,
+        "seconds": draft.seconds,
+        "closed": draft.submitted,
+        "suggested": {},
+    }
+    return _draw(form_key(draft), data, saved)
+
+
+def form_key(draft: FormDraft) -> str:
+    """Names one annotator's work on an item, for what the window keeps of it."""
+    return f"{draft.batch}-{draft.n}-{draft.annotator}"
+
+
+def proposed(turn: GuardedTurn) -> tuple[AnnotatedClaim, ...]:
+    """The judge's claims, without what it made of them: annotators begin with these (VISTA, App. C)."""
+    claims = (outcome.claim for outcome in turn.report.outcomes)
+    return tuple(AnnotatedClaim(text=one.text, source_claim_id=one.id, span=one.span) for one in claims)
+
+
+def _draw(key: str, data: dict[str, Any], saved: float | None) -> EditorEvents:
+    epoch = f"{key}-{st.session_state.get(f'epoch-{key}', 0)}"
+    sent = {**data, "epoch": epoch, "saved": saved}
+    told = _component()(key=f"editor-{epoch}", data=sent, on_draft_change=_nothing, on_submit_change=_nothing)
+    return EditorEvents(_state(getattr(told, "draft", None)), _state(getattr(told, "submit", None)))
+
+
+def _claim_row(claim: AnnotatedClaim) -> dict[str, Any]:
+    told = claim.model_dump(mode="json")
+    label = told.pop("label")
+    return {**told, "whole": False, "values": {} if label is None else {"label": label}}
+
+
+def _claim(row: EditorRow) -> AnnotatedClaim:
+    label = row.values.get("label")
+    chosen = None if label is None else Label(str(label))
+    return AnnotatedClaim(text=row.text, op=row.op, label=chosen, source_claim_id=row.source_claim_id, span=row.span)
+
+
+def _checked(form: Form, level: Level, values: Mapping[str, Value]) -> dict[str, Value]:
+    known = {mark.name: mark for mark in form.marks_of(level)}
+    found: dict[str, Value] = {}
+    for name, value in values.items():
+        if name not in known:
+            raise InputError(f"what the editor sent has {name[:40]!r}, which is no mark of form {form.name}")
+        text = "; ".join(value) if isinstance(value, tuple) else f"{value:g}" if isinstance(value, float) else value
+        try:
+            found[name] = known[name].read(text)
+        except ValueError as exc:
+            raise InputError(f"{name} is {text[:60]!r}: {exc}") from None
+    return found
+
+
+def _mark(mark: Mark, form: Form) -> dict[str, Any]:
+    levels = [str(level) for level in Level if mark in form.marks_of(level)]
+    told: dict[str, Any] = {"name": mark.name, "kind": mark.kind, "ask": mark.ask, "of": levels, "needed": mark.needed}
+    told["when"] = {name: list(values) for name, values in mark.when.items()}
+    if isinstance(mark, ChoiceMark | ChoicesMark):
+        told["choices"] = [_choice(choice) for choice in mark.choices]
+    if isinstance(mark, NumberMark):
+        told |= {"low": mark.low, "high": mark.high, "whole": mark.whole}
+    return told
+
+
+def _choice(choice: Choice) -> dict[str, str]:
+    if choice.label is None:
+        return {"name": choice.value, "word": choice.value, "sign": "", "tone": "unchecked", "means": choice.means}
+    return {**_look(choice.label), "means": choice.means}
+
+
+def _suggested(turn: GuardedTurn) -> dict[str, dict[str, str]]:
+    return {outcome.claim.id: _look(name_of(outcome)) for outcome in turn.report.outcomes}
+
+
+def _look(name: str) -> dict[str, str]:
+    shown = look(name)
+    return {"name": str(name), "word": shown.word, "sign": shown.sign, "tone": shown.tone}
+
+
+def _state(told: Any) -> EditorState | None:
+    if not isinstance(told, Mapping):
+        return None
+    try:
+        rows = _ROWS.validate_python(told.get("rows"))
+        return EditorState(float(told["seq"]), rows, str(told.get("notes", "")), float(told.get("seconds", 0)))
+    except (KeyError, TypeError, ValueError) as exc:
+        raise _refused(exc) from None
+
+
+def _refused(exc: Exception) -> InputError:
+    problem = exc.errors()[0]["msg"] if isinstance(exc, ValidationError) else str(exc)
+    return InputError(f"what the editor sent cannot be kept: {problem}")
+
+
+def _nothing() -> None:
+    """Streamlit keeps a component's value only where somebody listens to it."""
+
+
+@cache
+def _component() -> Any:
+    own, shared = files("vista_lab.pages"), files("vista_guard.dashboard.parts")
+    styles = shared.joinpath("tree.css").read_text("utf-8") + own.joinpath("editor.css").read_text("utf-8")
+    return st.components.v2.component(
+        "vista_guard_editor",
+        html='<div class="vg editor"></div>',
+        css=styles,
+        js=own.joinpath("editor.js").read_text("utf-8"),
+    )

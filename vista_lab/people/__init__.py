@@ -1,0 +1,1 @@
+"""People who annotate: forms, sheets, agreement, consensus, and the paper's tables of it."""

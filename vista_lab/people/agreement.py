@@ -1,0 +1,509 @@
+"""How far annotators agree on the marks of any form, by the measures that the form declares, and what they settle."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from itertools import combinations
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vista_lab.metrics.agreement import DRAWS, SEED, Figure, cohen_kappa, coincidences, fleiss_kappa, samples
+from vista_lab.people import sheets
+from vista_lab.people.forms import (
+    Answers,
+    ChoiceMark,
+    ChoicesMark,
+    Form,
+    Item,
+    Level,
+    Mark,
+    Measure,
+    Scale,
+    TextMark,
+    Value,
+    shown,
+)
+from vista_lab.people.sheets import ID, Faults, Field, Table
+from vista_lab.tables.writers import Column, Row, Sheet, percent, row
+
+MARK, VERSIONS, ANSWER = "mark", "versions", "answer"
+"""Columns of the sheet for the discussion."""
+
+QUEUE = "discuss"
+CONSENSUS = "consensus.jsonl"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One mark on one item or part, as each annotator gave it. `part` is "" for the item itself."""
+
+    item: str
+    part: str
+    group: str
+    by: Mapping[str, Value]
+
+
+@dataclass(frozen=True)
+class PairFigures:
+    """Two annotators on the `cases` that both marked."""
+
+    cases: int
+    percent: float | None
+    cohen: float | None
+    pearson: float | None
+
+
+@dataclass(frozen=True)
+class MarkFigures:
+    """Agreement on one mark. `cases` have two annotators or more, `shared` everybody; None: not declared, or nothing to take.
+
+    `alpha` has the range of 95 % of samples of groups.
+    """
+
+    mark: str
+    cases: int
+    shared: int
+    percent: float | None
+    fleiss: float | None
+    alpha: Figure
+    icc: float | None
+    pairs: Mapping[tuple[str, str], PairFigures]
+
+
+def cases_of(mark: Mark, form: Form, items: Sequence[Item], answers: Mapping[str, Mapping[str, Answers]]) -> list[Case]:
+    """All that was marked, in the order of the items.
+
+    Args:
+        mark: of the form.
+        form: with its items.
+        items: that annotators were given.
+        answers: each annotator's, by the item's id.
+    """
+    found = []
+    for item in items:
+        names = [""] if mark in form.marks_of(Level.ITEM) else []
+        names += [part.id for part in item.parts] if mark in form.marks_of(Level.PART) else []
+        for name in names:
+            given = {who: _values(own[item.id], name) for who, own in answers.items() if item.id in own}
+            by = {who: values[mark.name] for who, values in given.items() if mark.name in values}
+            found.append(Case(item.id, name, item.group, by))
+    return found
+
+
+def _values(answers: Answers, part: str) -> Mapping[str, Value]:
+    return answers.parts.get(part, {}) if part else answers.item
+
+
+def measure(mark: Mark, cases: Sequence[Case], annotators: Sequence[str]) -> MarkFigures:
+    """The figures that the mark declares."""
+    wanted = frozenset(mark.agreement)
+    several = [case for case in cases if len(case.by) > 1]
+    shared = [[case.by[who] for who in annotators] for case in cases if len(case.by) == len(annotators) > 1]
+    return MarkFigures(
+        mark.name,
+        len(several),
+        len(shared),
+        _all_alike(shared) if Measure.PERCENT in wanted else None,
+        fleiss_kappa(shared) if Measure.FLEISS in wanted else None,
+        _alpha_of_groups(mark, several) if Measure.ALPHA in wanted else Figure(None),
+        icc(_numbers(shared)) if Measure.ICC in wanted else None,
+        {pair: _pair(cases, pair, wanted) for pair in combinations(annotators, 2)},
+    )
+
+
+def _pair(cases: Sequence[Case], pair: tuple[str, str], wanted: frozenset[Measure]) -> PairFigures:
+    both = [(case.by[pair[0]], case.by[pair[1]]) for case in cases if {*pair} <= case.by.keys()]
+    first, second = [one for one, _ in both], [other for _, other in both]
+    can_kappa = Measure.COHEN in wanted and find_spec("sklearn") is not None
+    return PairFigures(
+        len(both),
+        _all_alike(both) if Measure.PERCENT in wanted else None,
+        cohen_kappa(first, second) if can_kappa else None,
+        pearson(_numbers([first])[0], _numbers([second])[0]) if Measure.PEARSON in wanted else None,
+    )
+
+
+def _all_alike(cases: Sequence[Sequence[Value]]) -> float | None:
+    return fmean(len(set(case)) == 1 for case in cases) if cases else None
+
+
+def _numbers(cases: Sequence[Sequence[Value]]) -> NDArray[np.float64]:
+    return np.asarray([[float(value) for value in case if not isinstance(value, tuple)] for case in cases], float)
+
+
+def pearson(first: NDArray[np.float64], second: NDArray[np.float64]) -> float | None:
+    """Pearson's r; None for fewer than two cases, and where one of the two always gave the same."""
+    if len(first) < 2 or not np.ptp(first) or not np.ptp(second):
+        return None
+    return float(np.corrcoef(first, second)[0, 1])
+
+
+def icc(ratings: NDArray[np.float64]) -> float | None:
+    """ICC(2,1) of Shrout and Fleiss (1979): two-way random effects, absolute agreement, one rater.
+
+    Args:
+        ratings: cases by raters, each case rated by everybody.
+
+    Returns:
+        1 for perfect agreement; None for fewer than two cases or raters, and where all ratings are the same.
+    """
+    if ratings.ndim != 2 or min(ratings.shape) < 2 or not np.ptp(ratings):
+        return None
+    n, k = ratings.shape
+    mean = ratings.mean()
+    between = k * ((ratings.mean(axis=1) - mean) ** 2).sum() / (n - 1)
+    raters = n * ((ratings.mean(axis=0) - mean) ** 2).sum() / (k - 1)
+    total = ((ratings - mean) ** 2).sum()
+    error = (total - between * (n - 1) - raters * (k - 1)) / ((n - 1) * (k - 1))
+    return float((between - error) / (between + (k - 1) * error + k * (raters - error) / n))
+
+
+def krippendorff(units: Sequence[Sequence[Value]], values: Sequence[Value], scale: Scale) -> float | None:
+    """Krippendorff's alpha at a level of measurement.
+
+    Args:
+        units: the values that each case was given, by however many; those with fewer than two count for nothing.
+        values: all values there are; on an ordinal scale in their order.
+        scale: which differences count for more.
+
+    Returns:
+        1 for perfect agreement, 0 for as much as chance gives; None when nothing can be compared, or nothing could differ.
+    """
+    return _alpha(coincidences(units, values), values, scale)
+
+
+def _alpha(found: NDArray[np.float64], values: Sequence[Value], scale: Scale) -> float | None:
+    totals = found.sum(axis=1)
+    distance = _distances(values, totals, scale)
+    expected = float((np.outer(totals, totals) * distance).sum())
+    if totals.sum() <= 1 or expected <= 0:
+        return None
+    return 1.0 - float(totals.sum() - 1) * float((found * distance).sum()) / expected
+
+
+def _distances(values: Sequence[Value], totals: NDArray[np.float64], scale: Scale) -> NDArray[np.float64]:
+    size = len(values)
+    if scale == "nominal":
+        return 1.0 - np.eye(size)
+    if scale == "ordinal":  # values between two count, and half of the two themselves
+        ranks = np.cumsum(totals) - totals / 2
+        return np.asarray(np.subtract.outer(ranks, ranks) ** 2, float)
+    numbers = _numbers([values])[0]
+    difference = np.subtract.outer(numbers, numbers)
+    if scale == "interval":
+        return np.asarray(difference**2, float)
+    sums = np.add.outer(numbers, numbers)
+    return np.asarray(np.divide(difference, sums, out=np.zeros_like(difference), where=sums != 0) ** 2, float)
+
+
+def _alpha_of_groups(mark: Mark, cases: Sequence[Case]) -> Figure:
+    values = _ordered(mark, {value for case in cases for value in case.by.values()})
+    groups: dict[str, list[Sequence[Value]]] = {}
+    for case in cases:
+        groups.setdefault(case.group, []).append(list(case.by.values()))
+    if not groups:
+        return Figure(None)
+    matrices = np.asarray([coincidences(units, values) for units in groups.values()])
+    value = _alpha(matrices.sum(axis=0), values, mark.measured_on)
+    drawn = np.tensordot(samples(len(matrices), DRAWS, SEED), matrices, axes=1)
+    known = [one for one in (_alpha(each, values, mark.measured_on) for each in drawn) if one is not None]
+    if value is None or not known:
+        return Figure(value)
+    low, high = np.quantile(known, [0.025, 0.975])
+    return Figure(value, float(low), float(high))
+
+
+def _ordered(mark: Mark, values: set[Value]) -> list[Value]:
+    if isinstance(mark, ChoiceMark):
+        return [value for value in mark.values if value in values]
+    return sorted(values, key=lambda value: (str(type(value)), value))
+
+
+# Settling
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What annotators settle on one case. `open`: no value has a majority, and nobody has answered yet."""
+
+    mark: str
+    case: Case
+    value: Value | None
+    open: bool
+
+
+Discussed = Mapping[tuple[str, str, str], Value]
+"""Answers of a discussion, by item, part and mark."""
+
+
+def settle(mark: Mark, cases: Sequence[Case], discussed: Discussed) -> list[Settled]:
+    """Choices by more than half of those who marked the case, numbers by their mean. One person alone settles nothing."""
+    if isinstance(mark, TextMark):
+        return []
+    return [_settled(mark, case, discussed) for case in cases if len(case.by) > 1]
+
+
+def _settled(mark: Mark, case: Case, discussed: Discussed) -> Settled:
+    if not isinstance(mark, ChoiceMark | ChoicesMark):
+        return Settled(
+            mark.name, case, fmean(float(value) for value in case.by.values() if isinstance(value, float)), False
+        )
+    value, votes = Counter(case.by.values()).most_common(1)[0]
+    if 2 * votes > len(case.by):
+        return Settled(mark.name, case, value, False)
+    answer = discussed.get((case.item, case.part, mark.name))
+    return Settled(mark.name, case, answer, answer is None)
+
+
+def read_discussed(path: Path, form: Form, results: FormResults) -> Discussed:
+    """What was discussed, from the filled sheet. Rows without an answer are still open.
+
+    Raises:
+        InputError: the file cannot be read, or cells are wrong: names each.
+    """
+    waiting = {(one.case.item, one.case.part, one.mark): _versions(one.case) for one in results.settled if one.open}
+    unit = [] if form.parts is None else [form.parts.unit.value]
+    faults = Faults()
+    found: dict[tuple[str, str, str], Value] = {}
+    for line in sheets.read(path, [ID, *unit, MARK, VERSIONS, ANSWER], faults):
+        name = line[ID], line[unit[0]] if unit else "", line[MARK]
+        if name not in waiting or waiting[name].split() != line[VERSIONS].split():
+            faults.append(
+                line.fault(MARK, "the sheets have no such open mark; they were changed since, or it is settled")
+            )
+        elif line[ANSWER]:
+            try:
+                found[name] = form.mark(line[MARK]).read(line[ANSWER])
+            except ValueError as exc:
+                faults.append(line.fault(ANSWER, str(exc)))
+    faults.check("the answers")
+    return found
+
+
+def _versions(case: Case) -> str:
+    return "\n".join(f"{who}: {shown(value)}" for who, value in sorted(case.by.items()))
+
+
+# Results
+
+
+@dataclass(frozen=True)
+class FormResults:
+    """What a form comes to: figures, what is settled, and what is left to discuss."""
+
+    form: Form
+    items: Sequence[Item]
+    answers: Mapping[str, Mapping[str, Answers]]
+    about: Sequence[str]
+    discussed: Discussed
+
+    noun = "marks"
+
+    @cached_property
+    def cases(self) -> Mapping[str, list[Case]]:
+        """By mark."""
+        return {mark.name: cases_of(mark, self.form, self.items, self.answers) for mark in self.form.marks}
+
+    @cached_property
+    def figures(self) -> list[MarkFigures]:
+        """Of each mark that declares a measure."""
+        people = sorted(self.answers)
+        return [measure(mark, self.cases[mark.name], people) for mark in self.form.marks if mark.agreement]
+
+    @cached_property
+    def settled(self) -> list[Settled]:
+        """In the order of the form's marks."""
+        return [one for mark in self.form.marks for one in settle(mark, self.cases[mark.name], self.discussed)]
+
+    @property
+    def open(self) -> int:
+        """How many marks have no majority yet."""
+        return sum(one.open for one in self.settled)
+
+    @property
+    def notes(self) -> list[str]:
+        """What has to be said beside every figure."""
+        left = (
+            [f"{self.open:,} of {len(self.settled):,} marks have no majority yet, and are in no share."]
+            if self.open
+            else []
+        )
+        return [*self.about, *left]
+
+    def sheets(self) -> list[Sheet]:
+        """Agreement, and what was settled."""
+        return [sheet for sheet in (self._agreement(), self._shares()) if sheet.rows]
+
+    def _agreement(self) -> Sheet:
+        wanted = {one for mark in self.form.marks for one in mark.agreement}
+        columns = [one for one in _COLUMNS if one.measure is None or one.measure in wanted]
+        rows: list[Row] = []
+        for figures in self.figures:
+            for place, (people, pair) in enumerate(figures.pairs.items()):
+                rows.append(row(*(one.text(figures, people, pair) if not place or one.each else "" for one in columns)))
+        heads = tuple(Column(one.head, figures=one.head not in ("mark", "pair")) for one in columns)
+        notes = ["Shared: marked by everybody. Brackets: 95 % over groups of items drawn again.", *self.notes]
+        if Measure.COHEN in wanted and find_spec("sklearn") is None:
+            notes.append("Cohen's κ needs the extra evaluation.")
+        return Sheet("agreement", f"Agreement: {self.form.title}", heads, tuple(rows), tuple(notes))
+
+    def _shares(self) -> Sheet:
+        rows: list[Row] = []
+        for mark in self.form.marks:
+            known = [one.value for one in self.settled if one.mark == mark.name and one.value is not None]
+            if not known:
+                continue
+            numbers = [float(value) for value in known if not isinstance(value, tuple)] if mark.numeric else []
+            mean = f"{fmean(numbers):.3f}" if numbers else None
+            if isinstance(mark, ChoiceMark | ChoicesMark):
+                counted = Counter(one for value in known for one in (value if isinstance(value, tuple) else (value,)))
+                for place, value in enumerate(mark.values):
+                    share = percent(counted[value] / len(known), 1)
+                    rows.append(row(mark.name, value, f"{counted[value]:,}", share, "" if place else mean))
+            else:
+                rows.append(row(mark.name, "", f"{len(known):,}", None, mean))
+        heads = (
+            Column("mark", figures=False),
+            Column("value", figures=False),
+            Column("cases"),
+            Column("%"),
+            Column("mean"),
+        )
+        return Sheet("consensus", f"Consensus: {self.form.title}", heads, tuple(rows), tuple(self.notes))
+
+    def files(self) -> dict[str, str]:
+        """The consensus, a line of JSON for each item that two people or more marked."""
+        by_item: dict[str, dict[str, Any]] = {}
+        for one in self.settled:
+            line = by_item.setdefault(one.case.item, {"id": one.case.item, "marks": {}, "parts": {}, "open": []})
+            if one.open:
+                line["open"].append([one.case.part, one.mark] if one.case.part else [one.mark])
+            elif one.case.part:
+                line["parts"].setdefault(one.case.part, {})[one.mark] = one.value
+            else:
+                line["marks"][one.mark] = one.value
+        return {CONSENSUS: "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in by_item.values())}
+
+    def queue(self) -> Table | None:
+        """The sheet of what is to be discussed; None where nothing is."""
+        if not self.open:
+            return None
+        items = {item.id: item for item in self.items}
+        unit = [] if self.form.parts is None else [self.form.parts.unit.value]
+        rows: list[list[str | Field]] = []
+        for one in self.settled:
+            if one.open:
+                mark, part = self.form.mark(one.mark), [one.case.part] if unit else []
+                menu = mark.values if isinstance(mark, ChoiceMark) else ()
+                told = _reading(items[one.case.item], one.case.part)
+                rows.append(
+                    [one.case.item, *part, one.mark, told, _versions(one.case), Field(mark, menu), self.about[0]]
+                )
+        columns = [ID, *unit, MARK, "text", VERSIONS, ANSWER, sheets.STUDY]
+        return Table(QUEUE, columns, rows, f"Talk about each mark, and write what you agree on into {ANSWER}.")
+
+    def as_json(self) -> dict[str, Any]:
+        """All figures, for programs."""
+        return {
+            "study": list(self.about),
+            "form": self.form.name,
+            "items": len(self.items),
+            "settled": len(self.settled) - self.open,
+            "to_discuss": self.open,
+            "marks": {one.mark: _as_json(one) for one in self.figures},
+        }
+
+
+def _reading(item: Item, part: str) -> str:
+    own = next((one for one in item.parts if one.id == part), None)
+    return "\n".join(text for text in (item.texts if own is None else own.texts).values() if text)
+
+
+def _as_json(figures: MarkFigures) -> dict[str, Any]:
+    return {
+        "cases": figures.cases,
+        "shared": figures.shared,
+        "percent": figures.percent,
+        "fleiss": figures.fleiss,
+        "alpha": {"value": figures.alpha.value, "low": figures.alpha.low, "high": figures.alpha.high},
+        "icc": figures.icc,
+        "pairs": [
+            {
+                "annotators": list(people),
+                "cases": pair.cases,
+                "percent": pair.percent,
+                "cohen": pair.cohen,
+                "pearson": pair.pearson,
+            }
+            for people, pair in figures.pairs.items()
+        ],
+    }
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of the table of agreement. `each`: it differs by pair, else it stands in a mark's first row."""
+
+    head: str
+    measure: Measure | None
+    each: bool = False
+
+    def text(self, figures: MarkFigures, people: tuple[str, str], pair: PairFigures) -> str | None:
+        alpha = figures.alpha
+        ranged = "" if alpha.low is None or alpha.high is None else f" [{alpha.low:.3f}–{alpha.high:.3f}]"
+        texts: Mapping[str, str | None] = {
+            "mark": figures.mark,
+            "cases": f"{figures.cases:,}",
+            "shared": f"{figures.shared:,}",
+            "all agree, %": percent(figures.percent, 1),
+            "Fleiss' κ": _three(figures.fleiss),
+            "Krippendorff's α": None if alpha.value is None else _three(alpha.value) + ranged,
+            "ICC(2,1)": _three(figures.icc),
+            "pair": " – ".join(people),
+            "both": f"{pair.cases:,}",
+            "pair agrees, %": percent(pair.percent, 1),
+            "Cohen's κ": _three(pair.cohen),
+            "Pearson's r": _three(pair.pearson),
+        }
+        return texts[self.head]
+
+
+_COLUMNS = (
+    _Column("mark", None),
+    _Column("cases", None),
+    _Column("shared", None),
+    _Column("all agree, %", Measure.PERCENT),
+    _Column("Fleiss' κ", Measure.FLEISS),
+    _Column("Krippendorff's α", Measure.ALPHA),
+    _Column("ICC(2,1)", Measure.ICC),
+    _Column("pair", None, each=True),
+    _Column("both", None, each=True),
+    _Column("pair agrees, %", Measure.PERCENT, each=True),
+    _Column("Cohen's κ", Measure.COHEN, each=True),
+    _Column("Pearson's r", Measure.PEARSON, each=True),
+)
+
+
+def _three(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def by_annotator(filled: Sequence[sheets.Filled]) -> dict[str, Mapping[str, Answers]]:
+    """Answers of several sheets."""
+    return {one.annotator: one.answers for one in filled}
+
+
+def remaining_marks(form: Form) -> Iterator[Mark]:
+    """Marks of a form of claims that its tables of claims do not measure."""
+    revise, labels = form.revision, form.labels
+    own = () if revise is None or labels is None else (revise.by, revise.words, labels.name)
+    return (mark for mark in form.marks if mark.name not in own and mark.agreement)

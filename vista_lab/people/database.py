@@ -1,0 +1,144 @@
+"""Annotations on their way into the dashboard's database, and out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from vista_guard.errors import InputError
+from vista_guard.protocols import Embedder
+from vista_guard.stores.reports import Database, ReportReader
+from vista_guard.stores.reviews.annotation import Annotations
+from vista_guard.stores.reviews.importing import FinishedTurn, take_in
+from vista_guard.stores.reviews.records import CompleteTask, Condition
+from vista_guard.types import Role, TurnTexts
+from vista_lab.metrics.agreement import answers, compare, method_of
+from vista_lab.people.agreeing import AnnotatedTurn, Match, SettledTurn, match, of_sheets, work_of
+from vista_lab.people.sheets import Filled
+from vista_lab.people.study import StudyData, StudyTurn
+
+WHO = "import"
+"""Who made an imported batch, and settled what nobody had to."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a database has of a batch: turns that all annotators submitted, and what was settled on them in the dashboard.
+
+    `left_out` turns are not counted: somebody saw the judge's labels while they worked.
+    """
+
+    turns: Sequence[AnnotatedTurn]
+    settled: Mapping[str, SettledTurn]
+    left_out: int
+
+
+@dataclass(frozen=True)
+class TakenIn:
+    """How many turns came into the database, and how many of their reports were not there before."""
+
+    turns: int
+    reports: int
+
+
+def put(
+    database: Database, batch: str, sheets: Sequence[Filled], data: StudyData, embedder: Embedder | None = None
+) -> TakenIn:
+    """Takes sheets in as a batch of finished work: all of it, or nothing.
+
+    Turns that leave nothing to discuss are settled then, as the dashboard does when the last annotator submits. An embedder says
+    which claims are alike, see `match`.
+
+    Raises:
+        InputError: claims came from no run, so that there are no reports to annotate; nobody annotated anything; there is such a
+            batch.
+        StoreError: the database cannot be written.
+    """
+    turns = [turn for turn in data.study.turns if any(turn.id in sheet.answers for sheet in sheets)]
+    lost = next((turn for turn in turns if turn.id not in data.reports), None)
+    if lost is not None:
+        raise InputError(
+            f"turn {lost.id} has no report: the study's claims came from no run. Judge them "
+            "(vista-guard eval … --claims given) and export the study with --run"
+        )
+    if not turns:
+        raise InputError("no sheet has a turn that was begun; there is nothing to take in")
+    finished = [_finished(turn, sheets, data) for turn in turns]
+    condition = Condition.SUGGESTIONS if data.study.shown else Condition.BLIND
+    reports = take_in(database, batch, finished, who=WHO, condition=condition)
+    _settle(Annotations(database), batch, match(of_sheets(sheets, data), embedder))
+    return TakenIn(len(turns), reports)
+
+
+def _settle(annotations: Annotations, batch: str, how: Match) -> None:
+    for task in annotations.complete(batch):
+        items = compare({one.annotator: one.kept for one in task.annotations}, how.versions)
+        method = method_of(items)
+        if method is not None and len(task.annotations) > 1:  # one person alone settles nothing
+            annotations.settle(task.id, answers(items), method=method, who=WHO)
+
+
+def _finished(turn: StudyTurn, sheets: Sequence[Filled], data: StudyData) -> FinishedTurn:
+    talk, report = data.conversations[turn.talk], data.reports[turn.id]
+    said = talk.turns[turn.turn_index]
+    asked = next((one.text for one in reversed(talk.turns[: turn.turn_index]) if one.role is Role.USER), None)
+    draft = None if report.response == said.text else said.text
+    texts = TurnTexts(user_text=asked, draft=draft, documents=said.documents)
+    work = {
+        sheet.annotator: work_of(sheet.answers[turn.id], turn, data) for sheet in sheets if turn.id in sheet.answers
+    }
+    return FinishedTurn(report, texts, {who: (one.claims, one.notes) for who, one in work.items()})
+
+
+def take(database: Database, batch: str, data: StudyData | None) -> Kept:
+    """What people made of a batch, in the dashboard or in sheets that were imported.
+
+    Args:
+        database: of reports.
+        batch: its name.
+        data: the study that it is of; turns have that study's ids, else those of their reports.
+
+    Raises:
+        InputError: there is no such batch, it has no turn that all of its annotators submitted, or it is not of this study.
+        StoreError: the database cannot be read.
+    """
+    annotations = Annotations(database)
+    known = [one.name for one in annotations.batches()]
+    if batch not in known:
+        raise InputError(f"there is no batch {batch!r}; there are {', '.join(known) or 'none'}")
+    tasks = annotations.complete(batch)
+    shown = data is not None and data.study.shown
+    kept = [task for task in tasks if shown or all(one.condition is Condition.BLIND for one in task.annotations)]
+    if not kept:
+        raise InputError(
+            f"batch {batch!r} has no turn that all of its annotators submitted blind; there is nothing to compare"
+        )
+    turns = {task.report_id: turn for task, turn in zip(kept, _turns(database, kept, data), strict=True)}
+    settled = {
+        turns[task.report_id].id: SettledTurn(turns[task.report_id], task.consensus.claims, task.consensus.method)
+        for task in kept
+        if task.consensus is not None
+    }
+    return Kept(list(turns.values()), settled, len(tasks) - len(kept))
+
+
+def _turns(database: Database, tasks: Sequence[CompleteTask], data: StudyData | None) -> list[AnnotatedTurn]:
+    ids = {turn.report_id: turn for turn in data.study.turns} if data is not None else {}
+    reports = ReportReader(database).many([task.report_id for task in tasks])
+    found = []
+    for task in tasks:
+        if data is not None and task.report_id not in ids:
+            raise InputError(
+                f"batch {task.batch!r} has report {task.report_id}, which the study has not; name another --study"
+            )
+        report, turn = reports[task.report_id].report, ids.get(task.report_id)
+        found.append(
+            AnnotatedTurn(
+                id=report.id if turn is None else turn.id,
+                talk=(report.conversation_id or report.id) if turn is None else turn.talk,
+                text=report.response,
+                by={one.annotator: one.claims for one in task.annotations},
+                notes={one.annotator: one.notes for one in task.annotations if one.notes},
+            )
+        )
+    return found

@@ -1,0 +1,110 @@
+"""What reviewers and annotators decided, as `vista-guard calibrate` reads it: reports, and people's word on them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vista_guard.errors import InputError
+from vista_guard.stores.reports import ReportReader
+from vista_guard.stores.reviews.annotation import Annotations
+from vista_guard.stores.reviews.queue import Reviews
+from vista_guard.stores.reviews.records import Word, words
+from vista_guard.types import TurnReport
+
+BATCH = 200
+"""Reports that are read at once."""
+
+
+@dataclass(frozen=True)
+class Exported:
+    """How many turns and labels were written, of which judge, and what was left out, by reason."""
+
+    turns: int
+    labels: int
+    judge: str
+    left_out: dict[str, int]
+
+
+def export(
+    reader: ReportReader,
+    reviews: Reviews,
+    annotations: Annotations,
+    reports: Path,
+    labels: Path,
+    *,
+    judge: str | None = None,
+) -> Exported:
+    """Writes the reports that people decided on, and what they said.
+
+    Args:
+        reader, reviews, annotations: of one database.
+        reports: where the reports go, a line of JSON each. Replaces what is there.
+        labels: where people's word goes.
+        judge: name and version of the one judge that is written; the one with most turns when None.
+
+    Raises:
+        InputError: nothing was decided yet, or a file cannot be written.
+    """
+    said = words(reviews, annotations)
+    left_out: Counter[str] = Counter()
+    usable = list(_usable(reader, list(said), left_out))
+    chosen = judge or _most_common(usable)
+    own = [report for report in usable if _judge(report) == chosen]
+    left_out["of another judge"] += len(usable) - len(own)
+    if not own:
+        about = f" about the judge {chosen}" if judge else ""
+        raise InputError(
+            f"nobody decided anything{about} yet that can be calibrated with; review or annotate turns first"
+        )
+    lines = [line for report in own for line in _lines(report, said[report.id])]
+    _write(reports, (report.model_dump_json() for report in own))
+    _write(labels, map(json.dumps, lines))
+    return Exported(len(own), len(lines), chosen, {why: count for why, count in left_out.items() if count})
+
+
+def _usable(reader: ReportReader, names: Sequence[str], left_out: Counter[str]) -> Iterator[TurnReport]:
+    """The reports that a risk table can be made from, each under a name of its own."""
+    taken: set[tuple[str, int]] = set()
+    for start in range(0, len(names), BATCH):
+        for name, kept in reader.many(names[start : start + BATCH]).items():
+            report = kept.report
+            if report.conversation_id is None:  # calibrate tells turns apart by conversation and place
+                report = report.model_copy(update={"conversation_id": name})
+            place = (report.conversation_id or "", report.turn_index)
+            if report.attempts:
+                left_out["written anew"] += 1
+            elif place in taken:
+                left_out["a second time in its place"] += 1
+            else:
+                taken.add(place)
+                yield report
+
+
+def _most_common(reports: Sequence[TurnReport]) -> str:
+    return Counter(map(_judge, reports)).most_common(1)[0][0] if reports else ""
+
+
+def _judge(report: TurnReport) -> str:
+    return f"{report.judge.name} {report.judge.version}"
+
+
+def _lines(report: TurnReport, word: Word) -> Iterator[dict[str, Any]]:
+    turn = {"conversation_id": report.conversation_id, "turn_index": report.turn_index}
+    yield {**turn, "fine": word.fine}
+    there = {outcome.claim.id for outcome in report.outcomes}
+    for claim, fine in word.claims.items():
+        if claim in there:
+            yield {**turn, "claim_id": claim, "fine": fine}
+
+
+def _write(path: Path, lines: Iterator[str]) -> None:
+    try:
+        with path.open("w", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in lines)
+    except OSError as exc:
+        raise InputError(f"{path} cannot be written: {exc.strerror}") from exc

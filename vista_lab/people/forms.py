@@ -1,0 +1,474 @@
+"""Forms: what annotators read, what they mark, and how their agreement is measured. A form is data, in YAML or TOML.
+
+An item is what is marked as a whole: a turn, a pair, a document, a claim. It may have parts, which are marked one by one: the
+claims of a turn. Each mark says of which of the two it is, what it takes, when it is needed, and its measures of agreement.
+`vista_lab/people/forms` has those that ship.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
+
+from vista_guard._mappings import read_mapping
+from vista_guard.errors import ConfigError, InputError
+from vista_guard.stores.reviews.queue import LONGEST_TEXT
+from vista_guard.stores.reviews.records import Op
+from vista_guard.types import Label
+
+Value = str | float | tuple[str, ...]
+"""What a mark holds: a choice or a text, a number, or several choices."""
+
+RESERVED = ("id", "group", "study", "suggested")
+"""Columns that sheets have anyway."""
+
+SEVERAL = ";"
+"""Between several choices in one cell."""
+
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
+
+
+class Unit(StrEnum):
+    """What is marked."""
+
+    CLAIM = "claim"
+    TURN = "turn"
+    PAIR = "pair"
+    DOCUMENT = "document"
+
+
+class Level(StrEnum):
+    """What a mark is of: the item, or each of its parts."""
+
+    ITEM = "item"
+    PART = "part"
+
+
+class Measure(StrEnum):
+    """A measure of agreement on a mark."""
+
+    PERCENT = "percent"
+    """Share of the cases on which all annotators say the same, and of those on which each pair does."""
+    COHEN = "cohen"
+    """Cohen's kappa of each pair."""
+    FLEISS = "fleiss"
+    """Fleiss' kappa over the cases that everybody marked."""
+    ALPHA = "alpha"
+    """Krippendorff's alpha at the mark's level of measurement."""
+    PEARSON = "pearson"
+    """Pearson's r of each pair."""
+    ICC = "icc"
+    """Intraclass correlation ICC(2,1): two-way random effects, absolute agreement, one annotator."""
+
+
+Scale = Literal["nominal", "ordinal", "interval", "ratio"]
+"""Level of measurement: which differences count for more."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=True)
+
+
+class Column(_Part):
+    """A text that annotators read."""
+
+    name: Name
+    about: str = ""
+
+
+class Choice(_Part):
+    """One of the values that a mark takes. `label` is the guard's label that it stands for; `aliases` are read as well."""
+
+    value: str = Field(min_length=1)
+    means: str = ""
+    aliases: tuple[str, ...] = ()
+    label: Label | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_word(cls, given: Any) -> Any:
+        value = given.get("value") if isinstance(given, Mapping) else given
+        if isinstance(value, bool):
+            raise ValueError("YAML reads yes, no, on and off as true and false; put the choice in quotes")
+        return given if isinstance(given, Mapping) else {"value": given}
+
+
+class _Mark(_Part):
+    name: Name
+    of: tuple[Level, ...] = ()
+    """What it is of. Left out: on the parts where the form has parts, else on the item."""
+    ask: str = ""
+    needed: bool = True
+    when: Mapping[str, tuple[str, ...]] = {}
+    """Values of other marks with which it applies. With any other value it stays empty."""
+    agreement: tuple[Measure, ...] = ()
+    scale: Scale | None = None
+    """For Krippendorff's alpha. Left out: nominal for choices, interval for numbers."""
+
+    @field_validator("of", mode="before")
+    @classmethod
+    def _one_or_both(cls, given: Any) -> Any:
+        return (given,) if isinstance(given, str) else given
+
+    @property
+    def numeric(self) -> bool:
+        """Whether its values are numbers, so that means and correlations can be taken."""
+        return False
+
+    @property
+    def measured_on(self) -> Scale:
+        """The scale of its values."""
+        return self.scale or "nominal"
+
+
+class _Chosen(_Mark):
+    choices: tuple[Choice, ...] = Field(min_length=2)
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Self:
+        known: dict[str, str] = {}
+        for choice in self.choices:
+            for word in {_plain(one) for one in (choice.value, *choice.aliases)}:
+                if known.setdefault(word, choice.value) != choice.value or SEVERAL in word:
+                    raise ValueError(f"mark {self.name!r} takes {word!r} twice, or the word holds {SEVERAL!r}")
+        if len({choice.value for choice in self.choices}) < len(self.choices):
+            raise ValueError(f"mark {self.name!r} has a choice twice")
+        return self
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The values, in the form's order; on an ordinal scale that is their order."""
+        return tuple(choice.value for choice in self.choices)
+
+    def find(self, word: str) -> Choice | None:
+        """The choice that a word stands for, whatever its case, hyphens and underscores."""
+        wanted = _plain(word)
+        return next((one for one in self.choices if wanted in map(_plain, (one.value, *one.aliases))), None)
+
+    def _chosen(self, text: str) -> str:
+        found = self.find(text)
+        if found is None:
+            raise ValueError(f"give {', '.join(self.values)}")
+        return found.value
+
+
+class ChoiceMark(_Chosen):
+    """One of several choices."""
+
+    kind: Literal["choice"]
+
+    @property
+    def numeric(self) -> bool:
+        """Whether all choices are numbers."""
+        return all(re.fullmatch(r"-?\d+(\.\d+)?", one) for one in self.values)
+
+    def read(self, text: str) -> Value:
+        """The value of a cell.
+
+        Raises:
+            ValueError: the text is no value of this mark; says what is.
+        """
+        return self._chosen(text)
+
+
+class ChoicesMark(_Chosen):
+    """Any number of several choices."""
+
+    kind: Literal["choices"]
+
+    def read(self, text: str) -> Value:
+        """As `ChoiceMark.read`; the values in the form's order."""
+        chosen = {self._chosen(one) for one in text.split(SEVERAL) if one.strip()}
+        return tuple(one for one in self.values if one in chosen)
+
+
+class NumberMark(_Mark):
+    """A number in a range."""
+
+    kind: Literal["number"]
+    low: float = Field(allow_inf_nan=False)
+    high: float = Field(allow_inf_nan=False)
+    whole: bool = True
+
+    @model_validator(mode="after")
+    def _range(self) -> Self:
+        if self.low >= self.high:
+            raise ValueError(f"mark {self.name!r} has low {self.low:g} and high {self.high:g}; low must be the smaller")
+        return self
+
+    @property
+    def numeric(self) -> bool:
+        """Always."""
+        return True
+
+    @property
+    def measured_on(self) -> Scale:
+        """The scale of its values."""
+        return self.scale or "interval"
+
+    def read(self, text: str) -> Value:
+        """As `ChoiceMark.read`; a comma is taken for a decimal point."""
+        try:
+            number = float(text.replace(",", ".")) if "." not in text else float(text)
+        except ValueError:
+            number = math.nan
+        if not self.low <= number <= self.high or (self.whole and not number.is_integer()):
+            kind = "a whole number" if self.whole else "a number"
+            raise ValueError(f"give {kind} from {self.low:g} to {self.high:g}")
+        return number
+
+
+class TextMark(_Mark):
+    """Words of the annotator's own."""
+
+    kind: Literal["text"]
+    needed: bool = False
+
+    def read(self, text: str) -> Value:
+        """As `ChoiceMark.read`."""
+        if len(text) > LONGEST_TEXT:
+            raise ValueError(f"{len(text):,} characters; at most {LONGEST_TEXT:,} are kept")
+        return text
+
+
+Mark = ChoiceMark | ChoicesMark | NumberMark | TextMark
+
+
+class Revision(_Part):
+    """How annotators change the parts themselves: confirm, edit, delete and add claims.
+
+    `by` names the choice of what is done, `words` the text of what a claim should say. `rows` are left for claims that are added.
+    `none` is what stands in `by` of an item that has no parts at all.
+    """
+
+    by: Name
+    words: Name
+    rows: int = Field(default=3, ge=1, le=20)
+    none: str = "no claims"
+
+
+class Parts(_Part):
+    """The parts of an item. `text` is the column with the part itself."""
+
+    unit: Unit
+    text: Name = "text"
+    columns: tuple[Column, ...] = ()
+    revise: Revision | None = None
+
+
+class Form(_Part):
+    """What annotators read and mark. See `load_form`.
+
+    Raises:
+        ValidationError: a mark names what the form does not have, or a measure that its values don't allow.
+    """
+
+    name: Name
+    title: str = Field(min_length=1)
+    source: str = ""
+    """Where the form comes from: a paper with its section."""
+    guidelines: str = Field(min_length=1)
+    item: Unit
+    columns: tuple[Column, ...] = Field(min_length=1)
+    parts: Parts | None = None
+    marks: tuple[Annotated[Mark, Field(discriminator="kind")], ...] = Field(min_length=1)
+
+    @cached_property
+    def part_columns(self) -> tuple[str, ...]:
+        """Columns of a part, its own text first."""
+        if self.parts is None:
+            return ()
+        return tuple(dict.fromkeys((self.parts.text, *(one.name for one in self.parts.columns))))
+
+    @property
+    def revision(self) -> Revision | None:
+        """How annotators change the parts; None where they don't."""
+        return None if self.parts is None else self.parts.revise
+
+    def marks_of(self, level: Level) -> tuple[Mark, ...]:
+        """The marks of items, or of their parts."""
+        default = (Level.ITEM,) if self.parts is None else (Level.PART,)
+        return tuple(mark for mark in self.marks if level in (mark.of or default))
+
+    def mark(self, name: str) -> Mark:
+        """The mark of this name.
+
+        Raises:
+            KeyError: the form has none.
+        """
+        return next((mark for mark in self.marks if mark.name == name), None) or _unknown(name)
+
+    @property
+    def labels(self) -> ChoiceMark | None:
+        """The mark whose choices stand for the guard's labels."""
+        chosen = (mark for mark in self.marks if isinstance(mark, ChoiceMark))
+        return next((mark for mark in chosen if all(one.label is not None for one in mark.choices)), None)
+
+    def word_for(self, label: Label) -> str:
+        """The form's word for a label of the guard; the label itself where it has none."""
+        known = self.labels.choices if self.labels is not None else ()
+        return next((choice.value for choice in known if choice.label is label), label.value)
+
+    @model_validator(mode="after")
+    def _names(self) -> Self:
+        columns = [one.name for one in self.columns] + list(self.part_columns)
+        marks = [mark.name for mark in self.marks]
+        unit = [] if self.parts is None else [self.parts.unit.value]
+        names = [*columns, *marks, *unit]
+        twice = next((name for name in names if names.count(name) > 1 or name in RESERVED), None)
+        if twice is not None:
+            raise ValueError(f"the name {twice!r} is taken twice, or by every sheet ({', '.join(RESERVED)})")
+        for mark in self.marks:
+            if Level.PART in mark.of and self.parts is None:
+                raise ValueError(f"mark {mark.name!r} is of parts, and the form has none")
+            self._check_condition(mark)
+            _check_measures(mark)
+        self._check_revision()
+        return self
+
+    def _check_condition(self, mark: Mark) -> None:
+        for name, values in mark.when.items():
+            other = next((one for one in self.marks if one.name == name), None)
+            if not isinstance(other, _Chosen) or other is mark:
+                raise ValueError(f"mark {mark.name!r} depends on {name!r}, which is no other mark with choices")
+            odd = next((value for value in values if value not in other.values), None)
+            if odd is not None:
+                raise ValueError(f"mark {mark.name!r} depends on {name} = {odd!r}; it takes {', '.join(other.values)}")
+
+    def _check_revision(self) -> None:
+        revise = self.revision
+        if revise is None:
+            return
+        by = next((mark for mark in self.marks if mark.name == revise.by), None)
+        if not isinstance(by, ChoiceMark) or {*by.values} != {*map(str, Op)}:
+            raise ValueError(f"parts.revise.by is {revise.by!r}; it names a choice of {', '.join(Op)}")
+        if not any(mark.name == revise.words and isinstance(mark, TextMark) for mark in self.marks):
+            raise ValueError(f"parts.revise.words is {revise.words!r}; it names a mark of kind text")
+        if self.item is not Unit.TURN or self.labels is None:
+            raise ValueError("only claims of a turn can be revised, and one mark's choices need the guard's labels")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of an item, with its texts by column. `hint` is what is shown beside it where annotators are not blind."""
+
+    id: str
+    texts: Mapping[str, str]
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Item:
+    """What one person marks at once. `group` names what it was drawn with: intervals of agreement draw whole groups."""
+
+    id: str
+    texts: Mapping[str, str]
+    parts: tuple[Part, ...] = ()
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """One annotator's marks on an item, and on its parts by their ids; parts that they added come after the others."""
+
+    item: Mapping[str, Value]
+    parts: Mapping[str, Mapping[str, Value]]
+
+
+def load_form(name: str | Path) -> Form:
+    """A form that ships, by its name, or one of a file.
+
+    Raises:
+        ConfigError: there is none of this name, or the file is no form: names the file, the place in it, and what is wrong.
+
+    Example:
+        >>> load_form("desiderata").item.value
+        'document'
+    """
+    path = Path(name)
+    if path.suffix.lower() in (".yaml", ".yml", ".toml"):
+        return _read(path)
+    if str(name) not in form_names():
+        raise ConfigError(
+            f"there is no form {str(name)!r}; there are {', '.join(form_names())}, or give a .yaml or .toml file"
+        )
+    with as_file(files("vista_lab.people").joinpath("forms", f"{name}.yaml")) as shipped:
+        return _read(shipped)
+
+
+def form_names() -> list[str]:
+    """The forms that ship."""
+    folder = files("vista_lab.people").joinpath("forms")
+    return sorted(one.name.removesuffix(".yaml") for one in folder.iterdir() if one.name.endswith(".yaml"))
+
+
+def _read(path: Path) -> Form:
+    try:
+        return Form.model_validate(read_mapping(path))
+    except OSError as exc:
+        raise ConfigError(f"form {path} cannot be read: {exc.strerror}") from exc
+    except ValidationError as exc:
+        first = exc.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "the form"
+        raise ConfigError(f"form {path}: {place}: {first['msg'].removeprefix('Value error, ')}") from exc
+    except ValueError as exc:
+        raise ConfigError(f"form {path} cannot be read: {exc}") from exc
+
+
+def applies(mark: Mark, values: Mapping[str, Value]) -> bool:
+    """Whether a mark applies beside these values of the others."""
+    return all(_meets(values.get(name), wanted) for name, wanted in mark.when.items())
+
+
+def shown(value: Value) -> str:
+    """A value as cells and pages have it."""
+    if isinstance(value, tuple):
+        return f"{SEVERAL} ".join(value)
+    return f"{value:g}" if isinstance(value, float) else value
+
+
+def check_values(marks: Sequence[Mark], values: Mapping[str, Value], where: str) -> None:
+    """Passes where all needed marks are there and none that does not apply.
+
+    Raises:
+        InputError: names the place and the mark.
+    """
+    for mark in marks:
+        there = values.get(mark.name) not in (None, "", ())
+        if applies(mark, values):
+            if mark.needed and not there:
+                raise InputError(f"{where} has no {mark.name}; {mark.ask or 'give it'}")
+        elif there:
+            raise InputError(f"{where} has {mark.name}, which does not apply to it; take it away")
+
+
+def _meets(value: Value | None, wanted: Sequence[str]) -> bool:
+    chosen = value if isinstance(value, tuple) else (value,)
+    return any(one in wanted for one in chosen)
+
+
+def _check_measures(mark: Mark) -> None:
+    if isinstance(mark, TextMark) and mark.agreement:
+        raise ValueError(f"mark {mark.name!r} is free text; agreement is of choices and numbers")
+    for measure in (Measure.PEARSON, Measure.ICC):
+        if measure in mark.agreement and not mark.numeric:
+            raise ValueError(f"mark {mark.name!r} asks for {measure}, and its values are no numbers")
+    if mark.scale in ("interval", "ratio") and not mark.numeric:
+        raise ValueError(f"mark {mark.name!r} has the scale {mark.scale}, and its values are no numbers")
+
+
+def _plain(word: str) -> str:
+    return " ".join(word.casefold().replace("_", " ").replace("-", " ").split())
+
+
+def _unknown(name: str) -> Mark:
+    raise KeyError(name)

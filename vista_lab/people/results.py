@@ -1,0 +1,298 @@
+"""What a study of claims comes to: agreement, consensus and what is left to discuss, as Tables 1, 6, 7 and Figure 2 of the paper,
+as files, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+from vista_guard.types import Label
+from vista_lab.metrics.agreement import Figure, PairAgreement
+from vista_lab.metrics.detection import Reading
+from vista_lab.metrics.intervals import Share
+from vista_lab.papers.vista import table
+from vista_lab.people import agreeing, consensus
+from vista_lab.people.agreeing import AnnotatedTurn, Match, Rates, SettledTurn, rates
+from vista_lab.people.agreement import FormResults
+from vista_lab.people.consensus import Category, Transitions, label_counts, transitions
+from vista_lab.people.forms import Form, load_form
+from vista_lab.people.sheets import Table
+from vista_lab.people.study import StudyData
+from vista_lab.tables.overview import bracketed
+from vista_lab.tables.runs import Measured, names_of
+from vista_lab.tables.vista import PAPER, title_of
+from vista_lab.tables.writers import NOTHING, Cell, Column, Row, Sheet, percent, row
+
+
+@dataclass(frozen=True)
+class Results:
+    """What people said, counted. `about` says how the turns were drawn; `how` in words which claims are one."""
+
+    turns: Sequence[AnnotatedTurn]
+    match: Match
+    how: str
+    settled: Sequence[SettledTurn]
+    data: StudyData | None
+    about: Sequence[str]
+    disfluent: Collection[str] = ()
+    others: FormResults | None = None
+    """Marks of the form that are not of claims and their labels."""
+
+    noun = "claims"
+
+    @property
+    def open(self) -> int:
+        """How many claims have no majority yet."""
+        return sum(len(one.open) for one in self.settled)
+
+    @cached_property
+    def rates(self) -> Rates:
+        """How far people agree."""
+        labels = self.form.labels
+        return rates(self.turns, self.match, () if labels is None else labels.agreement)
+
+    @property
+    def agreed(self) -> Sequence[SettledTurn]:
+        """Turns with a consensus."""
+        return [one for one in self.settled if one.settled]
+
+    @property
+    def counted(self) -> Mapping[Label, int]:
+        """Labels of the consensus."""
+        return label_counts(self.agreed)
+
+    @cached_property
+    def transitions(self) -> Transitions | None:
+        """Turns by their data set's label and the consensus. None where no turn has both."""
+        if self.data is None:
+            return None
+        known = [(one, self.data.turns[one.turn.id]) for one in self.agreed]
+        rows = [
+            (turn.id, turn.label or "", turn.positive, [claim.label for claim in one.claims])
+            for one, turn in known
+            if turn.positive is not None
+        ]
+        return transitions(rows, self.disfluent) if rows else None
+
+    @property
+    def notes(self) -> list[str]:
+        """What has to be said beside every figure."""
+        left = len(self.settled) - len(self.agreed)
+        alone = len(self.turns) - len(self.settled)
+        return [
+            *self.about,
+            *(
+                [f"{left:,} of {len(self.settled):,} turns have no consensus yet, and are in no table of it."]
+                if left
+                else []
+            ),
+            *([f"{alone:,} turns were annotated by one person alone, and settle nothing."] if alone else []),
+        ]
+
+    def sheets(self) -> list[Sheet]:
+        """Tables 1, 6 and 7, and the turns behind the last."""
+        found = [table_1(self.counted, self.rates, self.notes), table_6(self.rates, self.how, self.notes)]
+        if self.transitions is not None:
+            found += [table_7(self.transitions, self.notes), diverging(self.transitions)]
+        return found if self.others is None else [*found, *self.others.sheets()]
+
+    def files(self) -> dict[str, str]:
+        """What is written beside the tables: the consensus, and labels to calibrate with, where the study's texts are known."""
+        if self.data is None:
+            return {}
+        return {
+            consensus.LOG: consensus.log(self.settled, self.data),
+            consensus.LABELS: consensus.labels(self.settled, self.data),
+        }
+
+    @property
+    def form(self) -> Form:
+        """That people filled in; the dashboard's is the paper's."""
+        return load_form("vista") if self.data is None else self.data.study.form
+
+    def queue(self) -> Table | None:
+        """The sheet of what is to be discussed; None where nothing is."""
+        if len(self.agreed) == len(self.settled):
+            return None
+        return agreeing.queue(self.settled, self.form, " ".join(self.about))
+
+    def as_json(self) -> dict[str, Any]:
+        """All figures, for programs."""
+        figures, moved = self.rates.figures, self.transitions
+        return {
+            "study": list(self.about),
+            "enriched": None if self.data is None else self.data.study.enriched,
+            "match": self.how,
+            "turns": len(self.turns),
+            "settled": len(self.agreed),
+            "to_discuss": self.open,
+            "alpha": {**_figure(figures.alpha), "claims": figures.units},
+            "fleiss": {"value": self.rates.fleiss, "claims": self.rates.shared},
+            "jaccard": figures.jaccard,
+            "f1": figures.f1,
+            "pairs": [
+                {
+                    "annotators": list(pair.annotators),
+                    "turns": pair.turns,
+                    "claims": [pair.first, pair.second],
+                    "shared": pair.shared,
+                    "jaccard": _figure(pair.jaccard),
+                    "f1": _figure(pair.f1),
+                    "cohen": None if self.rates.cohen is None else self.rates.cohen[pair.annotators],
+                }
+                for pair in figures.pairs
+            ],
+            "labels": {str(label): count for label, count in self.counted.items()},
+            "transitions": None if moved is None else {str(name): count for name, count in moved.counted.items()},
+        }
+
+
+def _figure(figure: Figure) -> dict[str, float | None]:
+    return {"value": figure.value, "low": figure.low, "high": figure.high}
+
+
+# The paper's tables
+
+
+ALPHA = "Krippendorff's α"
+
+
+def table_1(counted: Mapping[Label, int], rates: Rates, about: Sequence[str]) -> Sheet:
+    """Labels of the consensus."""
+    printed = table("table01")
+    total = sum(counted.values())
+    rows = [
+        row(label, f"{counted[label]:,}", _of(Share(counted[label], total)), str(printed["counts"][label]), f"{share}")
+        for label, share in printed["percents"].items()
+    ]
+    rows.append(row("total", f"{total:,}", "100.0" if total else None, str(printed["total"]), "100"))
+    heads = (Column("label", figures=False), Column("claims", "consensus"), Column("percent", "consensus"),
+             Column("claims", "paper"), Column("percent", "paper"))  # fmt: skip
+    alpha = f"{ALPHA} {with_interval(rates.figures.alpha)} over {rates.figures.units:,} claims, before the consensus."
+    notes = (alpha, f"Paper: {ALPHA} {printed['alpha']}; its percents are not those of its counts.", *about)
+    return Sheet("table-1", f"Table 1. {printed['title']}", heads, tuple(rows), notes, frozenset({len(rows) - 1}))
+
+
+def table_6(rates: Rates, how: str, about: Sequence[str]) -> Sheet:
+    """Claim sets of each two annotators; kappas beside them, which the paper has not."""
+    printed = table("table06")
+    cohen = rates.cohen or {}
+    rows = [_pair(pair, cohen.get(pair.annotators)) for pair in rates.figures.pairs]
+    mean = row("mean", None, None, _number(rates.figures.jaccard), _number(rates.figures.f1), None)
+    heads = (
+        Column("pair", figures=False),
+        Column("turns"),
+        Column("claims"),
+        Column("Jaccard"),
+        Column("F1"),
+        Column("Cohen's κ"),
+    )
+    notes = (
+        f"Pooled over turns: F1 = 2J / (1 + J). Two claims are one where {how}; each has one partner at most.",
+        f"Brackets: 95 % over conversations drawn again. {ALPHA} of labels {with_interval(rates.figures.alpha)} over "
+        f"{rates.figures.units:,} claims; Fleiss' κ {_number(rates.fleiss)} over the {rates.shared:,} that everybody has.",
+        *([] if rates.cohen is not None else ["Cohen's κ needs the extra evaluation."]),
+        *about,
+    )
+    paper = row(f"{PAPER}mean", None, None, *map(str, printed["mean"]), None)
+    found = Sheet("table-6", f"Table 6. {printed['title']}", heads, (*rows, mean), notes, frozenset({len(rows)}))
+    return found.below([paper])
+
+
+def table_7(found: Transitions, about: Sequence[str]) -> Sheet:
+    """Turns by the data set's label and the consensus."""
+    printed = table("table07")
+    counted = found.counted
+    rows = [row(one["name"], f"{counted[Category(one['name'])]:,}", str(one["count"])) for one in printed["categories"]]
+    rows.append(row("sum", f"{found.found.turns:,}", str(printed["turns"])))
+    met = found.found
+    notes = (
+        f"{found.diverged.hits:,} of {met.turns:,} turns diverge ({_of(found.diverged)} %; paper: "
+        f"{printed['diverged_percent']}); {met.fp:,} of them are newly unverifiable ({_of(found.newly)} %; paper: "
+        f"{printed['newly_unverifiable_percent']}).",
+        f"Unverifiable by people: {met.tp + met.fp:,}; by the data sets: {met.tp + met.fn:,}.",
+        "A turn is unverifiable to people where some claim is not VERIFIED. 3: a claim is contradicted or lacks evidence; 4: "
+        "none is. 5 and 6 are told apart by hand: 6 has the turns that were named as disfluent.",
+        *about,
+    )
+    heads = (Column("category", figures=False), Column("turns"), Column("paper"))
+    return Sheet("table-7", f"Table 7. {printed['title']}", heads, tuple(rows), notes, frozenset({len(rows) - 1}))
+
+
+def diverging(found: Transitions) -> Sheet:
+    """The turns that people see in another way than their data set, to be looked at."""
+    agreed = (Category.VERIFIED, Category.UNVERIFIABLE)
+    rows = [row(one.turn_id, one.label, one.category) for one in found.turns if one.category not in agreed]
+    heads = tuple(Column(head, figures=False) for head in ("turn", "data set's label", "category"))
+    return Sheet("table-7-turns", "Turns on which people and data set differ", heads, tuple(rows))
+
+
+def figure_2(runs: Sequence[Measured], about: Sequence[str]) -> Sheet:
+    """Accuracy of runs by both kinds of gold, over the turns that have both."""
+    names = names_of(runs)
+    rows: list[Row] = []
+    for run in runs:
+        met = run.detection(Reading.STRICT)
+        cells = [Cell(_accuracy(run, reading)) for reading in (Reading.ORIGINAL, Reading.STRICT)]
+        covered = NOTHING if met is None else percent(met.coverage.value, 1)
+        rows.append(
+            row(
+                run.name,
+                title_of(run.system),
+                names[run.name],
+                run.manifest.claims,
+                f"{len(run.gold):,}",
+                covered,
+                *cells,
+            )
+        )
+    names_of_rows = (Column(head, figures=False) for head in ("run", "system", "judge", "claims"))
+    heads = (*names_of_rows, Column("turns"), Column("coverage"),
+             Column("original labels", "turn accuracy by"), Column("consensus", "turn accuracy by"))  # fmt: skip
+    notes = (
+        "Over turns with a label of their data set and a consensus. Claims: those that people settled on (given), or the "
+        "run's own (judge). Found: some claim is not VERIFIED. Brackets: 95 %.",
+        *about,
+    )
+    return Sheet(
+        "figure-2",
+        "Figure 2. Turn accuracy against original labels and against the consensus",
+        heads,
+        tuple(rows),
+        notes,
+    )
+
+
+def with_interval(figure: Figure) -> str:
+    """A figure with its interval, three digits."""
+    if figure.low is None or figure.high is None:
+        return _number(figure.value)
+    return f"{_number(figure.value)} [{figure.low:.3f}–{figure.high:.3f}]"
+
+
+def _pair(pair: PairAgreement, kappa: float | None) -> Row:
+    claims = f"{pair.first:,} and {pair.second:,}, {pair.shared:,} shared"
+    return row(
+        " – ".join(pair.annotators),
+        f"{pair.turns:,}",
+        claims,
+        with_interval(pair.jaccard),
+        with_interval(pair.f1),
+        _number(kappa),
+    )
+
+
+def _accuracy(run: Measured, reading: Reading) -> str:
+    met = run.detection(reading)
+    return NOTHING if met is None else bracketed(met.accuracy.value, run.accuracy_interval(reading))
+
+
+def _of(share: Share) -> str:
+    return percent(share.value, 1)
+
+
+def _number(value: float | Decimal | None) -> str:
+    return NOTHING if value is None else f"{value:.3f}"

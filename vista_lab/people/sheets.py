@@ -1,0 +1,685 @@
+"""Sheets: forms on their way to annotators and back, as .xlsx for people and as tab-separated values for programs.
+
+A sheet has a row for each item, with what has to be read, and below it one for each of its parts. Rows may be sorted: `id` and
+the column named after the parts say what each is of. In .xlsx texts are texts, choices have drop-downs, and only cells to fill in
+are open. TSV and CSV are read as any program saves them.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile, ZipFile
+
+from vista_guard._extras import require
+from vista_guard.errors import ConfigError, InputError
+from vista_guard.reading.visible import visible
+from vista_guard.stores.reviews.annotation import MOST_CLAIMS
+from vista_guard.stores.reviews.queue import person
+from vista_guard.stores.reviews.records import Op
+from vista_lab.logs.source import BOM, UTF16_BOMS, csv_rows, delimiter_of
+from vista_lab.people.forms import (
+    Answers,
+    ChoiceMark,
+    ChoicesMark,
+    Form,
+    Item,
+    Level,
+    Mark,
+    NumberMark,
+    Part,
+    TextMark,
+    Value,
+    applies,
+)
+
+ID, STUDY, SUGGESTED = "id", "study", "suggested"
+NEW = "new"
+"""Before the number of a part that the annotator adds."""
+
+SUFFIXES = (".xlsx", ".tsv", ".csv", ".txt")
+
+LONGEST = 30_000
+"""Characters of a cell: spreadsheets hold 32,767, and cut the rest without a word."""
+
+SHOWN = 60
+"""Characters of a cell that an error quotes."""
+
+MOST_BYTES = 500_000_000
+"""Of an unpacked workbook; a larger one is no sheet of ours."""
+
+SAVE = "save it as .xlsx, or as text with tabs between cells in UTF-8"
+"""What to do in the spreadsheet that has the file open."""
+
+_OTHER_FILES = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"<", b"%PDF", b"{\\rtf", b"ID;P", b"TABLE\n", b"TABLE\r\n")
+"""How files begin that are no text with cells: ods, xlsx; xls; XML, HTML; PDF; RTF; SYLK; DIF."""
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+# A quote by which spreadsheets take a cell for text; earlier versions wrote it before figures, and people do.
+_QUOTED = re.compile(r"'+[=+\-@\t\r]|'(?=[^\n]*\d)(?:[^\w']|[\d_])+$")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A cell that is wrong: `row` as spreadsheets count, with the head as 1; no column where the whole row is wrong."""
+
+    file: str
+    sheet: str | None
+    row: int
+    column: str | None
+    value: str | None
+    why: str
+
+    def __str__(self) -> str:
+        sheet = "" if self.sheet is None else f", sheet {self.sheet}"
+        cell = "" if self.column is None else f", column {self.column}"
+        quoted = "" if self.value is None else f" is {self.value[:SHOWN]!r}"
+        return f"{self.file}{sheet}, row {self.row}{cell}{quoted}: {self.why}"
+
+
+class Faults(list[Fault]):
+    """Everything that is wrong with some files."""
+
+    def check(self, what: str) -> None:
+        """Passes where nothing is wrong.
+
+        Raises:
+            InputError: names each wrong cell.
+        """
+        if self:
+            lines = "\n".join(f"  {fault}" for fault in self)
+            raise InputError(f"{what}: {len(self)} cells are wrong, and nothing was taken\n{lines}")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a file, with its cells by column. `number` counts as spreadsheets do."""
+
+    file: str
+    sheet: str | None
+    number: int
+    cells: Mapping[str, str]
+
+    def __getitem__(self, column: str) -> str:
+        return self.cells.get(column, "")
+
+    def fault(self, column: str | None, why: str) -> Fault:
+        """Something is wrong with this row, or with one cell of it."""
+        return Fault(self.file, self.sheet, self.number, column, None if column is None else self[column], why)
+
+
+# Writing
+
+
+@dataclass(frozen=True)
+class Field:
+    """A cell that people fill in. `menu` are the values that its drop-down offers; `mark` says what else it takes."""
+
+    mark: Mark | None = None
+    menu: tuple[str, ...] = ()
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A sheet to be written: texts, and fields to fill in. `guidelines` go onto a second sheet."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str | Field]]
+    guidelines: str = ""
+
+
+def content(table: Table, suffix: str) -> bytes:
+    """The table as a file of this kind, `.xlsx` or `.tsv`.
+
+    Raises:
+        ConfigError: .xlsx needs the extra `evaluation`.
+    """
+    return _workbook(table) if suffix == ".xlsx" else _tsv(table)
+
+
+def _tsv(table: Table) -> bytes:
+    file = io.StringIO()
+    writer = csv.writer(file, delimiter="\t", lineterminator="\r\n")
+    writer.writerow(table.columns)
+    writer.writerows([_guarded(_text(cell)) for cell in row] for row in table.rows)
+    return file.getvalue().encode("utf-8-sig")
+
+
+def _text(cell: str | Field) -> str:
+    text = cell.text if isinstance(cell, Field) else cell
+    # A lone carriage return ends a row for some readers.
+    return visible(text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def _guarded(text: str) -> str:
+    """A cell of plain text that no spreadsheet runs as a formula."""
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def _workbook(table: Table) -> bytes:
+    require("a sheet in .xlsx (--sheets tsv writes one without)", "openpyxl", extra="evaluation")
+    from openpyxl import Workbook
+    from openpyxl.styles import Alignment, Font, PatternFill, Protection
+    from openpyxl.utils import get_column_letter
+
+    book = Workbook()
+    sheet: Any = book.active
+    sheet.title = table.title[:31]
+    wrapped, fill = Alignment(wrap_text=True, vertical="top"), PatternFill("solid", fgColor="FFF8E1")
+    for place, name in enumerate(table.columns, 1):
+        head = sheet.cell(1, place, name)
+        head.font = Font(bold=True)
+        sheet.column_dimensions[get_column_letter(place)].width = _width(table, place - 1)
+    for number, row in enumerate(table.rows, 2):
+        for place, value in enumerate(row, 1):
+            cell = sheet.cell(number, place)
+            if text := _text(value):
+                cell.value = text
+                cell.data_type = "s"  # else "=1+1" would be a formula
+            cell.number_format, cell.alignment = "@", wrapped
+            if isinstance(value, Field):
+                cell.protection, cell.fill = Protection(locked=False), fill
+    sheet.freeze_panes = "C2"
+    sheet.protection.sheet = True
+    for free in ("formatColumns", "formatRows", "insertRows", "sort", "autoFilter"):
+        setattr(sheet.protection, free, False)  # False: not locked
+    _add_menus(book, sheet, table)
+    _add_guidelines(book, table)
+    file = io.BytesIO()
+    book.save(file)
+    return file.getvalue()
+
+
+def _width(table: Table, place: int) -> int:
+    longest = max((len(_text(row[place])) for row in table.rows), default=0)
+    return min(max(longest, len(table.columns[place]) + 2, 8), 48)
+
+
+def _add_menus(book: Any, sheet: Any, table: Table) -> None:
+    """Drop-downs and checks of what is typed; the choices stand on a hidden sheet, as a rule holds 255 characters."""
+    from openpyxl.utils import get_column_letter
+    from openpyxl.worksheet.cell_range import MultiCellRange
+    from openpyxl.worksheet.datavalidation import DataValidation
+
+    places: dict[tuple[int, tuple[str, ...]], list[int]] = defaultdict(list)
+    marks: dict[tuple[int, tuple[str, ...]], Mark | None] = {}
+    for number, row in enumerate(table.rows, 2):
+        for place, cell in enumerate(row, 1):
+            if isinstance(cell, Field):
+                places[place, cell.menu].append(number)
+                marks[place, cell.menu] = cell.mark
+    lists = None
+    for (place, menu), rows in places.items():
+        mark = marks[place, menu]
+        rule = DataValidation(allow_blank=True, showErrorMessage=True, showInputMessage=True, **_limits(mark))
+        if menu:
+            lists = lists or book.create_sheet("choices")
+            at = lists.max_column + (lists.cell(1, 1).value is not None)
+            for line, word in enumerate(menu, 1):
+                lists.cell(line, at, word).data_type = "s"
+            letter = get_column_letter(at)
+            rule.type, rule.formula1 = "list", f"choices!${letter}$1:${letter}${len(menu)}"
+        if mark is not None:
+            rule.promptTitle, rule.prompt = mark.name[:32], mark.ask[:255] or None
+        rule.sqref = MultiCellRange(" ".join(_runs(get_column_letter(place), rows)))
+        sheet.add_data_validation(rule)
+    if lists is not None:
+        lists.sheet_state = "hidden"
+
+
+def _limits(mark: Mark | None) -> dict[str, Any]:
+    if not isinstance(mark, NumberMark):
+        return {}
+    kind = "whole" if mark.whole else "decimal"
+    return {"type": kind, "operator": "between", "formula1": f"{mark.low:g}", "formula2": f"{mark.high:g}"}
+
+
+def _runs(letter: str, rows: Sequence[int]) -> Iterator[str]:
+    for _, run in groupby(enumerate(rows), key=lambda pair: pair[1] - pair[0]):
+        numbers = [number for _, number in run]
+        yield f"{letter}{numbers[0]}:{letter}{numbers[-1]}"
+
+
+def _add_guidelines(book: Any, table: Table) -> None:
+    from openpyxl.styles import Alignment
+
+    if not table.guidelines:
+        return
+    page = book.create_sheet("guidelines", 1)
+    page.column_dimensions["A"].width = 110
+    for number, line in enumerate(table.guidelines.splitlines(), 1):
+        cell = page.cell(number, 1, visible(line))
+        cell.data_type, cell.alignment = "s", Alignment(wrap_text=True, vertical="top")
+    page.protection.sheet = True
+
+
+# Reading
+
+
+def read(path: Path, columns: Sequence[str], faults: Faults) -> list[Row]:
+    """Rows of a table with at least these columns, in any order; empty ones are left out. What is wrong goes to `faults`.
+
+    Raises:
+        InputError: the file cannot be read, lacks a column, or has one twice.
+    """
+    try:
+        raw = path.read_bytes()
+    except OSError as exc:
+        raise InputError(f"{path} cannot be read: {exc.strerror}") from exc
+    read_rows = _xlsx_rows if path.suffix.lower() == ".xlsx" else _text_rows
+    rows = read_rows(path, raw, columns, faults)
+    if not rows and not faults:
+        raise InputError(f"{path} has no rows; expected a sheet that vista-guard wrote, filled in")
+    return [row for row in rows if any(row.cells.values())]
+
+
+def _xlsx_rows(path: Path, raw: bytes, columns: Sequence[str], faults: Faults) -> list[Row]:
+    require(f"reading {path}", "openpyxl", extra="evaluation")
+    from openpyxl import load_workbook
+
+    try:
+        with ZipFile(io.BytesIO(raw)) as packed:
+            size = sum(one.file_size for one in packed.infolist())
+        if size > MOST_BYTES:
+            raise InputError(
+                f"{path} unpacks to {size:,} bytes, which is no sheet of a form; at most {MOST_BYTES:,} are read"
+            )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of features of Excel that are not read, and not needed
+            book = load_workbook(io.BytesIO(raw), data_only=True)
+    except (BadZipFile, KeyError, ValueError, TypeError, OSError, EOFError, SyntaxError) as exc:
+        raise InputError(f"{path} is no .xlsx workbook, or a damaged one ({exc}); save it as .xlsx again") from exc
+    heads = {sheet: _head(next(sheet.iter_rows(max_row=1, values_only=True), ())) for sheet in book.worksheets}
+    sheet = max(heads, key=lambda one: sum(name in heads[one] for name in columns), default=None)
+    if sheet is None:
+        raise InputError(f"{path} has no worksheet; {SAVE}")
+    _check_columns(path, columns, heads[sheet])
+    rows = []
+    for number, values in enumerate(sheet.iter_rows(min_row=2, values_only=True), 2):
+        cells = {name: _typed(value) for name, value in zip(heads[sheet], values, strict=False) if name}
+        row = Row(str(path), sheet.title, number, cells)
+        for name, value in zip(heads[sheet], values, strict=False):
+            if name in columns and isinstance(value, datetime | date | time | timedelta):
+                faults.append(
+                    row.fault(name, "the spreadsheet made a date of it; format the cell as text and type it again")
+                )
+        rows.append(row)
+    return rows
+
+
+def _head(values: Sequence[object]) -> list[str]:
+    return [_typed(value).lower() for value in values]
+
+
+def _typed(value: object) -> str:
+    """A cell's value as text: spreadsheets make numbers of what was typed as one."""
+    if value is None:
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value).replace("\r\n", "\n").replace("_x000D_", "").strip(" \n\u00a0")
+
+
+def _text_rows(path: Path, raw: bytes, columns: Sequence[str], faults: Faults) -> list[Row]:
+    raw = _as_utf8(path, raw)
+    head = raw[:65_536].decode("utf-8-sig", "replace").lstrip()
+    found = list(csv_rows(io.BytesIO(raw), delimiter_of(head) or "\t", str(path), short=True))
+    first = next((cells for _, cells in found if not isinstance(cells, str)), None)
+    if first is not None:
+        _check_columns(path, columns, _head(list(first)))
+    rows = []
+    hinted = False
+    for number, (_, cells) in enumerate(found, 2):
+        if isinstance(cells, str):
+            faults.append(Fault(str(path), None, number, None, None, cells if hinted else f"{cells}; {SAVE}"))
+            hinted = True
+            continue
+        rows.append(
+            Row(str(path), None, number, {name.strip().lower(): _unquoted(cell) for name, cell in cells.items()})
+        )
+    return rows
+
+
+def _unquoted(cell: str) -> str:
+    text = _typed(cell)
+    return text[1:] if _QUOTED.match(text) else text
+
+
+def _check_columns(path: Path, columns: Sequence[str], there: Sequence[str]) -> None:
+    missing = next((column for column in columns if column not in there), None)
+    if missing is not None:
+        names = visible(", ".join(name for name in there if name)[:200])
+        raise InputError(
+            f"{path} has no column {missing!r}; it has {names or 'none'}. Keep the first row, and give the sheets of this study"
+        )
+    twice = next((column for column in columns if there.count(column) > 1), None)
+    if twice is not None:
+        raise InputError(f"{path} has {there.count(twice)} columns {twice!r}; rename all but the one that counts")
+
+
+def _as_utf8(path: Path, raw: bytes) -> bytes:
+    if raw.removeprefix(BOM).lstrip().startswith(_OTHER_FILES):
+        raise InputError(f"{path} is a spreadsheet's own file under another name or of another kind; {SAVE}")
+    if raw.startswith(UTF16_BOMS):
+        try:
+            raw = raw.decode("utf-16").encode("utf-8")
+        except UnicodeError as exc:
+            raise InputError(f"{path} begins as UTF-16 and is none: {exc}; save it as UTF-8") from exc
+    if not raw.removeprefix(BOM).strip():
+        raise InputError(f"{path} is empty")
+    return raw
+
+
+# A form's sheet
+
+
+def form_table(form: Form, items: Sequence[Item], about: str, *, hints: bool = False) -> Table:
+    """The sheet that each annotator gets. With `hints`, a column more tells what was found of each part."""
+    rows: list[list[str | Field]] = []
+    names = [mark.name for mark in form.marks]
+    marks = {level: form.marks_of(level) for level in Level}
+    unit = [] if form.parts is None else [form.parts.unit.value]
+    reading = [one.name for one in form.columns]
+    for item in items:
+        texts = [_fitting(item, name) for name in reading]
+        fields = [_field(form, name, marks[Level.ITEM], None) for name in names]
+        rows.append([item.id, *[""] * len(unit), *texts, *[""] * len(form.part_columns), *fields, about])
+        for part in item.parts:
+            own = [part.texts.get(name, "") for name in form.part_columns]
+            fields = [_field(form, name, marks[Level.PART], part) for name in names]
+            rows.append([item.id, part.id, *[""] * len(reading), *own, *fields, ""])
+        for number in range(1, (form.revision.rows if form.revision else 0) + 1):
+            fields = [_field(form, name, marks[Level.PART], None, added=True) for name in names]
+            blank = [""] * (len(reading) + len(form.part_columns))
+            rows.append([item.id, f"{NEW} {number}", *blank, *fields, ""])
+    columns = [ID, *unit, *reading, *form.part_columns, *names, STUDY]
+    if hints:
+        told = {(item.id, part.id): part.hint for item in items for part in item.parts}
+        columns.append(SUGGESTED)
+        rows = [[*row, told.get((str(row[0]), str(row[1])), "")] for row in rows]
+    return Table(form.name, columns, rows, guidelines(form, about))
+
+
+def guidelines(form: Form, about: str) -> str:
+    """How to fill in the form: its guidelines, each mark with its choices, and how the sample was drawn."""
+    lines = [form.title, "", *form.guidelines.strip().splitlines(), ""]
+    for mark in form.marks:
+        needed = "" if mark.needed else " (may stay empty)"
+        lines.append(f"{mark.name}{needed}: {mark.ask}".rstrip(": "))
+        if isinstance(mark, NumberMark):
+            lines.append(f"   a {'whole ' if mark.whole else ''}number from {mark.low:g} to {mark.high:g}")
+        if isinstance(mark, ChoicesMark):
+            lines.append("   as many as apply, with ; between them:")
+        if isinstance(mark, ChoiceMark | ChoicesMark):
+            lines += [f"   {choice.value}: {choice.means}".rstrip(": ") for choice in mark.choices]
+    lines += [
+        "",
+        "Fill in the coloured cells of the first sheet and save it under the same name. The others are locked.",
+        "",
+    ]
+    return "\n".join([*lines, f"This study: {about}"])
+
+
+def _field(form: Form, name: str, marks: Sequence[Mark], part: Part | None, *, added: bool = False) -> str | Field:
+    revise = form.revision
+    mark = next((one for one in marks if one.name == name), None)
+    if revise is not None and name == revise.by:
+        if part is not None:
+            return Field(mark, tuple(str(op) for op in Op if op is not Op.ADD))
+        return Field(mark, (str(Op.ADD),)) if added else Field(None, (revise.none,))
+    if mark is None:
+        return ""
+    return Field(mark, mark.values if isinstance(mark, ChoiceMark) else ())
+
+
+def too_long(form: Form, items: Sequence[Item]) -> dict[str, str]:
+    """Texts that no cell holds, by the file that they go into."""
+    long = ((item, one.name) for item in items for one in form.columns if len(item.texts.get(one.name, "")) > LONGEST)
+    return {_file(item, name): visible(item.texts[name]) for item, name in long}
+
+
+def _fitting(item: Item, name: str) -> str:
+    text = item.texts.get(name, "")
+    if len(text) <= LONGEST:
+        return text
+    return f"{text[: LONGEST - 200]}…\n\n[cut here: all {len(text):,} characters are in texts/{_file(item, name)}]"
+
+
+def _file(item: Item, name: str) -> str:
+    return f"{re.sub(r'[^A-Za-z0-9._-]', '_', item.id)}.{name}.txt"
+
+
+# Filled sheets
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A sheet that was read. Items that the annotator did not begin are not in `answers`; `open` counts them."""
+
+    annotator: str
+    answers: Mapping[str, Answers]
+    open: int
+
+
+def read_sheets(paths: Sequence[Path], form: Form, items: Sequence[Item]) -> list[Filled]:
+    """The sheets of several annotators, each named after its file.
+
+    Raises:
+        InputError: a file cannot be read, two are of one annotator, or cells are wrong: names file, sheet, row, column, value.
+    """
+    names = [person(path.stem) for path in paths]
+    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+    if twice is not None:
+        raise InputError(f"two sheets are of {twice}: a sheet is named after its annotator; give each once")
+    faults = Faults()
+    found = [_Reader(form, items, path, faults).filled(name) for path, name in zip(paths, names, strict=True)]
+    faults.check("the sheets")
+    return found
+
+
+class _Reader:
+    """Reads one sheet of a form."""
+
+    def __init__(self, form: Form, items: Sequence[Item], path: Path, faults: Faults) -> None:
+        self.form, self.items, self.path, self.faults = form, items, path, faults
+        self.unit = "" if form.parts is None else form.parts.unit.value
+        self.marks = {level: form.marks_of(level) for level in Level}
+
+    def filled(self, annotator: str) -> Filled:
+        unread = Faults()
+        unit = [self.unit] if self.unit else []
+        needed = [ID, *unit, *self.form.part_columns, *(mark.name for mark in self.form.marks)]
+        known = {item.id for item in self.items}
+        by_item: dict[str, list[Row]] = defaultdict(list)
+        for row in read(self.path, needed, unread):
+            if row[ID] in known:
+                by_item[row[ID]].append(row)
+            else:
+                self.faults.append(
+                    row.fault(ID, f"the study has no such {self.form.item}; keep ids as the sheet had them")
+                )
+        self.faults.extend(unread)
+        found = {}
+        for item in self.items:
+            # Where rows cannot be read, that is said, and not that they are missing.
+            if item.id not in by_item and not unread:
+                why = f"the rows of {self.form.item} {item.id} are missing"
+                self.faults.append(Fault(str(self.path), None, 1, ID, None, why))
+            answers = self.answers(item, by_item.get(item.id, []), whole=not unread)
+            if answers is not None:
+                found[item.id] = answers
+        return Filled(annotator, found, len(self.items) - len(found))
+
+    def answers(self, item: Item, rows: Sequence[Row], *, whole: bool) -> Answers | None:
+        """The marks on one item; None where the annotator did not begin it."""
+        given = {part.id: part for part in item.parts}
+        self.check_rows(item, rows, given)
+        if not any(self.begun(row) for row in rows):
+            return None
+        if whole:
+            there = {row[self.unit] for row in rows} if self.unit else set()
+            for name in given.keys() - there:
+                self.faults.append(rows[0].fault(ID, f"the row of {self.unit} {name} is missing"))
+        own: Mapping[str, Value] = {}
+        parts: dict[str, Mapping[str, Value]] = {}
+        for row in rows:
+            name = row[self.unit] if self.unit else ""
+            if not name:
+                own = self.values(row, Level.ITEM)
+            elif name in given:
+                self.check_text(row, given[name])
+                parts[name] = self.values(row, Level.PART)
+            elif self.adds(name) and any(row[mark.name] for mark in self.marks[Level.PART]):
+                parts[name] = self.values(row, Level.PART, added=True)
+        self.check_revised(rows, parts)
+        order = [*given, *sorted(parts.keys() - given.keys())]
+        return Answers(own, {name: parts[name] for name in order if name in parts})
+
+    def begun(self, row: Row) -> bool:
+        """Whether something was marked: notes alone are no beginning."""
+        level = Level.PART if self.unit and row[self.unit] else Level.ITEM
+        counting = [mark.name for mark in self.marks[level] if mark.needed or not isinstance(mark, TextMark)]
+        if self.form.revision is not None and level is Level.ITEM:
+            counting.append(self.form.revision.by)
+        return any(row[name] for name in counting)
+
+    def adds(self, name: str) -> bool:
+        return self.form.revision is not None and name.startswith(NEW)
+
+    def check_rows(self, item: Item, rows: Sequence[Row], given: Mapping[str, Part]) -> None:
+        """What each row is of, and that nothing stands where nothing belongs."""
+        seen: dict[str, int] = {}
+        for row in rows:
+            name = row[self.unit] if self.unit else ""
+            if name in seen:
+                column = self.unit or ID
+                self.faults.append(row.fault(column, f"{self.form.item} {item.id} has it in row {seen[name]} already"))
+            seen.setdefault(name, row.number)
+            if name and name not in given and not self.adds(name):
+                more = f"; one that you add is {NEW} 1, {NEW} 2, …" if self.form.revision else ""
+                why = f"{self.form.item} {item.id} has no such {self.unit}{more}"
+                self.faults.append(row.fault(self.unit, why))
+            self.check_level(row, Level.PART if name else Level.ITEM)
+
+    def check_level(self, row: Row, level: Level) -> None:
+        revise = self.form.revision
+        here = {mark.name for mark in self.marks[level]}
+        for mark in self.form.marks:
+            cell = row[mark.name]
+            if revise is not None and mark.name == revise.by and level is Level.ITEM:
+                if cell.lower() not in ("", revise.none):
+                    self.faults.append(
+                        row.fault(mark.name, f"the {self.form.item}'s own row takes {revise.none!r} or nothing")
+                    )
+            elif cell and mark.name not in here:
+                other = f"a {self.unit}" if level is Level.ITEM else f"the {self.form.item}"
+                self.faults.append(row.fault(mark.name, f"this is a mark of {other}; it stays empty here"))
+
+    def check_text(self, row: Row, part: Part) -> None:
+        column = self.form.part_columns[0]
+        there, known = (_words(text) for text in (row[column], _text(part.texts.get(column, ""))))
+        if there == known:
+            return
+        if there.isascii() and _lossy(there) == _lossy(known):
+            self.faults.append(row.fault(column, f"letters became question marks, here and maybe elsewhere; {SAVE}"))
+            return
+        revise = self.form.revision
+        more = f"; write its new words into {revise.words}" if revise else "; put it back as it was"
+        self.faults.append(row.fault(column, f"the {self.unit} read {known[:SHOWN]!r}{more}"))
+
+    def values(self, row: Row, level: Level, *, added: bool = False) -> dict[str, Value]:
+        """The marks of one row, each checked."""
+        values: dict[str, Value] = {}
+        wrong: set[str] = set()
+        for mark in self.marks[level]:
+            if text := row[mark.name]:
+                try:
+                    values[mark.name] = mark.read(text)
+                except ValueError as exc:
+                    wrong.add(mark.name)
+                    self.faults.append(row.fault(mark.name, str(exc)))
+        if self.form.revision is not None and level is Level.PART and self.form.revision.by not in wrong:
+            self.add_operation(row, values, added=added)
+        for mark in self.marks[level]:
+            if mark.name not in wrong and not wrong & mark.when.keys():
+                self.check_mark(row, mark, values)
+        return values
+
+    def add_operation(self, row: Row, values: dict[str, Value], *, added: bool) -> None:
+        """What is done with the part, where the annotator left it open."""
+        revise = self.form.revision
+        assert revise is not None  # the caller asked
+        given = values.get(revise.by)
+        if added and given not in (None, Op.ADD):
+            self.faults.append(row.fault(revise.by, f"a {self.unit} that is added takes {Op.ADD} or nothing"))
+        elif not added and given == Op.ADD:
+            self.faults.append(
+                row.fault(revise.by, f"the {self.unit} is there; give {Op.CONFIRM}, {Op.EDIT} or {Op.DELETE}")
+            )
+        if added:
+            values[revise.by] = str(Op.ADD)
+        elif given in (None, Op.ADD):
+            values[revise.by] = str(Op.EDIT if revise.words in values else Op.CONFIRM)
+
+    def check_mark(self, row: Row, mark: Mark, values: Mapping[str, Value]) -> None:
+        if applies(mark, values):
+            if mark.needed and mark.name not in values:
+                self.faults.append(row.fault(mark.name, _missing(mark)))
+        elif mark.name in values:
+            reason = " and ".join(f"{name} is {values.get(name, 'empty')}" for name in mark.when)
+            self.faults.append(row.fault(mark.name, f"it stays empty where {reason}"))
+
+    def check_revised(self, rows: Sequence[Row], parts: Mapping[str, Mapping[str, Value]]) -> None:
+        revise = self.form.revision
+        if revise is None:
+            return
+        head = next((row for row in rows if not row[self.unit]), None)
+        kept = [name for name, values in parts.items() if values.get(revise.by) != Op.DELETE]
+        if head is not None and head[revise.by] and kept:
+            self.faults.append(
+                head.fault(revise.by, f"the {self.form.item} has {self.unit}s that are not deleted: {kept[0]}")
+            )
+        if len(parts) > MOST_CLAIMS:
+            self.faults.append(rows[0].fault(ID, f"{len(parts)} {self.unit}s; at most {MOST_CLAIMS} are kept"))
+
+
+def _missing(mark: Mark) -> str:
+    if isinstance(mark, TextMark):
+        return mark.ask or "give some words"
+    try:
+        mark.read("")
+    except ValueError as exc:
+        return str(exc)
+    return "give at least one"
+
+
+def _words(text: str) -> str:
+    # Sheets of earlier versions have a quote before figures.
+    return " ".join(text.split()).lstrip("'")
+
+
+def _lossy(text: str) -> str:
+    """The text as it comes back in an encoding that lacks some of its letters: one question mark for all of a stretch."""
+    return re.sub(r"(?:[^\x00-\x7f]|\?)+", "?", text)
+
+
+def check_suffix(kind: str) -> str:
+    """The ending of sheets of this kind.
+
+    Raises:
+        ConfigError: there is no such kind.
+    """
+    if kind not in ("xlsx", "tsv"):
+        raise ConfigError(f"--sheets is {kind!r}; give xlsx or tsv")
+    return f".{kind}"
