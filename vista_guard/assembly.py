@@ -202,7 +202,7 @@ def _report_sinks(settings: Settings) -> tuple[Sink, ...]:
     if settings.reports is None:
         if settings.record != "verdicts":
             raise ConfigError(
-                f"record is {settings.record}, and reports are kept nowhere: set reports, for example to sqlite"
+                f"record is {settings.record}, and no report store is set: set reports, for example to sqlite"
             )
         return ()
     from vista_guard.stores.reports import SqlReports

@@ -48,7 +48,7 @@ class _BackgroundLoop:
         if threading.current_thread() is self._thread:
             coroutine.close()
             raise RuntimeError(
-                "a sync call was made from vista-guard's own event loop, where it would wait for itself; await the async one"
+                "a sync call was made from vista-guard's own event loop, which would deadlock; await the async version"
             )
         future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         try:

@@ -49,7 +49,7 @@ class ModelFolder:
         """
         if not path.is_dir():
             raise ConfigError(
-                f"verifier is {name!r}, and {path} is no folder; name one with config.json and model.onnx or safetensors, "
+                f"verifier is {name!r}, and {path} is not a folder; give one with config.json and model.onnx or safetensors, "
                 "or hf:ORG/MODEL"
             )
         folder = cls(path, name, read_json(path / "config.json"))
@@ -105,7 +105,7 @@ def read_json(file: Path) -> Mapping[str, Any]:
     except (OSError, ValueError) as exc:
         raise ConfigError(f"{file} cannot be read ({exc}); download the model again") from exc
     if not isinstance(found, dict):
-        raise ConfigError(f"{file} holds no JSON object; download the model again")
+        raise ConfigError(f"{file} is not a JSON object; download the model again")
     return found
 
 
@@ -141,12 +141,14 @@ class ModelTokens:
         tokenizer = _tokenizer(folder, instead)
         tokenizer.no_padding()
         tokenizer.no_truncation()
-        told = {**folder.json("special_tokens_map.json"), **folder.json("tokenizer_config.json")}
-        eos = _special(told, "eos_token") or _special(told, "sep_token") or _known_token(tokenizer, "</s>", "[SEP]")
-        longest = told.get("model_max_length")
+        special = {**folder.json("special_tokens_map.json"), **folder.json("tokenizer_config.json")}
+        eos = (
+            _special(special, "eos_token") or _special(special, "sep_token") or _known_token(tokenizer, "</s>", "[SEP]")
+        )
+        longest = special.get("model_max_length")
         return cls(
             tokenizer,
-            pad=_pad(folder, tokenizer, told),
+            pad=_pad(folder, tokenizer, special),
             eos=eos,
             # transformers writes a number of 31 digits where a tokenizer has no limit.
             model_max=int(longest) if isinstance(longest, int | float) and longest < 1_000_000 else None,
@@ -193,17 +195,17 @@ def _convert_tokenizer(folder: ModelFolder) -> Tokenizer:
         ) from exc
 
 
-def _pad(folder: ModelFolder, tokenizer: Tokenizer, told: Mapping[str, Any]) -> int:
+def _pad(folder: ModelFolder, tokenizer: Tokenizer, special: Mapping[str, Any]) -> int:
     given = folder.config.get("pad_token_id")
     if isinstance(given, int):
         return given
-    name = _special(told, "pad_token") or _known_token(tokenizer, "<pad>", "[PAD]")
+    name = _special(special, "pad_token") or _known_token(tokenizer, "<pad>", "[PAD]")
     return tokenizer.token_to_id(name) or 0 if name else 0
 
 
-def _special(told: Mapping[str, Any], name: str) -> str:
+def _special(special: Mapping[str, Any], name: str) -> str:
     """A special token, which is written as a text or as an object with its text."""
-    value = told.get(name)
+    value = special.get(name)
     value = value.get("content") if isinstance(value, Mapping) else value
     return value if isinstance(value, str) else ""
 
@@ -365,7 +367,7 @@ def _session(file: Path, name: str, device: str) -> InferenceSession:
         if providers[0] not in get_available_providers():
             raise ConfigError(
                 f"verifier_options.device is {device!r}, and this onnxruntime has no CUDA: pip install onnxruntime-gpu, "
-                "or take device = 'cpu'"
+                "or set device = 'cpu'"
             )
     options = SessionOptions()
     # One thread a pass: the shared queue runs as many passes side by side as there are cores.

@@ -99,7 +99,7 @@ def _check_device(device: str) -> None:
     import torch
 
     if device.startswith("cuda") and not torch.cuda.is_available():
-        raise ConfigError(f"verifier_options.device is {device!r}, and torch finds no such device here; take 'cpu'")
+        raise ConfigError(f"verifier_options.device is {device!r}, and torch finds no such device; use 'cpu'")
 
 
 def _classes(folder: ModelFolder, start: int) -> _Built:  # noqa: ARG001  one signature for all

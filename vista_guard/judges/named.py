@@ -56,7 +56,7 @@ def _check_verifier(settings: Settings, verifier: Verifier | None) -> None:
     named = settings.verifier if verifier is None else verifier.name
     if named is not None and "embedded" not in re.split("[:,]", settings.judge):
         raise ConfigError(
-            f"verifier is {named!r}, and judge is {settings.judge!r}, which has none: a verifier is part of the embedded judge. "
+            f"verifier is {named!r}, and judge is {settings.judge!r}, but only the embedded judge has a verifier. "
             "Set judge to 'embedded', or leave verifier out"
         )
 
@@ -108,7 +108,9 @@ def _named(name: str, settings: Settings, parts: _Parts) -> Judge:
         from vista_guard.judges.composed.stored import StoredJudge
 
         if not Path(rest).is_file():
-            raise ConfigError(f"judge is {name!r}, and {rest} is no file; record one with judge_recording = {rest!r}")
+            raise ConfigError(
+                f"judge is {name!r}, and {rest} is not a file; record one with judge_recording = {rest!r}"
+            )
         return StoredJudge.replayed(Path(rest))
     if names_model(name):
         return _cached(_model(kind, rest, settings, parts.asking), settings.judge_cache)
@@ -118,7 +120,7 @@ def _named(name: str, settings: Settings, parts: _Parts) -> Judge:
         from vista_guard.judges.composed.ensemble import EnsembleJudge
 
         return EnsembleJudge([_named(part, settings, parts) for part in _split(name, rest, 2, 9)])
-    raise ConfigError(f"judge is {name!r}, which names none. The judges are:\n{FORMS}")
+    raise ConfigError(f"judge is {name!r}, which does not exist. The judges are:\n{FORMS}")
 
 
 def _split(name: str, rest: str, least: int, most: int) -> Sequence[str]:

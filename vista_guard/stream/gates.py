@@ -106,8 +106,8 @@ def check_gate(gate: str | None, policy: Policy, name: str = "gate") -> None:
     """
     if gate == "none" and withholds(policy):
         raise ConfigError(
-            f"{name} is none, and the policy {policy.name} withholds: what is out cannot be withheld. Choose the gate sentence "
-            "or turn, or the policy monitor"
+            f"{name} is none, and the policy {policy.name} withholds, but streamed text cannot be withheld. Choose the gate "
+            "sentence or turn, or the policy monitor"
         )
 
 

@@ -27,7 +27,7 @@ async def judge_in_time(
     parts: Parts,
     items: Sequence[Item],
     ask: Callable[[Sequence[Item]], Awaitable[Sequence[Answer]]],
-    told: Callable[[Sequence[Answer | Unchecked]], None],
+    on_answers: Callable[[Sequence[Answer | Unchecked]], None],
 ) -> list[Answer | Unchecked]:
     """One answer an item, in order; those that the time does not suffice for are unchecked.
 
@@ -36,7 +36,7 @@ async def judge_in_time(
         parts: the guard's collaborators.
         items: what to judge.
         ask: asks the judge about some of them.
-        told: is given each piece's answers as they come.
+        on_answers: is given each piece's answers as they come.
     """
     deadline = monotonic() + seconds_left(work, parts)
     answers: list[Answer | Unchecked] = []
@@ -49,9 +49,9 @@ async def judge_in_time(
             late: list[Answer | Unchecked] = [
                 Unchecked(claim=_claim(item), error=too_late(parts)) for item in items[start:]
             ]
-            told(late)
+            on_answers(late)
             return [*answers, *late]
-        told(new)
+        on_answers(new)
         answers += new
     return answers
 

@@ -165,8 +165,8 @@ async def test_damage_is_named_by_its_line(file: Path) -> None:
         (whole[:-40], r"line 3 is damaged: .*Delete the line if it is the last"),
         (whole.replace('"method": "verify"', '"method": "guess"', 1), r"line 2 is damaged: method Input should be"),
         (whole.replace('"supported": true', '"supported": "maybe"'), r"line 2 is damaged: .*supported"),
-        ("{}\n", r"line 1 is no header of a recording"),
-        ("", r"line 1 is no header of a recording"),
+        ("{}\n", r"line 1 is not the header of a recording"),
+        ("", r"line 1 is not the header of a recording"),
         (whole.replace('"vista_guard_recording": 1', '"vista_guard_recording": 9'), r"format 9; this version reads 1"),
     ):
         write(file, lines)

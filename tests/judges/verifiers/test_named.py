@@ -77,7 +77,7 @@ def test_shipped_is_what_judges_without_a_name() -> None:
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"verifier": "nowhere"}, r"verifier is 'nowhere', which names none.*hf:ORG/MODEL"),
+        ({"verifier": "nowhere"}, r"verifier is 'nowhere', which is neither.*hf:ORG/MODEL"),
         ({"verifier": "hf:nobody"}, r"it takes hf:ORG/MODEL"),
         ({"verifier": "veto:shipped"}, r"it takes two verifiers"),
         ({"verifier": "veto:shipped,veto:shipped,shipped"}, r"it takes two verifiers"),
@@ -136,7 +136,7 @@ def test_a_calibration_of_another_verifier_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="made for the verifier other, and fixed verifies"):
         check(verifier=Fixed(1, 0, 0), verifier_options=options)
     file.write_text("{}", encoding="utf-8")
-    with pytest.raises(ConfigError, match="is no calibration of a verifier"):
+    with pytest.raises(ConfigError, match="is not a verifier's calibration"):
         check(verifier=Fixed(1, 0, 0), verifier_options=options)
     with pytest.raises(ConfigError, match="cannot be read"):
         check(verifier=Fixed(1, 0, 0), verifier_options={"calibration": tmp_path / "gone.json"})

@@ -47,7 +47,7 @@ class Case(Noun):
         past = read_request(asked).turns if asked else ()
         draft = read_reply(asked, {"messages": answer} if isinstance(answer, list | tuple) else answer)
         if draft.text is None:
-            raise InputError("the answer holds no word of the assistant to the user; there is nothing to judge")
+            raise InputError("the answer has no text for the user; there is nothing to judge")
         brought = _merge_documents(draft.documents, given_documents(documents))
         said = Turn(role=Role.ASSISTANT, text=draft.text, documents=brought)
         return cls(conversation=Conversation(turns=(*past, said)), turns="last")
@@ -72,7 +72,7 @@ class Case(Noun):
             raise ConfigError(f"turns is {turns!r}; choose one of {', '.join(get_args(Turns))}")
         talk = read_request(messages)
         if all(turn.role is not Role.ASSISTANT for turn in talk.turns):
-            raise InputError("no message of the conversation is an assistant's; there is nothing to judge")
+            raise InputError("the conversation has no assistant message; there is nothing to judge")
         return cls(conversation=_with_documents(talk, given_documents(documents)), turns=turns)
 
     @classmethod

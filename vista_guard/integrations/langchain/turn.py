@@ -158,8 +158,8 @@ def with_words_beside_call(response: ModelResponse, report: TurnReport) -> Model
         return response
     # In one message: a second one of an assistant's between a call and its answer is refused by most endpoints.
     first, *_ = (message for message in response.result if is_assistant(message))
-    told = {"tool_calls": tool_calls_of(response), "response_metadata": {MARK: report.decision.action.value}}
-    said = replace_text(first, delivered).model_copy(update=told)
+    update = {"tool_calls": tool_calls_of(response), "response_metadata": {MARK: report.decision.action.value}}
+    said = replace_text(first, delivered).model_copy(update=update)
     return replace(response, result=[said, *(message for message in response.result if not is_assistant(message))])
 
 

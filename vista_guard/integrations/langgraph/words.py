@@ -127,7 +127,7 @@ class HeardWords(Listener):
     ) -> None:
         """A chunk of ours goes to the gate. When that is closed, the model is to stop."""
         if self._closed:
-            raise InputError("the gate is closed: nobody waits for the rest of this answer")
+            raise InputError("the gate is closed; the rest of this answer is not needed")
         if run_id in self._runs and isinstance(chunk, ChatGenerationChunk):
             self._put(in_words(cast(AIMessageChunk, chunk.message)))
 
@@ -314,7 +314,7 @@ class HeardCalls(Listener):
     ) -> None:
         """A piece of what a call says. When nobody waits for the node any more, the model is to stop."""
         if self._closed:
-            raise InputError("the run was given up: nobody waits for the rest of this answer")
+            raise InputError("the run was cancelled; the rest of this answer is not needed")
         if isinstance(chunk, ChatGenerationChunk):
             message = in_words(cast(AIMessageChunk, chunk.message))
             self._on_loop(lambda: self._hear(run_id, message))

@@ -523,7 +523,7 @@ def _read(file: Path) -> tuple[_Header, list[_Call]]:
     try:
         header = _Header.model_validate(json.loads(lines[0]))
     except ValueError as exc:
-        raise RecordingError(f"{file} line 1 is no header of a recording: {_why(exc)}. Record anew") from exc
+        raise RecordingError(f"{file} line 1 is not the header of a recording: {_why(exc)}. Record anew") from exc
     if header.vista_guard_recording != FORMAT:
         raise RecordingError(
             f"{file} has recording format {header.vista_guard_recording}; this version reads {FORMAT}. Record anew"

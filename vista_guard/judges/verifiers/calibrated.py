@@ -87,7 +87,7 @@ class VerifierCalibration(BaseModel):
         except ValidationError as exc:
             first = exc.errors()[0]
             where = ".".join(map(str, first["loc"])) or "the file"
-            raise ConfigError(f"{file} is no calibration of a verifier ({where}: {first['msg']}); {how}") from exc
+            raise ConfigError(f"{file} is not a verifier's calibration ({where}: {first['msg']}); {how}") from exc
         if found.verifier != verifier:
             raise ConfigError(f"{file} was made for the verifier {found.verifier}, and {verifier} verifies; {how}")
         return found

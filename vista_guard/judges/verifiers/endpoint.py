@@ -105,8 +105,8 @@ def support(reply: Reply, name: str) -> float:
     said = _WORD.search(_THINKING.sub("", reply.text).lower())
     if said is None or said[0] not in ("yes", "no"):
         raise UnreadableError(
-            f"{name} answered {reply.text[:200]!r} where yes or no was asked for; "
-            "take a fact-checking model such as bespoke-minicheck",
+            f"{name} answered {reply.text[:200]!r} instead of yes or no; "
+            "use a fact-checking model such as bespoke-minicheck",
             reply.text,
         )
     return float(said[0] == "yes")

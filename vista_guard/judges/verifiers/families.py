@@ -134,7 +134,7 @@ def _recognise(name: str, config: Mapping[str, Any]) -> Family:
         return LETTUCEDETECT
     if found is None and _is_seq2seq(config):
         raise ConfigError(
-            f"verifier {name} is a model that writes text ({config.get('model_type')}), and which family it belongs to its name "
+            f"verifier {name} is a text-generating model ({config.get('model_type')}), and which family it belongs to its name "
             "does not say: set verifier_options.family, for example to 'minicheck'"
         )
     return found or NLI
@@ -190,10 +190,10 @@ def labels_of(name: str, config: Mapping[str, Any]) -> tuple[LabelName, ...]:
     Raises:
         ConfigError: the names do not say it; what to set instead.
     """
-    told = config.get("id2label")
-    names = [str(label) for _, label in sorted(told.items(), key=_number)] if isinstance(told, Mapping) else []
-    found = [meaning(label) for label in names]
-    known = [one for one in found if one is not None]
+    id2label = config.get("id2label")
+    names = [str(label) for _, label in sorted(id2label.items(), key=_number)] if isinstance(id2label, Mapping) else []
+    meanings = [meaning(label) for label in names]
+    known = [one for one in meanings if one is not None]
     if len(known) != len(names) or "supported" not in known or len(set(known)) != len(known):
         outputs = f"calls its outputs {', '.join(map(repr, names))}" if names else "names no outputs (id2label)"
         raise ConfigError(

@@ -87,8 +87,8 @@ class LocalVerifier:
 
         if self.family.head == "tokens":
             return _least_supported(windows)
-        told = label_probabilities(np.stack(list(self._answers(logits for _, logits in windows))), self.family.labels)
-        best: NDArray[np.float32] = told[int(told[:, NOT_ENOUGH].argmin())]
+        shares = label_probabilities(np.stack(list(self._answers(logits for _, logits in windows))), self.family.labels)
+        best: NDArray[np.float32] = shares[int(shares[:, NOT_ENOUGH].argmin())]
         return best
 
     def _answers(self, logits: Iterator[NDArray[np.float32]]) -> Iterator[NDArray[np.float32]]:

@@ -139,7 +139,7 @@ def _named(name: str, options: VerifierOptions, model: ModelOptions) -> Verifier
         from vista_guard.judges.verifiers.local import LocalVerifier
 
         return LocalVerifier.load(name, options)
-    raise ConfigError(f"verifier is {name!r}, which names none, and no folder. The verifiers are:\n{FORMS}")
+    raise ConfigError(f"verifier is {name!r}, which is neither a verifier nor a folder. The verifiers are:\n{FORMS}")
 
 
 def _shipped() -> Verifier:

@@ -77,7 +77,7 @@ async def test_failures_in_a_row_open_the_breaker_and_others_do_not() -> None:
     ]
     assert await fails(breaking, down) == "no answer"
     assert await fails(breaking, None) == (
-        "openai:m failed 2 times in a row and is left alone for 600 s more; the last failure: no answer"
+        "openai:m failed 2 times in a row; calls resume in 600 s; the last failure: no answer"
     )
 
 

@@ -263,7 +263,7 @@ async def test_a_turn_stops_at_its_tokens_and_the_next_one_goes_on(endpoint: End
 
 def test_a_budget_of_money_needs_a_price(endpoint: Endpoint) -> None:
     options = ModelOptions.model_validate({"budget": {"run": {"cost": 1}}})
-    with pytest.raises(ConfigError, match="whose price is not known; give prices"):
+    with pytest.raises(ConfigError, match="whose price is unknown; set prices"):
         OpenAIChat("m", base_url=endpoint.url, options=options)
 
 

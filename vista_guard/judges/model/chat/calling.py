@@ -125,8 +125,8 @@ class EndpointClient:
         limits = options.budget
         if not prices.known and (limits.run.cost is not None or limits.turn.cost is not None):
             raise ConfigError(
-                f"the budget bounds the cost of {name}, whose price is not known; "
-                f'give prices, for example {{"{model}": {{"input": 0.15, "output": 0.6}}}} in US dollars for a million tokens'
+                f"the budget limits the cost of {name}, whose price is unknown; "
+                f'set prices, for example {{"{model}": {{"input": 0.15, "output": 0.6}}}} in US dollars per million tokens'
             )
         self.budget = Budget(limits)
         self.prices = prices

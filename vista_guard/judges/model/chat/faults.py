@@ -112,13 +112,10 @@ def to_error(fault: EndpointFault, endpoint: str, model: str, *, key: str, timeo
     """
     said = f"{endpoint} answered {fault.status}: {fault.message}" if fault.status else ""
     if fault.too_long:
-        return ContextTooLongError(
-            f"{said}; the prompt is longer than {model} reads: give it fewer or shorter documents"
-        )
+        return ContextTooLongError(f"{said}; the prompt exceeds the context of {model}; use fewer or shorter documents")
     if fault.kind == "timeout":
         return EndpointError(
-            f"{endpoint} did not answer within {timeout_s:g} s, retries included; "
-            "see whether it is overloaded, or raise timeout_s"
+            f"{endpoint} did not answer within {timeout_s:g} s, retries included; check its load, or raise timeout_s"
         )
     if fault.kind == "connection":
         return EndpointError(
@@ -138,9 +135,9 @@ def to_error(fault: EndpointFault, endpoint: str, model: str, *, key: str, timeo
     if fault.is_passing:
         return EndpointError(f"{said}; it failed after all retries, so try again later")
     if fault.status is not None:
-        return JudgeError(f"{said}; the endpoint does not take this request, so see what it says it takes")
+        return JudgeError(f"{said}; the endpoint rejects this request; check which parameters it accepts")
     return JudgeError(
-        f"{endpoint} gave no answer that can be read: {fault.message}; see whether it speaks chat completions"
+        f"{endpoint} returned an unreadable answer: {fault.message}; check that it speaks chat completions"
     )
 
 
@@ -221,7 +218,7 @@ def read_url(url: str, *, query_allowed: bool = True) -> tuple[str, str]:
     except ValueError as exc:
         raise ConfigError(f"base_url {shown!r} is no URL: {exc}; it looks like https://host/v1") from None
     if parts.scheme not in ("http", "https") or not host:
-        raise ConfigError(f"base_url {shown!r} is no HTTP URL; it looks like https://host/v1")
+        raise ConfigError(f"base_url {shown!r} is not an HTTP URL; use the form https://host/v1")
     if (parts.query or parts.fragment) and not query_allowed:
         raise ConfigError(
             f"base_url {shown!r} has a query or a fragment; pass a client with default_query, such as AsyncAzureOpenAI"

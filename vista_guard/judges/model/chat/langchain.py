@@ -65,11 +65,11 @@ class LangChainChat:
     def __init__(self, model: BaseChatModel, *, options: ModelOptions = MODEL_DEFAULTS) -> None:
         require("a judge that asks a LangChain chat model", *LIBRARIES, extra="model")
         import_module("tenacity")  # loaded at the start: no turn should wait for it
-        told: Mapping[str, Any] = model._get_ls_params()  # what the integration tells LangSmith: free of secrets
-        provider = str(told.get("ls_provider") or model._llm_type)
+        ls_params: Mapping[str, Any] = model._get_ls_params()  # what the integration tells LangSmith: free of secrets
+        provider = str(ls_params.get("ls_provider") or model._llm_type)
         self._model = model
-        self._model_name = str(told.get("ls_model_name") or getattr(model, "model", "") or type(model).__name__)
-        self._told = told
+        self._model_name = str(ls_params.get("ls_model_name") or getattr(model, "model", "") or type(model).__name__)
+        self._ls_params = ls_params
         given = getattr(model, "openai_api_base", None) or getattr(model, "base_url", None)
         url = read_url(given)[0] if isinstance(given, str) else None
         self._name = f"langchain:{provider}:{self._model_name}" + (f"@{url}" if url else "")
@@ -126,8 +126,8 @@ class LangChainChat:
     def parameters(self) -> Mapping[str, Any]:
         """Further request parameters; JSON types only."""
         return {
-            "temperature": self._told.get("ls_temperature"),
-            "max_output_tokens": self._told.get("ls_max_tokens"),
+            "temperature": self._ls_params.get("ls_temperature"),
+            "max_output_tokens": self._ls_params.get("ls_max_tokens"),
             "structured_output": self._options.structured_output,
         }
 
@@ -225,8 +225,10 @@ def _read(result: object) -> ModelReply:
     parsed = result.get("parsed") if isinstance(result, dict) else None
     message: Any = result["raw"] if isinstance(result, dict) else result
     refusal = message.additional_kwargs.get("refusal")
-    told = message.response_metadata
-    finish = str(told.get("finish_reason") or told.get("stop_reason") or told.get("done_reason") or "").lower()
+    metadata = message.response_metadata
+    finish = str(
+        metadata.get("finish_reason") or metadata.get("stop_reason") or metadata.get("done_reason") or ""
+    ).lower()
     # Where structure comes by a tool call, the words of the message are empty, and what was parsed is the answer.
     text = json.dumps(parsed, ensure_ascii=False) if isinstance(parsed, dict) else str(refusal or message.text)
     usage = message.usage_metadata or {}

@@ -170,7 +170,7 @@ class Gate:
             wait = max(opened.opened_at + breaker.context.ttl - time.time(), 0.0)
             opened.__traceback__ = None  # the library raises the same object each time, and tracebacks would pile up
             raise JudgeError(
-                f"{self._endpoint} failed {breaker.context.threshold} times in a row and is left alone for {wait:.0f} s more; "
+                f"{self._endpoint} failed {breaker.context.threshold} times in a row; calls resume in {wait:.0f} s; "
                 f"the last failure: {self._last_failure}"
             ) from None
 

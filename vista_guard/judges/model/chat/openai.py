@@ -245,8 +245,8 @@ class OpenAIChat:
     def _unreadable(self, completion: object) -> JudgeError:
         body = str(completion.to_dict(warnings=False)) if hasattr(completion, "to_dict") else str(completion)
         return JudgeError(
-            f"{self.name} gave no answer that can be read: {clean(body, self._secrets)!r}; "
-            "see whether it speaks chat completions, and whether its URL should end in /v1"
+            f"{self.name} returned an unreadable answer: {clean(body, self._secrets)!r}; "
+            "check that it speaks chat completions, and whether its URL should end in /v1"
         )
 
     @property
