@@ -15,12 +15,12 @@ import pytest
 import vista_guard
 from tools.pages import ARCHITECTURE, old_pages
 from tools.picture import PICTURE, picture, shown
-from tools.rooms import first_line, layers, tree, with_rooms
+from tools.rooms import PACKAGES, first_line, layers, tree, with_rooms
 from vista_guard import guard
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "training/README.md"]
-MODULES = sorted(ROOT.glob("vista_guard/**/*.py"))
+MODULES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 LINKS = [
     (page.relative_to(ROOT), target)
     for page in PAGES
@@ -63,10 +63,10 @@ def test_old_pages_are_found_and_rewritten(tmp_path: Path) -> None:
 def test_the_map_shows_each_room_once_and_higher_layers_first() -> None:
     lines = tree(ROOT).splitlines()
     names = [line.split()[0].removesuffix("/").removesuffix(".py") for line in lines]
-    folders = [path.parent.name for path in (ROOT / "vista_guard").rglob("__init__.py")]
+    folders = [path.parent.name for package in PACKAGES for path in (ROOT / package).rglob("__init__.py")]
     assert sorted(line.split()[0].strip("/") for line in lines if line.split()[0].endswith("/")) == sorted(folders)
     top = [name for name, line in zip(names, lines, strict=True) if re.match(r"  \S", line)]
-    assert top == [name for name in layers(ROOT) if name in top]
+    assert top == [name for package in PACKAGES for name in layers(ROOT, package) if name in top]
 
 
 def test_a_page_without_its_markers_is_refused() -> None:

@@ -26,17 +26,17 @@ def with_rooms(page: str, root: Path) -> str:
 
 def tree(root: Path) -> str:
     """The folders of both packages and the modules at their top, highest layer first, each with its line."""
-    order = layers(root)
-    rows = [row for package in PACKAGES for row in _package(root / package, order)]
+    rows = [row for package in PACKAGES for row in _package(root / package, layers(root, package))]
     width = max(len(name) for name, _ in rows) + 2
     return "\n".join(f"{name:{width}}{line}" for name, line in rows)
 
 
-def layers(root: Path) -> list[str]:
-    """Names of the rooms as the contracts of the layers list them: the first imports the others, never the other way."""
+def layers(root: Path, package: str) -> list[str]:
+    """Names of a package's rooms as the contract of its layers lists them: the first imports the others, never the other way."""
     contracts = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
     lines = [line for contract in contracts if contract["type"] == "layers" for line in contract["layers"]]
-    return [name.strip().partition(".")[2] for line in lines for name in line.split("|")]
+    rooms = [name.strip().partition(".") for line in lines for name in line.split("|")]
+    return [room for home, _, room in rooms if home == package]
 
 
 def first_line(module: Path) -> str:

@@ -24,13 +24,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from statistics import fmean
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vista_guard.protocols import Embedder
-from vista_guard.stores.reviews.records import AnnotatedClaim
 from vista_guard.types import Label
+
+if TYPE_CHECKING:
+    from vista_guard.stores.reviews.records import AnnotatedClaim
 
 Counts = NDArray[np.float64]
 
@@ -147,7 +150,7 @@ def _cosines(one: Sequence[str], other: Sequence[str], embedder: Embedder | None
 OVERLAP = 0.5
 """Share of the characters of both places together that two claims must have in common."""
 
-Same = Callable[[AnnotatedClaim, AnnotatedClaim], float]
+Same = Callable[["AnnotatedClaim", "AnnotatedClaim"], float]
 
 
 @dataclass
@@ -171,6 +174,7 @@ def groups(sets: Mapping[str, Sequence[AnnotatedClaim]], steps: Sequence[Same] |
         steps: what makes two claims one, above 0 where it does, tried one after the other; see `STEPS`, which None stands for.
 
     Example:
+        >>> from vista_guard.stores.reviews.records import AnnotatedClaim
         >>> pier = AnnotatedClaim(text="The pier is long.", source_claim_id="t1.c1")
         >>> [sorted(group.by) for group in groups({"ada": [pier], "ben": [pier]})]
         [['ada', 'ben']]

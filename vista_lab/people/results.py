@@ -1,5 +1,7 @@
-"""What a study of claims comes to: agreement, consensus and what is left to discuss, as Tables 1, 6, 7 and Figure 2 of the paper,
-as files, and as JSON."""
+"""The results of a study of claims: agreement, consensus and open questions.
+
+As Tables 1, 6, 7 and Figure 2 of the paper, as files, and as JSON.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lead-in with its list, twice: which list does an item stand in?"""
+"""The lead-in of a list, twice: in which of two lists an item stands."""
 
 from __future__ import annotations
 
