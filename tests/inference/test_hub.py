@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.inference.models.hub import serving
+from tests.inference.hub import serving
 from tests.judges.verifiers import tiny
 from tests.judges.verifiers.test_local import nli
 from vista_guard.inference.hub import wanted_files

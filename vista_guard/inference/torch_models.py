@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from vista_guard._extras import require
 from vista_guard.errors import ConfigError
 from vista_guard.inference.hub import hub_file
-from vista_guard.inference.models.batches import Batch
-from vista_guard.inference.models.folder import TORCH_FILES, ModelFolder
+from vista_guard.inference.local_models import TORCH_FILES, ModelFolder, TokenBatch
 
 if TYPE_CHECKING:
     import numpy as np
@@ -70,8 +69,8 @@ class TorchNetwork:
         model.module.to(device).eval()
         return cls(model.forward, device, types=model.types)
 
-    def logits(self, batch: Batch) -> NDArray[np.float32]:
-        """See `Network.logits`."""
+    def logits(self, batch: TokenBatch) -> NDArray[np.float32]:
+        """Implements `Network.logits`."""
         import torch
 
         given = {"input_ids": batch.ids, "attention_mask": batch.mask}
@@ -82,8 +81,8 @@ class TorchNetwork:
             found: NDArray[np.float32] = self._forward(tensors).float().cpu().numpy()
         return found
 
-    def each(self, batches: Sequence[Batch]) -> list[NDArray[np.float32]]:
-        """See `Network.each`: one after the other."""
+    def each(self, batches: Sequence[TokenBatch]) -> list[NDArray[np.float32]]:
+        """Implements `Network.each`, one after the other."""
         return [self.logits(batch) for batch in batches]
 
 
@@ -100,7 +99,7 @@ def _check_device(device: str) -> None:
     import torch
 
     if device.startswith("cuda") and not torch.cuda.is_available():
-        raise ConfigError(f"verifier_options.device is {device!r}, and torch finds no such device here; take 'cpu'")
+        raise ConfigError(f"verifier_options.device is {device!r}, and torch finds no such device; use 'cpu'")
 
 
 def _classes(folder: ModelFolder, start: int) -> _Built:  # noqa: ARG001  one signature for all
@@ -214,5 +213,5 @@ def _load(module: Any, state: Mapping[str, Any]) -> None:
 
 
 def _has_types(folder: ModelFolder) -> bool:
-    """Whether the model tells first and second segment apart; one that knows a single type, or none, is not told."""
+    """True if the model distinguishes first and second segment."""
     return int(folder.config.get("type_vocab_size") or 0) > 1

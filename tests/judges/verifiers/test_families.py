@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from vista_guard import ConfigError
-from vista_guard.judges.verifiers.families import family_of
-from vista_guard.judges.verifiers.inputs import cut, fill
-from vista_guard.judges.verifiers.labels import labels_of, meaning, rows
+from vista_guard.judges.verifiers.families import family_of, label_probabilities, labels_of, meaning
+from vista_guard.judges.verifiers.local import fill_template, window_spans
 from vista_guard.settings.model import VerifierOptions
 
 
@@ -59,8 +58,10 @@ def test_the_order_is_that_of_the_numbers() -> None:
 
 def test_logits_become_rows_of_three() -> None:
     logits = np.log(np.array([[0.2, 0.5, 0.3]], np.float32))
-    assert np.allclose(rows(logits, ("contradicted", "not_enough", "supported")), [[0.3, 0.2, 0.5]], atol=1e-6)
-    assert np.allclose(rows(np.array([[0.0]], np.float32), ("supported",)), [[0.5, 0.0, 0.5]])
+    assert np.allclose(
+        label_probabilities(logits, ("contradicted", "not_enough", "supported")), [[0.3, 0.2, 0.5]], atol=1e-6
+    )
+    assert np.allclose(label_probabilities(np.array([[0.0]], np.float32), ("supported",)), [[0.5, 0.0, 0.5]])
 
 
 @pytest.mark.parametrize(
@@ -121,20 +122,21 @@ def test_a_family_is_told_from_name_and_configuration(
 
 def test_what_fills_a_template_is_never_read_as_a_part_of_it() -> None:
     assert (
-        fill("{evidence} | {claim}", {"evidence": "{claim} {0}", "claim": "{evidence}"}) == "{claim} {0} | {evidence}"
+        fill_template("{evidence} | {claim}", {"evidence": "{claim} {0}", "claim": "{evidence}"})
+        == "{claim} {0} | {evidence}"
     )
 
 
 def test_windows_hold_the_whole_text_and_share_a_sentence_where_both_fit() -> None:
     text = "One two three. Four five. Six seven eight nine ten. Eleven."
     offsets = [(found, found + len(word)) for word in text.split() for found in [text.index(word)]]
-    windows = [text[start:end] for start, end in cut(text, offsets, 7)]
+    windows = [text[start:end] for start, end in window_spans(text, offsets, 7)]
     assert windows == [
         "One two three. Four five.",
         "Four five. Six seven eight nine ten.",
         "Six seven eight nine ten. Eleven.",
     ]
-    assert [text[a:b] for a, b in cut(text, offsets, 3)] == [
+    assert [text[a:b] for a, b in window_spans(text, offsets, 3)] == [
         "One two three.",
         "Four five.",
         "Six seven eight",
