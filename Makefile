@@ -66,7 +66,7 @@ check: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m vista_lab.synthesis.shortcuts --generate 16000
+	$(BIN)/python -m training.shortcuts --generate 16000
 
 format: $(DEV)
 	$(BIN)/ruff format .
