@@ -4,6 +4,7 @@
 # make picture draw the README's picture from the demo              make bench-load    the proxy under load, about a quarter of an hour
 # make dashboard   the dashboard, filled with the demo's conversations as they are held       make docs-pictures   the dashboard's pictures
 # make challenge   minimal pairs written by hand, by phenomenon (development half)       make paper-tables   the paper's tables, recomputed
+# make test-oldest   graph and integrations with the oldest LangGraph allowed
 # make test-plugins   DeepEval, Inspect and Ragas, and promptfoo where Node is installed       make docs-site   the documentation as a website
 PYTHON ?= python3
 VENV ?= .venv
@@ -12,7 +13,7 @@ BIN := $(VENV)/bin
 BASE := $(VENV)/.base
 DEV := $(VENV)/.dev
 
-.PHONY: demo dashboard docs-pictures test check format bench bench-load bench-peers challenge paper-tables docs docs-site picture test-plugins test-promptfoo clean
+.PHONY: demo dashboard docs-pictures test check format bench bench-load bench-peers challenge paper-tables docs docs-site picture test-oldest test-plugins test-promptfoo clean
 
 demo: $(BASE)
 	$(BIN)/vista-guard demo
@@ -25,6 +26,14 @@ dashboard: $(BASE)
 test: $(DEV)
 	@$(BIN)/python -m compileall -q vista_guard
 	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder
+
+test-oldest: .venv-oldest/.made
+	.venv-oldest/bin/python -m pytest -q tests/graph tests/integrations/langgraph tests/integrations/langchain
+
+.venv-oldest/.made: pyproject.toml
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install -q --disable-pip-version-check -e '.[dev]' langgraph==1.2.0 langchain-core==1.4.0
+	touch $@
 
 # Tools whose dependencies do not go together with the others', nor with each other's: an environment each.
 PLUGINS := deepeval inspect ragas
@@ -57,7 +66,7 @@ check: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m vista_lab.synthesis.shortcuts --generate 16000
+	$(BIN)/python -m training.shortcuts --generate 16000
 
 format: $(DEV)
 	$(BIN)/ruff format .
@@ -120,4 +129,4 @@ $(VENV)/.docs: $(VENV)/.made pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-peers .venv-plugins .mypy_cache .ruff_cache .pytest_cache .import_linter_cache dist build
+	rm -rf $(VENV) .venv-oldest .venv-peers .venv-plugins .mypy_cache .ruff_cache .pytest_cache .import_linter_cache dist build

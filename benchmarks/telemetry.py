@@ -45,7 +45,7 @@ def sending() -> Telemetry:
 
 async def _bare(name: stages.StageName, work: Work, parts: Parts, emit: Emit) -> Work:
     """A stage as it ran before there was telemetry."""
-    return await stages._metered(name, work, parts, emit)
+    return await stages._run_metered(name, work, parts, emit)
 
 
 @contextmanager

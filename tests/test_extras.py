@@ -38,8 +38,8 @@ NEEDS = {
     ),
     "cache": (
         "model",
-        "from vista_guard.judges.composed.stored import CachedJudge\n"
-        "from vista_guard.testing import ScriptedJudge; CachedJudge(ScriptedJudge({}), 'cache')",
+        "from vista_guard.judges.composed.stored import StoredJudge\n"
+        "from vista_guard.testing import ScriptedJudge; StoredJudge.cached(ScriptedJudge({}), 'cache')",
         "the judge's cache needs diskcache",
     ),
     "guarded": (
@@ -136,8 +136,8 @@ NEEDS = {
     ),
     "verifier with an old tokenizer": (
         "torch",
-        "from pathlib import Path\nfrom vista_guard.inference.models.folder import ModelFolder\n"
-        "from vista_guard.inference.models.tokens import ModelTokens; ModelTokens.load(ModelFolder(Path('.'), 'old', {}))",
+        "from pathlib import Path\nfrom vista_guard.inference.local_models import ModelFolder\n"
+        "from vista_guard.inference.local_models import ModelTokens; ModelTokens.load(ModelFolder(Path('.'), 'old', {}))",
         "verifier old has no tokenizer.json, and to make one of its older files it needs transformers, sentencepiece",
     ),
     "sending traces": (

@@ -294,7 +294,7 @@ def test_an_agent_that_is_none_is_refused(knowledge: MemoryKnowledge) -> None:
 
 
 def test_a_judge_that_is_not_known_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="judge is 'telepathy', which names none"):
+    with pytest.raises(ConfigError, match="judge is 'telepathy', which does not exist"):
         Guard.from_settings(judge="telepathy", store="memory")
 
 

@@ -34,13 +34,13 @@ $(FIGURES):
 	mkdir -p $@
 
 $(FIGURES)/halving.md: | $(FIGURES)
-	$(PYTHON) -m vista_lab.training.halving --weights $(WEIGHTS) $(KEEP)
+	$(PYTHON) -m training.halving --weights $(WEIGHTS) $(KEEP)
 $(FIGURES)/claims.md: | $(FIGURES)
-	$(PYTHON) -m vista_lab.training.decomposition --data $(DATA) $(KEEP)
+	$(PYTHON) -m training.decomposition --data $(DATA) $(KEEP)
 $(FIGURES)/challenge.txt: | $(FIGURES)
 	$(SUITES).challenge $(if $(LIMIT),--limit 2) $(KEEP)
 $(FIGURES)/twins.jsonl: | $(FIGURES)
-	$(PYTHON) -m vista_lab.training.turn_risk --data $(DATA) --twins $@.part && mv $@.part $@
+	$(PYTHON) -m training.turn_risk --data $(DATA) --twins $@.part && mv $@.part $@
 $(FIGURES)/presets.md: | $(FIGURES)/twins.jsonl
 	$(SUITES).faithful --data $(DATA) --twins $(FIGURES)/twins.jsonl $(LIMITED) $(KEEP)
 $(FIGURES)/remarks.md: | $(FIGURES)
@@ -48,14 +48,14 @@ $(FIGURES)/remarks.md: | $(FIGURES)
 $(FIGURES)/summaries.md: | $(FIGURES)
 	$(SUITES).summaries --data $(DATA) $(LIMITED) $(KEEP)
 $(FIGURES)/cascade.md: | $(FIGURES)
-	$(PYTHON) -m vista_lab.training.cascade --data $(DATA) $(KEEP)
+	$(PYTHON) -m training.cascade --data $(DATA) $(KEEP)
 $(FIGURES)/turn-risk.txt: | $(FIGURES)
-	$(PYTHON) -m vista_lab.training.turn_risk --data $(DATA) --measure --work $(FIGURES)/turn_risk $(LIMITED) $(KEEP)
+	$(PYTHON) -m training.turn_risk --data $(DATA) --measure --work $(FIGURES)/turn_risk $(LIMITED) $(KEEP)
 $(FIGURES)/verifiers.md: | $(FIGURES)
-	$(PYTHON) -m vista_lab.training.compare --data $(DATA) --challenge vista_lab/suites/challenge \
+	$(PYTHON) -m training.compare --data $(DATA) --challenge vista_lab/suites/challenge \
 	  $(BESIDE) this=$(WEIGHTS)/verifier.onnx $(if $(LIMIT),--only challenge) $(KEEP)
 $(FIGURES)/public.md: | $(FIGURES)
-	$(PYTHON) -m vista_lab.training.evaluate --data $(DATA) --split dev --limit $(or $(LIMIT),1500) $(KEEP)
+	$(PYTHON) -m training.evaluate --data $(DATA) --split dev --limit $(or $(LIMIT),1500) $(KEEP)
 $(FIGURES)/speed.txt: | $(FIGURES)
 	COLUMNS=160 $(PYTHON) -m benchmarks --runs $(or $(LIMIT),60) --out $(FIGURES)/speed.json $(KEEP)
 $(FIGURES)/streams.txt: | $(FIGURES)

@@ -79,7 +79,7 @@ def _score_sinks(settings: Settings) -> tuple[Sink, ...]:
 
 
 def memory_knowledge() -> KnowledgeStore:
-    """What conversations establish, for a guard that was given no store: kept as long as the process lives."""
+    """In-memory knowledge for a guard without a store; it lasts as long as the process."""
     from vista_guard.stores.entries import OnnxEmbedder
     from vista_guard.stores.memory import MemoryKnowledge
 
@@ -87,7 +87,7 @@ def memory_knowledge() -> KnowledgeStore:
 
 
 def kept_documents(settings: Settings) -> DocumentStore | None:
-    """What `vista-guard documents add` filled, for a guard that keeps nothing else. A Chroma server counts as filled.
+    """The documents of `vista-guard documents add`, for a guard that stores nothing else. A Chroma server counts as filled.
 
     None when nothing was added, or nothing is to be retrieved: Chroma is then not even loaded.
 
@@ -202,7 +202,7 @@ def _report_sinks(settings: Settings) -> tuple[Sink, ...]:
     if settings.reports is None:
         if settings.record != "verdicts":
             raise ConfigError(
-                f"record is {settings.record}, and reports are kept nowhere: set reports, for example to sqlite"
+                f"record is {settings.record}, and no report store is set: set reports, for example to sqlite"
             )
         return ()
     from vista_guard.stores.reports import SqlReports

@@ -1,4 +1,4 @@
-"""The seams: what the graph needs from a judge, the stores, a policy and a sink, and nothing more.
+"""Protocols for judges, verifiers, stores, policies and sinks.
 
 Every batch method answers with one item for each input, in order.
 """
@@ -114,7 +114,7 @@ class Embedder(Protocol):
 
 
 class KnowledgeStore(Protocol):
-    """What conversations have established so far: persona facts, then remembered claims of delivered turns.
+    """The conversations' knowledge: persona facts, then remembered claims of delivered turns.
 
     Every method raises `StoreError` when the store cannot be read or written.
     """
@@ -193,7 +193,7 @@ class TextSink(Sink, Protocol):
     def record(self) -> Record: ...
 
     async def write_turn(self, report: TurnReport, texts: TurnTexts) -> None:
-        """As `write`, with the texts that `record` asks for; called in its place."""
+        """Like `write`, with the texts that `record` asks for; called instead of it."""
         ...
 
 
@@ -220,7 +220,7 @@ class Policy(Protocol):
 
     @property
     def fallback(self) -> RepairMode:
-        """What is done when `repair` is REGENERATE and there is no agent to ask, or its attempts are spent."""
+        """The repair when `repair` is REGENERATE and no agent can be asked, or its attempts are spent."""
         ...
 
     @property
@@ -230,7 +230,7 @@ class Policy(Protocol):
 
     @property
     def message(self) -> str:
-        """What the user reads instead of a withheld turn."""
+        """The text shown to the user in place of a withheld turn."""
         ...
 
     def __call__(self, outcomes: Sequence[Outcome], *, evidence_missing: bool) -> Decision: ...

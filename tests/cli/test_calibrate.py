@@ -13,11 +13,10 @@ from typer.testing import CliRunner, Result
 from vista_guard import Action, Guard, Label, LabelPolicy
 from vista_guard.cli import app
 from vista_guard.policy.label_policy import build_policy
-from vista_guard.policy.risk import Alarm, Level, RiskGroup, RiskTable
+from vista_guard.policy.risk import Alarm, Bin, Level, Reliability, RiskGroup, RiskTable, reliability
 from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder, assistant, conversation
 from vista_guard.types import JudgeInfo
-from vista_lab.metrics.labels import Bin, Reliability, reliability
 
 VER, OUT, CON, LACK = Label.VERIFIED, Label.OUT_OF_SCOPE, Label.CONTRADICTED, Label.LACKING_EVIDENCE
 JUDGE = JudgeInfo(name="scripted", version="1")

@@ -134,7 +134,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_goes_on(shelf: Path) -> None:
         f"failed {shelf}/a.txt: is not UTF-8 at byte 3 (0xe9); save it as UTF-8",
         f"failed {shelf}/b.pdf: is encrypted; save it without a password",
         f"failed {shelf}/c.txt: has more than 20,000 bytes; split it, or raise --max-mb",
-        f"skipped {shelf}/d.jpg: a binary file, neither text, Markdown, HTML nor PDF",
+        f"skipped {shelf}/d.jpg: a binary file; expected text, Markdown, HTML or PDF",
         f"skipped {shelf}/e.txt: empty",
     ]
     assert stored() == ALL

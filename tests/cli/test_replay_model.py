@@ -112,7 +112,7 @@ def test_a_spent_budget_stops_the_replay_and_a_new_one_goes_on(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--judge", "openai:"], "judge is 'openai:', which names none"),
+        (["--judge", "openai:"], "judge is 'openai:', which does not exist"),
         (["--judge", "cascade:embedded"], "it takes two judges with commas between them"),
         (["--judge", "ensemble:embedded,cascade:a,b"], "none of them a cascade or an ensemble"),
         (["--judge", "openai:m@ftp://host/v1"], "ftp"),

@@ -15,7 +15,7 @@ from vista_guard.cli import app
 from vista_guard.stores.reports import SqlReports
 from vista_guard.stores.reviews.annotation import Annotations
 from vista_guard.stores.reviews.queue import Reviews
-from vista_guard.stores.reviews.records import AnnotatedClaim, ConsensusClaim, Method, Op, Verdict
+from vista_guard.stores.reviews.records import AnnotatedClaim, ConsensusClaim, Method, Op, ReviewVerdict
 from vista_guard.types import Action, Decision, JudgeInfo, Label, TurnReport
 
 
@@ -69,7 +69,12 @@ def test_nothing_was_decided(url: str, tmp_path: Path) -> None:
 
 def test_what_people_decided_is_calibrated_with(url: str, tmp_path: Path) -> None:
     reviews, annotations = Reviews(url), Annotations(url)
-    for number, verdict in ((1, Verdict.OVERTURNED), (3, Verdict.UPHELD), (7, Verdict.UPHELD), (9, Verdict.UPHELD)):
+    for number, verdict in (
+        (1, ReviewVerdict.OVERTURNED),
+        (3, ReviewVerdict.UPHELD),
+        (7, ReviewVerdict.UPHELD),
+        (9, ReviewVerdict.UPHELD),
+    ):
         reviews.decide(f"{number:032x}", "ada", verdict, "looked it up")
     annotations.create("pilot", [f"{2:032x}"], wanted=1, who="ada")
     mine = annotations.start(annotations.tasks("pilot", "ben")[0].id, "ben")

@@ -87,13 +87,13 @@ def test_a_verifier_is_fitted_and_the_file_rules_a_guard(model: str, monkeypatch
     [
         (("calibrate", "--out", "x.json"), "calibrate takes REPORTS with --labels FILE, or --verifier MODEL"),
         (("calibrate", "r.jsonl", "--verifier", "shipped", "--out", "x.json"), "give one of the two"),
-        (("calibrate", "--verifier", "nowhere", "--out", "x.json"), "verifier is 'nowhere', which names none"),
+        (("calibrate", "--verifier", "nowhere", "--out", "x.json"), "verifier is 'nowhere', which is neither"),
         (("calibrate", "--verifier", "shipped", "--pairs", "gone", "--out", "x.json"), "gone cannot be read"),
-        (("verifiers", "test", "nowhere"), "verifier is 'nowhere', which names none"),
-        (("check", "It opened.", "--verifier", "nowhere"), "verifier is 'nowhere', which names none"),
+        (("verifiers", "test", "nowhere"), "verifier is 'nowhere', which is neither"),
+        (("check", "It opened.", "--verifier", "nowhere"), "verifier is 'nowhere', which is neither"),
         (
             ("replay", "log.jsonl", "--out", "o.jsonl", "--verifier", "nowhere"),
-            "verifier is 'nowhere', which names none",
+            "verifier is 'nowhere', which is neither",
         ),
     ],
 )

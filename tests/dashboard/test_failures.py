@@ -16,8 +16,7 @@ from playwright.sync_api import Browser, expect
 from tests.dashboard import seeded
 from tests.dashboard.browser import WAIT_MS, serving
 from vista_guard import ConfigError
-from vista_guard.dashboard import server
-from vista_guard.dashboard.server import database, run
+from vista_guard.dashboard.server import Dashboard, database, run
 
 
 def test_a_database_that_cannot_be_read_is_a_page_that_says_what_to_do(browser: Browser, tmp_path: Path) -> None:
@@ -87,9 +86,9 @@ def test_an_address_of_no_database(url: str) -> None:
 
 
 def test_the_script_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "_started", [])
+    monkeypatch.setattr(Dashboard, "_current", None)
     with pytest.raises(ConfigError, match="start it with: vista-guard dashboard"):
-        server.setup()
+        Dashboard.current()
 
 
 def test_where_the_reports_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,14 +11,14 @@ from vista_guard.dashboard.access import THIS_MACHINE, Viewer
 from vista_guard.dashboard.elements.address import Filters
 from vista_guard.dashboard.page import Words
 from vista_guard.dashboard.scoped import ScopedReports
-from vista_guard.policy.label_policy import PRESETS, build_policy
+from vista_guard.policy.label_policy import PRESETS, Recipe, build_policy
 from vista_guard.stores.reports import ReportReader
 from vista_guard.types import Action, Label
 from vista_lab.pages import policy_figures
 from vista_lab.pages.policy_figures import Samples, read
-from vista_lab.pages.policy_lab import CONFIGURED, RECORDED, PolicyChoice, Ruled, from_params, to_params
+from vista_lab.pages.policy_lab import CONFIGURED, RECORDED, PolicyChoice, Ruled, fine_turns, from_params, to_params
 from vista_lab.policies.comparison import by_policy, compare
-from vista_lab.policies.named import Recipe, standing
+from vista_lab.policies.named import standing
 
 OWN = PolicyChoice("balanced", {"contradicted": Ruled(Action.BLOCK, 0.65)}, {"flag": 0.35}, {"unchecked": Action.BLOCK})
 NOTHING = PolicyChoice("strict")
@@ -110,7 +110,7 @@ def test_what_is_told(reader: ReportReader, tmp_path: Path) -> None:
     labels.write_text(
         f'{{"conversation_id": "{changed.case.conversation_id}", "turn_index": {changed.case.turn_index}, "fine": false}}\n'
     )
-    fine = Words(labels).fine(sample.cases)
+    fine = fine_turns(Words(labels), sample.cases)
     assert fine == {changed.case.report_id: False}
     assert "100 %" in policy_figures.agreement(found.agreement(fine), ("first", "second")).text()
     assert "people: not fine" in policy_figures.example(changed, None, False).text()

@@ -5,13 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vista_guard.dashboard.elements.tree import Piece, pieces
+from vista_guard.dashboard.elements.tree import TextPiece, pieces
 from vista_guard.types import Span
 
 
 def test_overlapping_claims_share_a_piece() -> None:
     cut = pieces("The tower 🕰 is old.", [(Span(start=0, end=11), "a"), (Span(start=4, end=19), "b")])
-    assert cut == (Piece("The ", ("a",)), Piece("tower 🕰", ("a", "b")), Piece(" is old.", ("b",)))
+    assert cut == (TextPiece("The ", ("a",)), TextPiece("tower 🕰", ("a", "b")), TextPiece(" is old.", ("b",)))
 
 
 def test_a_claim_inside_another() -> None:
@@ -21,9 +21,9 @@ def test_a_claim_inside_another() -> None:
 
 def test_ranges_beyond_the_text_and_empty_ones() -> None:
     assert pieces("abc", [(Span(start=2, end=99), 1), (Span(start=1, end=1), 2)]) == (
-        Piece("a"),
-        Piece("b"),
-        Piece("c", (1,)),
+        TextPiece("a"),
+        TextPiece("b"),
+        TextPiece("c", (1,)),
     )
     assert pieces("", [(Span(start=0, end=4), 1)]) == ()
 

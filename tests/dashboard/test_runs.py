@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tests.evaluation.comparing.runs import run
 from tests.evaluation.whatif.turns import finding, stored, unchecked
+from vista_guard.policy.labels import GoldTurn
 from vista_guard.types import Action, Label
 from vista_lab.pages import runs
 from vista_lab.runs.comparing import in_order, paired, paired_accuracy, transitions, turn_changes
-from vista_lab.runs.gold import GoldTurn
 from vista_lab.runs.reading import differences
 
 GOLD = {("visit", 1): GoldTurn(claims={"c1": Label.VERIFIED, "c2": Label.CONTRADICTED})}

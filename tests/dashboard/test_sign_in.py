@@ -102,5 +102,5 @@ def test_who_is_named_comes_in_and_out_again(page: Page, served: Served, provide
 
 def test_who_is_not_named_is_told_so(page: Page) -> None:
     sign_in(page, "eve@elsewhere.com")
-    expect(page.get_by_role("heading", name="You may not come in")).to_be_visible()
+    expect(page.get_by_role("heading", name="No access")).to_be_visible()
     expect(page.get_by_text("You signed in as eve@elsewhere.com")).to_be_visible()

@@ -13,7 +13,7 @@ from vista_guard.openai_api.evidence import ReadRequest, as_list, found_document
 from vista_guard.proxy.settings import ProxySettings
 from vista_guard.reading.chat_json import BY_USER, to_document
 from vista_guard.stores.memory import MemoryDocuments
-from vista_guard.stream.source import joined
+from vista_guard.stream.source import join_documents
 from vista_guard.testing import ScriptedChatServer, WordEmbedder
 from vista_guard.types import Document, Role, Turn
 
@@ -164,7 +164,7 @@ class TestResponsesInput:
         tool = {"type": "mcp_call", "id": "mcp_1", "name": "archive", "output": "noon"}
         found = found_documents([search, tool, {"type": "file_search_call", "results": None}, "?"])
         asked = read_responses({"input": "When?"}, PATTERNS)
-        assert joined(asked.grounds(), found) == (
+        assert join_documents(asked.grounds(), found) == (
             Document(id="f", text=NOTES),
             Document(id="f#2", text=OTHER),
             Document(id="tool:mcp_1", text="noon", title="archive"),

@@ -89,7 +89,7 @@ def test_the_server_says_loudly_that_it_judges_nothing(tmp_path: Path) -> None:
         command, off = ("--upstream", upstream.base_url), {"VISTA_GUARD_PROXY__OFF": "true"}
         for runs, (arguments, environment) in enumerate([((*command, "--off"), {}), (command, off)], 1):
             with test_serve.serving(tmp_path, *arguments, **environment) as server:
-                assert server.about == "OFF: NOTHING IS JUDGED; no keys: whoever can connect may call"
+                assert server.about == "OFF: NOTHING IS JUDGED; no keys: anyone who can connect may call"
                 given = httpx2.post(f"{server.url}{CHAT}", json=asking(CHAT), timeout=30)
                 assert (given.status_code, given.headers["x-vista-guard-decision"]) == (200, "OFF")
                 server.stop()

@@ -122,7 +122,7 @@ def test_it_serves_logs_no_keys_and_finishes_streams_when_stopped(tmp_path: Path
 
 def test_ctrl_c_stops_it(tmp_path: Path) -> None:
     with serving(tmp_path, "--upstream", "http://127.0.0.1:9/v1", "--gate", "none") as server:
-        assert server.about == "gate none, policy monitor, judge embedded; no keys: whoever can connect may call"
+        assert server.about == "gate none, policy monitor, judge embedded; no keys: anyone who can connect may call"
         assert server.stop(signal.SIGINT) == 130
 
 

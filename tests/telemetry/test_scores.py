@@ -122,7 +122,7 @@ async def test_a_backend_that_hangs_holds_nobody_and_fills_no_memory(knowledge: 
             lambda: score_sink("somewhere:http://a"),
             "otel.scores has 'somewhere:http://a'; write phoenix:URL or langfuse:URL",
         ),
-        (lambda: score_sink("phoenix:localhost:6006"), "scores are to be sent to 'localhost:6006', which is no URL"),
+        (lambda: score_sink("phoenix:localhost:6006"), "scores go to 'localhost:6006', which is no URL"),
         (
             lambda: score_sink("langfuse:https://a"),
             "scores for Langfuse need LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY",

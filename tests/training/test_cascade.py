@@ -7,7 +7,7 @@ import pytest
 
 from vista_guard.types import Check, Claim, Finding, Label
 
-cascade = pytest.importorskip("vista_lab.training.cascade")
+cascade = pytest.importorskip("training.cascade")
 
 
 def row(label: Label, gold: Label) -> object:

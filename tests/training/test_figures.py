@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from training.halving import confidences, lines
 from vista_guard.policy.risk import Alarm, Level, RiskGroup, RiskTable
 from vista_guard.types import JudgeInfo, Label
-from vista_lab.training.halving import confidences, lines
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from vista_lab.synthesis import plain_texts
+from training import plain_texts
 
 PROBE = Path(__file__).parents[1] / "judges" / "embedded" / "probe"
 FEW_WORDS = r"\S+(?: \S+){0,2}"

@@ -11,8 +11,7 @@ pytest.importorskip("textblob")
 pytest.importorskip("lemminflect")
 pytest.importorskip("num2words")
 
-from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
-from vista_lab.synthesis.rewriters import (
+from training.rewriters import (
     claims,
     edits,
     facts,
@@ -25,14 +24,15 @@ from vista_lab.synthesis.rewriters import (
     vague,
     voice,
 )
-from vista_lab.synthesis.rewriters.group import Group, Quad
-from vista_lab.synthesis.rewriters.names import NameKinds
-from vista_lab.synthesis.rewriters.register import contracted, expanded, headline, styled
-from vista_lab.synthesis.rewriters.text import a_or_an
-from vista_lab.synthesis.rewriters.values import Value, exchanged, numeric_values
-from vista_lab.synthesis.rewriters.wordnet import FOLDER
-from vista_lab.synthesis.sources.carrier import Carrier
-from vista_lab.synthesis.sources.windows import best_sentences
+from training.rewriters.group import Group, Quad
+from training.rewriters.names import NameKinds
+from training.rewriters.register import contracted, expanded, headline, styled
+from training.rewriters.text import a_or_an
+from training.rewriters.values import Value, exchanged, numeric_values
+from training.rewriters.wordnet import FOLDER
+from training.sources.carrier import Carrier
+from training.sources.windows import best_sentences
+from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
 
 needs_wordnet = pytest.mark.skipif(not FOLDER.exists(), reason="Debian's wordnet-base is not installed")
 
@@ -287,7 +287,7 @@ def test_quantifiers() -> None:
 
 @needs_wordnet
 def test_opposites_on_either_side() -> None:
-    from vista_lab.synthesis.rewriters import wording
+    from training.rewriters import wording
 
     gate = Carrier("The gate is open on Sundays.", ("On Sundays the north gate is open until dusk.",), "mtragun")
     ((group, word),) = wording.opposite_groups(gate, Random(1))
@@ -302,7 +302,7 @@ def test_opposites_on_either_side() -> None:
 
 @needs_wordnet
 def test_a_mate_says_the_opposite_of_something_else() -> None:
-    from vista_lab.synthesis.rewriters.mates import Mates
+    from training.rewriters.mates import Mates
 
     lift = Carrier("Dogs are allowed on deck.", ("Dogs are allowed on the upper deck.",), "dstc9")
     found = logic.duty_group(lift)
@@ -407,7 +407,7 @@ def test_the_window_holds_what_was_asked() -> None:
 
 @needs_wordnet
 def test_one_fact_of_an_answer_is_falsified() -> None:
-    from vista_lab.synthesis.rewriters.falsify import one_fact_falsified
+    from training.rewriters.falsify import one_fact_falsified
 
     passage = "The museum opened in 1962 and moved to the old mill in 1988. Entry is $12 for adults and $7 for pupils."
     answer = "The museum opened in 1962. Adults pay $12 to get in."

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections import Counter
 
+from training.talk import read_stances, talk_pairs
 from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_CONTRADICTED, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
-from vista_lab.synthesis.talk import read_stances, talk_pairs
 
 COUNT = 3000
 

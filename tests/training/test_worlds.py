@@ -9,12 +9,12 @@ import pytest
 pytest.importorskip("lemminflect")
 pytest.importorskip("num2words")
 
+from training.worlds import KINDS, WorldPair, build
+from training.worlds.domains import Part, all_domains, domains, section
+from training.worlds.grammar import asked, negated, negated_phrase, sentence, singular_phrase
+from training.worlds.textfiles import lines
+from training.worlds.values import Value, clock, hours_of, said, written
 from vista_lab.suites.loaders import SUPPORTED_CLASS, UNSUPPORTED
-from vista_lab.synthesis.worlds import KINDS, WorldPair, build
-from vista_lab.synthesis.worlds.domains import Part, all_domains, domains, section
-from vista_lab.synthesis.worlds.grammar import asked, negated, negated_phrase, sentence, singular_phrase
-from vista_lab.synthesis.worlds.textfiles import lines
-from vista_lab.synthesis.worlds.values import Value, clock, hours_of, said, written
 
 PARTS: tuple[Part, Part] = ("train", "development")
 

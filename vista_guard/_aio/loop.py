@@ -1,9 +1,7 @@
-"""The sync door: one background event loop for the process, so that pooled async clients outlive a call.
+"""One background event loop for sync callers, and one thread for long pure-Python work, both shared by the process.
 
-One thread for long work in pure Python, for all turns of the process.
-
-Such threads do not run side by side: they take the interpreter from each other and, each for a switch interval at a time, from
-the event loop. So there is one, and what waits for it waits in line; short work does not come here.
+The loop outlives a call, so pooled async clients do too. Long work has one thread only: more would not run side by side, but
+take the interpreter from each other and from the event loop. Short work does not come here.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ R = TypeVar("R")
 
 
 async def run_long(call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """What the call returns. It runs with the caller's context variables; a caller that is cancelled leaves the line.
+    """Runs the call in the thread for long work, with the caller's context variables; a cancelled caller leaves the queue.
 
     Raises:
         Exception: what the call raised.
@@ -50,7 +48,7 @@ class _BackgroundLoop:
         if threading.current_thread() is self._thread:
             coroutine.close()
             raise RuntimeError(
-                "a sync call was made from vista-guard's own event loop, where it would wait for itself; await the async one"
+                "a sync call was made from vista-guard's own event loop, which would deadlock; await the async version"
             )
         future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         try:

@@ -49,7 +49,7 @@ class Bridged(Generic[T]):
 
     @property
     def started(self) -> bool:
-        """Whether anything was asked for yet."""
+        """True once the first item was asked for."""
         return self._task is not None
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""`vista-guard documents add`: files into the store, one after the other, whatever is wrong with one of them."""
+"""Adds files to the document store, one after the other, whatever is wrong with one of them."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from vista_guard.stores.chroma.documents import ChromaDocuments, ListedDocument
 
 @dataclass(frozen=True)
 class Collected:
-    """What was found in the places that were given. `files` are those of them that are no folders."""
+    """The files of the given places. `files` are the places that are files."""
 
     entries: Sequence[DocumentFile | SkippedFile]
     files: Collection[Path]
 
 
 def collect(places: Sequence[Path], prefix: str) -> Collected:
-    """Every file of the places, its id behind the prefix. Two files with one id: the second is broken.
+    """Finds every file of the places and prefixes its id. A second file with the same id counts as broken.
 
     Raises:
         InputError: a place does not exist, or there is no file in any of them.
@@ -56,7 +56,7 @@ def collect(places: Sequence[Path], prefix: str) -> Collected:
 
 
 class Adding:
-    """One run of the command. Each document is stored as soon as it is read: an interrupted run can be gone on with."""
+    """One run of `documents add`. Each document is stored as soon as it is read, so an interrupted run can be resumed."""
 
     def __init__(self, found: Collected, location: Location, *, max_bytes: int, prune: bool, dry_run: bool) -> None:
         self._found = found
@@ -71,7 +71,7 @@ class Adding:
         self._progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal or dry_run)
 
     async def run(self) -> bool:
-        """Adds everything, reports as it goes; whether something could not be read."""
+        """Adds everything and prints progress; True when something could not be read."""
         if self._dry_run and not self._location.exists:
             await self._add_all(None, {})
         else:
@@ -130,7 +130,7 @@ class Adding:
             self._changed("removed", one)
 
     def _gone(self, known: Mapping[str, ListedDocument]) -> list[str]:
-        """Stored documents of the same folders that were not found again, also when a folder has moved since."""
+        """Returns the stored documents of these folders whose files are gone, even after a folder moved."""
         found = {entry.id: entry.folder for entry in self._found.entries if isinstance(entry, DocumentFile)}
         folders = {str(folder.resolve()) for folder in found.values() if folder is not None}
         moved = {str(one.metadata.get("folder")) for one in known.values() if found.get(one.id) is not None}
@@ -155,7 +155,7 @@ class Adding:
             self._tell("note: the setting retrieve is off, so the guard does not look for documents")
 
     def _changed(self, outcome: str, name: str) -> None:
-        """What a dry run would do is its result; else it is progress."""
+        """Prints a change: a dry run's result, a real run's progress."""
         if self._dry_run:
             typer.echo(visible(f"would be {outcome}: {name}").encode())
         else:

@@ -29,13 +29,13 @@ def check(
     ] = None,
     document: Annotated[
         list[Path] | None,
-        typer.Option("--document", "-d", metavar="FILE", help="A text file the turn is grounded in; may be repeated."),
+        typer.Option("--document", "-d", metavar="FILE", help="A text file to ground the turn in; may be repeated."),
     ] = None,
     conversation: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="What was said before, as JSON: chat messages. Without TEXT, its last assistant turn is checked.",
+            help="The conversation so far, as JSON chat messages. Without TEXT, its last assistant turn is checked.",
         ),
     ] = None,
     persona: PersonaOption = None,
@@ -46,7 +46,7 @@ def check(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Where knowledge and documents are.  [default: from the settings, else no knowledge is kept]",
+            help="Folder of knowledge and documents.  [default: from the settings, else no knowledge is kept]",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON and nothing else.")] = False,

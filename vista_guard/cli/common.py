@@ -1,4 +1,4 @@
-"""Exit codes, and errors as one line on stderr.
+"""Parts that commands share: exit codes, common options, and a report on a terminal.
 
 0  the turn was delivered, the replay is complete
 1  the judge or a store failed
@@ -6,9 +6,7 @@
 3  the turn was blocked
 128 + signal  stopped by a signal: 130 for Ctrl-C
 
-Options that several commands have.
-
-A report for people, on a terminal. Texts come from models and documents: they are shown, never obeyed.
+Errors print one line on stderr. Texts of models and documents are printed with their control characters removed.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ INTERRUPTED = STOPPED + 2
 
 @contextmanager
 def exit_codes() -> Iterator[None]:
-    """Turns errors raised on purpose into a message and an exit code; all others are bugs and show as such."""
+    """Turns expected errors into a message and an exit code. Other exceptions are bugs and show a traceback."""
     from vista_guard.errors import ConfigError, InputError, VistaGuardError
 
     try:
@@ -67,14 +65,14 @@ def _failed(error: Exception, code: int) -> typer.Exit:
 
 
 JudgeOption = Annotated[
-    str | None, typer.Option("--judge", metavar="NAME", help="Who judges.  [default: from the settings, else embedded]")
+    str | None, typer.Option("--judge", metavar="NAME", help="The judge.  [default: from the settings, else embedded]")
 ]
 VerifierOption = Annotated[
     str | None,
     typer.Option(
         "--verifier",
         metavar="NAME",
-        help="What verifies inside the embedded judge: hf:ORG/MODEL, a folder, openai:MODEL@URL.  [default: from the settings, "
+        help="Verifier inside the embedded judge: hf:ORG/MODEL, a folder, openai:MODEL@URL.  [default: from the settings, "
         "else shipped]",
     ),
 ]
@@ -86,14 +84,16 @@ PolicyOption = Annotated[
 ]
 PersonaOption = Annotated[
     Path | None,
-    typer.Option("--persona", metavar="FILE", help="What the agent may take for granted: YAML with name, facts."),
+    typer.Option("--persona", metavar="FILE", help="Facts that the agent may take for granted: YAML with name, facts."),
 ]
 DataDirOption = Annotated[
-    Path | None, typer.Option("--data-dir", metavar="FOLDER", help="Where knowledge and reports are kept.")
+    Path | None, typer.Option("--data-dir", metavar="FOLDER", help="Folder of knowledge and reports.")
 ]
 HostOption = Annotated[
     str | None,
-    typer.Option("--host", metavar="ADDRESS", help="Where to listen.  [default: from the settings, else 127.0.0.1]"),
+    typer.Option(
+        "--host", metavar="ADDRESS", help="Address to listen on.  [default: from the settings, else 127.0.0.1]"
+    ),
 ]
 
 COLOURS = {
@@ -119,7 +119,7 @@ TITLES = {
 
 
 def report_view(report: TurnReport) -> RenderableType:
-    """What was delivered, each claim with its label, evidence and reason, the decision and the score."""
+    """Renders the delivered text, each claim with label, evidence and reason, the decision and the score."""
     from rich.console import Group
     from rich.panel import Panel
     from rich.text import Text

@@ -17,7 +17,7 @@ def dashboard(
         str | None,
         typer.Option(
             metavar="URL",
-            help="Where the reports are: an SQLAlchemy URL.  [default: from the settings, else the data folder]",
+            help="Database of the reports: a SQLAlchemy URL.  [default: from the settings, else the data folder]",
         ),
     ] = None,
     data_dir: DataDirOption = None,
@@ -25,7 +25,7 @@ def dashboard(
     port: Annotated[
         int | None,
         typer.Option(
-            min=0, max=65535, metavar="N", help="0 takes a free one.  [default: from the settings, else 8501]"
+            min=0, max=65535, metavar="N", help="Port; 0 for a free one.  [default: from the settings, else 8501]"
         ),
     ] = None,
     runs: Annotated[
@@ -33,7 +33,7 @@ def dashboard(
         typer.Option(
             metavar="PATH",
             exists=True,
-            help="Reports that `vista-guard replay` wrote, or a folder with some; may be given again.",
+            help="Reports of `vista-guard replay`, or a folder of them; may be repeated.",
         ),
     ] = None,
     labels: Annotated[
@@ -42,14 +42,12 @@ def dashboard(
             metavar="FILE",
             exists=True,
             dir_okay=False,
-            help="What people said of turns: labels as for `calibrate`, or a log with labelled claims.",
+            help="People's labels: a file as for `calibrate`, or a log with labelled claims.",
         ),
     ] = None,
     demo: Annotated[
         bool,
-        typer.Option(
-            "--demo", help="Show the demo agent's conversations, guarded while you watch, in a temporary folder."
-        ),
+        typer.Option("--demo", help="Show the demo agent's conversations, guarded live, in a temporary folder."),
     ] = False,
 ) -> None:
     """Watch guarded turns, and open each to its evidence.
@@ -73,7 +71,7 @@ def dashboard(
 
 @contextmanager
 def demonstrating(wanted: bool) -> Iterator[Path | None]:
-    """The folder of the demo's reports, with visitors coming; None when no demo is wanted."""
+    """Yields the folder of the demo's reports while visitors talk to it; None without `--demo`."""
     if not wanted:
         yield None
         return

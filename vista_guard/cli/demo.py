@@ -1,7 +1,4 @@
-"""`vista-guard demo`: the product in a minute, without a key or a network.
-
-`vista-guard schema`: what a report looks like, for other programs.
-"""
+"""`vista-guard demo` and `vista-guard schema`."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from vista_guard.cli.common import FAILED, exit_codes
 
 def demo(
     data_dir: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Where knowledge is kept.  [default: a temporary folder]")
+        Path | None, typer.Option(metavar="FOLDER", help="Folder of knowledge.  [default: a temporary folder]")
     ] = None,
     judge: Annotated[str, typer.Option(metavar="NAME", help="Who judges.")] = "embedded",
 ) -> None:
@@ -39,7 +36,7 @@ def schema() -> None:
 
 
 def report_schema() -> str:
-    """JSON Schema (draft 2020-12) of `TurnReport` as it is written, indented, with a line end."""
+    """Returns the JSON Schema (draft 2020-12) of `TurnReport`, indented."""
     from vista_guard.types import TurnReport
 
     dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}

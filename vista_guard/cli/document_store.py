@@ -1,4 +1,4 @@
-"""The document store that the settings name, as the command line uses it."""
+"""The document store of the settings, for the commands."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vista_guard.types import Passage
 
 @dataclass(frozen=True)
 class FoundPassage:
-    """A passage with the cosine of its meaning and the query's, in [-1, 1], and its page where the document has pages."""
+    """A passage with the cosine of its meaning to the query's, in [-1, 1], and its page, if the document has pages."""
 
     passage: Passage
     score: float
@@ -26,7 +26,7 @@ class FoundPassage:
 
 @dataclass(frozen=True)
 class Location:
-    """Where the documents are: a Chroma server's address, or a folder."""
+    """The address of a Chroma server, or a folder."""
 
     place: str | Path
     settings: Settings
@@ -38,12 +38,12 @@ class Location:
 
     @property
     def options(self) -> str:
-        """What to repeat on the command line."""
+        """The options to repeat on the command line."""
         return f" --tenant {self.tenant}" if self.tenant else ""
 
     @classmethod
     def configured(cls, data_dir: Path | None, chroma_url: str | None, tenant: str | None = None) -> Location:
-        """Where the guard looks with the same settings.
+        """Returns the store that a guard with these settings uses.
 
         Raises:
             ConfigError: both places were given, the settings keep everything in memory, or no tenant has such a name.
@@ -64,12 +64,12 @@ class Location:
 
     @property
     def exists(self) -> bool:
-        """Whether there is a store; a server always counts as one."""
+        """True when the store exists; a server always counts as existing."""
         return not isinstance(self.place, Path) or (self.place / "chroma.sqlite3").is_file()
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[ChromaDocuments]:
-        """The store, created when missing.
+        """Opens the store, creating it if missing.
 
         Raises:
             StoreError: the folder cannot be used, or no server answers.
@@ -93,19 +93,19 @@ class Location:
             await store.aclose()
 
     async def listed(self) -> Sequence[ListedDocument]:
-        """Every document in the store."""
+        """Lists every document in the store."""
         self._expect_store()
         async with self.opened() as store:
             return await store.stored()
 
     async def removed(self, ids: Sequence[str]) -> dict[str, int]:
-        """Removes documents; how many passages each had, 0 for those that were not there."""
+        """Removes documents; returns the number of passages of each, 0 for missing ones."""
         self._expect_store()
         async with self.opened() as store:
             return {one: await store.delete(one) for one in dict.fromkeys(ids)}
 
     async def searched(self, text: str, limit: int | None) -> list[FoundPassage]:
-        """What the guard would retrieve of these documents for `text`, best first."""
+        """Returns the passages that the guard would retrieve for `text`, best first."""
         self._expect_store()
         async with self.opened() as store:
             found = await store.search(text, limit or self.settings.limits.retrieved)

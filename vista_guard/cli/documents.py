@@ -1,4 +1,4 @@
-"""`vista-guard documents`: what the guard retrieves from when a turn brings no documents of its own."""
+"""`vista-guard documents`: fill, list, search and clean the store that the guard retrieves from."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ documents = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="The documents that turns without documents of their own are verified against.",
+    help="The documents that verify turns without documents of their own.",
 )
 
 DataDir = Annotated[
     Path | None,
     typer.Option(
-        metavar="FOLDER", help="Where the store is.  [default: from the settings, else the user's data folder]"
+        metavar="FOLDER", help="Folder of the store.  [default: from the settings, else the user's data folder]"
     ),
 ]
 ChromaUrl = Annotated[
@@ -32,9 +32,7 @@ ChromaUrl = Annotated[
 ]
 Tenant = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME", help="Only this tenant's own documents, which no other tenant's turns are held against."
-    ),
+    typer.Option(metavar="NAME", help="Only this tenant's documents, which never verify another tenant's turns."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one line for each.")]
 
@@ -43,12 +41,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one line for e
 def add(
     places: Annotated[list[Path], typer.Argument(metavar="FOLDER_OR_FILE", help="What to read.")],
     prefix: Annotated[
-        str, typer.Option(metavar="NAME", help="Put before every id, to keep folders with equal names apart.")
+        str, typer.Option(metavar="NAME", help="Prefix of every id, to keep folders with equal names apart.")
     ] = "",
     prune: Annotated[
         bool, typer.Option("--prune", help="Also remove documents of these folders whose files are gone.")
     ] = False,
-    max_mb: Annotated[float, typer.Option(metavar="MB", min=0, help="Largest file that is read.")] = 50,
+    max_mb: Annotated[float, typer.Option(metavar="MB", min=0, help="Largest file to read.")] = 50,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Read everything, write nothing.")] = False,
     tenant: Tenant = None,
     data_dir: DataDir = None,
@@ -129,7 +127,7 @@ def remove(
 def search(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The user's question, an answer, or both.")],
     limit: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Most passages.  [default: limits.retrieved, as the guard]")
+        int | None, typer.Option(metavar="N", min=1, help="Maximum number of passages.  [default: limits.retrieved]")
     ] = None,
     as_json: AsJson = False,
     tenant: Tenant = None,

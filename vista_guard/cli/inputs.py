@@ -1,4 +1,4 @@
-"""What `check` is given (a text, files, a conversation) as a `Conversation`."""
+"""Reads the input of `check`, a text, files and a conversation, as a `Conversation`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from vista_guard.types import Conversation, Document, Role, Turn
 def conversation_to_check(
     text: str | None, *, documents: Sequence[Path], conversation: Path | None, document_chars: int
 ) -> Conversation:
-    """The conversation whose last assistant turn is to be judged; the documents ground that turn.
+    """Returns the conversation whose last assistant turn is to be judged, with the documents on that turn.
 
     Args:
         text: the assistant turn, said after the conversation; `-` reads stdin. Else the conversation's last one.
@@ -43,7 +43,7 @@ def conversation_to_check(
 
 
 def read_document(path: Path, limit: int) -> Document:
-    """A UTF-8 text file as a document named after its path.
+    """Reads a UTF-8 text file as a document named after its path.
 
     Raises:
         InputError: missing, a folder, empty, too big, or not text.
@@ -58,7 +58,7 @@ def read_document(path: Path, limit: int) -> Document:
 
 
 def read_conversation(path: Path) -> Conversation:
-    """A JSON file: chat messages, `{"messages": […]}`, or a `Conversation` with `turns`.
+    """Reads a JSON file: chat messages, `{"messages": […]}`, or a `Conversation` with `turns`.
 
     Raises:
         InputError: unreadable, not JSON, or of another shape.
@@ -73,7 +73,7 @@ def read_conversation(path: Path) -> Conversation:
         conversation.model_dump_json()  # Half a surrogate pair can be read from JSON, but not be written.
         return conversation
     except PydanticSerializationError as exc:
-        raise InputError(f"{name} holds half a surrogate pair: {exc}; repair it") from exc
+        raise InputError(f"{name} holds a lone surrogate: {exc}; repair it") from exc
     except ValidationError as exc:
         first = exc.errors()[0]
         raise InputError(f"{name}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from exc

@@ -1,11 +1,4 @@
-"""`vista-guard reports`: what was kept, for other programs.
-
-`vista-guard db`: the tables that reports are in.
-
-`vista-guard forget`: a conversation, or all of a tenant, out of every store.
-
-Where the reports are that a command is about.
-"""
+"""`vista-guard reports`, `vista-guard db` and `vista-guard forget`: stored reports, their database, and their deletion."""
 
 from __future__ import annotations
 
@@ -27,7 +20,7 @@ ReportsOption = Annotated[
     typer.Option(
         "--reports",
         metavar="URL",
-        help="The database: sqlite, or an SQLAlchemy URL.  [default: from the settings, else the file in the data folder]",
+        help="Database: sqlite, or a SQLAlchemy URL.  [default: from the settings, else the file in the data folder]",
     ),
 ]
 DataDirOption = Annotated[
@@ -39,7 +32,7 @@ DataDirOption = Annotated[
 
 
 def configured(reports: str | None, data_dir: Path | None) -> tuple[Settings, str]:
-    """The settings, and the URL of the reports: the file in the data folder where nothing says otherwise.
+    """Returns the settings and the database's URL, by default the file in the data folder.
 
     Raises:
         ConfigError: the settings make no sense.
@@ -60,19 +53,19 @@ reports = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="The reports that were kept.",
+    help="Stored reports.",
 )
 
 
 class Format(StrEnum):
-    """What kind of file."""
+    """The kind of file."""
 
     JSONL = "jsonl"
     PARQUET = "parquet"
 
 
 class Done(StrEnum):
-    """`Action`, without its room being loaded for `--help`."""
+    """`Action` again: importing its room would slow down `--help`."""
 
     ALLOW = "ALLOW"
     FLAG = "FLAG"
@@ -82,34 +75,32 @@ class Done(StrEnum):
 
 @reports.callback()
 def _group() -> None:
-    """Keeps `export` a command of its own while it is the only one."""
+    """Makes `export` a subcommand although it is the only one."""
 
 
 @reports.command()
 def export(
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write; it must not be there yet.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write; it must not exist.")],
     format: Annotated[
-        Format, typer.Option(help="jsonl: a report on each line. parquet: a row for each turn, with its claims.")
+        Format, typer.Option(help="jsonl: a report a line. parquet: a row a turn, with its claims.")
     ] = Format.JSONL,
     start: Annotated[datetime | None, typer.Option(help="Reports from this time on (UTC).")] = None,
     end: Annotated[datetime | None, typer.Option(help="Reports before this time (UTC).")] = None,
     tenant: Annotated[str | None, typer.Option(metavar="NAME", help="Of this tenant only.")] = None,
     policy: Annotated[str | None, typer.Option(metavar="NAME", help="Decided by this policy.")] = None,
     action: Annotated[
-        list[Done] | None, typer.Option(case_sensitive=False, help="What was done with the turn; may be repeated.")
+        list[Done] | None, typer.Option(case_sensitive=False, help="The decision; may be repeated.")
     ] = None,
     label: Annotated[
         list[str] | None,
-        typer.Option(metavar="LABEL", help="With a claim of this label, or UNCHECKED; may be repeated."),
+        typer.Option(metavar="LABEL", help="Turns with a claim of this label, or UNCHECKED; may be repeated."),
     ] = None,
-    conversation: Annotated[str | None, typer.Option(metavar="ID", help="Of this conversation only.")] = None,
-    texts: Annotated[
-        bool, typer.Option("--texts", help="With the texts that were kept (see the setting record).")
-    ] = False,
+    conversation: Annotated[str | None, typer.Option(metavar="ID", help="Only this conversation.")] = None,
+    texts: Annotated[bool, typer.Option("--texts", help="Include the kept texts (see the setting record).")] = False,
     reports: ReportsOption = None,
     data_dir: DataDirOption = None,
 ) -> None:
-    """Write reports into a file, the newest first."""
+    """Write reports to a file, newest first."""
     with exit_codes():
         from contextlib import closing
 
@@ -137,47 +128,42 @@ database = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="The database of reports: its schema, and what is past its time.",
+    help="The database of reports: schema and retention.",
 )
 
 
 @database.command()
 def status(reports: ReportsOption = None, data_dir: DataDirOption = None) -> None:
-    """Say which schema the database has, how many reports it holds, and how many of an older version wait."""
+    """Print the database's schema and its number of reports."""
     with exit_codes():
         from vista_guard.stores.reports.retention import state
 
-        _, url = configured(reports, data_dir)
-        found = state(url)
-        typer.echo(f"{found.name}: schema {found.revision or 'none yet'}, newest {found.newest}")
-        if found.revision is not None:
-            typer.echo(f"{found.reports:,} reports, {found.waiting:,} of them to be brought over")
-        if not found.is_newest:
+        found = state(configured(reports, data_dir)[1])
+        typer.echo(f"{found.name}: schema {found.schema.revision or 'none yet'}, newest {found.schema.newest}")
+        if found.schema.revision is not None:
+            typer.echo(f"{found.reports:,} reports")
+        if not found.schema.is_newest:
             typer.echo("run: vista-guard db upgrade")
 
 
 @database.command()
 def upgrade(reports: ReportsOption = None, data_dir: DataDirOption = None) -> None:
-    """Bring the tables up to date, and every report of an older version into them.
+    """Upgrade the tables to this version's schema.
 
-    A SQLite file is brought up to date when it is opened; Postgres waits for this command. It may be stopped and run again.
+    A SQLite file is upgraded when it is opened; Postgres waits for this command. You may stop it and run it again.
     """
     with exit_codes():
         from vista_guard.stores.reports.retention import bring_up_to_date
 
-        _, url = configured(reports, data_dir)
-        brought = 0
-        for count in bring_up_to_date(url):
-            brought += count
-            typer.echo(f"{brought:,} reports brought over", err=True)
+        bring_up_to_date(configured(reports, data_dir)[1])
         typer.echo("up to date")
 
 
 @database.command()
 def prune(reports: ReportsOption = None, data_dir: DataDirOption = None) -> None:
-    """Delete texts and reports that are past `text_retention_days` and `report_retention_days`, at once.
+    """Delete the texts and reports that `text_retention_days` and `report_retention_days` no longer keep.
 
-    A guard that writes reports does so too, once an hour and a little at a time.
+    A guard that writes reports does this too, every hour and in small batches.
     """
     with exit_codes():
         from vista_guard.stores.reports.retention import prune_all
@@ -190,18 +176,20 @@ def prune(reports: ReportsOption = None, data_dir: DataDirOption = None) -> None
 def forget(
     conversation: Annotated[
         str | None,
-        typer.Option(metavar="ID", help="A conversation's id; the proxy's are TENANT/ID, or --tenant says whose."),
+        typer.Option(
+            metavar="ID", help="A conversation's id. The proxy's ids are TENANT/ID; or name the tenant with --tenant."
+        ),
     ] = None,
     tenant: Annotated[
-        str | None, typer.Option(metavar="NAME", help="All of this tenant; with --conversation, that one of its.")
+        str | None, typer.Option(metavar="NAME", help="Everything of this tenant; with --conversation, only that one.")
     ] = None,
     reports: ReportsOption = None,
     data_dir: DataDirOption = None,
 ) -> None:
-    """Forget a conversation or a tenant: reports, kept texts, claims, reviews, annotations, and what was established.
+    """Delete a conversation or a tenant: reports, texts, claims, reviews, annotations and knowledge.
 
-    Documents that were added for a tenant stay: `vista-guard documents remove --tenant`. What a running process has in memory
-    is forgotten when it ends; the proxy's own `DELETE /guard/conversations/ID` reaches that too.
+    A tenant's documents stay; remove them with `vista-guard documents remove --tenant`. A running process keeps its memory until
+    it ends; the proxy's `DELETE /guard/conversations/ID` clears that too.
     """
     with exit_codes():
         import asyncio

@@ -1,4 +1,4 @@
-"""The commands about what people say of turns."""
+"""`vista-guard reviews`: complaints, and the export of people's decisions."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ reviews = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="What people say of turns: complaints, reviews, annotations.",
+    help="People's complaints, reviews and annotations.",
 )
 
 
 @reviews.command()
 def complain(
-    report: Annotated[str, typer.Argument(metavar="REPORT", help="The report's id: `id` in the report.")],
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="What is wrong with the verdict.")],
+    report: Annotated[str, typer.Argument(metavar="REPORT", help="The report's `id`.")],
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="The error in the verdict.")],
     who: Annotated[str, typer.Option(metavar="NAME", help="Who complains.")] = "user",
     reports: ReportsOption = None,
     data_dir: DataDirOption = None,
 ) -> None:
-    """Say that the verdict on a turn is wrong.
+    """Report a wrong verdict on a turn.
 
     The turn goes into the review queue of the dashboard, first among its reasons; one that was decided is open again.
     """

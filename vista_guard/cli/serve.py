@@ -1,4 +1,4 @@
-"""`vista-guard serve`: the guard in front of any OpenAI-compatible endpoint."""
+"""`vista-guard serve`: the guard's proxy in front of an OpenAI-compatible endpoint."""
 
 from __future__ import annotations
 
@@ -42,15 +42,17 @@ def serve(
     port: Annotated[
         int | None,
         typer.Option(
-            min=0, max=65535, metavar="N", help="0 takes a free one.  [default: from the settings, else 8080]"
+            min=0, max=65535, metavar="N", help="Port; 0 for a free one.  [default: from the settings, else 8080]"
         ),
     ] = None,
     gate: Annotated[
         Gate | None,
-        typer.Option(help="What of a stream is held back until judged.  [default: from the settings, else sentence]"),
+        typer.Option(
+            help="The unit of a stream that is held until judged.  [default: from the settings, else sentence]"
+        ),
     ] = None,
     off: Annotated[
-        bool, typer.Option("--off", help="For emergencies: let everything pass unjudged, and say so in a header.")
+        bool, typer.Option("--off", help="For emergencies: pass everything unjudged, with a header that says so.")
     ] = False,
     judge: JudgeOption = None,
     verifier: VerifierOption = None,
@@ -58,7 +60,7 @@ def serve(
     persona: PersonaOption = None,
     data_dir: DataDirOption = None,
     allow_anonymous: Annotated[
-        bool, typer.Option("--allow-anonymous", help="Listen to other machines although no API keys are set.")
+        bool, typer.Option("--allow-anonymous", help="Accept other machines without API keys.")
     ] = False,
     new_key: Annotated[
         str | None, typer.Option(metavar="TENANT", help="Print a new API key for TENANT and its hash, and exit.")
@@ -93,7 +95,7 @@ def serve(
 
 
 def require_extra() -> None:
-    """Passes when the proxy's packages are there.
+    """Checks that the proxy's packages are installed.
 
     Raises:
         ConfigError: they are not.
@@ -104,7 +106,7 @@ def require_extra() -> None:
 
 
 def print_new_key(tenant: str) -> None:
-    """A key on the first line of stdout, on the second what the settings need of it; what to do with both on stderr.
+    """Prints a key on the first line of stdout, its line for the settings on the second, and instructions on stderr.
 
     Raises:
         ConfigError: no tenant can have that name.
@@ -128,7 +130,7 @@ def print_new_key(tenant: str) -> None:
 
 
 def build_guard(named: Mapping[str, Any], *, data_dir: Path | None) -> Guard:
-    """A guard as the settings say, which keeps reports unless they say where."""
+    """Builds the guard of the settings, keeping reports by default."""
     from vista_guard.guard import Guard
     from vista_guard.settings.sources import Settings
 
@@ -140,7 +142,7 @@ def build_guard(named: Mapping[str, Any], *, data_dir: Path | None) -> Guard:
 
 @contextmanager
 def listening(settings: ProxySettings) -> Iterator[socket.socket]:
-    """The socket, bound before anything heavy is loaded. Nobody can connect before `run`: it may be that nothing can be served.
+    """Binds the socket before loading anything heavy. Nobody can connect before `run`, which may find nothing to serve.
 
     Raises:
         ConfigError: the address cannot be listened on.
@@ -176,7 +178,7 @@ def close_on_unread(listener: socket.socket, seconds: float) -> None:
 
 
 def run(app: FastAPI, settings: ProxySettings, guard: Guard, listener: socket.socket) -> int:
-    """Serves until a signal comes; returns its number, 0 when the server stopped by itself.
+    """Serves until a signal; returns its number, 0 when the server stopped by itself.
 
     Raises:
         VistaGuardError: the app could not start.
@@ -218,7 +220,7 @@ def run(app: FastAPI, settings: ProxySettings, guard: Guard, listener: socket.so
 
 
 def log_config() -> dict[str, Any]:
-    """Uvicorn's, with our own log beside it, and no query in the access log: whatever clients put there stays out."""
+    """Returns uvicorn's log configuration with our log added and queries removed, which hold whatever clients send."""
     from copy import deepcopy
 
     from uvicorn.config import LOGGING_CONFIG
@@ -231,10 +233,10 @@ def log_config() -> dict[str, Any]:
 
 
 class WithoutQuery(logging.Filter):
-    """Cuts the query off the path of an access record."""
+    """Removes the query from the path of an access record."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Always true."""
+        """Returns True."""
         if isinstance(record.args, tuple) and len(record.args) == 5:
             client, method, path, version, status = record.args
             record.args = (client, method, str(path).partition("?")[0], version, status)
@@ -243,7 +245,7 @@ class WithoutQuery(logging.Filter):
 
 def _greeting(settings: ProxySettings, guard: Guard, listener: socket.socket) -> str:
     host = f"[{settings.host.strip('[]')}]" if ":" in settings.host else settings.host
-    who = f"tenants with keys: {len(settings.keys)}" if settings.keys else "no keys: whoever can connect may call"
+    who = f"tenants with keys: {len(settings.keys)}" if settings.keys else "no keys: anyone who can connect may call"
     where = f"guarding {settings.upstream} on http://{host}:{listener.getsockname()[1]}/v1"
     if settings.off:
         return f"NOT {where} (OFF: NOTHING IS JUDGED; {who})"

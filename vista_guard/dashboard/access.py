@@ -1,10 +1,6 @@
-"""The door of a dashboard without sign-in: a link that works once, and the cookie that it is exchanged for.
+"""Access to the dashboard: one-time links without sign-in, viewers and their rights with it.
 
-Every request passes here, WebSockets included: a page without its socket shows nothing, and a socket without a page everything.
-
-Who looks at the dashboard, and what they may see.
-
-The OpenID Connect provider, looked at before anybody is sent there.
+Every request passes `AccessGate`, WebSockets included: Streamlit sends all content through its socket.
 """
 
 from __future__ import annotations
@@ -37,16 +33,16 @@ CLOSED: Final = (
 
 
 class Links:
-    """The link that is good now, and the browsers that came in by earlier ones. Kept in memory: a restart closes them all."""
+    """The current one-time link, and the sessions of earlier ones. Kept in memory: a restart closes them all."""
 
     def __init__(self, announce: Callable[[str], None]) -> None:
-        """`announce` is told each new link's key, the first at once."""
+        """Starts with a new link. `announce` is called with each link's key."""
         self._announce = announce
         self._sessions: set[str] = set()
         self._renew()
 
     def exchange(self, key: str) -> str | None:
-        """The secret of a new session for a key that is good; None for any other. A key is good once."""
+        """Exchanges a valid key, once, for the secret of a new session. None for any other key."""
         if not compare_digest(key.encode(), self._key.encode()):
             return None
         session = token_urlsafe(32)
@@ -55,7 +51,7 @@ class Links:
         return session
 
     def knows(self, session: str) -> bool:
-        """Whether a session was opened by one of the links."""
+        """True for a session that a link opened."""
         return any(compare_digest(session.encode(), known.encode()) for known in self._sessions)
 
     def _renew(self) -> None:
@@ -63,8 +59,8 @@ class Links:
         self._announce(self._key)
 
 
-class Entrance:
-    """ASGI middleware that lets in whoever brings the link's key, or the cookie that it was exchanged for."""
+class AccessGate:
+    """ASGI middleware that admits a request with the link's key, or with the cookie exchanged for it."""
 
     def __init__(self, app: ASGIApp, links: Links, *, cookie: str = "vista_guard_dashboard") -> None:
         self._app = app
@@ -72,11 +68,13 @@ class Entrance:
         self._cookie = cookie
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See ASGI."""
+        """Handles one request."""
         if scope["type"] not in ("http", "websocket") or scope["path"] in OPEN_PATHS or self._known(scope):
             await self._app(scope, receive, send)
         elif scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": 1008, "reason": "open the dashboard by its link first"})
+            await send(
+                {"type": "websocket.close", "code": 1008, "reason": "open the dashboard by its one-time link first"}
+            )
         elif session := self._exchanged(scope):
             await _send_home(scope, send, f"{self._cookie}={session}")
         else:
@@ -132,14 +130,14 @@ EVERYTHING: Final = "*"
 
 @dataclass(frozen=True)
 class Viewer:
-    """Who is looking. `tenants` are those whose reports they see, None for all of them; `may` is what they may do."""
+    """The person who looks. They see the reports of `tenants`, None for all, and `may` do this."""
 
     name: str
     tenants: tuple[str, ...] | None
     may: frozenset[Permission]
 
     def allows(self, permission: Permission) -> bool:
-        """Whether they may do this."""
+        """True when the viewer has the permission."""
         return permission in self.may
 
 
@@ -148,7 +146,7 @@ THIS_MACHINE: Final = Viewer("local", None, frozenset(Permission))
 
 
 def viewer_of(user: Mapping[str, Any], people: Mapping[str, Person]) -> Viewer | None:
-    """Who signed in, by the e-mail address that the provider vouches for; None when the settings let nobody of that address in.
+    """Returns the viewer with the e-mail address that the provider verified; None for an address that the settings do not list.
 
     Args:
         user: claims of the identity token.
@@ -171,7 +169,7 @@ NEEDED = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 
 
 def check_provider(sign_in: SignIn) -> None:
-    """Passes when the provider's metadata can be read, and say where people are sent.
+    """Checks that the OpenID Connect provider's metadata can be read and names a sign-in address.
 
     Raises:
         ConfigError: they cannot, or do not; says which address was asked.
@@ -180,17 +178,17 @@ def check_provider(sign_in: SignIn) -> None:
     wrong = f"dashboard.sign_in.server_metadata_url is {address}"
     try:
         with urlopen(Request(address, headers={"accept": "application/json"}), timeout=WAIT_S) as answer:
-            told = json.load(answer)
+            metadata = json.load(answer)
     except HTTPError as exc:
         exc.close()
-        raise ConfigError(f"{wrong}, which answers {exc.code} {exc.reason}. Check the address") from exc
+        raise ConfigError(f"{wrong}, which answered {exc.code} {exc.reason}. Check the address") from exc
     except URLError as exc:
         raise ConfigError(
             f"{wrong}, which cannot be reached: {exc.reason}. Check the address, and the network"
         ) from exc
     except (OSError, ValueError) as exc:
         raise ConfigError(f"{wrong}, which does not answer with a provider's metadata (JSON): {exc}") from exc
-    missing = [name for name in NEEDED if not isinstance(told, dict) or name not in told]
+    missing = [name for name in NEEDED if not isinstance(metadata, dict) or name not in metadata]
     if missing:
         raise ConfigError(
             f"{wrong}, whose answer lacks {', '.join(missing)}; the address ends in /.well-known/openid-configuration"

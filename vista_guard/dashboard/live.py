@@ -93,7 +93,7 @@ def feed(
     shown += [
         _row(row, said.get(row.id), now, "fresh" if row.id in fresh else "") for row in rows if row.id not in kept
     ]
-    return el("ol", *shown, cls="feed", aria_label="Turns, the newest first")
+    return el("ol", *shown, cls="feed", aria_label="Turns, newest first")
 
 
 def _row(row: TurnRow, text: str | None, now: datetime, state: str) -> Node:
@@ -153,7 +153,7 @@ ACTIONS = (Action.BLOCK, Action.REPAIR, Action.FLAG)
 
 @dataclass(frozen=True)
 class Counts:
-    """What happened in a stretch of time. `p95_ms` is None where no turn was, or its durations are not known."""
+    """Counts of a stretch of time. `p95_ms` is None without turns or durations."""
 
     minutes: float
     turns: int = 0
@@ -163,12 +163,12 @@ class Counts:
     p95_ms: float | None = None
 
     def share(self, action: Action) -> float | None:
-        """Of all turns, how many got this action; None without turns."""
+        """The share of turns with this action; None without turns."""
         return dict(self.actions).get(action, 0) / self.turns if self.turns else None
 
     @property
     def unchecked_share(self) -> float | None:
-        """Of all claims, how many could not be judged."""
+        """The share of claims that could not be judged; None without claims."""
         return self.unchecked / self.claims if self.claims else None
 
     @property
@@ -349,7 +349,7 @@ def _age(seen: Seen, now: datetime, paused: bool) -> Node:
 
 def _nothing(filters: Filters, attention: bool) -> Node:
     if filters.narrow or attention:
-        return tree.empty("No turn like this", "No stored turn passes the filters. New ones appear here as they come.")
+        return tree.empty("No turn like this", "No stored turn matches the filters. New ones appear here.")
     return tree.empty(
         "No turns yet",
         "Turns appear here within two seconds of being judged, wherever a guard with the same reports runs.",

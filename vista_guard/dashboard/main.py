@@ -1,4 +1,4 @@
-"""The script that Streamlit runs for every reader and every press: the frame around all pages."""
+"""The script that Streamlit runs for every reader and every press: sign-in, navigation, and one page."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import Any
 import streamlit as st
 from streamlit.errors import StreamlitAuthError
 
-from vista_guard.dashboard import server
 from vista_guard.dashboard.access import THIS_MACHINE, Viewer, viewer_of
 from vista_guard.dashboard.elements.tree import draw, el, show_problem, shown
 from vista_guard.dashboard.page import Desk, Words
 from vista_guard.dashboard.registry import PageInfo, all_pages
 from vista_guard.dashboard.scoped import ScopedReports
-from vista_guard.dashboard.server import Setup
+from vista_guard.dashboard.server import Dashboard, Setup
 from vista_guard.stores.reviews.records import words
 
 logger = logging.getLogger("vista_guard")
@@ -26,22 +25,23 @@ STYLE = """<style>
 [data-stale] { opacity: 1 !important; transition: none !important; }
 h1 { letter-spacing: -0.01em; }
 </style>"""
-"""Ours, and constant: nothing from content is ever put in here."""
+"""Constant: content never enters a style sheet."""
 
 
-def frame() -> None:
-    """One run: who is it, which page, what does it show."""
+def main() -> None:
+    """Draws one page for one reader."""
     st.set_page_config(page_title="vista-guard", page_icon="🛡️", layout="wide", initial_sidebar_state="collapsed")
     st.html(STYLE)
-    setup = server.setup()
+    dashboard = Dashboard.current()
+    setup = dashboard.setup
     viewer = THIS_MACHINE if setup.settings.sign_in is None else signed_in(setup)
     if viewer is None:
         return
     pages: dict[str, Any] = {}
-    reviews = server.reviews().of_tenants(viewer.tenants)
-    annotations = server.annotation().of_tenants(viewer.tenants)
+    reviews = dashboard.reviews.of_tenants(viewer.tenants)
+    annotations = dashboard.annotations.of_tenants(viewer.tenants)
     desk = Desk(
-        ScopedReports(server.reports(), viewer),
+        ScopedReports(dashboard.reports, viewer),
         viewer,
         setup.settings,
         reviews,
@@ -57,7 +57,7 @@ def frame() -> None:
 
 
 def signed_in(setup: Setup) -> Viewer | None:
-    """Who signed in; None, with a page that says so, when nobody did, or nobody who may come in."""
+    """Returns the viewer who signed in; None, with an explanation, when nobody did or they are not admitted."""
     if not st.user.is_logged_in:
         st.title("vista-guard", anchor=False)
         st.button("Sign in", on_click=_sign_in, type="primary")
@@ -66,9 +66,9 @@ def signed_in(setup: Setup) -> Viewer | None:
     if viewer is None:
         address = str(st.user.get("email") or "an account without an e-mail address")
         show_problem(
-            "You may not come in",
-            f"You signed in as {address}. The settings name nobody of that address, or your provider has not verified it.",
-            "Ask whoever runs the dashboard to add you under [dashboard.people].",
+            "No access",
+            f"You signed in as {address}. The settings do not list that address, or your provider has not verified it.",
+            "Ask the dashboard's operator to add you under [dashboard.people].",
         )
         st.button("Sign out", on_click=st.logout)
     return viewer
@@ -97,9 +97,7 @@ def _sign_in() -> None:
         st.login()
     except StreamlitAuthError as exc:
         logger.error("sign-in failed: %s", exc)
-        show_problem(
-            "Nobody can be signed in", "The sign-in of this dashboard is not set up as it must be.", "Its log says why."
-        )
+        show_problem("Sign-in failed", "The sign-in of this dashboard is misconfigured.", "Its log names the cause.")
 
 
-frame()
+main()

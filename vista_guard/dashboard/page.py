@@ -1,9 +1,4 @@
-"""What a page is handed: the reports that its viewer may see, who they are, and what was configured. Nothing else.
-
-Under which name somebody reviews and annotates: who they signed in as; without sign-in, the name that they choose.
-
-People's word on turns and claims, for the turns that one viewer may see.
-"""
+"""Everything a page can use: its viewer's reports, reviews and annotations, their name, and people's labels."""
 
 from __future__ import annotations
 
@@ -23,14 +18,13 @@ from vista_guard.dashboard.scoped import ScopedReports
 from vista_guard.dashboard.server import Material
 from vista_guard.dashboard.settings import DashboardSettings
 from vista_guard.errors import InputError
+from vista_guard.policy.labels import Gold, GoldTurn, agrees, read_gold
+from vista_guard.policy.labels import Word as ClaimWord
 from vista_guard.stores.reports import FindingRow
 from vista_guard.stores.reviews.annotation import Annotations
 from vista_guard.stores.reviews.queue import Reviews, person
 from vista_guard.stores.reviews.records import Word
 from vista_guard.types import Label
-from vista_lab.policies.comparison import PolicyCase
-from vista_lab.runs.gold import Gold, GoldTurn, agrees, read_gold
-from vista_lab.runs.gold import Word as ClaimWord
 
 MOST_TALKS = 300
 """Labelled conversations that are looked at for one page."""
@@ -39,9 +33,9 @@ NOTHING: Mapping[tuple[str, int], GoldTurn] = {}
 
 
 class Words:
-    """What people said: in the file of labels that the dashboard was given, and in reviews and annotations, which outweigh it.
+    """People's labels: the dashboard's file of labels, and reviews and annotations, which outweigh it.
 
-    It is asked about turns that the viewer was shown: what it knows of others is never listed.
+    It answers for turns that the viewer was shown, and never lists others.
     """
 
     def __init__(self, labels: Path | None = None, decided: Callable[[], Mapping[str, Word]] = dict[str, Word]) -> None:
@@ -50,7 +44,7 @@ class Words:
 
     @property
     def gold(self) -> Gold:
-        """All of it.
+        """The labels of the file.
 
         Raises:
             InputError: the file cannot be read.
@@ -63,34 +57,31 @@ class Words:
             raise InputError(f"labels {self._labels} cannot be read: {exc.strerror}") from exc
         return _read(self._labels, changed)
 
-    def fine(self, cases: Iterable[PolicyCase]) -> dict[str, bool]:
-        """By report id, whether a turn should have been delivered as it was; without those that nobody spoke of."""
-        gold, decided, told = self.gold, self._decided(), list(cases)
-        known = ((case, gold.get((case.conversation_id or "", case.turn_index))) for case in told)
-        said = {case.report_id: turn.verdict(case.outcomes) for case, turn in known if turn is not None}
-        said |= {case.report_id: decided[case.report_id].fine for case in told if case.report_id in decided}
-        return {report: word for report, word in said.items() if word is not None}
+    @property
+    def decided(self) -> Mapping[str, Word]:
+        """The decisions of reviewers and annotators, by report id."""
+        return self._decided()
 
     def judged(self, reports: ScopedReports, filters: Filters) -> list[tuple[float, bool]]:
-        """Confidences of stored findings that people spoke of, each with whether they agree.
+        """Returns confidences of stored findings that people labelled, each with True when they agree.
 
         Figures alone: no claim's text leaves.
         """
         gold = self.gold
-        decided = {name: word for name, word in self._decided().items() if word.claims}
+        decided = {name: word for name, word in self.decided.items() if word.claims}
         talks = {name for name, turn in gold if gold[name, turn].claims} | _talks(reports, list(decided)[:MOST_TALKS])
         rows = (row for talk in sorted(talks)[:MOST_TALKS] for row in reports.findings(filters, talk))
         return [pair for row in rows if (pair := _pair(row, _word(row, gold, decided)))]
 
 
 def _talks(reports: ScopedReports, names: Iterable[str]) -> set[str]:
-    """The conversations of these reports, as far as the viewer may see them."""
+    """Returns the conversations of these reports that the viewer may see."""
     rows = (reports.row(name) for name in names)
     return {row.conversation_id for row in rows if row is not None and row.conversation_id is not None}
 
 
 def _word(row: FindingRow, gold: Gold, decided: Mapping[str, Word]) -> ClaimWord | None:
-    """What people said of a claim; annotators' consensus outweighs the file."""
+    """Returns people's label of a claim; the annotators' consensus outweighs the file."""
     if row.report_id in decided and row.claim_id in decided[row.report_id].claims:
         return decided[row.report_id].claims[row.claim_id]
     turn = gold.get((row.conversation_id or "", row.turn_index))
@@ -110,7 +101,7 @@ def _read(path: Path, _changed: int) -> Gold:
 
 @dataclass(frozen=True)
 class Desk:
-    """One viewer's dashboard: `reports`, `reviews` and `annotations` give them nothing of tenants that they may not see.
+    """One viewer's dashboard. `reports`, `reviews` and `annotations` hide tenants that they may not see.
 
     `pages` are Streamlit's, by their path, for links between them.
     """
@@ -125,7 +116,7 @@ class Desk:
     pages: Mapping[str, Any] = field(default_factory=dict)
 
     def follow(self, event: Act | Selection | None) -> None:
-        """Goes where a link of the dashboard leads (`parts.links.to`); anything else is left to the page."""
+        """Follows a link of the dashboard (`elements.address.to`). Other events are the page's."""
         if isinstance(event, Act) and event.name == GO:
             address.go(event.value, self.pages)
 
@@ -137,7 +128,7 @@ _CHOSEN: Final = "who-chosen"
 
 
 def name_of(desk: Desk) -> str | None:
-    """The name; None, with a field to type one, while there is none.
+    """Returns the reviewer's name; draws a field for it and returns None while there is none.
 
     Without sign-in everybody who has the one-time link may take any name: they could write the database itself.
     """
@@ -158,7 +149,7 @@ def name_of(desk: Desk) -> str | None:
 
 
 def under_name(page: str, text: str, *, turn: str | None = None) -> Node:
-    """A link to a page, under the same name."""
+    """Returns a link to a page that keeps the reviewer's name."""
     there = address.place(
         page, {key: value for key, value in ((NAME, address.read(NAME)), (address.TURN, turn)) if value}
     )
@@ -166,8 +157,8 @@ def under_name(page: str, text: str, *, turn: str | None = None) -> Node:
 
 
 def _ask() -> None:
-    told = "Nobody signs in here. What you decide and annotate is kept under the name that you choose."
-    draw(el("section", el("h2", "Who are you?"), el("p", told), cls="stack"), key="who")
+    text = "There is no sign-in. Your decisions and annotations are stored under the name that you choose."
+    draw(el("section", el("h2", "Who are you?"), el("p", text), cls="stack"), key="who")
     with st.form("who-form", border=False):
         typed = st.text_input("Your name", key="who-name", max_chars=80)
         if st.form_submit_button("Go on") and typed.strip():

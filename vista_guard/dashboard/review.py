@@ -27,7 +27,7 @@ from vista_guard.dashboard.turns import GuardedTurn
 from vista_guard.errors import InputError
 from vista_guard.stores.reports import Page
 from vista_guard.stores.reports.queueing import LOW_CONFIDENCE, SAMPLE, Reason
-from vista_guard.stores.reviews.records import Review, ReviewEvent, Verdict
+from vista_guard.stores.reviews.records import Review, ReviewEvent, ReviewVerdict
 from vista_guard.types import Action
 
 REASONS: Final = {
@@ -111,17 +111,17 @@ def _rows(desk: Desk, page: Page[Review], decided: bool, who: str) -> Node:
     if not page.rows:
         return _nothing(decided)
     turns = desk.reports.turns([one.report_id for one in page.rows])
-    told = "Decided, the newest first" if decided else "Turns that wait, the longest waiting first"
+    title = "Decided, newest first" if decided else "Open, longest waiting first"
     rows = (_row(one, turns.get(one.report_id), who) for one in page.rows)
-    return el("ul", *rows, cls="talks", aria_label=told)
+    return el("ul", *rows, cls="talks", aria_label=title)
 
 
 def _nothing(decided: bool) -> Node:
     if decided:
-        return tree.empty("Nothing was decided yet", "What reviewers decide is listed here.")
+        return tree.empty("No decisions yet", "Reviewers' decisions are listed here.")
     return tree.empty(
         "Nothing waits",
-        "Turns that were blocked, that a judge was unsure of, that judges disagree on, that somebody complained about, and one "
+        "Blocked turns, turns that a judge was unsure of, that judges disagree on, that somebody complained about, and one "
         "in a hundred of the rest come here when they are written.",
         command="vista-guard reviews complain REPORT --reason '…'",
     )
@@ -129,7 +129,7 @@ def _nothing(decided: bool) -> Node:
 
 def _row(review: Review, turn: GuardedTurn | str | None, who: str) -> Node:
     now = datetime.now(UTC)
-    said = (turn.draft or turn.report.response) if isinstance(turn, GuardedTurn) else "This report cannot be read."
+    text = (turn.draft or turn.report.response) if isinstance(turn, GuardedTurn) else "This report cannot be read."
     held = review.held_by(now)
     facts = [
         f"queued {times.ago(review.queued_at, now)}" if review.open else f"decided {times.ago(_when(review), now)}",
@@ -139,7 +139,7 @@ def _row(review: Review, turn: GuardedTurn | str | None, who: str) -> Node:
     ]
     return el(
         "li",
-        under_name("review", said[:160] or "(an empty turn)", turn=review.report_id),
+        under_name("review", text[:160] or "(an empty turn)", turn=review.report_id),
         el("div", _chips(review), cls="row"),
         el("div", " · ".join(fact for fact in facts if fact), cls="small faint"),
         key=review.report_id,
@@ -172,7 +172,7 @@ def _follow(desk: Desk, act: Act, who: str, reason: Reason | None) -> None:
     elif act.name == "next":
         taken = desk.reviews.take_next(who, reason)
         if taken is None:
-            st.toast("Others have all of these turns.")
+            st.toast("Other reviewers hold all of these turns.")
             return
         address.write(turn=taken.report_id, after=None)
     else:
@@ -228,15 +228,15 @@ def _state(review: Review | None, who: str) -> list[Node]:
         return [el("span", "not in the queue", cls="chip tone-abstention")]
     now = datetime.now(UTC)
     held = review.held_by(now)
-    told = [el("span", REASONS[review.reason], cls="chip tone-abstention")]
+    badges = [el("span", REASONS[review.reason], cls="chip tone-abstention")]
     if review.verdict is not None:
-        told.append(el("span", f"{review.verdict} by {review.decided_by}", cls="chip tone-unchecked"))
+        badges.append(el("span", f"{review.verdict} by {review.decided_by}", cls="chip tone-unchecked"))
     else:
-        told.append(el("span", f"queued {times.ago(review.queued_at, now)}", cls="faint"))
+        badges.append(el("span", f"queued {times.ago(review.queued_at, now)}", cls="faint"))
     if held is not None and review.reserved_until is not None:
         until = review.reserved_until.strftime("%H:%M UTC")
-        told.append(el("span", f"{'yours' if held == who else f'{held} has it'} until {until}", cls="faint"))
-    return told
+        badges.append(el("span", f"{'yours' if held == who else f'{held} has it'} until {until}", cls="faint"))
+    return badges
 
 
 def _actions(desk: Desk, turn: GuardedTurn, review: Review | None, who: str) -> None:
@@ -258,12 +258,12 @@ def _verdict(desk: Desk, turn: GuardedTurn, who: str) -> None:
     action = turn.report.decision.action
     draw(el("div", el("h3", "Your verdict on ", chip(action)), cls="row"), key="verdict-head")
     with st.form("verdict", border=True):
-        reason = st.text_area("Why", key="verdict-reason", max_chars=2000, placeholder="What you found, and where")
+        reason = st.text_area("Why", key="verdict-reason", max_chars=2000, placeholder="Reason, with the evidence")
         with st.container(horizontal=True):
             upheld = st.form_submit_button(f"Uphold: {RIGHT[action]}")
             overturned = st.form_submit_button(f"Overturn: {WRONG[action]}")
     if upheld or overturned:
-        verdict = Verdict.UPHELD if upheld else Verdict.OVERTURNED
+        verdict = ReviewVerdict.UPHELD if upheld else ReviewVerdict.OVERTURNED
         _done(lambda: desk.reviews.decide(turn.report.id, who, verdict, reason))
     if st.button("Give it back", key="release"):
         _done(lambda: desk.reviews.release(turn.report.id, who))
@@ -299,15 +299,15 @@ def _trail(trail: tuple[ReviewEvent, ...]) -> Node:
 
 def _event(event: ReviewEvent, place: int) -> Node:
     text = REASONS[Reason(event.text)] if event.what == "queued" else event.text
-    said = el("div", text, cls="text") if text else None
+    body = el("div", text, cls="text") if text else None
     when = el("time", times.exact(event.at), cls="small faint nowrap", datetime=event.at.isoformat())
     return el(
-        "li", el("div", el("strong", event.who), " ", EVENTS.get(event.what, event.what)), when, said, key=str(place)
+        "li", el("div", el("strong", event.who), " ", EVENTS.get(event.what, event.what)), when, body, key=str(place)
     )
 
 
 def _lost(desk: Desk, report_id: str) -> None:
-    text = f"There is no report {report_id} among those that you may see. It may have been deleted."
+    text = f"There is no report {report_id} that you may see. It may have been deleted."
     there = address.link("review", **{NAME: address.read(NAME)})
     desk.follow(draw(tree.empty("No such turn", text, act=Act("go", there), button="The queue"), key="lost"))
 

@@ -68,7 +68,7 @@ class Window:
 
 
 class ScopedReports:
-    """One viewer's reports.
+    """The reports that one viewer may see.
 
     A viewer of one tenant is given that tenant's reader, whatever they ask for. A viewer of several looks at one at a time:
     the one that the filter names, else the first. Every method raises `StoreError` when the database cannot be read.
@@ -78,7 +78,7 @@ class ScopedReports:
         self._reader, self._viewer = reader, viewer
 
     def choices(self, filters: Filters | None = None) -> Choices:
-        """What can be filtered by, among what the viewer may see."""
+        """Returns the values to filter by that the viewer may see."""
         found = self._known(self._of(filters or Filters()), filters)
         tenants = found["tenant"] if self._viewer.tenants is None else self._viewer.tenants
         return Choices(
@@ -107,19 +107,19 @@ class ScopedReports:
 
         Filters that roll-ups have no column for are not looked at.
         """
-        told = {"keys": ("action", "reason"), "claim_keys": ("label",)}
-        return self._of(filters).rollup(start, end, by, self._asked(filters), **told)
+        keys = {"keys": ("action", "reason"), "claim_keys": ("label",)}
+        return self._of(filters).rollup(start, end, by, self._asked(filters), **keys)
 
     def makers(self, filters: Filters, start: datetime, end: datetime, by: Step = "hour") -> tuple[Maker, ...]:
         """The judges and policies of these hours or days."""
         return self._of(filters).makers(start, end, by, self._asked(filters))
 
     def contradicted_sources(self, filters: Filters) -> tuple[SourceCount, ...]:
-        """What the newest contradicted claims contradict, the most frequent first."""
+        """Counts the sources that the newest contradicted claims contradict, the most frequent first."""
         return self._of(filters).sources(replace(self._asked(filters), labels=(Label.CONTRADICTED.value,)))
 
     def conversations(self, filters: Filters, *, after: str | None = None) -> Page[ConversationRow]:
-        """Conversations, the one that spoke last first."""
+        """Conversations, latest activity first."""
         return self._of(filters).conversations(self._asked(filters), after=after, limit=ROWS)
 
     def findings(self, filters: Filters, conversation_id: str) -> Iterator[FindingRow]:
@@ -174,12 +174,12 @@ class ScopedReports:
         except StoreError:  # one that cannot be read must not hide the others
             rows = reader.page(whole, limit=WINDOW).rows
             found = _each(reader, [row.id for row in reversed(rows)], self._allowed)
-            told = tuple((key, problem) for key, problem in found.items() if isinstance(problem, str))
-            return Window(tuple(one for one in found.values() if isinstance(one, GuardedTurn)), unreadable=told)
+            problems = tuple((key, problem) for key, problem in found.items() if isinstance(problem, str))
+            return Window(tuple(one for one in found.values() if isinstance(one, GuardedTurn)), unreadable=problems)
         return Window(tuple(map(self._allowed, page.rows)), after, page.next)
 
     def _known(self, reader: ReportReader, filters: Filters | None) -> Mapping[str, tuple[str, ...]]:
-        """What there is to choose from, at most a minute old: it is asked for at every run of a page, and seldom changes."""
+        """Returns the values to filter by, at most a minute old: every run of a page asks, and they seldom change."""
         kept = _CHOICES.setdefault(self._reader, {})
         tenant = None if self._viewer.tenants is None else self._tenant(filters or Filters())
         at, found = kept.get(tenant, (0.0, {}))

@@ -21,7 +21,7 @@ PERCENTILES: Final = (0.5, 0.95, 0.99)
 
 
 class Point(NamedTuple):
-    """How many of one kind there were in a stretch of time."""
+    """A count of one kind in a stretch of time."""
 
     at: datetime
     until: datetime
@@ -48,7 +48,7 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True)
 class Sums:
-    """All of a length of time, as the figures on top show it. Shares lie in [0, 1]; None where there is nothing to share."""
+    """Totals of a stretch of time. Shares lie in [0, 1]; None without a total."""
 
     turns: int
     actions: Counter[str]
@@ -62,17 +62,17 @@ class Sums:
     unpriced: int
 
     def share(self, action: str) -> float | None:
-        """Of all turns, how many got this action."""
+        """The share of turns with this action."""
         return self.actions[action] / self.turns if self.turns else None
 
     @property
     def unchecked_share(self) -> float | None:
-        """Of all claims, how many could not be judged."""
+        """The share of claims that could not be judged."""
         return self.unchecked / self.claims if self.claims else None
 
 
 def sums(found: Rollup) -> Sums:
-    """Everything in the roll-up, added up."""
+    """Adds up the roll-up."""
     actions: Counter[str] = Counter()
     for row in found.turns:
         actions[row.action] += row.turns
@@ -114,7 +114,7 @@ def cost(found: Rollup, step: Step) -> list[Point]:
 
 
 def score(found: Rollup) -> list[Value]:
-    """Mean VISTA score of the turns of which something was judged, and the share of turns without any evidence."""
+    """Mean VISTA score of the judged turns, and the share of turns without evidence."""
     values = []
     for at, rows in _by_time(found.turns):
         scored, turns = sum(row.scored for row in rows), sum(row.turns for row in rows)
@@ -136,12 +136,12 @@ def latency(found: Rollup) -> list[Value]:
 
 
 def slowest_known(values: Iterable[Value]) -> bool:
-    """Whether a percentile reached the last bound: then it is that or more."""
+    """True when a percentile reached the last bound and may be larger."""
     return any(value.value >= BOUNDS_MS[-1] for value in values)
 
 
 def reasons(found: Rollup) -> list[tuple[str, int]]:
-    """Why claims could not be judged, the most frequent first."""
+    """Counts the reasons for unjudged claims, the most frequent first."""
     counts: Counter[str] = Counter()
     for row in found.unchecked:
         counts[row.reason] += row.claims
@@ -155,15 +155,15 @@ def changes(makers: Iterable[Maker], step: Step) -> list[Change]:
     """
     seen: dict[tuple[str, str, str], datetime] = {}
     first: dict[str, datetime] = {}
-    told: set[Change] = set()
+    known: set[Change] = set()
     for row in sorted(makers, key=lambda row: row.at):
         begun = first.setdefault(row.tenant, row.at)
         for what, name in (("judge", row.judge), ("policy", _policy(row))):
             last = seen.get((row.tenant, what, name))
             if row.at > begun and (last is None or row.at - last > ABSENT[step]):
-                told.add(Change(row.at, what, name, row.tenant))
+                known.add(Change(row.at, what, name, row.tenant))
             seen[row.tenant, what, name] = row.at
-    return sorted(told)
+    return sorted(known)
 
 
 def _policy(row: Maker) -> str:

@@ -1,4 +1,4 @@
-"""How the dashboard is set up: arguments over environment over the table `dashboard` of the settings file over defaults."""
+"""The dashboard's settings: arguments override the environment, the table `dashboard` of the settings file, the defaults."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TRACE_FIELDS = frozenset({"trace_id", "span_id"})
 
 
 class Permission(StrEnum):
-    """What a person may do beside reading reports."""
+    """A right beyond reading reports."""
 
     DRAFTS = "drafts"
     """Read drafts that were withheld from users."""
@@ -34,7 +34,7 @@ class _Frozen(BaseModel):
 
 
 class Person(_Frozen):
-    """What somebody who signed in may see and do."""
+    """The tenants and rights of a person who signs in."""
 
     tenants: tuple[str, ...]
     """Tenants whose reports they see; `["*"]` is all of them, also those of no tenant."""
@@ -63,20 +63,20 @@ class SignIn(_Frozen):
     def _is_callback(cls, value: str) -> str:
         if urlsplit(_web_address(value, f"https://guard.example.com{CALLBACK}")).path.endswith(CALLBACK):
             return value
-        raise ValueError(f"it must end in {CALLBACK}, where the answer of the provider is taken")
+        raise ValueError(f"it must end in {CALLBACK}, which receives the provider's answer")
 
     def secrets(self) -> dict[str, Any]:
         """The table `auth` of Streamlit's secrets."""
-        told = self.model_dump(exclude={"client_secret", "cookie_secret"})
+        values = self.model_dump(exclude={"client_secret", "cookie_secret"})
         return {
-            **told,
+            **values,
             "client_secret": self.client_secret.get_secret_value(),
             "cookie_secret": self.cookie_secret.get_secret_value(),
         }
 
 
 class DashboardSettings(Section):
-    """All that can be configured of the dashboard. Unknown names are refused."""
+    """All settings of the dashboard. Unknown names are refused."""
 
     section: ClassVar[str] = "dashboard"
 
@@ -99,7 +99,7 @@ class DashboardSettings(Section):
         try:
             fields = {name for _, name, _, _ in Formatter().parse(value) if name is not None}
         except ValueError as exc:
-            raise ValueError(f"it is no template ({exc}); give one like {example}") from exc
+            raise ValueError(f"it is not a template ({exc}); give one like {example}") from exc
         if "trace_id" not in fields or fields - TRACE_FIELDS:
             raise ValueError(f"it must hold {{trace_id}}, and may hold {{span_id}}; give one like {example}")
         _web_address(value, example)
@@ -107,7 +107,7 @@ class DashboardSettings(Section):
 
     @property
     def loopback(self) -> bool:
-        """Whether only this machine can connect."""
+        """True when only this machine can connect."""
         return is_loopback(self.host)
 
     def check_exposure(self) -> None:
@@ -119,16 +119,14 @@ class DashboardSettings(Section):
         """
         if self.sign_in is None and not self.loopback:
             raise ConfigError(
-                f"dashboard.host is {self.host!r}, which other machines reach, and reports hold what users said: set "
+                f"dashboard.host is {self.host!r}, which other machines can reach, and reports hold users' conversations: set "
                 "[dashboard.sign_in] and [dashboard.people], or listen on 127.0.0.1 and use a tunnel"
             )
         if self.sign_in is None and self.people:
-            raise ConfigError(
-                "dashboard.people names who may come in, but nobody signs them in: set [dashboard.sign_in]"
-            )
+            raise ConfigError("dashboard.people lists people, but there is no sign-in: set [dashboard.sign_in]")
         if self.sign_in is not None and not self.people:
             raise ConfigError(
-                "dashboard.sign_in is set, but dashboard.people lets nobody in: add "
+                "dashboard.sign_in is set, but dashboard.people is empty: add "
                 '[dashboard.people."you@example.com"] with tenants = ["*"]'
             )
 
@@ -136,5 +134,5 @@ class DashboardSettings(Section):
 def _web_address(value: str, example: str) -> str:
     parts = urlsplit(value)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(f"it must be a whole address, such as {example}")
+        raise ValueError(f"it must be a full URL, such as {example}")
     return value

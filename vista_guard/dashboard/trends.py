@@ -22,10 +22,10 @@ from vista_guard.dashboard.elements.charts import diagram
 from vista_guard.dashboard.elements.tree import UNCHECKED, Node, draw, el, look, sign
 from vista_guard.dashboard.page import Desk
 from vista_guard.dashboard.series import Change, Point, Sums, Value
+from vista_guard.policy.risk import reliability
 from vista_guard.stores.reports import Maker, Rollup, SourceCount
 from vista_guard.stores.reports.rollups import Step
 from vista_guard.types import Action
-from vista_lab.metrics.labels import reliability
 
 
 def overview(now: Sums, before: Sums | None) -> Node:
@@ -92,17 +92,17 @@ def show(found: Rollup, makers: Sequence[Maker], step: Step) -> None:
 
 
 def _marks(changed: Sequence[Change]) -> list[tuple[datetime, str]]:
-    """One mark for each moment, with the letters of all that changed then."""
+    """Returns one mark a moment, with the letters of all its changes."""
     letters: dict[datetime, str] = defaultdict(str)
     for letter, change in zip(ascii_uppercase, changed, strict=False):
         letters[change.at] += letter
-    return [(at, told if len(told) < 3 else f"{told[0]}–{told[-1]}") for at, told in letters.items()]
+    return [(at, names if len(names) < 3 else f"{names[0]}–{names[-1]}") for at, names in letters.items()]
 
 
 def _legend(changed: Sequence[Change]) -> Node:
     if not changed:
-        return el("p", "No judge and no policy changed in this time.", cls="note")
-    told = [
+        return el("p", "No judge or policy changed in this period.", cls="note")
+    rows = [
         el(
             "li",
             el("b", letter),
@@ -113,7 +113,7 @@ def _legend(changed: Sequence[Change]) -> Node:
         )
         for letter, one in zip(ascii_uppercase, changed, strict=False)
     ]
-    return el("section", el("h2", "What changed"), el("ol", *told, cls="changes small"))
+    return el("section", el("h2", "What changed"), el("ol", *rows, cls="changes small"))
 
 
 def _whose(change: Change) -> str | None:
@@ -124,21 +124,21 @@ def _actions(found: Rollup, step: Step, marks: Any) -> None:
     names = [str(one) for one in Action]
     points = series.actions(found, step)
     chart = charts.marked(charts.stacked(points, names, "turns"), marks)
-    text = "Turns, by what was done with them. Letters mark changes of judge or policy."
+    text = "Turns by action. Letters mark changes of judge or policy."
     charts.panel("trends-actions", "Actions", text, chart, *_crosstab(points, names))
 
 
 def _labels(found: Rollup, step: Step, marks: Any) -> None:
     points = series.labels(found, step)
     chart = charts.marked(charts.stacked(points, LABELS, "claims"), marks)
-    charts.panel("trends-labels", "Labels", "Claims, by what became of them.", chart, *_crosstab(points, LABELS))
+    charts.panel("trends-labels", "Labels", "Claims by outcome.", chart, *_crosstab(points, LABELS))
 
 
 def _score(found: Rollup, _step: Step, marks: Any) -> None:
     values = series.score(found)
     names = ("score", "no evidence")
     chart = charts.marked(charts.lines(values, names, "share", {"scale": charts.UNIT}), marks)
-    text = "Mean VISTA score of the turns of which something was judged, and the share of turns without any evidence."
+    text = "Mean VISTA score of the judged turns, and the share of turns without evidence."
     charts.panel("trends-score", "Score", text, chart, *_columns(values, names))
 
 
@@ -146,9 +146,11 @@ def _latency(found: Rollup, _step: Step, marks: Any) -> None:
     values = series.latency(found)
     names = [f"p{100 * share:g}" for share in series.PERCENTILES]
     chart = charts.marked(charts.lines(values, names, "milliseconds", {"scale": charts.LOG}), marks)
-    text = "Time that the guard took for a turn, from counts by range: half, 95 % and 99 % of the turns were quicker."
+    text = "The guard's time for a turn: median, 95th and 99th percentile, estimated from latency buckets."
     more = (
-        " Some took longer than the last range: their figure is at least that." if series.slowest_known(values) else ""
+        " Some took longer than the last bucket: their percentile is a lower bound."
+        if series.slowest_known(values)
+        else ""
     )
     charts.panel("trends-latency", "Latency", text + more, chart, *_columns(values, names))
 
@@ -158,9 +160,9 @@ def _tokens(found: Rollup, step: Step, marks: Any) -> None:
     names = ("input", "output")
     chart = charts.marked(charts.stacked(points, names, "tokens", by_look=False), marks) if points else None
     text = (
-        "Tokens that the judge's model read and wrote."
+        "Input and output tokens of the judge's model."
         if points
-        else "No tokens: the judge of these turns asks no model."
+        else "No tokens: these turns' judge uses no chat model."
     )
     charts.panel("trends-tokens", "Tokens", text, chart, *_crosstab(points, names))
 
@@ -169,20 +171,16 @@ def _cost(found: Rollup, step: Step, marks: Any) -> None:
     points = series.cost(found, step)
     unpriced = sum(row.unpriced_calls for row in found.turns)
     chart = charts.marked(charts.stacked(points, ("cost",), "US dollars", by_look=False), marks) if points else None
-    text = (
-        "Estimated cost of the judge's calls in US dollars."
-        if points
-        else "No cost: no call of these turns has a known price."
-    )
-    more = f" {unpriced:,} calls have no known price, and are not in it." if unpriced else ""
+    text = "Estimated cost of the judge's calls in US dollars." if points else "No cost: no call has a known price."
+    more = f" {unpriced:,} calls have no known price and are not included." if unpriced else ""
     charts.panel("trends-cost", "Cost", text + more, chart, *_crosstab(points, ("cost",)))
 
 
 def _reasons(found: Rollup) -> Node:
     counts = series.reasons(found)
-    heading = el("h2", "Why claims could not be judged")
+    heading = el("h2", "Reasons for unjudged claims")
     if not counts:
-        return el("section", heading, el("p", "Every claim of this time was judged.", cls="note"))
+        return el("section", heading, el("p", "Every claim was judged in this period.", cls="note"))
     most = counts[0][1]
     rows = [_bar(reason, count, most) for reason, count in counts[:MOST_REASONS]]
     rest = sum(count for _, count in counts[MOST_REASONS:])
@@ -191,13 +189,13 @@ def _reasons(found: Rollup) -> Node:
 
 
 def contradicted(sources: Sequence[SourceCount]) -> Node:
-    """What contradicted claims contradict most."""
+    """Draws the sources that claims contradict most."""
     heading = el("h2", "Most contradicted")
     if not sources:
-        return el("section", heading, el("p", "No claim of this time was contradicted.", cls="note"))
+        return el("section", heading, el("p", "No claim was contradicted in this period.", cls="note"))
     rows = [_bar(f"{one.source} {one.source_id}", one.claims, sources[0].claims) for one in sources]
-    told = el("p", "Where the evidence against the newest 10,000 contradicted claims stands.", cls="small faint")
-    return el("section", heading, told, el("ul", *rows, cls="bars"))
+    caption = el("p", "Sources of the evidence against the newest 10,000 contradicted claims.", cls="small faint")
+    return el("section", heading, caption, el("ul", *rows, cls="bars"))
 
 
 def _bar(reason: str, count: int, most: int) -> Node:
@@ -271,7 +269,7 @@ def trends(desk: Desk) -> None:
 
 
 def _found(desk: Desk, filters: Filters, now: datetime) -> tuple[Step, Rollup]:
-    """What was counted, by the hour where it spans no more than a week: a single day would be a single bar."""
+    """Reads the counts, by the hour for up to a week: one day by the day would be a single bar."""
     until = now + timedelta(seconds=1)
     if filters.hours is None:
         found = desk.reports.rollup(filters, BEGINNING, until, "day")
@@ -304,20 +302,18 @@ def _age(found: Rollup, step: Step) -> Node:
 
 def _unasked(filters: Filters) -> Node | None:
     """Filters that the roll-ups have no column for."""
-    told = []
+    notes = []
     if filters.evidence_missing is not None:
-        told.append(
-            "The filter for missing evidence is not applied here: roll-ups count such turns, and don't keep them apart."
-        )
+        notes.append("The filter for missing evidence is not applied: roll-ups do not separate such turns.")
     if filters.label is not None:
-        told.append("The filter by label narrows the claims, not the turns.")
-    return el("p", " ".join(told), cls="note") if told else None
+        notes.append("The filter by label narrows the claims, not the turns.")
+    return el("p", " ".join(notes), cls="note") if notes else None
 
 
 def _nothing(filters: Filters) -> Node:
     if filters != Filters():
         return tree.empty(
-            "No turns in this time", "Nothing was counted that passes the filters. Choose a longer time, or clear them."
+            "No turns in this time", "No counts match the filters. Choose a longer period, or clear them."
         )
     return tree.empty(
         "No turns yet",

@@ -16,7 +16,7 @@ AnyOutcome = TypeVar("AnyOutcome", bound=Outcome)
 
 @dataclass(frozen=True)
 class GuardedTurn:
-    """One report with the texts that were kept beside it; `texts` is None where none were. `hidden`: words were left out."""
+    """A report with its kept texts, or None. `hidden` means that words were removed for this viewer."""
 
     report: TurnReport
     texts: TurnTexts | None = None
@@ -30,12 +30,12 @@ class GuardedTurn:
         return self.report.response if delivered_whole(self.report) else None
 
     def delivered(self, claim: Claim) -> tuple[Span, ...]:
-        """Where the claim stands in what the user read; nowhere when it was withheld, or its place is not known."""
+        """Returns the claim's spans in the delivered text; none when it was withheld or has no place."""
         return () if claim.span is None else self.report.delivered_spans(claim.span)
 
 
 def delivered_whole(report: TurnReport) -> bool:
-    """Whether the user read the judged draft, word for word."""
+    """True when the user read the judged draft word for word."""
     return report.delivered_spans(Span(start=0, end=len(report.response))) == (Span(start=0, end=len(report.response)),)
 
 
@@ -77,5 +77,5 @@ def _hide(outcome: Outcome) -> Outcome:
 
 def _told(outcomes: Iterable[Outcome]) -> str:
     counts = Counter(str(one.label) if isinstance(one, Finding) else "UNCHECKED" for one in outcomes)
-    told = [f"{count} {name.replace('_', ' ').lower()}" for name, count in counts.items()]
-    return f"claims of the draft: {', '.join(told) or 'none'}"
+    parts = [f"{count} {name.replace('_', ' ').lower()}" for name, count in counts.items()]
+    return f"claims of the draft: {', '.join(parts) or 'none'}"

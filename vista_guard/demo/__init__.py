@@ -1,7 +1,4 @@
-"""The product in a minute: a museum guide's conversation, guarded live. No key, no network.
-
-The guide is scripted; the guard, the judge and the stores are the ones an application gets.
-"""
+"""The demo: a scripted museum guide, guarded live by the real guard, judge and stores. No key, no network."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ that no source supports flags its turn, whatever the turn's risk is."""
 
 
 def run(data_dir: Path | None = None, judge: Judge | str = "embedded", console: Console | None = None) -> bool:
-    """Plays and shows the conversation, and compares each turn with what the script expects of it.
+    """Plays the conversation on the terminal, comparing each turn with the script.
 
     Args:
         data_dir: where the knowledge is kept; a temporary folder when not given.

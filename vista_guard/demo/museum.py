@@ -1,4 +1,4 @@
-"""The demo's agent: a museum guide that says what is written here. It stands for any chat agent behind the guard."""
+"""The demo's agent: a scripted museum guide, in place of any chat agent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Labels = tuple[Label, ...]
 
 @dataclass(frozen=True)
 class Step:
-    """One question, what the guide drafts for it, and what should become of that.
+    """A question, the guide's drafts for it, and the expected result.
 
     `drafts` are said one after the other: the second when the guide is asked again. `labels` are those that the claims of
     each draft should get.
@@ -31,7 +31,7 @@ class Step:
     labels: tuple[Labels, ...]
 
     def differs(self, report: TurnReport) -> str | None:
-        """What came out otherwise than scripted, for people; None when all is as it should be."""
+        """Describes a result that differs from the script, or None."""
         found = tuple(_labels(outcomes) for outcomes in (*(past.outcomes for past in report.attempts), report.outcomes))
         expected, got = (_told(self.action, self.labels), _told(report.decision.action, found))
         return None if expected == got else f"expected {expected}, got {got}"
@@ -102,27 +102,27 @@ VISIT: tuple[Step, ...] = (
 
 
 def guide(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Answers the last question as scripted, with the documents it “retrieved”.
+    """Returns the scripted answer to the last question, with the documents it “retrieved”.
 
     Like any agent it knows the guard only by being asked again: then notes follow the question, one for each draft that
     was not delivered.
     """
     steps = {step.question: step for step in VISIT}
-    said = [message["content"] for message in messages if message["role"] == "user"]
-    asked = max(place for place, content in enumerate(said) if content in steps)
-    step = steps[said[asked]]
-    draft = step.drafts[min(len(said) - 1 - asked, len(step.drafts) - 1)]
+    questions = [message["content"] for message in messages if message["role"] == "user"]
+    asked = max(place for place, content in enumerate(questions) if content in steps)
+    step = steps[questions[asked]]
+    draft = step.drafts[min(len(questions) - 1 - asked, len(step.drafts) - 1)]
     return {"answer": draft, "documents": [document(name) for name in step.documents]}
 
 
 def persona() -> Persona:
-    """What the guide may take for granted about itself."""
+    """Reads the guide's persona."""
     with as_file(_DATA.joinpath("persona.yaml")) as path:
         return read_persona(path)
 
 
 def document(name: str) -> Document:
-    """A document of the museum. Its first line is its title."""
+    """Reads a document of the museum. Its first line is its title."""
     title, text = _DATA.joinpath("documents", f"{name}.md").read_text(encoding="utf-8").split("\n", 1)
     return Document(id=name, title=title.removeprefix("# "), text=text.strip())
 

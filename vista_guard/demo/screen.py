@@ -1,4 +1,4 @@
-"""How the demo looks on a terminal. Drawing only."""
+"""The demo's output on a terminal. Drawing only."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ LABEL_COLUMN = max(map(len, Label)) + len(" 0.00")
 
 
 def opening(persona: Persona) -> RenderableType:
-    """What is about to be seen, and what the guide may take for granted."""
+    """Renders the introduction and the persona's facts."""
     intro = Text(
-        f"A visitor talks to {persona.name}, a museum's guide. Each answer is taken apart into claims, each claim is held "
+        f"A visitor talks to {persona.name}, a museum's guide. Each answer is split into claims, each claim is checked "
         "against the answer's documents and what the conversation has established, and a policy decides before the "
         "visitor reads a word."
     )
@@ -43,7 +43,7 @@ def opening(persona: Persona) -> RenderableType:
 
 
 def turn(number: int, step: Step, report: TurnReport, known: int) -> RenderableType:
-    """One guarded turn; `known` is how much the knowledge holds after it."""
+    """Renders one guarded turn; `known` is the size of the knowledge after it."""
     action = report.decision.action
     parts: list[RenderableType] = [
         Rule(Text(f"{number}  {step.title}", style="bold"), align="left", style="dim"),
@@ -61,7 +61,7 @@ def turn(number: int, step: Step, report: TurnReport, known: int) -> RenderableT
 
 
 def closing(reports: Sequence[TurnReport], differing: int) -> RenderableType:
-    """The conversation's score, its labels, and where to go from here."""
+    """Renders the conversation's score, its labels, and next steps."""
     counts = label_counts(reports)
     total = sum(counts.values())
     table = Table("label", title="claims of the last drafts", title_justify="left", title_style="bold")

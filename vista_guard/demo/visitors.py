@@ -1,4 +1,4 @@
-"""Visitors who keep coming: the museum guide's conversations, one after the other, for the dashboard to show."""
+"""Endless conversations of the museum guide, for the dashboard's demo."""
 
 from __future__ import annotations
 
@@ -19,74 +19,78 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Topic:
-    """What a visitor asks, what the guide drafts for it one after the other, and the documents it leans on."""
+class VisitorTopic:
+    """A visitor's question, the guide's drafts in order, and their documents."""
 
     question: str
     drafts: tuple[str, ...]
     documents: tuple[str, ...]
 
 
-TOPICS: tuple[Topic, ...] = (
-    *(Topic(step.question, step.drafts, step.documents) for step in VISIT),
-    Topic("When do you open in the morning?", ("The museum opens at ten.",), ("hours",)),
-    Topic(
+TOPICS: tuple[VisitorTopic, ...] = (
+    *(VisitorTopic(step.question, step.drafts, step.documents) for step in VISIT),
+    VisitorTopic("When do you open in the morning?", ("The museum opens at ten.",), ("hours",)),
+    VisitorTopic(
         "When does the last tour start?",
         ("The last tour starts at six in the evening.", "The last tour starts at four."),
         ("hours",),
     ),
-    Topic("Do children pay?", ("Children under twelve enter free. Tickets are sold at the door.",), ("tickets",)),
-    Topic(
+    VisitorTopic(
+        "Do children pay?", ("Children under twelve enter free. Tickets are sold at the door.",), ("tickets",)
+    ),
+    VisitorTopic(
         "Can I buy tickets online?",
         ("Tickets are sold at the door. You can also buy them on our website.",),
         ("tickets",),
     ),
-    Topic(
+    VisitorTopic(
         "What is the oldest clock?",
         ("The oldest clock is a water clock made of bronze. It was found in a well.",),
         ("collection",),
     ),
-    Topic(
+    VisitorTopic(
         "Who winds all these clocks?", ("Most of the clocks are wound by hand every Monday morning.",), ("collection",)
     ),
-    Topic(
+    VisitorTopic(
         "What is the Moon Clock made of?",
         ("The Moon Clock is made of silver and oak.", "The Moon Clock is made of walnut and brass."),
         ("moon-clock",),
     ),
-    Topic(
+    VisitorTopic(
         "Where do I find the Moon Clock?",
         ("The Moon Clock stands in the tower room on the second floor. It shows the phases of the moon.",),
         ("moon-clock",),
     ),
-    Topic("What was this building before?", ("The building was a sail loft before it became a museum.",), ("history",)),
-    Topic(
+    VisitorTopic(
+        "What was this building before?", ("The building was a sail loft before it became a museum.",), ("history",)
+    ),
+    VisitorTopic(
         "Was it founded by the town?",
         ("The museum was founded by the mayor in 1950.", "The museum was founded in 1950 by the mayor."),
         ("history",),
     ),
-    Topic(
+    VisitorTopic(
         "Which clock should I not miss?",
         ("I think the Moon Clock is the most beautiful one. You should see it.",),
         ("moon-clock",),
     ),
-    Topic("Is there a café?", ("I don't know whether there is a café nearby.",), ("hours",)),
+    VisitorTopic("Is there a café?", ("I don't know whether there is a café nearby.",), ("hours",)),
 )
 """Each can be asked in any order; some of the answers are wrong, some only once, some nothing supports."""
 
 
 def guide(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Answers the last topic that was asked; asked again, with its next draft, as `museum.guide` does."""
+    """Answers the last topic; asked again, with its next draft, as `museum.guide` does."""
     topics = {topic.question: topic for topic in TOPICS}
-    said = [message["content"] for message in messages if message["role"] == "user"]
-    asked = max(place for place, content in enumerate(said) if content in topics)
-    topic = topics[said[asked]]
-    draft = topic.drafts[min(len(said) - 1 - asked, len(topic.drafts) - 1)]
+    questions = [message["content"] for message in messages if message["role"] == "user"]
+    asked = max(place for place, content in enumerate(questions) if content in topics)
+    topic = topics[questions[asked]]
+    draft = topic.drafts[min(len(questions) - 1 - asked, len(topic.drafts) - 1)]
     return {"answer": draft, "documents": [document(name) for name in topic.documents]}
 
 
 def guarded(folder: Path, judge: Judge | str = "embedded") -> Guard:
-    """A guard as the demo has it, which keeps all texts of its reports in `folder`/reports.sqlite."""
+    """Builds the demo's guard, which keeps reports with all texts in `folder`/reports.sqlite."""
     from vista_guard.demo import POLICY
     from vista_guard.guard import Guard
     from vista_guard.policy.label_policy import build_policy
@@ -107,8 +111,8 @@ def guarded(folder: Path, judge: Judge | str = "embedded") -> Guard:
     )
 
 
-def conversations(seed: int = 7) -> Iterator[tuple[str, tuple[Topic, ...]]]:
-    """Conversations without end: an id, and what is asked in which order. The first is the demo's own visit."""
+def conversations(seed: int = 7) -> Iterator[tuple[str, tuple[VisitorTopic, ...]]]:
+    """Yields ids and topics without end. The first conversation is the demo's own visit."""
     chance = Random(seed)
     yield "visit-1", TOPICS[: len(VISIT)]
     for number in count(2):
@@ -118,7 +122,7 @@ def conversations(seed: int = 7) -> Iterator[tuple[str, tuple[Topic, ...]]]:
 def talk(
     guard: Guard, wait: Event, *, at_once: int = 3, seconds: float = 2.0, visits: int | None = None, seed: int = 7
 ) -> None:
-    """Holds conversations until `wait` is set, or until all of them were held.
+    """Holds conversations until `wait` is set, or until `visits` were held.
 
     Args:
         guard: judges each turn.
@@ -135,13 +139,13 @@ def talk(
             if wait.wait(0 if number < at_once else seconds):
                 return
             messages.append({"role": "user", "content": topic.question})
-            said = answer(messages, conversation_id=name)
-            messages.append({"role": "assistant", "content": said["answer"]})
+            reply = answer(messages, conversation_id=name)
+            messages.append({"role": "assistant", "content": reply["answer"]})
 
 
 @contextmanager
 def visiting(folder: Path, *, judge: Judge | str = "embedded", seconds: float = 2.0) -> Iterator[None]:
-    """Visitors come, in a thread of their own, while the block runs."""
+    """Runs visitors in a thread while the block runs."""
     guard, end = guarded(folder, judge), Event()
     visitors = Thread(target=talk, args=(guard, end), kwargs={"seconds": seconds}, name="visitors", daemon=True)
     visitors.start()

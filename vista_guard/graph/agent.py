@@ -6,32 +6,23 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import Context, copy_context
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, Concatenate, Generic, ParamSpec, TypeGuard, TypeVar, cast, overload
 
-from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager, Callbacks
 from langchain_core.runnables import Runnable, RunnableConfig
-from langchain_core.runnables.config import set_config_context
-from langchain_core.tracers._streaming import _StreamingCallbackHandler
 from langgraph.errors import ParentCommand
 from langgraph.types import Command
 
 from vista_guard._aio import loop
 from vista_guard.graph.host_objects import FindDocuments, HostState, ReplyDraft, read_reply, replace_text, with_feedback
-from vista_guard.graph.machine import MakeUpdate, Node, host_config, kept_for_agent
+from vista_guard.graph.machine import GraphNode, MakeUpdate
+from vista_guard.graph.vendor_private import entered_context, host_callbacks, silent_config
 from vista_guard.telemetry.config import Telemetry
 from vista_guard.turn.repair import EARLIER, feedback
-from vista_guard.turn.stages import traced_from_agent
+from vista_guard.turn.stages import with_agent_trace
 from vista_guard.turn.work import Work
 from vista_guard.types import RepairMode, Role, Turn
-
-_STREAM = "__pregel_stream"
-"""LangGraph's key by which a graph inside a graph streams to the outer one."""
-
-_DURABILITY = "__pregel_durability"
-"""LangGraph's key for when a graph inside a graph writes checkpoints: with `exit` only when it is interrupted or fails."""
 
 AnyRunnable = Runnable[Any, Any]
 
@@ -105,7 +96,7 @@ def call_runnable(runnable: Runnable[Request, Reply], **kwargs: Any) -> AgentCal
 
 
 def agent_name(agent: object) -> str | None:
-    """What the agent is called, where it has a name of its own."""
+    """The agent's own name, if it has one."""
     name = agent.get_name() if isinstance(agent, Runnable) else getattr(agent, "__name__", None)
     return None if name == "<lambda>" else name
 
@@ -117,7 +108,7 @@ def call_in_run_of(host: RunnableConfig, call: AgentCall[Request, Reply]) -> Age
     """
 
     def placed(config: RunnableConfig) -> RunnableConfig:
-        return {**config, "configurable": {**(host.get("configurable") or {}), **kept_for_agent(config)}}
+        return {**config, "configurable": {**(host.get("configurable") or {}), **host_callbacks(config)}}
 
     return AgentCall(
         sync=lambda request, config: call.sync(request, placed(config)),
@@ -126,21 +117,14 @@ def call_in_run_of(host: RunnableConfig, call: AgentCall[Request, Reply]) -> Age
     )
 
 
-def silent_context(config: RunnableConfig) -> Context:
-    """A context in which nothing that runs is shown by the host."""
-    # A copy: LangChain takes the settings out of its own again on leaving it.
-    with set_config_context(silent_config(config)) as context:
-        return context.run(copy_context)
-
-
 def _run_quietly(config: RunnableConfig, call: Callable[[], Result]) -> Result:
     # LangChain merges what it is passed with the settings of the surrounding run, so it is these that must be silent.
-    with set_config_context(silent_config(config)) as context, _handing_over_to_host():
+    with entered_context(silent_config(config)) as context, _handing_over_to_host():
         return context.run(call)
 
 
 async def _await_quietly(config: RunnableConfig, call: Callable[[], Coroutine[object, object, Result]]) -> Result:
-    with set_config_context(silent_config(config)) as context, _handing_over_to_host():
+    with entered_context(silent_config(config)) as context, _handing_over_to_host():
         return await asyncio.create_task(call(), context=context)
 
 
@@ -154,7 +138,7 @@ def _handing_over_to_host() -> Iterator[None]:
 
 
 def is_async(function: Callable[..., object]) -> TypeGuard[AsyncFunction]:
-    """Whether calling it gives an awaitable."""
+    """True if a call returns an awaitable."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
 
 
@@ -163,7 +147,7 @@ def agent_node(
     make_update: MakeUpdate,
     telemetry: Telemetry,
     find_documents: FindDocuments | None = None,
-) -> Node[HostState, dict[str, object]]:
+) -> GraphNode[HostState, dict[str, object]]:
     """The node: makes work of the host's state, and the host's update where there is nothing to judge."""
 
     def begin(state: HostState, config: RunnableConfig) -> tuple[Work, object]:
@@ -173,7 +157,7 @@ def agent_node(
         # An agent that was interrupted when it tried again is asked anew: no checkpoint has the draft, only that there was one.
         work = make_work(state, config)
         rejected = cast("int | None", state.get("guard_attempts")) or 0
-        work = traced_from_agent(work.with_(attempts=work.attempts or (EARLIER,) * rejected), telemetry)
+        work = with_agent_trace(work.with_(attempts=work.attempts or (EARLIER,) * rejected), telemetry)
         return work, work.request
 
     def finish(work: Work, asked: object, reply: object, started: float) -> dict[str, object]:
@@ -197,7 +181,7 @@ def agent_node(
             reply = await _call_of(work).asynchronous(asked, config)
         return finish(work, asked, reply, started)
 
-    return Node("agent", node, anode)
+    return GraphNode("agent", node, anode)
 
 
 @contextmanager
@@ -214,7 +198,7 @@ def _asking(work: Work) -> Iterator[None]:
         raise
 
 
-def speaker_node(find_documents: FindDocuments | None, telemetry: Telemetry) -> Node[HostState, dict[str, object]]:
+def speaker_node(find_documents: FindDocuments | None, telemetry: Telemetry) -> GraphNode[HostState, dict[str, object]]:
     """The node for an agent that may answer the note on its draft by something that is no turn, such as a tool call.
 
     Its reply is a mapping whose `messages` are empty then.
@@ -234,7 +218,7 @@ def speaker_node(find_documents: FindDocuments | None, telemetry: Telemetry) -> 
     async def aask(state: HostState, config: RunnableConfig) -> dict[str, object]:
         return with_spoke(await node.ainvoke(state, config))
 
-    return Node("agent", ask, aask)
+    return GraphNode("agent", ask, aask)
 
 
 def _call_of(work: Work) -> HostCall:
@@ -271,28 +255,3 @@ def delivered_reply(work: Work) -> object:
     if not work.spoke or work.response == work.turn.text:
         return work.reply
     return replace_text(work.reply, work.response or "", work.request)
-
-
-def silent_config(config: RunnableConfig) -> RunnableConfig:
-    """The run's settings without what would show the agent's words as they are made: they have not been judged.
-
-    Tracers stay. Whatever streams goes: token handlers of `stream_mode="messages"` and `astream_events`, and the channel by
-    which a graph inside a graph streams its states.
-    """
-    config = host_config(config)
-    configurable = {key: value for key, value in (config.get("configurable") or {}).items() if key != _STREAM}
-    configurable[_DURABILITY] = "exit"
-    return {**config, "configurable": configurable, "callbacks": _without_streams(config.get("callbacks"))}
-
-
-def _without_streams(callbacks: Callbacks) -> Callbacks:
-    if not isinstance(callbacks, BaseCallbackManager):
-        return _unstreaming(callbacks or [])
-    manager = callbacks.copy()
-    manager.handlers = _unstreaming(manager.handlers)
-    manager.inheritable_handlers = _unstreaming(manager.inheritable_handlers)
-    return manager
-
-
-def _unstreaming(handlers: list[BaseCallbackHandler]) -> list[BaseCallbackHandler]:
-    return [handler for handler in handlers if not isinstance(handler, _StreamingCallbackHandler)]

@@ -1,12 +1,8 @@
-"""Documents as a host has them: its own objects, under its own keys, given once as a list or found for each draft.
-
-The host's own objects and what the guard needs of them: reads requests and replies, puts a text back. Pure.
+"""Reads the host's requests, replies and documents, and puts a delivered text back into them.
 
 A request is a text, a list of messages (LangChain's or chat JSON), or a mapping with `messages`, or with `input`,
 `question` or `query` (and `chat_history`). A reply is a text, one message, a `Turn`, or a mapping with `messages`, with
 `answer`, `output`, `response`, `result` or `text` (and `documents`, `context` or `source_documents`), or a chat message.
-
-What a LangChain message says to its reader, in whatever place a provider put the words. Pure.
 """
 
 from __future__ import annotations
@@ -63,7 +59,7 @@ def find_documents_of(documents: GivenDocuments | Find | None) -> FindDocuments 
 
 
 def find_documents_of(documents: GivenDocuments | Find | None) -> FindDocuments | Find | None:
-    """What finds the documents that a host gave by its option `documents`: a function as it is, for others one that gives them.
+    """A document finder from the option `documents`: a function unchanged, anything else as a function that returns it.
 
     Example:
         find_documents_of("Closed on Mondays.")(conversation)  # (Document(id="doc-…", text="Closed on Mondays."),)
@@ -146,7 +142,7 @@ _SPOKEN = ("text", "refusal", "output_text")
 
 
 def is_assistant(message: object) -> TypeIs[AIMessage | ChatMessage]:
-    """Whether the message is an assistant's: some integrations say it by a role only."""
+    """True for assistant messages, including those that only a `role` marks."""
     return isinstance(message, AIMessage) or (isinstance(message, ChatMessage) and message.role == "assistant")
 
 
@@ -197,7 +193,7 @@ def _hidden_words(part: object) -> str:
 
 
 def _said_beside(message: AIMessage) -> list[str]:
-    """What is said beside the content: OpenAI's refusal, and the words of a sound."""
+    """Text outside the content: OpenAI's refusal, and transcripts of audio."""
     audio = message.additional_kwargs.get("audio")
     said = (message.additional_kwargs.get("refusal"), audio.get("transcript") if isinstance(audio, Mapping) else None)
     return [text for text in said if isinstance(text, str) and text]
@@ -224,14 +220,14 @@ HostState = Mapping[str, object]
 
 @dataclass(frozen=True)
 class ReplyDraft:
-    """What the agent said, and the documents that came with it. `text` is None when it said nothing to a user."""
+    """The agent's answer with its documents. `text` is None when it says nothing to the user."""
 
     text: str | None
     documents: tuple[Document, ...] = ()
 
 
 def read_request(request: object) -> Conversation:
-    """What was said so far, anonymous.
+    """The conversation so far, without an id.
 
     Raises:
         InputError: a kind of object that is not listed above.
@@ -337,7 +333,7 @@ def _replace_in_messages(messages: list[object], text: str, request: object) -> 
 
 
 def without_text(chunk: AIMessageChunk) -> AIMessageChunk | None:
-    """What a chunk brings beside its text: tool calls, reasoning, usage. None when that is nothing."""
+    """A chunk's other parts: tool calls, reasoning, usage. None if there are none."""
     parts = "" if isinstance(chunk.content, str) else [part for part in chunk.content if not _is_text(part)]
     rest = chunk.model_copy(update={"content": parts, "chunk_position": None})
     return rest if parts or rest.tool_call_chunks or rest.additional_kwargs or rest.usage_metadata else None
@@ -392,7 +388,7 @@ def _read_reply_mapping(request: object, reply: HostState) -> ReplyDraft:
 
 
 def _new_messages(messages: Sequence[object], request: object) -> Sequence[object]:
-    """What this run of the agent added: all after the last user message, without what the request had there already."""
+    """Messages this run of the agent added: all after the last user message that the request did not have."""
     asked = request.get("messages") if isinstance(request, Mapping) else request
     given = _after_user(asked) if isinstance(asked, Sequence) and not isinstance(asked, str) else ()
     added = _after_user(messages)

@@ -103,7 +103,7 @@ def build_surface(
     find_documents = find_documents_of(documents)
     if find_documents is not None and is_async(find_documents):
         raise ConfigError(
-            "documents is an async function, and its answer would not be awaited here; give a function that returns the documents"
+            "documents is an async function, which is not awaited here; give a sync function that returns the documents"
         )
     return HostSurface(gate, find_documents, on_report, on_block)
 

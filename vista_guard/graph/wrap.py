@@ -1,7 +1,4 @@
-"""Wraps an agent in the state machine and gives back the same kind of object.
-
-A Runnable behind the guard: asked, streamed and composed as the agent itself.
-"""
+"""Wraps an agent in the state machine and returns the same kind of object: a callable, a Runnable or a compiled graph."""
 
 from __future__ import annotations
 
@@ -10,7 +7,6 @@ from contextlib import aclosing, closing
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar, cast, get_type_hints
 
-from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, RemoveMessage, convert_to_messages
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import ensure_config
@@ -31,11 +27,11 @@ from vista_guard.graph.agent import (
     call_in_run_of,
     call_runnable,
     is_async,
-    silent_context,
 )
 from vista_guard.graph.host_objects import HostState, read_request, thread_id_of
 from vista_guard.graph.machine import GUARD_CHANNELS, AnyGraph, GuardState, build_graph
 from vista_guard.graph.surface import HostSurface
+from vista_guard.graph.vendor_private import astream_as_run, context_of, silent_config, stream_as_run
 from vista_guard.graph.wrap_stream import (
     Ask,
     GatedStream,
@@ -69,47 +65,39 @@ class GuardedRunnable(Runnable[Request, Reply]):
         return self._deliver(await self._machine.ainvoke(self._begun(input, run, kwargs), run))
 
     def stream(self, input: Request, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Reply]:
-        """Chunks of the agent's own kind, each let out once it was judged."""
+        """Yields chunks of the agent's own kind, each once it is judged."""
 
-        def chunks(
-            inputs: Iterator[Request], run_manager: CallbackManagerForChainRun, config: RunnableConfig
-        ) -> Iterator[Reply]:
+        def chunks(request: Request, config: RunnableConfig) -> Iterator[Reply]:
             if self._stream.gate == "turn":
-                yield self.invoke(next(inputs), config, **kwargs)
+                yield self.invoke(request, config, **kwargs)
                 return
 
             def ask(asked: object) -> AsyncGenerator[object, None]:
-                return in_thread(lambda: self._agent.stream(cast(Request, asked), **kwargs), silent_context(config))
+                context = context_of(silent_config(config))
+                return in_thread(lambda: self._agent.stream(cast(Request, asked), **kwargs), context)
 
-            with closing(Bridged(self._gated(next(inputs), config, ask))) as pieces:
+            with closing(Bridged(self._gated(request, config, ask))) as pieces:
                 yield from pieces
 
-        yield from self._transform_stream_with_config(iter([input]), chunks, config, run_type="chain")
+        return stream_as_run(self, input, config, chunks)
 
-    async def astream(
-        self, input: Request, config: RunnableConfig | None = None, **kwargs: Any
-    ) -> AsyncIterator[Reply]:
-        """As `stream`."""
+    def astream(self, input: Request, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Reply]:
+        """Async version of `stream`."""
 
-        async def inputs() -> AsyncIterator[Request]:
-            yield input
-
-        async def chunks(
-            inputs: AsyncIterator[Request], run_manager: AsyncCallbackManagerForChainRun, config: RunnableConfig
-        ) -> AsyncIterator[Reply]:
+        async def chunks(request: Request, config: RunnableConfig) -> AsyncGenerator[Reply, None]:
             if self._stream.gate == "turn":
-                yield await self.ainvoke(await anext(inputs), config, **kwargs)
+                yield await self.ainvoke(request, config, **kwargs)
                 return
 
             def ask(asked: object) -> AsyncGenerator[object, None]:
-                return in_task(lambda: self._agent.astream(cast(Request, asked), **kwargs), silent_context(config))
+                context = context_of(silent_config(config))
+                return in_task(lambda: self._agent.astream(cast(Request, asked), **kwargs), context)
 
-            async with aclosing(self._gated(await anext(inputs), config, ask)) as pieces:
+            async with aclosing(self._gated(request, config, ask)) as pieces:
                 async for piece in pieces:
                     yield piece
 
-        async for chunk in self._atransform_stream_with_config(inputs(), chunks, config, run_type="chain"):
-            yield chunk
+        return astream_as_run(self, input, config, chunks)
 
     def _gated(self, request: Request, config: RunnableConfig, ask: Ask) -> AsyncGenerator[Reply, None]:
         conversation = named_conversation(request, thread_id_of(config))
@@ -275,7 +263,7 @@ def _state_update(work: Work, reply: object, keys: set[str]) -> dict[str, object
 
 
 def _message_update(asked: Sequence[object], replied: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """What turns the messages that the agent was asked with into those that it replied with."""
+    """The update that turns the request's messages into the reply's."""
     before = {message.id: message for message in asked if isinstance(message, BaseMessage)}
     after = {message.id for message in replied}
     new = [message for message in _after_last_human(replied) if before.get(message.id) != message]

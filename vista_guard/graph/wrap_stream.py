@@ -115,7 +115,7 @@ class AnswerChunks:
         self._said = self._released = ""
 
     async def deltas(self, chunks: AsyncGenerator[object, None]) -> AsyncGenerator[Delta, None]:
-        """What the gate reads."""
+        """Reads the agent's chunks as input of the gate."""
         async with aclosing(chunks):
             async for chunk in chunks:
                 for delta in self._deltas_of(chunk):
@@ -159,7 +159,7 @@ class AnswerChunks:
         yield Passed(chunk)
 
     def _deltas_said(self, said: str | BaseMessage, key: str | None, whole: object) -> Iterator[Delta]:
-        """What one chunk says. `whole` is the chunk where it is an answer by itself, and no piece of one."""
+        """The deltas of one message or text. `whole` is the chunk if it is a complete answer."""
         if isinstance(said, BaseMessage):
             said = _assistant_message(said)
         if isinstance(said, AIMessage) and not isinstance(said, AIMessageChunk):
@@ -190,12 +190,12 @@ def _assistant_message(message: BaseMessage) -> BaseMessage:
 
 
 def is_generator_function(agent: object) -> TypeGuard[Callable[..., Generated]]:
-    """Whether it is a generator function, sync or async."""
+    """True for generator functions, sync or async."""
     return is_async_generator_function(agent) or _is_it_or_its_call(inspect.isgeneratorfunction, agent)
 
 
 def is_async_generator_function(agent: object) -> TypeGuard[Callable[..., AsyncIterator[object]]]:
-    """Whether it is an async generator function."""
+    """True for async generator functions."""
     return _is_it_or_its_call(inspect.isasyncgenfunction, agent)
 
 
@@ -244,7 +244,7 @@ def _guarded_sync_generator(
 
 
 def named_conversation(request: object, conversation_id: str | None) -> Conversation:
-    """What was said so far, under this id."""
+    """The conversation so far, with this id."""
     return read_request(request).model_copy(update={"id": conversation_id} if conversation_id else {})
 
 

@@ -1,4 +1,4 @@
-"""What concurrent callers ask of the models, run together: a bounded, fair queue before a few worker threads.
+"""Batches concurrent requests to the models: a bounded, fair queue before a few worker threads.
 
 Requests are not merged into one tensor. The shipped models quantise activations by the range of the whole tensor, so a pair's
 scores would depend on its neighbours: `docs/design/batching.md` has the measurement. Each pass holds one input instead.

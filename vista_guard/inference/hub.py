@@ -9,7 +9,7 @@ from typing import Any
 
 from vista_guard._extras import how_to_install, require
 from vista_guard.errors import ConfigError
-from vista_guard.inference.models.folder import ONNX_FILES, SEQ2SEQ_FILES, TORCH_FILES, ModelFolder
+from vista_guard.inference.local_models import ONNX_FILES, SEQ2SEQ_FILES, TORCH_FILES, ModelFolder
 
 SMALL_FILES = (
     "config.json",
@@ -99,7 +99,7 @@ def _cached(repo: str, revision: str | None) -> Path | None:
 
 
 def _is_whole(path: Path, file: str | None) -> bool:
-    """Whether the cached part of a repository is enough to run it; a single file may have been fetched before."""
+    """True if the cached files are enough to run the model; a single file may have been fetched before."""
     here = [one.relative_to(path).as_posix() for one in path.rglob("*") if one.is_file()]
     return "config.json" in here and wanted_files(here, file, torch=_has_torch()) is not None
 

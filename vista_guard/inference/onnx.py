@@ -1,8 +1,6 @@
-"""The shipped ONNX models and their tokenizer, run by onnxruntime: no torch.
+"""The shipped ONNX models and their tokenizer, run by onnxruntime, without torch.
 
-Both the embedded judge and the stores' embeddings build on this; neither imports the other.
-
-The whole words that the shipped tokenizer knows: a cheap dictionary of English.
+The embedded judge and the stores' embeddings both build on this; neither imports the other.
 """
 
 from __future__ import annotations

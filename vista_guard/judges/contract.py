@@ -1,11 +1,7 @@
-"""Asks a judge, and holds it to its contract: whatever it fails to answer becomes `Unchecked`, never a clean pass.
+"""Asks a judge and enforces its contract: whatever it fails to answer becomes `Unchecked`, never a clean pass.
 
-The graph asks its judge by this, and a judge made of other judges asks them by it.
-
-What judging a turn costs, told by whoever spends it, without every method on the way passing it on.
-
-The graph measures each stage; a judge that calls a model says what it used. Tasks and threads that a stage starts
-through asyncio inherit its meter.
+A meter in a context variable collects usage and warnings, so no method passes them on: tasks and threads that a stage starts
+through asyncio inherit it.
 """
 
 from __future__ import annotations
@@ -30,7 +26,7 @@ async def decompose(judge: Judge, turn: Turn, history: Sequence[Turn]) -> tuple[
     Raises:
         JudgeError: the judge failed, or its claims cannot be used.
     """
-    claims = tuple(await _asked(judge, "decompose", judge.decompose(turn, history)))
+    claims = tuple(await _ask(judge, "decompose", judge.decompose(turn, history)))
     _usable(judge, turn, claims)
     return claims
 
@@ -56,7 +52,7 @@ async def judge_turn(
     """
     if not isinstance(judge, TurnJudge):
         return None
-    answers = await _asked(judge, "judge_turn", judge.judge_turn(turn, history, evidence))
+    answers = await _ask(judge, "judge_turn", judge.judge_turn(turn, history, evidence))
     if answers is None:
         return None
     _usable(judge, turn, [answer.claim for answer in answers])
@@ -68,7 +64,7 @@ async def verify(judge: Judge, claims: Sequence[Claim], evidence: EvidenceSet) -
     if not claims:
         return []
     try:
-        answers = await _asked(judge, "verify", judge.verify(claims, evidence))
+        answers = await _ask(judge, "verify", judge.verify(claims, evidence))
     except JudgeError as exc:
         return [Unchecked(claim=claim, error=str(exc)) for claim in claims]
     if not one_each(claims, answers):
@@ -83,7 +79,7 @@ async def categorize(judge: Judge, checks: Sequence[Check], evidence: EvidenceSe
         return []
     claims = [check.claim for check in checks]
     try:
-        answers = await _asked(judge, "categorize", judge.categorize(checks, evidence))
+        answers = await _ask(judge, "categorize", judge.categorize(checks, evidence))
     except JudgeError as exc:
         return [Unchecked(claim=claim, error=str(exc)) for claim in claims]
     if not one_each(claims, answers):
@@ -92,13 +88,13 @@ async def categorize(judge: Judge, checks: Sequence[Check], evidence: EvidenceSe
     return [_unless_verified(judge, answer) for answer in answers]
 
 
-async def _asked(judge: Judge, question: str, answering: Awaitable[T]) -> T:
+async def _ask(judge: Judge, question: str, answering: Awaitable[T]) -> T:
     with spans.judge(judge.info, question):
         return await answer(answering)
 
 
 async def answer(question: Awaitable[T]) -> T:
-    """What a judge answers.
+    """The judge's answer, or its error as a `JudgeError`.
 
     Raises:
         JudgeError: whatever it raised instead.
@@ -114,7 +110,7 @@ async def answer(question: Awaitable[T]) -> T:
 
 
 def one_each(claims: Sequence[Claim], answers: Sequence[Check | Finding | Unchecked]) -> bool:
-    """Whether there is one answer for each claim, in order."""
+    """True if there is one answer for each claim, in order."""
     return [claim.id for claim in claims] == [answer.claim.id for answer in answers]
 
 
@@ -140,7 +136,7 @@ class Meter:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What to tell in the report, each once."""
+        """Warnings for the report, each once."""
         return tuple(self._warnings)
 
     def add(self, spent: Usage) -> None:
@@ -158,7 +154,7 @@ _current: ContextVar[Meter | None] = ContextVar("vista_guard_meter", default=Non
 
 
 @contextmanager
-def measured(so_far: Usage | None = None) -> Iterator[Meter]:
+def measure(so_far: Usage | None = None) -> Iterator[Meter]:
     """Whatever is spent inside goes to the meter that this yields, and to no meter outside."""
     meter = Meter(so_far)
     token = _current.set(meter)
@@ -197,8 +193,8 @@ class Echo(Meter):
 
 
 @contextmanager
-def overheard() -> Iterator[Echo]:
-    """What is spent and warned of inside, told to the meter outside as ever, and to the one that this yields."""
+def overhear() -> Iterator[Echo]:
+    """Yields a meter of all usage and warnings inside the block; the outer meter still gets them."""
     echo = Echo(meter())
     token = _current.set(echo)
     try:

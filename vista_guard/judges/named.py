@@ -47,16 +47,16 @@ def build_judge(
     judge = _named(settings.judge, settings, _Parts(_Embedded(settings, embedder, verifier), asking))
     if settings.judge_recording is None:
         return judge
-    from vista_guard.judges.composed.stored import RecordedJudge
+    from vista_guard.judges.composed.stored import StoredJudge
 
-    return RecordedJudge.record(judge, settings.judge_recording)
+    return StoredJudge.recorded(judge, settings.judge_recording)
 
 
 def _check_verifier(settings: Settings, verifier: Verifier | None) -> None:
     named = settings.verifier if verifier is None else verifier.name
     if named is not None and "embedded" not in re.split("[:,]", settings.judge):
         raise ConfigError(
-            f"verifier is {named!r}, and judge is {settings.judge!r}, which has none: a verifier is part of the embedded judge. "
+            f"verifier is {named!r}, and judge is {settings.judge!r}, but only the embedded judge has a verifier. "
             "Set judge to 'embedded', or leave verifier out"
         )
 
@@ -88,14 +88,14 @@ class _Embedded:
 
 @dataclass(frozen=True)
 class _Parts:
-    """What judges are made of, alone or as parts of others."""
+    """Ingredients of judges, alone or combined."""
 
     embedded: _Embedded
     asking: Asking | None
 
 
 def names_model(judge: str) -> bool:
-    """Whether a judge's name is that of one chat model, and nothing around it."""
+    """True if a judge's name stands for a single chat model."""
     kind, _, rest = judge.strip().partition(":")
     return kind in ("openai", "langchain") and bool(rest)
 
@@ -105,11 +105,13 @@ def _named(name: str, settings: Settings, parts: _Parts) -> Judge:
     if kind == "embedded" and not rest:
         return parts.embedded.load()
     if kind == "recorded" and rest:
-        from vista_guard.judges.composed.stored import RecordedJudge
+        from vista_guard.judges.composed.stored import StoredJudge
 
         if not Path(rest).is_file():
-            raise ConfigError(f"judge is {name!r}, and {rest} is no file; record one with judge_recording = {rest!r}")
-        return RecordedJudge.replay(Path(rest))
+            raise ConfigError(
+                f"judge is {name!r}, and {rest} is not a file; record one with judge_recording = {rest!r}"
+            )
+        return StoredJudge.replayed(Path(rest))
     if names_model(name):
         return _cached(_model(kind, rest, settings, parts.asking), settings.judge_cache)
     if kind == "cascade" and rest:
@@ -118,7 +120,7 @@ def _named(name: str, settings: Settings, parts: _Parts) -> Judge:
         from vista_guard.judges.composed.ensemble import EnsembleJudge
 
         return EnsembleJudge([_named(part, settings, parts) for part in _split(name, rest, 2, 9)])
-    raise ConfigError(f"judge is {name!r}, which names none. The judges are:\n{FORMS}")
+    raise ConfigError(f"judge is {name!r}, which does not exist. The judges are:\n{FORMS}")
 
 
 def _split(name: str, rest: str, least: int, most: int) -> Sequence[str]:
@@ -153,9 +155,9 @@ def _options(settings: Settings) -> ModelOptions:
 def _cached(judge: Judge, folder: Path | None) -> Judge:
     if folder is None:
         return judge
-    from vista_guard.judges.composed.stored import CachedJudge
+    from vista_guard.judges.composed.stored import StoredJudge
 
-    return CachedJudge(judge, folder)
+    return StoredJudge.cached(judge, folder)
 
 
 def _cascade(judges: Sequence[Judge], settings: Settings) -> Judge:

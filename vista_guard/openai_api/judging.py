@@ -19,7 +19,7 @@ from vista_guard.openai_api.requests import Api, Json, ending_report, repeatable
 from vista_guard.openai_api.responses import Responses
 from vista_guard.stream.delivery import Opening
 from vista_guard.stream.gates import Delta, Documents, Found, Gate, Passed, regenerates
-from vista_guard.stream.source import joined
+from vista_guard.stream.source import join_documents
 from vista_guard.turn.work import check_limits
 from vista_guard.types import Conversation, Document, TurnReport
 
@@ -113,7 +113,7 @@ class Exchange:
     def grounds(self) -> Documents:
         """The documents of an answer that is gated."""
         find, documents = self.find, self.documents
-        return documents if find is None else lambda talk: joined(documents, find(talk))
+        return documents if find is None else lambda talk: join_documents(documents, find(talk))
 
     def anonymous(self) -> Conversation:
         """The past of one of several answers: nobody knows yet which one the user gets, so none is remembered."""
@@ -177,18 +177,18 @@ def _index(answer: Json, place: int) -> int:
 async def _judge_text(exchange: Exchange, answer: Json, place: int, text: str, alone: bool) -> TurnReport:
     dialect = exchange.dialect
     past = exchange.past if alone else exchange.anonymous()
-    documents = joined(exchange.documents, dialect.documents(answer))
+    documents = join_documents(exchange.documents, dialect.documents(answer))
     try:
         async with asyncio.timeout(exchange.seconds):
             if exchange.find is not None:
                 found = await asyncio.to_thread(exchange.find, with_answer(past, text, documents))
-                documents = joined(documents, found)
+                documents = join_documents(documents, found)
             report = await _check(exchange.guard, past, text, documents)
     except TimeoutError:
         raise _late() from None
     if report.response != text or report.blocked:
         dialect.deliver(answer, place, report.response, blocked=report.blocked)
-    known = joined(exchange.documents, dialect.documents(answer))
+    known = join_documents(exchange.documents, dialect.documents(answer))
     await exchange.on_judged(Judged(report, known, _index(answer, place), dialect.response_id(answer), alone))
     return report
 
@@ -241,7 +241,7 @@ async def _judge_or_ask_again(
     text = dialect.texts(last)[0]
     if text.strip() and (report.response != text or report.blocked):
         dialect.deliver(last, 0, report.response, blocked=report.blocked)
-    known = joined(exchange.documents, dialect.documents(last))
+    known = join_documents(exchange.documents, dialect.documents(last))
     await exchange.on_judged(Judged(report, known, _index(last, 0), dialect.response_id(last)))
     return last, report
 
@@ -348,7 +348,7 @@ class StreamedAnswer:
                     for event in self._events_for(item):
                         yield event
                     continue
-                known = joined(exchange.documents, self._found)
+                known = join_documents(exchange.documents, self._found)
                 await exchange.on_judged(Judged(item, known, self._choice, self.stream.response_id, alone))
                 told = verdict.unjudged_field(verdict.field(item, exchange.name), self.stream.unjudged)
                 for event in self.stream.end(told, blocked=item.blocked):
@@ -382,7 +382,7 @@ class StreamedAnswer:
                     break
                 for part in _parts_of(stream, event):
                     if isinstance(part, Found):
-                        self._found = joined(self._found, part.documents)
+                        self._found = join_documents(self._found, part.documents)
                     yield part
         if not done and not stream.finished:
             raise UnreadableError("upstream broke off its answer", "upstream_broken")

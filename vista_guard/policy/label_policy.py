@@ -1,6 +1,4 @@
-"""A policy by labels and by the turn's risk: rules for what was found, and a reason for each decision. Pure.
-
-The policies that come with the package, and policies made from them. Pure.
+"""A policy by labels and by the turn's risk, its presets, and recipes made from them. Pure.
 
 | preset   | contradicted         | lacking evidence        | could not be judged | no evidence at all | by the turn's risk |
 |----------|----------------------|-------------------------|---------------------|--------------------|--------------------|
@@ -8,19 +6,19 @@ The policies that come with the package, and policies made from them. Pure.
 | balanced | block when confident | marked                  | flag                | flag               | flag, else block   |
 | strict   | block                | regenerate, else redact | block               | block              | –                  |
 
-A claim that is *marked* keeps its label and flags nothing alone: the turn's risk weighs it with all others. Where a judge has no
-calibrated risk, each marked claim flags the turn, as a rule with `flags_alone` does. Code is let through by each of them, and the
-decision's reason says that it was not judged: `on_code` changes that. With `max_false_alarm_rate` and `max_flag_rate` the
-thresholds come from a risk table (`docs/design/risk-control.md`).
-
-What tells two policies of one name apart. Pure.
+A *marked* claim keeps its label and flags nothing alone: the turn's risk weighs it with all others. For a judge without a
+calibrated risk, each marked claim flags the turn, as a rule with `flags_alone` does. Presets let code through and say in the
+reason that it was not judged; `on_code` changes that. With `max_false_alarm_rate` and `max_flag_rate` the thresholds come from a
+risk table (docs/design/risk-control.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -43,7 +41,7 @@ AtRisk = Probability | Literal["auto"] | None
 
 
 class Rule(BaseModel):
-    """What one label leads to: `action` from `min_confidence` on, else `otherwise`."""
+    """The action for one label: `action` from `min_confidence` on, `otherwise` below."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -59,12 +57,12 @@ class Rule(BaseModel):
 
     @property
     def withholds(self) -> bool:
-        """Whether a turn may not be delivered as it is because of this rule."""
+        """True when this rule can keep a turn from being delivered as it is."""
         return _withholds(self.action) or _withholds(self.otherwise)
 
 
 class LabelPolicy(BaseModel):
-    """Decides by the hardest rule that any outcome meets, and by the turn's risk. Labels without a rule are allowed.
+    """Decides by the strictest rule that an outcome meets, and by the turn's risk. Labels without a rule are allowed.
 
     `flag_at_risk` and `block_at_risk` are the risks of the turn (`TurnReport.risk`) from which it is flagged or blocked, where
     anything is held against it at all. "auto" takes what was fitted for the judge, and nothing for a judge without a fit: its
@@ -119,12 +117,12 @@ class LabelPolicy(BaseModel):
 
     @property
     def awaits_calibration(self) -> bool:
-        """Whether a rate was asked for and there is something that could break it."""
+        """True when a rate is promised and a rule or risk could break it."""
         withholds = self.block_at_risk is not None or any(rule.withholds for rule in self.rules.values())
         return (self.max_false_alarm_rate is not None and withholds) or self.max_flag_rate is not None
 
     def calibrated(self, table: RiskTable) -> LabelPolicy:
-        """The policy with each withholding rule's `min_confidence`, and the risks, as low as the rates allow.
+        """Returns the policy with each withholding rule's `min_confidence`, and the risks, as low as the rates allow.
 
         Raises:
             ConfigError: a rule that no threshold can hold to the rate, or a table that is too small for it.
@@ -138,7 +136,7 @@ class LabelPolicy(BaseModel):
         return self.model_copy(update=changed)
 
     def _withholding(self, table: RiskTable, rate: float) -> dict[str, object]:
-        """Thresholds of all that withholds. They share the rate."""
+        """Chooses the thresholds of everything that withholds. They share the rate."""
         ruled = [label for label, rule in self.rules.items() if rule.withholds]
         for label in ruled:
             self._check_ruled(label)
@@ -177,7 +175,7 @@ class LabelPolicy(BaseModel):
             )
 
     def fitted_to(self, risk: TurnRisk | None) -> LabelPolicy:
-        """The policy with "auto" replaced by what was fitted for the judge, or by None where nothing was."""
+        """Returns the policy with "auto" replaced by the judge's fitted thresholds, or by None."""
         fitted = {"flag_at_risk": risk and risk.flag, "block_at_risk": risk and risk.block}
         changed = {name: limit for name, limit in fitted.items() if getattr(self, name) == "auto"}
         return self.model_copy(update=changed) if changed else self
@@ -186,7 +184,7 @@ class LabelPolicy(BaseModel):
         return self.weigh(outcomes, evidence_missing=evidence_missing, risk=None)
 
     def weigh(self, outcomes: Sequence[Outcome], *, evidence_missing: bool, risk: float | None) -> Decision:
-        """As calling the policy, with the turn's risk in [0, 1]. None, and any risk without evidence, decides nothing.
+        """Decides with the turn's risk in [0, 1]. A risk of None decides nothing, nor does any risk without evidence.
 
         Raises:
             ConfigError: a rate was asked for, and no guard chose its thresholds yet.
@@ -216,7 +214,7 @@ class LabelPolicy(BaseModel):
         return Decision(action=hardest, reason=missing + weighed + reason, claim_ids=tuple(meant))
 
     def _asked(self, risk: float | None, outcomes: Sequence[Outcome]) -> Action | None:
-        """What the risk asks for: at most BLOCK, at least ALLOW; None where the policy does not go by it.
+        """The action that the risk requires, ALLOW to BLOCK; None for a policy without risk thresholds.
 
         A turn that a rule has mended is not blocked for its risk as well: it is withheld already, in the way that was chosen.
         """
@@ -324,7 +322,7 @@ PRESETS: Mapping[str, LabelPolicy] = {
 
 
 def build_policy(base: str, overrides: Mapping[str, object] | None = None) -> LabelPolicy:
-    """A preset, with single rules or fields replaced.
+    """Returns a preset with single rules or fields replaced.
 
     Raises:
         ConfigError: unknown preset, or an override that makes no sense; names the field and the value.
@@ -349,13 +347,13 @@ def build_policy(base: str, overrides: Mapping[str, object] | None = None) -> La
 
 
 def _one_choice(policy: LabelPolicy, overrides: Mapping[str, object], rules: Mapping[str, object]) -> None:
-    """A threshold that the user wrote must not be replaced behind their back."""
+    """Refuses a threshold that the user set and a rate that would replace it."""
     chosen = {"block_at_risk": "max_false_alarm_rate", "flag_at_risk": "max_flag_rate"}
-    for field, rate in chosen.items():
-        asked, written = getattr(policy, rate), overrides.get(field)
+    for name, rate in chosen.items():
+        asked, written = getattr(policy, rate), overrides.get(name)
         if asked is not None and isinstance(written, int | float):
             raise ConfigError(
-                f"policy.{field} is {written} and policy.{rate} is {asked}, which chooses it. Drop one of them"
+                f"policy.{name} is {written} and policy.{rate} is {asked}, which chooses it. Drop one of them"
             )
     for label, rule in rules.items():
         if policy.max_false_alarm_rate is None or not isinstance(rule, Mapping) or "min_confidence" not in rule:
@@ -368,7 +366,7 @@ def _one_choice(policy: LabelPolicy, overrides: Mapping[str, object], rules: Map
 
 
 def rules_key(policy: Policy) -> str | None:
-    """A fingerprint of all that the policy decides by (16 hex digits): a preset with overrides has another than the preset.
+    """Fingerprints everything that the policy decides by (16 hex digits). Overrides change it.
 
     None for a policy of another kind, which is known by its name alone.
     """
@@ -376,3 +374,53 @@ def rules_key(policy: Policy) -> str | None:
 
 
 __all__ = ["MESSAGE", "PRESETS", "SEVERITY", "LabelPolicy", "Rule", "build_policy"]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A preset with overrides, as in the settings `policy` and `policy_overrides`.
+
+    >>> print(Recipe("strict", {"on_code": "FLAG"}).toml(), end="")
+    policy = "strict"
+    <BLANKLINE>
+    [policy_overrides]
+    on_code = "FLAG"
+    """
+
+    preset: str
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+
+    def policy(self) -> LabelPolicy:
+        """Builds the policy.
+
+        Raises:
+            ConfigError: an unknown preset, or an invalid override.
+        """
+        return build_policy(self.preset, self.overrides)
+
+    def toml(self) -> str:
+        """Formats the recipe as the first lines of `vista-guard.toml`.
+
+        Raises:
+            ConfigError: TOML cannot hold an override's value, such as None.
+        """
+        tables = [f"policy = {_value('policy', self.preset)}\n"]
+        tables += _table(("policy_overrides",), self.overrides)
+        return "\n".join(tables)
+
+
+def _table(path: tuple[str, ...], values: Mapping[str, Any]) -> Iterator[str]:
+    """Formats a table with its own values, then its nested tables."""
+    own = {name: value for name, value in values.items() if not isinstance(value, Mapping)}
+    if own:
+        yield f"[{'.'.join(path)}]\n" + "".join(f"{name} = {_value(name, value)}\n" for name, value in own.items())
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _table((*path, str(name)), value)
+
+
+def _value(name: str, value: object) -> str:
+    if isinstance(value, bool | int | float | str):
+        # JSON writes these four as TOML does, but for one character that TOML wants escaped.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    raise ConfigError(f"{name} is {value!r}, which TOML cannot hold; leave it out")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 from pathlib import Path
@@ -35,7 +36,7 @@ _ROUNDING = 1e-9
 
 
 class Level(StrEnum):
-    """What is counted."""
+    """The unit of counting."""
 
     TURN = "turn"
     """The loss of a fine turn is 1 when any of its claims is withheld, else 0."""
@@ -48,14 +49,14 @@ class _Frozen(BaseModel):
 
 
 class Alarm(NamedTuple):
-    """How much loss begins at a confidence: it is suffered by every threshold up to there. A pair in the file."""
+    """The loss that begins at a confidence, suffered by every lower threshold. A pair in the file."""
 
     confidence: Probability
     loss: Annotated[float, Field(gt=0.0)]
 
 
 class RiskGroup(_Frozen):
-    """Fine turns of one kind. `n` of them were judged; most raised no alarm, and are in no list."""
+    """Fine turns of one kind. `n` counts the judged ones; those without an alarm are not listed."""
 
     source: str
     n: int = Field(ge=1)
@@ -70,7 +71,7 @@ class RiskGroup(_Frozen):
         return self
 
     def threshold(self, label: Label, rate: float) -> float | None:
-        """The smallest confidence from which a rule for `label` may withhold.
+        """Returns the smallest confidence from which a rule for `label` may withhold.
 
         Args:
             label: CONTRADICTED or LACKING_EVIDENCE.
@@ -82,19 +83,19 @@ class RiskGroup(_Frozen):
         return smallest_threshold(self.alarms.get(label, ()), self.n, rate)
 
     def loss(self, label: Label, threshold: float) -> float:
-        """Mean loss of a rule that withholds `label` from `threshold` on, over these turns, in [0, 1]."""
+        """Returns the mean loss, in [0, 1], of a rule that withholds `label` from `threshold` on."""
         return sum(alarm.loss for alarm in self.alarms.get(label, ()) if alarm.confidence >= threshold) / self.n
 
 
 class TurnAlarm(NamedTuple):
-    """A fine turn that something was held against: its risk, and its number of claims. A pair in the file."""
+    """A fine turn with something held against it: its risk and number of claims. A pair in the file."""
 
     risk: Probability
     claims: Annotated[int, Field(ge=1)]
 
 
 class TurnGroup(_Frozen):
-    """Fine turns of one kind, with the risks of those that something was held against: no policy acts on the others."""
+    """Fine turns of one kind, with the risks of those with something held against them. Policies ignore the others."""
 
     source: str
     claims: Mapping[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=1)]] = Field(min_length=1)
@@ -113,11 +114,11 @@ class TurnGroup(_Frozen):
 
     @property
     def n(self) -> int:
-        """All fine turns."""
+        """Number of fine turns."""
         return sum(self.claims.values())
 
     def strata(self, least: int = 1) -> list[tuple[int, int]]:
-        """Ranges of numbers of claims (first, last) in which turns are counted apart.
+        """Ranges of numbers of claims (first, last) that are counted separately.
 
         Args:
             least: fewest turns of a range; what has fewer goes with its neighbour.
@@ -134,7 +135,7 @@ class TurnGroup(_Frozen):
         return found
 
     def threshold(self, rate: float, *, stratified: bool = True) -> float | None:
-        """The smallest risk from which turns may be flagged or withheld so that the rate is held.
+        """Returns the smallest risk from which turns may be flagged or withheld within the rate.
 
         Args:
             rate: most expected share of fine turns, in [0, 1].
@@ -152,7 +153,7 @@ class TurnGroup(_Frozen):
         return max(known) if len(known) == len(found) else None
 
     def share(self, limit: float, first: int = 0, last: int | None = None) -> float | None:
-        """Share of these fine turns that have the risk or more; of those with `first` to `last` claims. None when none has."""
+        """Returns the share of fine turns, with `first` to `last` claims, of at least this risk. None without turns."""
         turns = sum(count for claims, count in self.claims.items() if first <= claims <= (last or claims))
         alarms = sum(one.risk >= limit and first <= one.claims <= (last or one.claims) for one in self.alarms)
         return alarms / turns if turns else None
@@ -164,7 +165,7 @@ class TurnGroup(_Frozen):
 
 
 class RiskTable(_Frozen):
-    """What a judge wrongly held against fine turns, and how its outcomes become a turn's risk: numbers only, no text.
+    """A judge's false alarms on fine turns, and how its outcomes become a turn's risk. Numbers only, no text.
 
     The promise is kept for each group by itself, and so for any mixture of them.
     """
@@ -181,7 +182,7 @@ class RiskTable(_Frozen):
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Reads a file that `vista-guard calibrate` wrote.
+        """Reads a file of `vista-guard calibrate`.
 
         Raises:
             ConfigError: the file is missing, or is something else.
@@ -197,7 +198,7 @@ class RiskTable(_Frozen):
             raise ConfigError(f"risk table {path}: {where}: {first['msg']}. {advice}") from exc
 
     def save(self, path: Path) -> None:
-        """Writes the file whole, or not at all.
+        """Writes the file atomically.
 
         Raises:
             ConfigError: it cannot be written.
@@ -211,12 +212,12 @@ class RiskTable(_Frozen):
 
     @property
     def name(self) -> str:
-        """The table in one line."""
+        """Describes the table in one line."""
         groups = ", ".join(f"{group.source} (n = {group.n:,})" for group in self.groups)
         return f"{self.judge.name} {self.judge.version}, {self.level} level, {self.created}: {groups}"
 
     def thresholds(self, labels: Sequence[Label], rate: float, *, rules: int | None = None) -> dict[Label, float]:
-        """The smallest confidence for each label, so that all rules together hold the rate.
+        """Returns the smallest confidence for each label such that all rules together keep the rate.
 
         Rules share the rate equally: what each may withhold wrongly adds up to what the turn may suffer.
 
@@ -232,7 +233,7 @@ class RiskTable(_Frozen):
         return {label: max(self._threshold(group, label, rate, sharing) for group in self.groups) for label in labels}
 
     def risk_threshold(self, rate: float, name: str) -> float:
-        """The smallest risk from which turns may be flagged or withheld, so that each group and stratum holds the rate.
+        """Returns the smallest risk for flagging or withholding such that each group and stratum keeps the rate.
 
         Args:
             rate: most expected share of fine turns.
@@ -280,7 +281,7 @@ class RiskTable(_Frozen):
 
 
 def smallest_threshold(alarms: Iterable[Alarm], n: int, rate: float) -> float | None:
-    """The smallest threshold, in steps, with which the bound above holds; None when there is none."""
+    """Returns the smallest threshold, in steps, that keeps the bound above, or None."""
     budget = rate * (n + 1) - 1 + _ROUNDING
     if budget < 0:
         return None
@@ -294,12 +295,12 @@ def smallest_threshold(alarms: Iterable[Alarm], n: int, rate: float) -> float | 
 
 
 def needed_turns(rate: float) -> int | None:
-    """Fewest fine turns with which a rate can be promised at all: `n >= 1 / rate - 1`. None for a rate of 0."""
+    """Returns the fewest fine turns that can promise a rate: `n >= 1 / rate - 1`. None for a rate of 0."""
     return math.ceil(1 / rate - 1 - _ROUNDING) if rate > 0 else None
 
 
 def alarms(losses: Iterable[tuple[float, float]]) -> tuple[Alarm, ...]:
-    """Alarms from (confidence, loss) pairs, the hardest first; equal confidences are added up.
+    """Converts (confidence, loss) pairs to alarms, highest confidence first; equal confidences are added up.
 
     Confidences are rounded down to steps: whether one reaches a threshold, which is a whole step, stays the same.
     """
@@ -312,3 +313,44 @@ def alarms(losses: Iterable[tuple[float, float]]) -> tuple[Alarm, ...]:
 
 def _rounded_up(rate: float) -> float:
     return math.ceil(rate * STEP - _ROUNDING) / STEP
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Judgements of similar confidence: their mean confidence and the share that was right, both in [0, 1]."""
+
+    n: int
+    confidence: float
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """A reliability diagram as a table. Calibrated confidences equal the accuracy in each bin."""
+
+    bins: tuple[Bin, ...]
+    """Lowest confidence first; empty bins are left out."""
+    ece: float
+    """Expected calibration error in [0, 1]: the mean gap over judgements (Guo et al. 2017, bins of equal width)."""
+
+
+def reliability(confidences: Sequence[float], correct: Sequence[bool], bins: int = 10) -> Reliability | None:
+    """Computes the reliability diagram and its expected calibration error. None without judgements.
+
+    Args:
+        confidences: in [0, 1].
+        correct: true for each judgement that was right.
+        bins: number of bins of equal width over [0, 1]; a confidence on a border belongs to the upper one.
+    """
+    members: dict[int, list[tuple[float, bool]]] = {}
+    for confidence, right in zip(confidences, correct, strict=True):
+        members.setdefault(min(int(confidence * bins), bins - 1), []).append((confidence, right))
+    if not members:
+        return None
+    table = tuple(_bin(members[place]) for place in sorted(members))
+    return Reliability(table, sum(row.n * abs(row.confidence - row.accuracy) for row in table) / len(confidences))
+
+
+def _bin(members: Sequence[tuple[float, bool]]) -> Bin:
+    n = len(members)
+    return Bin(n, sum(confidence for confidence, _ in members) / n, sum(right for _, right in members) / n)

@@ -26,7 +26,7 @@ REMEMBERED = frozenset({Label.VERIFIED, Label.OUT_OF_SCOPE})
 
 
 def vista_score(outcomes: Iterable[Outcome]) -> float | None:
-    """Safe claims over judged claims, in [0, 1]. None when nothing was judged; unchecked claims count for nothing."""
+    """Returns safe claims over judged claims, in [0, 1]. None when nothing was judged; unchecked claims count for nothing."""
     labels = [outcome.label for outcome in outcomes if isinstance(outcome, Finding)]
     if not labels:
         return None
@@ -34,18 +34,18 @@ def vista_score(outcomes: Iterable[Outcome]) -> float | None:
 
 
 def micro_score(reports: Iterable[TurnReport]) -> float | None:
-    """The score over all claims of all turns: what the paper reports for a conversation."""
+    """Returns the score over all claims of all turns, as the paper reports for a conversation."""
     return vista_score(outcome for report in reports for outcome in report.outcomes)
 
 
 def macro_score(reports: Iterable[TurnReport]) -> float | None:
-    """The mean of the scored turns' scores. None when no turn was scored."""
+    """Returns the mean of the scored turns' scores. None when no turn was scored."""
     scores = [report.score for report in reports if report.score is not None]
     return sum(scores) / len(scores) if scores else None
 
 
 def label_counts(reports: Sequence[TurnReport]) -> dict[Label, int]:
-    """How many claims got each label, every label present."""
+    """Counts the claims of each label, zeros included."""
     counts = Counter(finding.label for report in reports for finding in report.findings)
     return {label: counts[label] for label in Label}
 
@@ -63,7 +63,7 @@ Weight = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 
 
 class Signals(NamedTuple):
-    """What the risk is made of. Each grows, or stays, when more is held against the turn or is held more surely."""
+    """The inputs of the risk. Each grows, or stays, when more is held against the turn, or more surely."""
 
     mean: float
     """Mean strength of what is held against the turn, over its claims; weaker alarms that would lower it do not count."""
@@ -80,7 +80,7 @@ class Signals(NamedTuple):
 
 
 class TurnRisk(BaseModel):
-    """A judge's way from outcomes to risk: a logistic function of `Signals`, fitted to labelled turns of that judge.
+    """Maps outcomes to a risk: a logistic function of `Signals`, fitted to a judge's labelled turns.
 
     The probability is at even odds: as many turns that say something unsupported as turns that do not.
     """
@@ -110,7 +110,7 @@ class TurnRisk(BaseModel):
 
 
 def uncalibrated(outcomes: Sequence[Outcome]) -> float | None:
-    """The risk for a judge that none was fitted for: confidences taken at their word, alarms as independent of each other.
+    """Returns the risk for a judge without a fit: confidences at face value, alarms as independent.
 
     Monotone as well, and above every single alarm's confidence; but nobody measured how often it is right, so that policies
     decide nothing by it.
@@ -122,7 +122,7 @@ def uncalibrated(outcomes: Sequence[Outcome]) -> float | None:
 
 
 def signals(outcomes: Sequence[Outcome], *, evidence_missing: bool) -> Signals | None:
-    """What the outcomes say of the turn as a whole; None when nothing was judged. What could not be judged counts for nothing."""
+    """Summarises the outcomes of a turn; None when nothing was judged. Unjudged claims count for nothing."""
     findings = [outcome for outcome in outcomes if isinstance(outcome, Finding)]
     if not findings:
         return None
@@ -139,7 +139,7 @@ def signals(outcomes: Sequence[Outcome], *, evidence_missing: bool) -> Signals |
 
 
 def _strongest_mean(strengths: Sequence[float], clear: int) -> float:
-    """The largest mean that the strongest alarms give together: one more weak alarm must not make a turn look better."""
+    """Returns the largest mean of the strongest alarms: one more weak alarm must not improve a turn."""
     total, best = 0.0, 0.0
     for number, strength in enumerate(strengths, 1):
         total += strength
@@ -148,7 +148,7 @@ def _strongest_mean(strengths: Sequence[float], clear: int) -> float:
 
 
 def _is_refuted(finding: Finding) -> bool:
-    """Whether evidence speaks against the claim. One that lacks evidence, and yet has some, is one that sources disagree on."""
+    """True when evidence contradicts the claim. A claim that lacks evidence and yet has some is one that sources disagree on."""
     return finding.label is Label.CONTRADICTED or bool(finding.evidence)
 
 

@@ -1,12 +1,4 @@
-"""One text for the many that look the same: what a reader sees of a text, with the way back to where it stands. Pure.
-
-A zero-width space, a soft hyphen, a Cyrillic "o" or an entity change what a judge reads and nothing that a person sees. They
-are folded here, for turns and for documents alike, so that what is the same for the eye is the same for the judge.
-
-Letters that look like others: what a reader takes them for. Tables and what is read off them, no text.
-
-Foreign text made safe to show on a terminal and in a report: shown, never obeyed.
-"""
+"""Canonical text: the letters that a reader sees, with offsets back to the original. Pure."""
 
 from __future__ import annotations
 
@@ -38,7 +30,7 @@ _RAISED = ("<super>", "<sub>")
 
 @lru_cache(maxsize=8192)
 def plain_letter(letter: str) -> str:
-    """What a styled letter or figure stands for (full width, bold, in a circle, small capitals); any other stands for itself."""
+    """Returns the plain letter for a styled one (full width, bold, circled, small capitals), and any other unchanged."""
     if letter in _SMALL:
         return _SMALL[letter]
     if letter.isdecimal():
@@ -56,7 +48,7 @@ def plain_letter(letter: str) -> str:
 
 
 def without_strokes(word: str) -> str:
-    """The word without its accents where more than half of its letters have one; else with those that letters can have."""
+    """Removes the word's accents if more than half of its letters have one; else only accents that its letters cannot have."""
     taken_apart = unicodedata.normalize("NFD", word)
     bare = [one for one in taken_apart if not unicodedata.combining(one)]
     accents = len(taken_apart) - len(bare) + sum(one in _STROKED for one in bare)
@@ -67,14 +59,14 @@ def without_strokes(word: str) -> str:
 
 @dataclass(frozen=True)
 class Reading:
-    """A text as it is read. Character `n` stands for `source[starts[n]:ends[n]]` of the text as it was written."""
+    """A text with offsets: character `n` stands for `source[starts[n]:ends[n]]` of the original."""
 
     text: str
     starts: Sequence[int]
     ends: Sequence[int]
 
     def span(self, start: int, end: int) -> Span:
-        """Where the range stands in the text as it was written."""
+        """Maps a range back to the original text."""
         if start >= end:
             place = self.starts[start] if start < len(self.starts) else self.ends[-1] if self.ends else 0
             return Span(start=place, end=place)
@@ -87,17 +79,17 @@ class Reading:
         )
 
     def part(self, start: int, end: int) -> Reading:
-        """A range of it."""
+        """Returns a range of the reading."""
         return Reading(self.text[start:end], self.starts[start:end], self.ends[start:end])
 
 
 def as_written(text: str) -> Reading:
-    """The text, letter for letter."""
+    """Reads the text letter for letter."""
     return Reading(text, range(len(text)), range(1, len(text) + 1))
 
 
 def replaced(reading: Reading, changes: Iterable[tuple[int, int, str]]) -> Reading:
-    """The reading with ranges replaced, in order and apart from each other. One of the same length keeps its places."""
+    """Replaces ranges, ordered and disjoint. A replacement of equal length keeps its offsets."""
     text, pieces, last = reading.text, list[str](), 0
     starts, ends = list[int](), list[int]()
     for begin, end, new in changes:
@@ -121,7 +113,7 @@ def replaced(reading: Reading, changes: Iterable[tuple[int, int, str]]) -> Readi
 
 
 def joined(parts: Sequence[Reading]) -> Reading:
-    """The readings, one behind the other."""
+    """Concatenates readings."""
     return Reading(
         "".join(part.text for part in parts),
         [place for part in parts for place in part.starts],
@@ -130,7 +122,7 @@ def joined(parts: Sequence[Reading]) -> Reading:
 
 
 def canonical(text: str) -> Reading:
-    """What a reader sees of `text`. Line breaks and Markdown stay; the longest text takes time by its length, no more."""
+    """Returns the text as a reader sees it, with offsets. Line breaks and Markdown stay. Takes linear time."""
     reading = as_written(text)
     if "&" in text:
         reading = _each(_each(reading, _ENTITY, _entity), _ENTITY, _entity)
@@ -148,7 +140,7 @@ def canonical(text: str) -> Reading:
 
 
 def folded(text: str) -> str:
-    """What a reader sees of `text`, without the way back."""
+    """Returns the text as a reader sees it."""
     return canonical(text).text
 
 
@@ -190,7 +182,7 @@ def _entity(match: re.Match[str]) -> str:
 
 
 def _unescaped(match: re.Match[str]) -> str:
-    """What a row of "%20" or "\\u0020" spells; itself when that is no text."""
+    """Decodes a run of "%20" or "\u0020"; unchanged when that is no text."""
     codes = [int(code, 16) for code in _ESCAPE.findall(match.group())]
     if "%" not in match.group():
         return "".join(map(chr, codes))
@@ -201,7 +193,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def _word(word: str, latin: bool) -> str:
-    """A word in ordinary letters. Twins of other scripts are read as Latin in a word, or a text, that is Latin else."""
+    """Returns the word in ordinary letters. Lookalikes of other scripts become Latin in a Latin word or text."""
     if word.isascii():
         return word
     word = "".join(one if one.isascii() else plain_letter(one) for one in word)
@@ -213,7 +205,7 @@ def _word(word: str, latin: bool) -> str:
 
 
 def _is_latin(text: str) -> bool:
-    """Whether more letters are Latin than surely of another script."""
+    """True when Latin letters outnumber letters that are surely of another script."""
     letters = Counter(one.isascii() for one in _LETTER.findall(text) if one not in TWINS)
     return letters[True] > letters[False]
 
@@ -223,7 +215,7 @@ def _is_letter(one: str) -> bool:
 
 
 def _unspaced(match: re.Match[str]) -> str:
-    """ "o p e n e d  i n" as "opened in"; itself where the marks between are of several kinds, or it is no word."""
+    """Joins "o p e n e d  i n" to "opened in"; unchanged when the separators differ or no word results."""
     spaced = match.group()
     gaps = _GAP.findall(spaced)
     kinds = {mark for gap in gaps for mark in gap if not mark.isspace()}

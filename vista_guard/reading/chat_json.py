@@ -46,7 +46,7 @@ TEXT_KEYS = ("text", "content", "page_content")
 def to_conversation(
     messages: Sequence[Mapping[str, Any]], *, conversation_id: str | None = None, documents: Iterable[object] = ()
 ) -> Conversation:
-    """Chat messages as a conversation.
+    """Converts chat messages to a conversation.
 
     Args:
         messages: OpenAI chat messages. Content is a string, null, or a list of parts, of which the text is taken.
@@ -66,7 +66,7 @@ def to_conversation(
 
 
 def to_document(value: object) -> Document:
-    """A text, or a mapping with `text` (or `content`, `page_content`) and maybe `id`, `title`, `url`, `metadata`.
+    """Converts a text, or a mapping with `text` (or `content`, `page_content`) and optional `id`, `title`, `url`, `metadata`.
 
     A document that brings no id is named after its text, so the same text has the same id everywhere.
 
@@ -93,7 +93,7 @@ def to_document(value: object) -> Document:
 
 @dataclass
 class _Reader:
-    """Walks over messages; `pending` are documents brought since the last user message."""
+    """Walks over messages. `pending` holds documents since the last user message."""
 
     shared: list[Document]
     turns: list[Turn] = field(default_factory=list)
@@ -144,7 +144,7 @@ def _role(value: object, where: str) -> Role:
 
 
 def _text(message: Mapping[str, Any], where: str) -> str:
-    """The text of a message; a refusal is what the assistant said when there is no content."""
+    """Returns the text of a message. A refusal counts as text when there is no content."""
     content = message.get("content")
     if content is None:
         refusal = message.get("refusal")
@@ -157,7 +157,7 @@ def _text(message: Mapping[str, Any], where: str) -> str:
 
 
 def _part_text(part: object, where: str) -> str | None:
-    """The text of a content part; None for an image, a sound, a tool call and whatever comes next."""
+    """Returns the text of a content part; None for images, sounds, tool calls and unknown parts."""
     if isinstance(part, str):
         return part
     if not isinstance(part, Mapping):
@@ -167,7 +167,7 @@ def _part_text(part: object, where: str) -> str | None:
 
 
 def _tool_names(calls: Iterable[object]) -> dict[str, str]:
-    """Names of the called tools by call id, where a call has both."""
+    """Maps call ids to the names of called tools."""
     names = {}
     for call in calls:
         if isinstance(call, Mapping):
@@ -179,7 +179,7 @@ def _tool_names(calls: Iterable[object]) -> dict[str, str]:
 
 
 def distinct(documents: Iterable[Document]) -> tuple[Document, ...]:
-    """Each document once; one that shares its id with another text gets a numbered id, so evidence stays traceable."""
+    """Drops duplicates, and numbers the id of a document that shares it with another text, so that evidence stays traceable."""
     seen: dict[str, Document] = {}
     for document in documents:
         name, number = document.id, 1
@@ -230,7 +230,7 @@ _SYSTEM = ("system", "developer")
 def take_blocks(
     message: Mapping[str, object], patterns: Sequence[str] = PATTERNS, *, user_context: bool = False
 ) -> tuple[dict[str, object], list[Document]]:
-    """The message without its blocks, and the blocks as documents.
+    """Separates a message from its blocks, returned as documents.
 
     Args:
         message: of a chat; only those of the roles system and developer are read.
@@ -277,7 +277,7 @@ def _cut(text: str, patterns: Sequence[str], blocks: list[str]) -> str:
 
 
 def _matches(pattern: str, text: str) -> Iterator[tuple[int, int, str]]:
-    """Start, end and block of every match, in order."""
+    """Yields start, end and block of every match, in order."""
     tag = _TAG.fullmatch(pattern)
     if tag is None:
         for match in _compiled(pattern).finditer(text):

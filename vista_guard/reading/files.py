@@ -36,7 +36,7 @@ _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi",
 
 
 def read_markdown(source: str) -> Read:
-    """Text as the page would show it: front matter off, links as their words, tables as in `read_html`.
+    """Reads Markdown as its page shows it: no front matter, links as their words, tables as in `read_html`.
 
     Raises:
         InputError: see `read_html`.
@@ -49,7 +49,7 @@ def read_markdown(source: str) -> Read:
 
 
 def read_pdf(raw: bytes) -> Read:
-    """Text of every page, lines of a sentence joined where that is certain.
+    """Reads the text of every page, joining the lines of a sentence where that is certain.
 
     Raises:
         ImportError: pypdf is missing.
@@ -114,7 +114,7 @@ def _joined(title: str | None, texts: list[str]) -> Read:
 
 
 MAX_BYTES = 50_000_000
-"""Largest file that is read."""
+"""Largest file to read."""
 
 _READER = "1"
 """Another number when the same file reads differently, so that unchanged files are read anew."""
@@ -127,7 +127,7 @@ _WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 @dataclass(frozen=True)
 class DocumentFile:
-    """A file that may become a document. `id` is its path below `folder`, in which it was found, with `/` on every system.
+    """A file to read. `id` is its path below `folder`, the folder that was searched, with `/` on every system.
 
     A file that was asked for itself has no folder, and its name for an id.
     """
@@ -139,7 +139,7 @@ class DocumentFile:
 
 @dataclass(frozen=True)
 class SkippedFile:
-    """A file or folder that is left out, and why. `broken`: it should have been read, but could not be."""
+    """A file or folder that was left out, and why. `broken` means that reading failed."""
 
     path: Path
     reason: str
@@ -147,7 +147,7 @@ class SkippedFile:
 
 
 def find_files(place: Path) -> Iterator[DocumentFile | SkippedFile]:
-    """The files of a folder and of the folders in it, by name; a file given itself is named by its file name.
+    """Finds the files of a folder and its subfolders, by name. A file itself is named by its file name.
 
     Links to files are followed, links to folders are not.
 
@@ -163,7 +163,7 @@ def find_files(place: Path) -> Iterator[DocumentFile | SkippedFile]:
 
 
 def load(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
-    """The bytes of a file.
+    """Reads the file's bytes.
 
     Raises:
         InputError: missing, unreadable, or too big.
@@ -179,12 +179,12 @@ def load(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
 
 
 def fingerprint(raw: bytes) -> str:
-    """Changes with the content and with how it is read (64 hex digits)."""
+    """Hashes the content and the reader's version to 64 hex digits."""
     return sha256(_READER.encode() + raw).hexdigest()
 
 
 def read_document(file: DocumentFile, raw: bytes) -> Document | SkippedFile:
-    """The file's content as a document, titled by itself or else by its file name.
+    """Reads the file as a document, titled by itself or by its file name.
 
     Its metadata has `format`, `path`, `folder` if it was found in one, `fingerprint`, and for a PDF `pages`: where in the text
     each page starts. Paths are absolute.
@@ -195,7 +195,7 @@ def read_document(file: DocumentFile, raw: bytes) -> Document | SkippedFile:
     """
     form = _format(file.path, raw)
     if form is None:
-        return SkippedFile(file.path, "a binary file, neither text, Markdown, HTML nor PDF")
+        return SkippedFile(file.path, "a binary file; expected text, Markdown, HTML or PDF")
     if form == "pdf":
         require(f"{file.path} is a PDF file, which", "pypdf", extra="documents")
     read = _read(form, raw)
@@ -234,7 +234,7 @@ def _walk(folder: Path, root: Path) -> Iterator[DocumentFile | SkippedFile]:
 
 
 def _name(path: str) -> str:
-    """One name for one path on every system: macOS spells accents as characters of their own."""
+    """Normalises a path: macOS spells accents as characters of their own."""
     return unicodedata.normalize("NFC", _text(path))
 
 
@@ -277,7 +277,7 @@ def _strictly(raw: bytes, encoding: str) -> str:
     try:
         return raw.decode(encoding)
     except (UnicodeDecodeError, LookupError) as exc:
-        raise InputError(f"says that it is {encoding}, but is not: {exc}; save it as UTF-8") from exc
+        raise InputError(f"declares the encoding {encoding}, but is not: {exc}; save it as UTF-8") from exc
 
 
 def read_persona(path: str | Path) -> Persona:

@@ -43,7 +43,7 @@ _META_ENCODING = re.compile(rb"<\s*meta[^>]+charset\s*=\s*[\"']?([^>]*?)[ /;'\">
 
 
 class Read(NamedTuple):
-    """What a file says. `pages` are the places in `text` where its pages start; empty for what has no pages."""
+    """A file's text and title. `pages` are the offsets of its pages; empty for a file without pages."""
 
     title: str | None
     text: str
@@ -51,7 +51,7 @@ class Read(NamedTuple):
 
 
 def read_html(markup: str) -> Read:
-    """Text without scripts, styles, navigation and hidden parts; a table row reads `column: value; column: value`.
+    """Reads the text without scripts, styles, navigation and hidden parts; a table row reads `column: value; column: value`.
 
     Raises:
         InputError: a declaration in it cannot be told apart from what follows; the message completes "FILE ...".
@@ -61,24 +61,24 @@ def read_html(markup: str) -> Read:
         page.feed(markup.translate(INVISIBLE))
         page.close()
     except AssertionError as exc:  # what the parser of the standard library says to a broken declaration
-        raise InputError(f"holds a declaration that no browser would read ({exc}); take it out") from exc
+        raise InputError(f"holds an invalid declaration ({exc}); remove it") from exc
     return Read(page.title, page.text)
 
 
 def declared_encoding(raw: bytes) -> str | None:
-    """The encoding that a page says it has, near its beginning."""
+    """Returns the encoding that a page declares near its beginning."""
     named = _XML_ENCODING.search(raw, 0, 1024) or _META_ENCODING.search(raw, 0, max(2048, len(raw) // 20))
     name = named[1].decode("ascii", "replace").lower() if named else ""
     return _BROWSERS.get(name, name) or None
 
 
 def one_line(text: str) -> str:
-    """The words of the text with one space between them."""
+    """Joins the words of the text with single spaces."""
     return " ".join(text.split())
 
 
 class _Page(HTMLParser):
-    """Reads a page. A tag that is never closed ends with the one around it, as in a browser of old."""
+    """Parses a page. A tag that is never closed ends with its parent, as in old browsers."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -91,23 +91,23 @@ class _Page(HTMLParser):
 
     @property
     def text(self) -> str:
-        """The page's words, once it is closed."""
+        """The page's text, after `close`."""
         return _tidy("".join(self._parts[0]).translate(_UNMARKED))
 
     @property
     def title(self) -> str | None:
-        """What the page calls itself, else its first heading of the first level, else its first heading."""
+        """The page's title, else its first heading of level one, else its first heading."""
         heading = self._heard.get("h1", self._heard.get("heading", []))
         return one_line("".join(self._heard.get("title", []))) or one_line("".join(heading)) or None
 
     def close(self) -> None:
-        """Ends the page, and whatever is still open on it."""
+        """Ends the page and its open elements."""
         super().close()
         while self._open:
             self._close()
 
     def handle_starttag(self, tag: str, attrs: Sequence[tuple[str, str | None]]) -> None:
-        """See `HTMLParser`."""
+        """Handles an opening tag."""
         if self._unread is None:
             if tag not in _UNREAD and not _hidden(dict(attrs)):
                 self._begin(tag)
@@ -119,14 +119,14 @@ class _Page(HTMLParser):
             self._count[tag] += 1
 
     def handle_endtag(self, tag: str) -> None:
-        """See `HTMLParser`."""
+        """Handles a closing tag."""
         if self._count[tag]:
             while self._open[-1] != tag:
                 self._close()
             self._close()
 
     def handle_data(self, data: str) -> None:
-        """See `HTMLParser`."""
+        """Handles text."""
         data = data if self._count["pre"] else re.sub(r"\s+", " ", data)
         for kind in self._hearing:
             if kind == "title" or self._unread is None:
@@ -135,12 +135,12 @@ class _Page(HTMLParser):
             self._parts[-1].append(data)
 
     def unknown_decl(self, data: str) -> None:
-        """See `HTMLParser`."""
+        """Handles a declaration."""
         if data.upper().startswith("CDATA["):
             self.handle_data(data[len("CDATA[") :])
 
     def _listen(self, tag: str) -> None:
-        """Notes the words of the first title, first `h1` and first heading of any level from here on."""
+        """Captures the first title, the first `h1` and the first heading of any level."""
         heading = tag in _HEADINGS and self._unread is None
         for kind, here in (("title", tag == "title"), ("h1", tag == "h1" and heading), ("heading", heading)):
             if here and kind not in self._heard:
@@ -184,7 +184,7 @@ def _hidden(attributes: dict[str, str | None]) -> bool:
 
 
 def _written_out(table: str) -> str:
-    """The rows of a table as lines; one of a single column, or around another, is only there for the layout and stays."""
+    """Formats the rows of a table as lines. A table of one column, or around another, is layout and stays as it is."""
     caption, *rows = table.split(_ROW)
     cells = [re.findall(f"([{_CELL}{_HEAD}])([^{_CELL}{_HEAD}]*)", row) for row in rows]
     if _WRITTEN in table or max(map(len, cells), default=0) < 2:

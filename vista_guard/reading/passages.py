@@ -37,7 +37,7 @@ _STEM = 6
 
 
 def passages(document: Document, *, max_chars: int = 700, overlap: int = 120) -> tuple[Passage, ...]:
-    """Passages of at most `max_chars` characters, in order; neighbours share up to `overlap` characters.
+    """Cuts a document into passages of at most `max_chars` characters; neighbours overlap by up to `overlap`.
 
     `text == document.text[span.start:span.end]` for each; every character but white space lies in at least one. Cuts
     fall between paragraphs, else sentences, else lines, else words. A blank document has none.
@@ -62,7 +62,7 @@ def passages(document: Document, *, max_chars: int = 700, overlap: int = 120) ->
 
 
 def nearest_passages(query: str, passages: Sequence[Passage], limit: int) -> tuple[Passage, ...]:
-    """At most `limit` of `passages`, in the order given: for each sentence of `query`, those sharing most words.
+    """Returns at most `limit` passages, in the order given: those that share most words with each sentence of `query`.
 
     Rare words weigh more. Each sentence has its own say, or the longest would take every place. What words cannot fill
     (another language, say) is filled with the first passages; all are kept when they fit. A cheap sieve before an encoder.
@@ -80,13 +80,13 @@ def nearest_passages(query: str, passages: Sequence[Passage], limit: int) -> tup
 
 
 def _ranking(sentence: frozenset[str], found: Sequence[frozenset[str]], weights: Mapping[str, float]) -> list[int]:
-    """Indices of the passages that share a word with the sentence, nearest first."""
+    """Ranks the passages that share a word with the sentence, nearest first."""
     scores = {index: sum(weights[word] for word in words & sentence) for index, words in enumerate(found)}
     return sorted((index for index, score in scores.items() if score), key=scores.__getitem__, reverse=True)
 
 
 def _in_turn(rankings: Sequence[Sequence[int]]) -> Iterator[int]:
-    """The best of each ranking, then the second best of each, and so on."""
+    """Interleaves the rankings: the best of each, then the second best of each."""
     for place in zip_longest(*rankings):
         yield from (index for index in place if index is not None)
 
@@ -114,7 +114,7 @@ def _spans(text: str, max_chars: int, overlap: int) -> tuple[tuple[int, int], ..
 
 
 def _cut(text: str, earliest: int, latest: int) -> int:
-    """Best place to end a passage within (earliest, latest]: the last of the best kind, else `latest`."""
+    """Chooses the end of a passage within (earliest, latest]: the last place of the best kind, else `latest`."""
     for kind in _CUTS:
         ends = [match.end() for match in kind.finditer(text, earliest, latest)]
         if ends:
@@ -123,7 +123,7 @@ def _cut(text: str, earliest: int, latest: int) -> int:
 
 
 def _restart(text: str, cut: int, overlap: int) -> int:
-    """Where the next passage starts: the first place of the best kind at most `overlap` characters before `cut`."""
+    """Finds the start of the next passage: the best kind of place at most `overlap` characters before `cut`."""
     inside_word = True
     for kind in _CUTS:
         match = kind.search(text, cut - overlap, cut)
@@ -145,7 +145,7 @@ _ODD_SPACE = re.compile(r"[^\S \t\n]")
 
 
 def sentence_spans(text: str) -> list[Span]:
-    """Sentences in order, without the white space around them. A line break always ends one."""
+    """Returns the spans of the sentences, without surrounding white space. A line break always ends one."""
     spans: list[Span] = []
     for line in _LINE.finditer(_ODD_SPACE.sub(" ", _SURROGATES.sub("\ufffd", text))):
         for first, last in _boundaries(line.group()):
@@ -157,7 +157,7 @@ def sentence_spans(text: str) -> list[Span]:
 
 
 def _boundaries(line: str) -> list[tuple[int, int]]:
-    """Where the sentences of a line start and end; the whole line when the splitter breaks down on it."""
+    """Returns the sentences' bounds in a line; the whole line if the splitter fails."""
     import sentencex
 
     try:

@@ -1,6 +1,6 @@
-"""Text that is shown on a terminal or a page, without what would steer it.
+"""Text made safe for a terminal or a page.
 
-Alone because the command line needs it for `--help`, which must not load the types.
+A module of its own because the command line needs it for `--help`, which must not load the types.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ DIRECTIONS = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", 
 
 
 def visible(text: str) -> str:
-    """The text with `�` for what would steer a terminal: escape sequences, control characters, turns of direction."""
+    """Replaces everything that would steer a terminal by `�`: escape sequences, control characters, direction marks."""
     return "".join("�" if _steers(character) else character for character in text)
 
 

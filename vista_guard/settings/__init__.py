@@ -1,1 +1,5 @@
-"""What a guard is made from: arguments over environment over a TOML or YAML file. Builds nothing."""
+"""The settings of a guard: arguments override the environment, which overrides a TOML or YAML file.
+
+`sources` reads them (`Settings.load`), `model` has the options of chat models and verifiers. Nothing is built here:
+`vista_guard.assembly` turns settings into objects.
+"""

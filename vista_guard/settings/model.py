@@ -1,4 +1,4 @@
-"""What a model judge can be told: how it asks, how hard it tries, and what it may spend.
+"""Options of judges that are models: how they are prompted, retried and limited.
 
 What can be said about a verifier that users bring: how its outputs are read, and how it is run.
 """
@@ -16,7 +16,7 @@ class _Frozen(BaseModel):
 
 
 class Price(_Frozen):
-    """What a model costs, in US dollars for a million tokens."""
+    """A model's price in US dollars per million tokens."""
 
     input: float = Field(ge=0)
     output: float = Field(ge=0)
@@ -25,7 +25,7 @@ class Price(_Frozen):
 
 
 class Spend(_Frozen):
-    """An upper bound on what may be spent; no bound where nothing is given."""
+    """An upper bound on spending; unbounded when empty."""
 
     calls: int | None = Field(default=None, ge=0)
     tokens: int | None = Field(default=None, ge=0)
@@ -35,7 +35,7 @@ class Spend(_Frozen):
 
 
 class BudgetOptions(_Frozen):
-    """What a model judge may spend. No call is started beyond it.
+    """Spending limits of a model judge. No call starts beyond them.
 
     Calls are counted before they are made, tokens and cost when the answer is there: calls that are then in flight (at most
     `concurrency`) may still exceed the bounds on tokens and cost.
@@ -48,7 +48,7 @@ class BudgetOptions(_Frozen):
 
 
 class BreakerOptions(_Frozen):
-    """When an endpoint that keeps failing is left alone."""
+    """The circuit breaker for a failing endpoint."""
 
     failures: int = Field(default=5, ge=1)
     """Calls in a row that got no answer, or a server error, or a rate limit that outlasted the retries."""
@@ -57,7 +57,7 @@ class BreakerOptions(_Frozen):
 
 
 class ModelOptions(_Frozen):
-    """How a chat model judges. Unknown names are refused."""
+    """Options of a chat model as judge. Unknown names are refused."""
 
     strategy: Literal["per_claim", "batched", "fused"] = "batched"
     """`per_claim`: one call for each claim and step, as the paper does it, all claims at once. `batched`: one call takes the
@@ -106,7 +106,7 @@ LabelName = Literal["supported", "contradicted", "not_enough"]
 
 
 class VerifierOptions(BaseModel):
-    """How the model that `verifier` names is read and run. Unknown names are refused."""
+    """Options of the model that `verifier` names. Unknown names are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

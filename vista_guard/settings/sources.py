@@ -32,7 +32,7 @@ from vista_guard.types import Recommendations, Record
 
 
 def is_loopback(host: str) -> bool:
-    """Whether the name or address can only mean this machine."""
+    """True for a name or address that can only mean this machine."""
     if host == "localhost":
         return True
     try:
@@ -45,7 +45,7 @@ FILES = ("vista-guard.toml", "vista-guard.yaml", "vista-guard.yml")
 
 
 class Limits(BaseModel):
-    """Most that one guarded turn may bring. Beyond it the turn is not judged, and says so."""
+    """Limits of one guarded turn. A turn beyond them is not judged, and its report says so."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -66,7 +66,7 @@ class Limits(BaseModel):
 
 
 class CascadeOptions(BaseModel):
-    """How `cascade:FIRST,SECOND` works."""
+    """Options of `cascade:FIRST,SECOND`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -79,7 +79,7 @@ class CascadeOptions(BaseModel):
 
 
 class OtelOptions(BaseModel):
-    """What OpenTelemetry is told of turns."""
+    """Options of OpenTelemetry."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -95,7 +95,7 @@ class OtelOptions(BaseModel):
 
 
 class Settings(BaseSettings):
-    """All that can be configured. Unknown names are refused."""
+    """All settings of a guard. Unknown names are refused."""
 
     model_config = SettingsConfigDict(
         env_prefix="VISTA_GUARD_",
@@ -183,7 +183,7 @@ class Settings(BaseSettings):
 
     @classmethod
     def load(cls, **arguments: Any) -> Self:
-        """Reads every source.
+        """Reads arguments, environment and settings file.
 
         Raises:
             ConfigError: a file that cannot be read, an unknown name, or a value that makes no sense; names all three.
@@ -202,7 +202,7 @@ class Settings(BaseSettings):
 
 
 def config_file() -> Path | None:
-    """The settings file, if there is one.
+    """Returns the settings file, or None.
 
     Raises:
         ConfigError: `VISTA_GUARD_CONFIG` names no file.
@@ -216,7 +216,7 @@ def config_file() -> Path | None:
 
 
 class Section(BaseModel):
-    """Base of such settings. Unknown names are refused, and no value is shown in an error: it may be a secret."""
+    """Base of a settings section. Unknown names are refused; errors never show a value, which may be a secret."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -227,7 +227,7 @@ class Section(BaseModel):
 
     @classmethod
     def load(cls, **arguments: Any) -> Self:
-        """Reads every source: `VISTA_GUARD_<SECTION>__<NAME>=…` in the environment, `[section]` in the settings file.
+        """Reads arguments, environment (`VISTA_GUARD_<SECTION>__<NAME>=…`) and settings file (`[section]`).
 
         Raises:
             ConfigError: a file that cannot be read, an unknown name, or a value that makes no sense. No secret is shown.
@@ -245,7 +245,7 @@ class Section(BaseModel):
 
 @cache
 def _with_sources(model: type[Section]) -> Any:
-    """The same settings, as a class that reads the environment and the file when it is made."""
+    """Returns the class with sources: it reads the environment and the file."""
     config = SettingsConfigDict(
         env_prefix=f"VISTA_GUARD_{model.section.upper()}__",
         env_nested_delimiter="__",

@@ -1,1 +1,6 @@
-"""Where knowledge, documents and reports are kept: Chroma, memory, SQL."""
+"""Stores of knowledge, documents, reports and reviews.
+
+`chroma` keeps knowledge and documents in a folder or on a server, `memory` for one process. `reports` keeps reports in SQLite
+or Postgres, and `reviews` in the same database people's reviews and annotations of them. `entries` has what stores share. The
+protocols are in `vista_guard.protocols`; docs/design/stores.md says why the stores are as they are.
+"""

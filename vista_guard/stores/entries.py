@@ -1,9 +1,4 @@
-"""What the twins of a store have in common: how entries look, and how the nearest are chosen.
-
-Sentence vectors from the shipped model, each text embedded once.
-
-Where this package keeps its files.
-"""
+"""Parts that the stores share: passages of entries, the choice of the nearest, sentence vectors, the data folder."""
 
 from __future__ import annotations
 
@@ -30,17 +25,17 @@ if TYPE_CHECKING:
 
 
 def digest(identifier: str) -> str:
-    """A name of fixed size for an id of any length and any characters (32 hex digits)."""
+    """Hashes an id of any length and characters to 32 hex digits."""
     return sha256(identifier.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def storable(text: str) -> str:
-    """`text` with lone surrogates, which no database or tokenizer takes, replaced by "?". Offsets stay."""
+    """Replaces lone surrogates, which no database or tokenizer takes, by "?". Offsets stay."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def persona_passages(persona: Persona) -> tuple[Passage, ...]:
-    """One passage for each fact, in order."""
+    """Returns one passage for each fact, in order."""
     return tuple(
         Passage(
             source=SourceKind.PERSONA,
@@ -53,7 +48,7 @@ def persona_passages(persona: Persona) -> tuple[Passage, ...]:
 
 
 def claim_passages(turn_key: str, claims: Sequence[Claim]) -> tuple[Passage, ...]:
-    """One passage for each claim, in order, named `turn key:claim id`."""
+    """Returns one passage for each claim, in order, named `turn key:claim id`."""
     return tuple(
         Passage(
             source=SourceKind.KNOWLEDGE,
@@ -66,7 +61,7 @@ def claim_passages(turn_key: str, claims: Sequence[Claim]) -> tuple[Passage, ...
 
 
 def nearest(embedder: Embedder, query: str, passages: Sequence[Passage], limit: int) -> tuple[Passage, ...]:
-    """At most `limit` of `passages`, in the order given: all when they fit, else those nearest in meaning to `query`."""
+    """Returns at most `limit` passages, in the order given: those nearest in meaning to `query` when not all fit."""
     if len(passages) <= limit or limit <= 0:
         return tuple(passages) if limit > 0 else ()
     import numpy as np
@@ -77,7 +72,7 @@ def nearest(embedder: Embedder, query: str, passages: Sequence[Passage], limit: 
 
 
 def _unique(claims: Sequence[Claim]) -> Iterator[str]:
-    """The claims' ids. Imported claims may repeat one; the second then gets `#2`."""
+    """Yields the claims' ids. A repeated id of imported claims gets `#2`."""
     seen: Counter[str] = Counter()
     for claim in claims:
         name = storable(claim.id)
@@ -147,7 +142,7 @@ DOCUMENTS = "vista_guard.documents"
 
 
 def documents_added(chroma: Path) -> bool:
-    """Whether documents of no tenant were ever added to the Chroma folder. Opening it would take a second, this a millisecond.
+    """True when the Chroma folder holds documents of no tenant. Takes a millisecond; opening the folder takes a second.
 
     True also for a folder that cannot be read, opening it will say why, and where Chroma is loaded: there is no time to be won.
     """
@@ -166,7 +161,7 @@ def documents_added(chroma: Path) -> bool:
 
 
 def data_dir(explicit: str | Path | None = None) -> Path:
-    """The folder of the stores, created when missing: `explicit`, else VISTA_GUARD_DATA_DIR, else the user's data folder.
+    """Returns the folder of the stores, created when missing: `explicit`, else VISTA_GUARD_DATA_DIR, else the user's data folder.
 
     Raises:
         ConfigError: the folder cannot be created or written to, or none is given and the user has no home.
@@ -178,13 +173,13 @@ def data_dir(explicit: str | Path | None = None) -> Path:
             pass
     except OSError as exc:
         raise ConfigError(
-            f"data folder {folder} cannot be written: {exc.strerror}. Give another one, or set {DATA_DIR_VARIABLE}"
+            f"data folder {folder} cannot be written: {exc.strerror}. Use another one, or set {DATA_DIR_VARIABLE}"
         ) from exc
     return folder
 
 
 def default_dir() -> Path:
-    """The folder where none is given: VISTA_GUARD_DATA_DIR, else the user's data folder. It may not exist yet.
+    """Returns the default folder: VISTA_GUARD_DATA_DIR, else the user's data folder. It may not exist yet.
 
     Raises:
         ConfigError: the user has no home.
@@ -194,6 +189,4 @@ def default_dir() -> Path:
     try:
         return Path(os.environ.get(DATA_DIR_VARIABLE) or user_data_dir("vista-guard", appauthor=False)).expanduser()
     except RuntimeError as exc:
-        raise ConfigError(
-            f"there is no data folder, as the user has no home: set {DATA_DIR_VARIABLE}, or HOME"
-        ) from exc
+        raise ConfigError(f"no data folder: the user has no home. Set  {DATA_DIR_VARIABLE}, or HOME") from exc

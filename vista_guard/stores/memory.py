@@ -30,27 +30,27 @@ class MemoryDocuments:
         self._lock = Lock()
 
     async def add(self, documents: Sequence[Document]) -> int:
-        """See `DocumentStore.add`."""
+        """Adds or replaces documents."""
         return sum([await asyncio.to_thread(self._add, document) for document in _last_of_each(documents)])
 
     async def search(self, query: str, limit: int) -> Sequence[Passage]:
-        """See `DocumentStore.search`."""
+        """Returns the passages nearest to the query."""
         return await asyncio.to_thread(self._search, query, limit)
 
     async def delete(self, document_id: str) -> int:
-        """Returns how many passages that were."""
+        """Deletes a document; returns its number of passages."""
         with self._lock:
             removed = self._documents.pop(document_id, None)
         return 0 if removed is None else len(removed[1])
 
     async def stored(self) -> Sequence[ListedDocument]:
-        """Every document that has passages, by id."""
+        """Lists the documents that have passages, by id."""
         with self._lock:
             listed = [listed for listed, _, _ in self._documents.values() if listed.passages]
         return tuple(sorted(listed, key=lambda one: one.id))
 
     async def aclose(self) -> None:
-        """Nothing to release."""
+        """Does nothing."""
 
     def _add(self, document: Document) -> int:
         found = passages(document)
@@ -77,7 +77,7 @@ def _last_of_each(documents: Sequence[Document]) -> list[Document]:
 
 
 class MemoryKnowledge:
-    """A `KnowledgeStore` that nothing outlives and no other process sees. It grows until `forget`."""
+    """A `KnowledgeStore` of this process, lost at its end. It grows until `forget`."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
@@ -86,14 +86,14 @@ class MemoryKnowledge:
         self._lock = Lock()  # one guard may serve several event loops, each in its own thread
 
     async def seed(self, persona: Persona) -> None:
-        """See `KnowledgeStore.seed`."""
+        """Stores the persona's facts."""
         with self._lock:
             self._personas.setdefault(persona.key, persona_passages(persona))
 
     async def recall(
         self, conversation_id: str, *, persona: Persona | None, query: str, limit: int, exclude_turn: str | None = None
     ) -> Sequence[Passage]:
-        """See `KnowledgeStore.recall`."""
+        """Returns the persona's facts and the conversation's claims nearest to the query."""
         with self._lock:
             facts = self._personas.get(persona.key, ()) if persona else ()
             turns = list(self._turns.get(conversation_id, {}).items())
@@ -101,19 +101,19 @@ class MemoryKnowledge:
         return await asyncio.to_thread(nearest, self._embedder, query, [*facts, *claims], limit)
 
     async def remember(self, conversation_id: str, turn_key: str, claims: Sequence[Claim]) -> None:
-        """See `KnowledgeStore.remember`. The first call for a turn counts."""
+        """Stores a turn's claims. The first call for a turn counts."""
         with self._lock:
             self._turns.setdefault(conversation_id, {}).setdefault(turn_key, claim_passages(turn_key, claims))
 
     async def delivered(self, conversation_id: str) -> frozenset[str]:
-        """See `KnowledgeStore.delivered`."""
+        """Returns the keys of the conversation's delivered turns."""
         with self._lock:
             return frozenset(self._turns.get(conversation_id, {}))
 
     async def forget(self, conversation_id: str) -> int:
-        """See `KnowledgeStore.forget`."""
+        """Deletes the conversation's claims; returns their number."""
         with self._lock:
             return sum(len(passages) for passages in self._turns.pop(conversation_id, {}).values())
 
     async def aclose(self) -> None:
-        """Nothing to release."""
+        """Does nothing."""

@@ -1,7 +1,7 @@
-"""Where a text that is still being written may be cut: after sentences, list items, table rows and whole code blocks. Pure.
+"""Safe boundaries in a growing text: ends of sentences, list items, table rows and whole code blocks.
 
-An end that was found once stays one, however the text goes on and in whatever pieces it comes. So an end needs what
-follows it: "3." may become "3.5", "Inc." may go on, and a bracket that is still open may hold more sentences.
+A boundary once found stays one, however the text continues and is split. So it needs the text that follows: "3." may become
+"3.5", "Inc." may go on, and an open bracket may hold more sentences.
 """
 
 from __future__ import annotations
@@ -226,7 +226,7 @@ def _in_turn(place: int | None, cut: int) -> int | None:
 
 
 def _goes_on(text: str, line: int, newline: int, complete: bool) -> bool | None:
-    """Whether the next line goes on with this one's sentence; None when it is too early to tell."""
+    """True if the next line continues this line's sentence; None when it is too early to tell."""
     if _SAID.search(text[max(line, newline - _TAIL) : newline]):
         return False
     following = text.find("\n", newline + 1)

@@ -1,6 +1,6 @@
-"""What goes out: text that was let through and the host's objects, in the order in which they came.
+"""The outgoing stream: released text and the host's objects, in their original order.
 
-How an answer begins: one that says nothing is no turn and is not judged, and that shows only at its first word.
+An answer without text is no turn and is not judged; that shows only at the first word.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class Opening:
         self._begun: list[Delta] = []
 
     async def before_text(self) -> AsyncGenerator[str | Passed, None]:
-        """What may go out before the first word; all of it, when there is none."""
+        """Items that may go out before the first word; all of them if there is no text."""
         async for delta in self._deltas:
             self._begun.append(delta)
             if isinstance(delta, str) and delta.strip():

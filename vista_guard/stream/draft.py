@@ -1,8 +1,5 @@
-"""A turn of which only the beginning is known, taken through the stages.
-
-Another draft in place of one that did not hold up, as long as nobody has read a word of it.
-
-A judge that is not asked twice about the same claim of a turn that is still being written.
+"""The draft of an unfinished turn: taken through the stages as it grows, each claim judged once, replaced by a new draft while
+nobody has read any of it.
 """
 
 from __future__ import annotations
@@ -16,7 +13,7 @@ from functools import lru_cache
 from vista_guard.errors import InputError
 from vista_guard.judges import contract
 from vista_guard.protocols import Judge, Policy
-from vista_guard.stream.source import Delta, close, joined
+from vista_guard.stream.source import Delta, close, join_documents
 from vista_guard.telemetry.spans import TurnTrace
 from vista_guard.turn import stages
 from vista_guard.turn.repair import feedback
@@ -72,7 +69,7 @@ async def ask_again(again: Again, draft: str, rejected: Work) -> AsyncGenerator[
         raise
     if not begun:
         raise NoAnswer("the agent was asked again and answered nothing; its draft was not let through")
-    return _resumed(begun, deltas)
+    return _resume(begun, deltas)
 
 
 def broke_off(exc: BaseException) -> str:
@@ -81,17 +78,17 @@ def broke_off(exc: BaseException) -> str:
 
 
 def regenerates(policy: Policy) -> bool:
-    """Whether a policy would ever ask the agent again."""
+    """True if the policy could ever ask the agent again."""
     return policy.repair is RepairMode.REGENERATE and policy.max_attempts > 0 and Action.REPAIR in _actions(policy)
 
 
 def withholds(policy: Policy) -> bool:
-    """Whether a policy would withhold or mend any turn."""
+    """True if the policy could withhold or repair a turn."""
     return not _actions(policy).isdisjoint((Action.REPAIR, Action.BLOCK))
 
 
 def _actions(policy: Policy) -> set[Action]:
-    """What it does, asked about an outcome of each kind."""
+    """The policy's action for one outcome of each kind."""
     return {policy([outcome], evidence_missing=missing).action for outcome in _probes() for missing in (False, True)}
 
 
@@ -106,7 +103,7 @@ def _probes() -> tuple[Outcome, ...]:
     return (Unchecked(claim=claim, error="?"), *found)
 
 
-async def _resumed(begun: list[Delta], deltas: AsyncIterator[Delta]) -> AsyncGenerator[Delta, None]:
+async def _resume(begun: list[Delta], deltas: AsyncIterator[Delta]) -> AsyncGenerator[Delta, None]:
     try:
         for delta in begun:
             yield delta
@@ -263,13 +260,13 @@ class Draft:
 
     def conversation(self, text: str) -> Conversation:
         """The conversation that ends with the turn, as far as it is known."""
-        turn = Turn(role=Role.ASSISTANT, text=text, documents=joined(self._documents, self._found))
+        turn = Turn(role=Role.ASSISTANT, text=text, documents=join_documents(self._documents, self._found))
         return self._before.model_copy(update={"turns": (*self._before.turns, turn)})
 
     def learn(self, found: Sequence[Document]) -> bool:
         """Takes in documents that were found while the turn is being said; whether any was new."""
         known = len(self._found)
-        self._found = joined(self._found, found)
+        self._found = join_documents(self._found, found)
         if len(self._found) == known:
             return False
         self._memo.renew()
@@ -278,7 +275,7 @@ class Draft:
 
     @property
     def may_regenerate(self) -> bool:
-        """Whether the policy would have the agent asked again."""
+        """True if the policy would ask the agent again."""
         policy = self.parts.policy
         return policy.repair is RepairMode.REGENERATE and len(self._spent.attempts) < policy.max_attempts
 
@@ -389,11 +386,11 @@ class Draft:
         try:
             check_limits(work.conversation, self.parts.limits)
         except InputError as exc:
-            return work.unjudged(str(exc))
+            return work.as_unchecked(str(exc))
         return work.with_(evidence=fixed.evidence)
 
     def _is_all(self, work: Work) -> bool:
-        """Whether no other text of the turn would bring other evidence: nothing had to be left out, or looked for."""
+        """True if the evidence is complete for any text of the turn: nothing was left out or retrieved."""
         evidence, limits = work.evidence, self.parts.limits
         if evidence is None or len(evidence.knowledge) >= limits.knowledge:
             return False

@@ -1,8 +1,4 @@
-"""Gates: an assistant turn on its way to the reader, word by word, and nothing of it unjudged.
-
-What was said before the turn is a conversation as ever; the turn itself comes in pieces, and so it goes out. The last
-thing that a gated stream yields is the turn's report.
-"""
+"""Gates: a turn streams in, judged pieces stream out, and the turn's report comes last."""
 
 from __future__ import annotations
 
@@ -79,7 +75,7 @@ async def gated(
         draft = Draft(parts, conversation, documents, trace=trace, on_outcome=on_outcome)
         check_limits(draft.conversation(""), parts.limits)
         asking = again if again is not None and regenerates(parts.policy) else None
-        async with aclosing(_counted(run(draft, deltas, asking), trace)) as pieces:
+        async with aclosing(_count_stream(run(draft, deltas, asking), trace)) as pieces:
             async for piece in pieces:
                 yield piece
     except BaseException as exc:
@@ -90,7 +86,7 @@ async def gated(
         await close(deltas)
 
 
-async def _counted(pieces: AsyncGenerator[Streamed, None], trace: TurnTrace) -> AsyncGenerator[Streamed, None]:
+async def _count_stream(pieces: AsyncGenerator[Streamed, None], trace: TurnTrace) -> AsyncGenerator[Streamed, None]:
     """The pieces, counted among the streams that are open."""
     count = trace.telemetry.instruments.stream_opened
     count(trace.gate, 1)
@@ -110,8 +106,8 @@ def check_gate(gate: str | None, policy: Policy, name: str = "gate") -> None:
     """
     if gate == "none" and withholds(policy):
         raise ConfigError(
-            f"{name} is none, and the policy {policy.name} withholds: what is out cannot be withheld. Choose the gate sentence "
-            "or turn, or the policy monitor"
+            f"{name} is none, and the policy {policy.name} withholds, but streamed text cannot be withheld. Choose the gate "
+            "sentence or turn, or the policy monitor"
         )
 
 

@@ -1,7 +1,4 @@
-"""The sentence gate: each sentence goes out the moment its claims passed, while the next ones stream in.
-
-How sentences that were judged together are let through: one decision for each that claims something. Pure.
-"""
+"""The sentence gate: each sentence goes out once its claims pass, while the next ones stream in."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 
-from vista_guard._aio import loop as lane
+from vista_guard._aio.loop import run_long
 from vista_guard.stream.boundaries import Sentences
 from vista_guard.stream.delivery import Delivery
 from vista_guard.stream.draft import Again, Draft, NoAnswer, ask_again, broke_off
@@ -124,7 +121,7 @@ class SentenceGate:
         self._learn()
         source, complete = self._source, self._source.complete
         text = source.text
-        await self._cut(text, complete)
+        await self._find_sentences(text, complete)
         waiting = self._ready(text)
         if complete and (not waiting or waiting[-1] == len(text)):
             return await self._finish(text, waiting)
@@ -164,11 +161,11 @@ class SentenceGate:
         return True
 
     def _is_enough(self, text: str) -> bool:
-        """Whether enough is new to judge the turn again, or so much waits that upstream has to."""
+        """True if enough text is new to judge the turn again, or so much waits that upstream must pause."""
         waiting = len(text) - self._out.upto
         return (len(text) - self._asked) * _SHARE >= self._judged or waiting >= self._draft.parts.limits.turn_chars
 
-    async def _cut(self, text: str, complete: bool) -> None:
+    async def _find_sentences(self, text: str, complete: bool) -> None:
         """Finds the sentences in what is new; off the event loop, where that is much."""
         new, self._seen = len(text) - self._seen, len(text)
         most = self._draft.parts.limits.turn_chars
@@ -180,7 +177,7 @@ class SentenceGate:
             elif new <= _SHORT:
                 await asyncio.to_thread(grow)
             else:
-                while await lane.run_long(grow, most=_ENDS_AT_ONCE):
+                while await run_long(grow, most=_ENDS_AT_ONCE):
                     pass
         if most < self._sentences.last < len(text):
             self._sentences.ends.append(len(text))  # a turn of that length is not judged: no use in small pieces
@@ -256,7 +253,7 @@ class SentenceGate:
         return True
 
     def _outcomes_until(self, work: Work, end: int) -> tuple[Outcome, ...]:
-        """What the policy is asked about: all that is said up to `end` but what was dropped.
+        """Outcomes up to `end`, without dropped sentences, for the policy.
 
         A claim without a place may stand in any sentence, so each has to wait for it.
         """
@@ -328,16 +325,16 @@ class SentenceGate:
         if action is Action.BLOCK:
             return await self._withhold(work, work, len(text))
         if action is Action.REPAIR or self._out.dropped or self._notes:
-            mended = self._mended_so_far(work)
+            mended = self._repair_so_far(work)
             if mended is None:
                 return await self._withhold(work, work, len(text))
             work = mended
         self._out.pass_on()
         await self._out.wait_until_taken()  # a process that is killed now must not have stored what nobody read
-        work = await self._draft.run_stage("remember", self._delivered(work))
+        work = await self._draft.run_stage("remember", self._deliver_rest(work))
         return await self._draft.write_report(work)
 
-    def _mended_so_far(self, work: Work) -> Work | None:
+    def _repair_so_far(self, work: Work) -> Work | None:
         """The turn as it was mended on its way; None when that left something that may not be there."""
         failed = [outcome for outcome in work.outcomes if outcome.claim.id in work.decided.claim_ids]
         repairing = work.decided.action is Action.REPAIR
@@ -379,14 +376,14 @@ class SentenceGate:
             if claim.span and claim.span.end <= said_until and not self._is_dropped(claim.span)
         )
         outcomes = tuple(one for one in work.outcomes if one.claim.span is None or one.claim.span.start < end)
-        work = self._delivered(decided.with_(outcomes=outcomes, kept=kept))
+        work = self._deliver_rest(decided.with_(outcomes=outcomes, kept=kept))
         # What was read becomes knowledge, although the turn as a whole is withheld.
         passed = Decision(action=Action.FLAG, reason="sentences before the withheld one")
         await self._out.wait_until_taken()
         remembered = await self._draft.run_stage("remember", work.with_(decision=passed))
         return await self._draft.write_report(remembered.with_(decision=decided.decided))
 
-    def _delivered(self, work: Work) -> Work:
+    def _deliver_rest(self, work: Work) -> Work:
         return work.with_(response=self._out.said, placed=tuple(self._out.placed))
 
     def _is_dropped(self, span: Span) -> bool:

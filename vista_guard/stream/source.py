@@ -1,4 +1,4 @@
-"""What comes from upstream: read ahead by a task of its own, up to a bound."""
+"""The upstream of a gate, read ahead by its own task up to a bound."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Delta = str | Passed | Found
 """What an answer that is being streamed is made of."""
 
 
-def joined(first: Sequence[Document], more: Sequence[Document]) -> tuple[Document, ...]:
+def join_documents(first: Sequence[Document], more: Sequence[Document]) -> tuple[Document, ...]:
     """Both, each document once; one that shares its id with another text gets a numbered id."""
     return distinct((*first, *more)) if more else tuple(first)
 
@@ -71,7 +71,7 @@ class Source:
 
     @property
     def complete(self) -> bool:
-        """Whether upstream came to its own end."""
+        """True if upstream ended by itself."""
         return self.ended and self.error is None
 
     def seconds_since(self, end: int) -> float:
@@ -85,7 +85,7 @@ class Source:
         self._task = asyncio.create_task(self._read(heard), name="vista-guard stream: upstream")
 
     def take_found(self) -> tuple[Document, ...]:
-        """What was found since the last call."""
+        """Documents found since the last call."""
         found, self._found = self._found, ()
         return found
 

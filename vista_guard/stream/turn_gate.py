@@ -16,7 +16,7 @@ from vista_guard.types import Action, TurnReport
 async def whole(
     draft: Draft, deltas: AsyncIterator[Delta], again: Again | None
 ) -> AsyncGenerator[str | Passed | TurnReport, None]:
-    """What passed, as it came, and the report; draft after draft, as long as the agent may be asked again."""
+    """Yields the delivered items and the report; asks the agent again for new drafts while it may."""
     rejected: Work | None = None
     work: Work | None = None
     while work is None:
@@ -29,7 +29,7 @@ async def whole(
         except Exception as exc:
             if rejected is None:
                 raise
-            work = _given_up(draft, rejected, broke_off(exc))
+            work = _withhold(draft, rejected, broke_off(exc))
             break
         finally:
             await close(deltas)
@@ -69,7 +69,7 @@ async def _ask_again(draft: Draft, answer: _HeldAnswer, again: Again | None) -> 
     return await draft.repair(work)
 
 
-def _given_up(draft: Draft, rejected: Work, warning: str) -> Work:
+def _withhold(draft: Draft, rejected: Work, warning: str) -> Work:
     """The last draft that was judged is withheld, since the one in its place never came to its end."""
     draft.warn(warning)
     work = draft.with_spent(rejected).with_(attempts=rejected.attempts)

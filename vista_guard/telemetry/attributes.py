@@ -1,7 +1,7 @@
-"""Every name that the guard gives to spans, attributes, events and metrics. The documentation takes them from here too.
+"""The names of spans, attributes, events and metrics. docs/telemetry.md is generated from them.
 
-Own names under `vista_guard.*`; those of OpenTelemetry's conventions for generative AI and of OpenInference stand here as texts,
-because the package that has them as constants deprecates them while they move.
+Names of OpenTelemetry's GenAI conventions and of OpenInference are literals: the package with the constants deprecates them
+while they move.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ CONFIDENCES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 
 @dataclass(frozen=True)
 class Name:
-    """One name, what bears it, and what it says. `kind`: a span's kind, an attribute's type, a metric's instrument and unit."""
+    """A name with its place and description. `kind`: a span's kind, an attribute's type, a metric's instrument and unit."""
 
     name: str
     kind: str

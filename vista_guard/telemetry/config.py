@@ -1,4 +1,4 @@
-"""What of the guard's work is told, to whom, and what of it never: one object that a guard shares with all its turns."""
+"""The telemetry of a guard: providers, content capture and redaction, shared by all its turns."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ logger = logging.getLogger("vista_guard")
 
 
 class Telemetry:
-    """How a guard's turns are traced and counted. Without an OpenTelemetry SDK in the process nothing is sent.
+    """Traces and counts a guard's turns. Sends nothing without an OpenTelemetry SDK in the process.
 
         Guard(judge, telemetry=Telemetry(content="span_only", redact=lambda text: PHONE.sub("[phone]", text)))
 
@@ -70,7 +70,7 @@ class Telemetry:
 
     @classmethod
     def silent(cls) -> Telemetry:
-        """Tells nobody anything, whatever SDK the process has: for turns that are only tried out."""
+        """Returns a telemetry that sends nothing, whatever SDK the process has: for trial runs."""
         from opentelemetry._logs import NoOpLoggerProvider
         from opentelemetry.metrics import NoOpMeterProvider
         from opentelemetry.trace import NoOpTracerProvider
@@ -84,22 +84,22 @@ class Telemetry:
 
     @cached_property
     def content(self) -> Content:
-        """What may be told of what was said."""
+        """The signals that may carry conversation text."""
         return self._content or content_of_environment()
 
     @property
     def content_in_spans(self) -> bool:
-        """Whether spans may hold what was said."""
+        """True when spans may carry conversation text."""
         return self.content in ("span_only", "span_and_event")
 
     @property
     def content_in_events(self) -> bool:
-        """Whether log records may hold what was said."""
+        """True when log records may carry conversation text."""
         return self.content in ("event_only", "span_and_event")
 
     @cached_property
     def tracer(self) -> Tracer:
-        """Makes the spans."""
+        """The tracer for spans."""
         from opentelemetry.trace import get_tracer
 
         from vista_guard.telemetry.attributes import SCOPE
@@ -108,7 +108,7 @@ class Telemetry:
 
     @cached_property
     def event_logger(self) -> Logger:
-        """Takes the events."""
+        """The logger for events."""
         from opentelemetry._logs import get_logger
 
         from vista_guard.telemetry.attributes import SCOPE
@@ -117,13 +117,13 @@ class Telemetry:
 
     @cached_property
     def instruments(self) -> Instruments:
-        """Takes the metrics."""
+        """The metrics."""
         from vista_guard.telemetry.instruments import instruments_of
 
         return instruments_of(self._providers[1])
 
     def redacted(self, text: str) -> str | None:
-        """What of a text may go out; None when nothing may, since whoever was to say so failed."""
+        """Returns the text after redaction; None when the redactor failed."""
         if self._redact is None:
             return text
         try:
@@ -134,24 +134,24 @@ class Telemetry:
             return None
 
     def subscribe(self, listener: Callable[[TurnFigures], None]) -> None:
-        """Has the listener told of every turn's figures, those that the metrics get; once, however often it subscribes."""
+        """Calls the listener with every turn's figures; once, however often it subscribes."""
         self._listeners[listener] = None
 
     def record(self, figures: TurnFigures) -> None:
-        """Gives one turn's figures to the metrics, and to all that subscribed."""
+        """Sends a turn's figures to the metrics and to all subscribers."""
         self.instruments.record(figures)
         for listener in tuple(self._listeners):
             listener(figures)
 
 
 def content_of_environment() -> Content:
-    """What the standard variable says. A word that is not known means no content, and is told in the log."""
-    said = os.environ.get(VARIABLE, "").strip().lower()
+    """Reads the standard variable. An unknown value means no content, and is logged."""
+    value = os.environ.get(VARIABLE, "").strip().lower()
     for known in get_args(Content):
-        if said == known:
+        if value == known:
             return known  # type: ignore[no-any-return]  # get_args does not know of what
-    if said not in ("", "false"):
-        logger.warning("%s is %r; it takes %s. No content is told", VARIABLE, said, ", ".join(get_args(Content)))
+    if value not in ("", "false"):
+        logger.warning("%s is %r; it takes %s. No content is recorded", VARIABLE, value, ", ".join(get_args(Content)))
     return "no_content"
 
 

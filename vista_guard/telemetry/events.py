@@ -24,9 +24,9 @@ Told = dict[str, str | bool | int | float]
 
 
 def turn_attributes(report: TurnReport, repair: str | None) -> Told:
-    """What holds no text: numbers, names and closed sets of words."""
+    """Returns the attributes without text: numbers, names and closed sets of words."""
     counts = Counter(one.label.value.lower() if isinstance(one, Finding) else "unchecked" for one in report.outcomes)
-    told: dict[str, str | bool | int | float | None] = {
+    values: dict[str, str | bool | int | float | None] = {
         names.ACTION: report.decision.action.value,
         names.SCORE: report.score,
         names.RISK: report.risk,
@@ -43,53 +43,53 @@ def turn_attributes(report: TurnReport, repair: str | None) -> Told:
         names.USAGE_COST: report.usage.cost,
         **{f"{names.CLAIMS}.{label}": counts[label] for label in _LABELS},
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def content_attributes(telemetry: Telemetry, report: TurnReport, conversation: Conversation) -> tuple[Told, Told]:
-    """What was said before the turn, and what was delivered, each redacted; first the messages, then what a root span shows too.
+    """Returns the redacted messages before the turn and the delivered text, and on a root span the plain input and output too.
 
     The draft is in neither: where it was not delivered, nobody is to read it.
     """
-    said = [(turn.role, telemetry.redacted(turn.text)) for turn in conversation.turns[:-1]]
+    texts = [(turn.role, telemetry.redacted(turn.text)) for turn in conversation.turns[:-1]]
     answer = telemetry.redacted(report.response)
-    asked = next((text for role, text in reversed(said) if role is Role.USER), None)
+    asked = next((text for role, text in reversed(texts) if role is Role.USER), None)
     messages = {
-        names.INPUT_MESSAGES: _messages((role.value, text) for role, text in said),
+        names.INPUT_MESSAGES: _messages((role.value, text) for role, text in texts),
         names.OUTPUT_MESSAGES: _messages([("assistant", answer)]),
     }
     root = {names.INPUT: asked, names.OUTPUT: answer}
     return dict(messages), {name: text for name, text in root.items() if text is not None}
 
 
-def _messages(said: Iterable[tuple[str, str | None]]) -> str:
-    """In the form of OpenTelemetry's conventions."""
-    parts = [{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in said if text is not None]
+def _messages(texts: Iterable[tuple[str, str | None]]) -> str:
+    """Formats messages by OpenTelemetry's conventions."""
+    parts = [{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in texts if text is not None]
     return json.dumps(parts, ensure_ascii=False)
 
 
 def tell_evaluations(telemetry: Telemetry, span: Span, report: TurnReport, common: Mapping[str, str]) -> None:
-    """Sends the turn's evaluations as log records, as events of its span, or both, as the telemetry says."""
+    """Sends the turn's evaluations as log records, as events of its span, or both."""
     if telemetry.events in ("logs", "both"):
         context = set_span_in_context(span)
-        for told in evaluations(telemetry, report, common, content=telemetry.content_in_events):
+        for values in evaluations(telemetry, report, common, content=telemetry.content_in_events):
             telemetry.event_logger.emit(
                 LogRecord(
                     event_name=names.EVALUATION,
-                    attributes=told,
+                    attributes=values,
                     context=context,
                     severity_number=SeverityNumber.INFO,
                 )
             )
     if telemetry.events in ("span", "both"):
-        for told in evaluations(telemetry, report, common, content=telemetry.content_in_spans):
-            span.add_event(names.EVALUATION, told)
+        for values in evaluations(telemetry, report, common, content=telemetry.content_in_spans):
+            span.add_event(names.EVALUATION, values)
 
 
 def evaluations(
     telemetry: Telemetry, report: TurnReport, common: Mapping[str, str], *, content: bool
 ) -> Iterator[Told]:
-    """The attributes of each evaluation.
+    """Yields the attributes of each evaluation.
 
     Args:
         telemetry: redacts what is told.
@@ -113,12 +113,12 @@ def evaluations(
 
 
 def _claim(outcome: Outcome) -> Told:
-    told: Told = {names.EVALUATION_NAME: names.CLAIM_SCORE, names.CLAIM_ID: outcome.claim.id}
+    values: Told = {names.EVALUATION_NAME: names.CLAIM_SCORE, names.CLAIM_ID: outcome.claim.id}
     if outcome.claim.span is not None:
-        told |= {names.CLAIM_START: outcome.claim.span.start, names.CLAIM_END: outcome.claim.span.end}
+        values |= {names.CLAIM_START: outcome.claim.span.start, names.CLAIM_END: outcome.claim.span.end}
     if isinstance(outcome, Finding):
-        return {**told, names.EVALUATION_LABEL: outcome.label.value, names.EVALUATION_SCORE: outcome.confidence}
-    return {**told, names.EVALUATION_LABEL: "UNCHECKED"}
+        return {**values, names.EVALUATION_LABEL: outcome.label.value, names.EVALUATION_SCORE: outcome.confidence}
+    return {**values, names.EVALUATION_LABEL: "UNCHECKED"}
 
 
 def _explanation(reason: str | None) -> Told:

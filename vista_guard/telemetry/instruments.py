@@ -1,7 +1,4 @@
-"""The metrics, and what is recorded in them. One set a provider, however many guards there are.
-
-The figures of one turn, computed once: OpenTelemetry's metrics and the proxy's `/metrics` read the same ones.
-"""
+"""The metrics of turns. OpenTelemetry and the proxy's `/metrics` record the same figures, computed once a turn."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from vista_guard.types import Action, TurnReport, Unchecked, Usage
 
 @dataclass(frozen=True)
 class TurnFigures:
-    """No text, conversation or tenant is in them.
+    """The figures of one turn. They hold no text, conversation or tenant.
 
     `seconds` is the time that the guard took: its stages, without the agent. `confidences` are (label, confidence) pairs,
     `unchecked` counts claims by `error_type`.
@@ -39,7 +36,7 @@ class TurnFigures:
 
 
 def figures_of(report: TurnReport, repair: str | None) -> TurnFigures:
-    """What is counted of a turn; `repair` says how it was mended, where it was."""
+    """Computes a turn's figures; `repair` is the kind of its repair, if any."""
     timings = report.timings.model_dump(exclude={"agent", "total"})
     found = [(finding.label.value, finding.confidence) for finding in report.findings]
     return TurnFigures(
@@ -59,7 +56,7 @@ def figures_of(report: TurnReport, repair: str | None) -> TurnFigures:
 
 
 def error_type(unchecked: Unchecked) -> str:
-    """Why a claim was not judged: code, encoded, unreadable, timeout, limit, budget or judge. Never a message."""
+    """Classifies an unjudged claim: code, encoded, unreadable, timeout, limit, budget or judge. Never a message."""
     if unchecked.what != "claim":
         return unchecked.what
     if unchecked.raw is not None:
@@ -72,14 +69,14 @@ _Recorder = Callable[..., None]
 
 
 class Instruments:
-    """What a turn is counted in."""
+    """The metrics of one provider."""
 
     def __init__(self, provider: MeterProvider | None) -> None:
         meter = get_meter(attributes.SCOPE, meter_provider=provider)
-        told = {metric.name: metric for metric in attributes.METRICS}
+        described = {metric.name: metric for metric in attributes.METRICS}
 
         def of(name: str) -> dict[str, str]:
-            return {"name": name, "unit": told[name].kind.partition(", ")[2], "description": told[name].says}
+            return {"name": name, "unit": described[name].kind.partition(", ")[2], "description": described[name].says}
 
         def histogram(name: str, bounds: tuple[float, ...]) -> _Recorder:
             return meter.create_histogram(**of(name), explicit_bucket_boundaries_advisory=bounds).record
@@ -98,9 +95,9 @@ class Instruments:
         self._streams = meter.create_up_down_counter(**of(attributes.STREAMS)).add
 
     def record(self, turn: TurnFigures) -> None:
-        """Counts one turn."""
-        told = {"action": turn.action.value, "gate": turn.gate, "policy": turn.policy, "judge": turn.judge}
-        self._turn_seconds(turn.seconds, told)
+        """Records one turn."""
+        names = {"action": turn.action.value, "gate": turn.gate, "policy": turn.policy, "judge": turn.judge}
+        self._turn_seconds(turn.seconds, names)
         self._turns(1, {"action": turn.action.value, "repair": turn.repair})
         for stage, seconds in turn.stages.items():
             self._stage_seconds(seconds, {"stage": stage})
@@ -123,11 +120,11 @@ class Instruments:
             self._cost(used.cost, {"model": turn.judge})
 
     def record_hold(self, seconds: float, outcome: str) -> None:
-        """Counts one sentence: how long it was held back, and what became of it."""
+        """Records how long a sentence was held, and its outcome."""
         self._hold_seconds(seconds, {"outcome": outcome})
 
     def record_sink_error(self, exc: BaseException) -> None:
-        """Counts a report that a sink did not take."""
+        """Counts a report that a sink refused."""
         self._sink_errors(1, {attributes.ERROR_TYPE: type(exc).__name__})
 
     def stream_opened(self, gate: str, change: int) -> None:
@@ -137,5 +134,5 @@ class Instruments:
 
 @lru_cache(maxsize=32)
 def instruments_of(provider: MeterProvider | None) -> Instruments:
-    """The set of this provider, or of the process's own. A second set of the same names would only be warned of."""
+    """Returns the metrics of this provider, or of the process's own. Creating them twice logs warnings."""
     return Instruments(provider)

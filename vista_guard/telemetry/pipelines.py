@@ -1,4 +1,4 @@
-"""The pipelines that send: batches in threads of their own, with bounded queues. Loads the SDK and its exporters."""
+"""Exporters of traces, metrics and logs, in batches from bounded queues. Loads the OpenTelemetry SDK."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LAST_SECONDS = 3.0
 
 
 class Pipelines:
-    """Sets the process's providers for these signals, as far as nobody did before.
+    """Sets the process's providers for these signals, unless it has some.
 
     Args:
         service: the service's name, where the environment gives none.
@@ -43,7 +43,7 @@ class Pipelines:
             self._set_logger(resource)
 
     def close(self) -> None:
-        """Sends what is left, for a few seconds at most: whoever hangs is left behind in a thread that ends with the process."""
+        """Sends what is left, for at most a few seconds. A hanging exporter is left in a daemon thread."""
         threads = [Thread(target=close, daemon=True) for close in self._closing]
         for thread in threads:
             thread.start()

@@ -1,7 +1,4 @@
-"""W3C trace context over HTTP: the caller's is the parent of what is done for it, and upstream is told of it.
-
-What tracers of the host see of the guard's own work: nothing, unless its user says so.
-"""
+"""W3C trace context over HTTP: a request continues its caller's trace, and upstream continues it."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from vista_guard.telemetry.spans import _request, mark
 
 @contextmanager
 def untraced() -> Iterator[None]:
-    """LangSmith records nothing inside, whatever the environment or a surrounding run says. For a function, not across a `yield`.
+    """Keeps LangSmith from recording anything inside, whatever the environment says. For a function, not across a `yield`.
 
     Where nothing would be recorded anyway there is nothing to do: LangChain loads LangSmith before anything can be recorded, and
     both ask this one function whether to record.
@@ -47,7 +44,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class TracedRequests:
-    """ASGI middleware: every request runs in its caller's trace; one that is judged has a span of its own.
+    """ASGI middleware that runs each request in its caller's trace, with a span for each judged one.
 
     Args:
         app: what answers.
@@ -70,8 +67,8 @@ class TracedRequests:
             contexts.detach(token)
 
     async def _judged(self, scope: Scope, receive: Receive, send: Send) -> None:
-        told = {names.KIND: "CHAIN", names.HTTP_METHOD: str(scope["method"])}
-        span = self._telemetry.tracer.start_span(names.PROXY, kind=SpanKind.SERVER, attributes=told)
+        values = {names.KIND: "CHAIN", names.HTTP_METHOD: str(scope["method"])}
+        span = self._telemetry.tracer.start_span(names.PROXY, kind=SpanKind.SERVER, attributes=values)
         if not span.is_recording():
             await self._app(scope, receive, send)
             return
@@ -96,13 +93,13 @@ class TracedRequests:
 
 
 def trace_headers() -> list[tuple[str, str]]:
-    """The headers by which the next server knows the trace that runs here; none where there is no trace."""
+    """Returns the headers that continue the current trace; none without a trace."""
     carrier: dict[str, str] = {}
     inject(carrier)
     return list(carrier.items())
 
 
 def without_trace_headers(headers: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The headers without those that `trace_headers` takes the place of."""
-    told = {name for name, _ in trace_headers()}
-    return [(name, value) for name, value in headers if name.lower() not in told]
+    """Removes the headers that `trace_headers` replaces."""
+    replaced = {name for name, _ in trace_headers()}
+    return [(name, value) for name, value in headers if name.lower() not in replaced]

@@ -1,8 +1,6 @@
-"""Phoenix and Langfuse, which keep evaluations by APIs of their own. Labels and numbers are sent, never a word of a turn.
+"""Scores for Phoenix and Langfuse, through their own APIs: labels and numbers, never text.
 
-Backends for scores by name, as the settings have them: `phoenix:URL`, `langfuse:URL`.
-
-A sink that hands verdicts to a backend's own API from a bounded queue: one that is slow or down costs a turn nothing.
+A sink sends them from a bounded queue, so that a slow backend costs a turn nothing.
 """
 
 from __future__ import annotations
@@ -46,7 +44,7 @@ class PhoenixScores:
         self._client = _client(url, headers={"authorization": f"Bearer {key}"} if key else {})
 
     def send(self, reports: Sequence[TurnReport]) -> None:
-        """One request for all."""
+        """Sends all annotations in one request."""
         data = [annotation for report in reports for annotation in _annotations(report)]
         self._client.post("/v1/span_annotations", json={"data": data}).raise_for_status()
 
@@ -76,7 +74,7 @@ class LangfuseScores:
         self._client = _client(url, auth=(public, secret))
 
     def send(self, reports: Sequence[TurnReport]) -> None:
-        """One request a score. Each has an id of its own, so that one which is sent twice is kept once."""
+        """Sends a request a score. Each has an id, so that a repeated one is stored once."""
         for report in reports:
             for score in _scores(report):
                 self._client.post("/api/public/scores", json=score).raise_for_status()
@@ -88,7 +86,7 @@ class LangfuseScores:
 
 def _client(url: str, **options: Any) -> Any:
     if not url.startswith(("http://", "https://")):
-        raise ConfigError(f"scores are to be sent to {url!r}, which is no URL; write http://host:port")
+        raise ConfigError(f"scores go to {url!r}, which is no URL; write http://host:port")
     require("sending scores", "httpx", extra="otel")
     import httpx
 
@@ -141,18 +139,18 @@ class ScoreExporter(Protocol):
 
     @property
     def name(self) -> str:
-        """As the log calls it."""
+        """Name for the log."""
         ...
 
     def send(self, reports: Sequence[TurnReport]) -> None:
-        """Sends the scores of these turns. Called in a thread; what it raises is told in the log, and the turns are let go."""
+        """Sends the scores of these turns, in a thread. Errors are logged and the turns dropped."""
         ...
 
     def close(self) -> None: ...
 
 
 class ScoreSink:
-    """Takes finished reports, as any sink: `Guard(judge, sinks=[ScoreSink(PhoenixScores("http://127.0.0.1:6006"))])`.
+    """Sends the scores of finished reports: `Guard(judge, sinks=[ScoreSink(PhoenixScores("http://127.0.0.1:6006"))])`.
 
     Turns that were not traced are left out: a backend would not know where to put their scores. Where more than `most_waiting`
     wait, the new ones are dropped, which the log tells once a minute.
@@ -172,7 +170,7 @@ class ScoreSink:
         """Reports whose scores were never sent."""
 
     async def write(self, report: TurnReport) -> None:
-        """Puts the report into the queue, and returns at once."""
+        """Queues the report and returns at once."""
         if report.span_id is None:
             return
         self._start()
@@ -182,7 +180,7 @@ class ScoreSink:
             self._drop(1, f"{self._waiting.maxsize} reports are waiting already")
 
     async def aclose(self) -> None:
-        """Sends what waits, for a few seconds at most."""
+        """Sends what is queued, for at most a few seconds."""
         await asyncio.to_thread(self.close)
 
     def close(self) -> None:
@@ -216,7 +214,7 @@ class ScoreSink:
         self._exporter.close()
 
     def _next_batch(self) -> tuple[list[TurnReport], bool]:
-        """What waits, at least one; and whether that was the last."""
+        """Returns the waiting reports, at least one, and True if they are the last."""
         batch: list[TurnReport] = []
         item = self._waiting.get()
         while item is not None:
@@ -240,7 +238,7 @@ _BACKENDS = {"phoenix": PhoenixScores, "langfuse": LangfuseScores}
 
 
 def score_sink(named: str) -> ScoreSink:
-    """The sink that sends scores there.
+    """Returns the sink for a backend by name.
 
     Raises:
         ConfigError: no such backend, no URL, a missing key or extra.

@@ -15,7 +15,7 @@ EXTRA = "opentelemetry.exporter.otlp.proto.http"
 
 @contextmanager
 def configured(service: str) -> Iterator[None]:
-    """Sends traces, metrics and events while it is entered, where the environment names an endpoint for them.
+    """Sends traces, metrics and events inside the block, where the environment names an endpoint.
 
     `OTEL_EXPORTER_OTLP_ENDPOINT` takes all three, `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` and its like one each, over HTTP with
     protobuf. `OTEL_SDK_DISABLED`, `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`, headers, timeouts, samplers and batches are
@@ -43,7 +43,7 @@ def configured(service: str) -> Iterator[None]:
 
 
 def wanted_signals() -> frozenset[str]:
-    """Which of traces, metrics and logs have an endpoint, and are not switched off.
+    """Returns the signals (traces, metrics, logs) with an endpoint that are not switched off.
 
     Raises:
         ConfigError: an endpoint is no URL over HTTP. The SDK would try it with each batch, and log a trace of its own.

@@ -48,7 +48,7 @@ _request: ContextVar[Span | None] = ContextVar("vista_guard_request_span", defau
 
 
 class TurnTrace:
-    """The span of one turn and all below it. Where nobody records, it is no more than a place in the caller's trace.
+    """The span of a turn and those below it. Without a recorder it only holds the caller's trace.
 
     Args:
         telemetry: the guard's.
@@ -79,29 +79,29 @@ class TurnTrace:
 
     @property
     def trace_id(self) -> str | None:
-        """32 hexadecimal digits; None where there is no trace."""
+        """The trace's 32 hexadecimal digits; None without a trace."""
         context = self._span.get_span_context()
         return f"{context.trace_id:032x}" if context.is_valid else None
 
     @property
     def span_id(self) -> str | None:
-        """16 hexadecimal digits: of the turn's span; None where none is recorded."""
+        """The turn span's 16 hexadecimal digits; None when not recorded."""
         return f"{self._span.get_span_context().span_id:016x}" if self.recording else None
 
     @contextmanager
     def stage(self, name: str) -> Iterator[Span | None]:
-        """The span of one stage, current inside; None where nobody records."""
+        """Opens the span of a stage and makes it current; yields None when not recorded."""
         if not self.recording:
             yield None
             return
-        told = {**self._common, names.KIND: _KINDS[name], names.STAGE: name}
-        span = self.telemetry.tracer.start_span(f"vista_guard.{name}", self._context, attributes=told)
+        values = {**self._common, names.KIND: _KINDS[name], names.STAGE: name}
+        span = self.telemetry.tracer.start_span(f"vista_guard.{name}", self._context, attributes=values)
         with self._current(span):
             yield span
 
     @contextmanager
     def agent(self, name: str | None) -> Iterator[None]:
-        """The span of the agent that is asked, current inside."""
+        """Opens the span of the agent's call and makes it current."""
         span = self.start_agent(name)
         if span is None:
             yield
@@ -110,34 +110,34 @@ class TurnTrace:
             yield
 
     def start_agent(self, name: str | None) -> Span | None:
-        """The span of an agent whose answer is streamed: current for nobody, and to be ended by `ended`."""
+        """Starts the span of a streaming agent. It is not current; `ended` ends it."""
         if not self.recording:
             return None
-        told = {**self._common, names.KIND: "AGENT", names.OPERATION: "invoke_agent"}
+        values = {**self._common, names.KIND: "AGENT", names.OPERATION: "invoke_agent"}
         if name:
-            told[names.AGENT_NAME] = name
-        return self.telemetry.tracer.start_span(f"{names.AGENT} {name or 'agent'}", self._context, attributes=told)
+            values[names.AGENT_NAME] = name
+        return self.telemetry.tracer.start_span(f"{names.AGENT} {name or 'agent'}", self._context, attributes=values)
 
     @contextmanager
     def child(self, name: str, kind: str, more: Mapping[str, str]) -> Iterator[None]:
-        """A span below the one that is current, such as a stage's."""
-        told = {**self._common, names.KIND: kind, **more}
-        with self._current(self.telemetry.tracer.start_span(name, attributes=told)):
+        """Opens a span below the current one."""
+        values = {**self._common, names.KIND: kind, **more}
+        with self._current(self.telemetry.tracer.start_span(name, attributes=values)):
             yield
 
     def client(self, name: str, more: Mapping[str, str]) -> Span:
-        """The span of a call to a model, below the one that is current; to be ended by `ended`."""
-        told = {**self._common, names.KIND: "LLM", **more}
-        return self.telemetry.tracer.start_span(name, kind=SpanKind.CLIENT, attributes=told)
+        """Starts the span of a call to a model, below the current one; `ended` ends it."""
+        values = {**self._common, names.KIND: "LLM", **more}
+        return self.telemetry.tracer.start_span(name, kind=SpanKind.CLIENT, attributes=values)
 
     def sentence(self, outcome: SentenceOutcome, hold_s: float) -> None:
-        """Tells what became of the next sentence, `hold_s` seconds after its last character came."""
+        """Records the outcome of the next sentence, `hold_s` seconds after its last character came."""
         self._sentences += 1
         self.telemetry.instruments.record_hold(hold_s, outcome)
         if not self.recording:
             return
         now = time_ns()
-        told: Told = {
+        values: Told = {
             **self._common,
             names.KIND: "GUARDRAIL",
             names.SENTENCE_INDEX: self._sentences,
@@ -145,10 +145,10 @@ class TurnTrace:
             names.SENTENCE_HOLD: hold_s * 1000,
         }
         began = now - int(hold_s * 1e9)
-        self.telemetry.tracer.start_span(names.SENTENCE, self._context, attributes=told, start_time=began).end(now)
+        self.telemetry.tracer.start_span(names.SENTENCE, self._context, attributes=values, start_time=began).end(now)
 
     def finish(self, report: TurnReport, conversation: Conversation, *, repair: str | None) -> None:
-        """Ends the turn's span with what its report says, tells the evaluations and counts the turn.
+        """Ends the turn's span with its report's attributes, sends the evaluations and counts the turn.
 
         Args:
             report: as it was written.
@@ -166,7 +166,7 @@ class TurnTrace:
             self._span.end()
 
     def abandon(self, exc: BaseException | None = None) -> None:
-        """Ends the turn's span without a report: it failed, was interrupted, or the reader left. Nothing to an ended one."""
+        """Ends the turn's span without a report, after a failure, an interruption, or when the reader left. Idempotent."""
         if self._ended:
             return
         self._ended = True
@@ -176,7 +176,7 @@ class TurnTrace:
             self._span.end()
 
     def end_unspoken(self) -> None:
-        """Ends the span of a turn without a word, such as one that only calls a tool: nothing was judged, nothing is counted."""
+        """Ends the span of a turn without text, such as a tool call: nothing was judged, nothing is counted."""
         if not self._ended:
             self._ended = True
             self._span.end()
@@ -204,17 +204,17 @@ class TurnTrace:
 
 
 def running() -> TurnTrace | None:
-    """The turn whose stage runs here, where it is recorded."""
+    """Returns the recorded turn whose stage runs here, or None."""
     return _running.get()
 
 
 def conversation_attributes(conversation_id: str) -> dict[str, str]:
-    """The two names by which backends put turns into conversations."""
+    """Returns the two names by which backends group turns into conversations."""
     return {names.CONVERSATION: conversation_id, names.SESSION: conversation_id}
 
 
 def begun_under(span: Span | None, begin: Callable[[], Begun]) -> Begun:
-    """What `begin` gives, called while the span is current: what it begins in a copy of the context goes on below the span."""
+    """Calls `begin` with the span as current, so that work it starts in a copy of the context nests below the span."""
     if span is None:
         return begin()
     with use_span(span, record_exception=False, set_status_on_exception=False):
@@ -222,14 +222,14 @@ def begun_under(span: Span | None, begin: Callable[[], Begun]) -> Begun:
 
 
 def ended(span: Span | None, exc: BaseException | None = None) -> None:
-    """Ends a span that is current for nobody."""
+    """Ends a span that is not current."""
     if span is not None:
         mark(span, exc)
         span.end()
 
 
 def mark(span: Span, exc: BaseException | None) -> None:
-    """Says that something failed, and of what class. Never its message: it may quote what was said."""
+    """Marks a failed span with the error's class. Never its message, which may quote the conversation."""
     if exc is None:
         return
     span.set_attribute(names.ERROR_TYPE, type(exc).__name__)
@@ -239,7 +239,7 @@ def mark(span: Span, exc: BaseException | None) -> None:
 
 
 def mark_unchecked(span: Span | None, before: Sequence[Outcome], after: Sequence[Outcome]) -> None:
-    """Says at a stage's span why it left claims unchecked. That is no error of the guard's: the status stays unset."""
+    """Records on a stage's span why it left claims unchecked. The status stays unset: the guard made no error."""
     if span is None or len(after) == len(before):
         return
     known = {id(outcome) for outcome in before}
@@ -258,7 +258,7 @@ _asking: ContextVar[str | None] = ContextVar("vista_guard_judge_asked", default=
 
 @contextmanager
 def earlier_turn() -> Iterator[None]:
-    """The span of an earlier turn that is judged now."""
+    """Opens the span of an earlier turn that is judged now."""
     trace = running()
     if trace is None:
         yield
@@ -269,7 +269,7 @@ def earlier_turn() -> Iterator[None]:
 
 @contextmanager
 def judge(info: JudgeInfo, question: str) -> Iterator[None]:
-    """The span of a question to a judge. The stage's own judge has none: that would be the stage once more."""
+    """Opens the span of a question to an inner judge. The stage's own judge has none: it would repeat the stage's."""
     trace = running()
     if trace is None:
         yield
@@ -280,15 +280,19 @@ def judge(info: JudgeInfo, question: str) -> Iterator[None]:
         if outer is None or outer == info.name:
             yield
             return
-        told = {attributes.JUDGE_NAME: info.name, attributes.JUDGE_VERSION: info.version, attributes.QUESTION: question}
-        with trace.child(attributes.JUDGE, "EVALUATOR", told):
+        values = {
+            attributes.JUDGE_NAME: info.name,
+            attributes.JUDGE_VERSION: info.version,
+            attributes.QUESTION: question,
+        }
+        with trace.child(attributes.JUDGE, "EVALUATOR", values):
             yield
     finally:
         _asking.reset(token)
 
 
 class ModelCall:
-    """One call to a model, as a span; nothing where no turn is recorded, or the model's client tells by itself.
+    """A call to a model as a span; no span when the turn is not recorded, or the model's client records it itself.
 
     Args:
         provider: who serves the model.
@@ -301,7 +305,7 @@ class ModelCall:
         self._span = _chat_span(trace, provider, model) if trace and _wanted(trace, instrumented) else None
 
     def used(self, input_tokens: int, output_tokens: int) -> None:
-        """Tells what the endpoint counted."""
+        """Records the endpoint's token counts."""
         if self._span is not None:
             self._span.set_attributes({attributes.INPUT_TOKENS: input_tokens, attributes.OUTPUT_TOKENS: output_tokens})
 
@@ -311,7 +315,7 @@ class ModelCall:
 
 
 def is_instrumented(*functions: object) -> bool:
-    """Whether one of a client's functions was replaced by an instrumentation: they all use the library wrapt for it."""
+    """True when an instrumentation wraps one of a client's functions: all of them use the library wrapt."""
     return any(type(function).__name__ in ("FunctionWrapper", "BoundFunctionWrapper") for function in functions)
 
 
@@ -321,5 +325,5 @@ def _wanted(trace: TurnTrace, instrumented: Callable[[], bool]) -> bool:
 
 
 def _chat_span(trace: TurnTrace, provider: str, model: str) -> Span:
-    told = {attributes.OPERATION: "chat", attributes.PROVIDER: provider, attributes.REQUEST_MODEL: model}
-    return trace.client(f"{attributes.CHAT} {model}", told)
+    values = {attributes.OPERATION: "chat", attributes.PROVIDER: provider, attributes.REQUEST_MODEL: model}
+    return trace.client(f"{attributes.CHAT} {model}", values)

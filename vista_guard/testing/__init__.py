@@ -1,8 +1,19 @@
-"""Test doubles: a scripted judge, a scripted chat server, an embedder without a model, and builders for conversations."""
+"""Test doubles for code that uses a guard.
+
+`doubles` has a scripted judge, an embedder without a model and builders for conversations. `server` has a scripted chat server
+that speaks both of OpenAI's APIs over real HTTP, and `script` its answers and faults. docs/testing-your-agent.md shows them.
+"""
 
 from vista_guard.testing.doubles import ScriptedJudge, Verdict, WordEmbedder, assistant, conversation, user
-from vista_guard.testing.oracle import gold_script, judge_script
-from vista_guard.testing.script import Answer, Fault, ReceivedRequest, Rejected, count_tokens
+from vista_guard.testing.script import (
+    Answer,
+    Fault,
+    ReceivedRequest,
+    Rejected,
+    count_tokens,
+    gold_script,
+    judge_script,
+)
 from vista_guard.testing.server import ScriptedChatServer
 
 __all__ = [

@@ -1,8 +1,4 @@
-"""Test doubles for what cannot run in a test: public, and strict.
-
-`ScriptedJudge` answers from a script and nothing else, `WordEmbedder` embeds without a model, and builders make
-conversations short to write.
-"""
+"""A scripted judge, an embedder without a model, and builders that make conversations short to write."""
 
 from __future__ import annotations
 
@@ -35,13 +31,17 @@ if TYPE_CHECKING:
 
 
 class WordEmbedder:
-    """Embeds a text by its words, each hashed to one of `dimension` places: near means sharing words."""
+    """Embeds a text by its words, each hashed to a place: texts that share words are near.
+
+    >>> WordEmbedder(dimension=8).embed(["old pier", "pier old"]).shape
+    (2, 8)
+    """
 
     def __init__(self, dimension: int = 384) -> None:
         self._dimension = dimension
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors, shape (texts, dimension)."""
+        """Returns unit vectors, shape (texts, dimension)."""
         import numpy as np
 
         vectors = np.zeros((len(texts), self._dimension), np.float32)
@@ -55,7 +55,7 @@ class WordEmbedder:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the scripted judge says of one claim. `text` is placed in the turn when it occurs there word for word.
+    """The scripted judge's verdict on one claim. `text` gets a span when it occurs in the turn word for word.
 
     With `needs` the claim is VERIFIED only when some evidence holds that text, and gets `label` otherwise. `error` makes
     the judge answer `Unchecked`.
@@ -71,7 +71,7 @@ class Verdict:
 
 @dataclass
 class ScriptedJudge:
-    """A judge that knows the turns it will be asked about, word for word.
+    """A judge with a script of verdicts by turn, word for word.
 
     A turn that is not in the script is a `JudgeError`, and `assert_spent` fails on it; it also fails when a scripted turn was
     never asked about.
@@ -85,7 +85,7 @@ class ScriptedJudge:
     _verdicts: dict[tuple[str, str], Verdict] = field(default_factory=dict)
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
-        """The scripted claims of the turn."""
+        """Returns the turn's scripted claims."""
         self.asked.append(turn.text)
         if turn.text not in self.script:
             self.unexpected.append(turn.text)
@@ -100,16 +100,16 @@ class ScriptedJudge:
         return claims
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
-        """Supported as scripted."""
+        """Supports claims as scripted."""
         self.evidence.append(evidence)
         return [self._check(claim, evidence) for claim in claims]
 
     async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
-        """Labelled as scripted."""
+        """Labels claims as scripted."""
         return [self._finding(check) for check in checks]
 
     def assert_spent(self) -> None:
-        """Fails unless exactly the scripted turns were asked about."""
+        """Fails unless exactly the scripted turns were judged."""
         unused = [text for text in self.script if text not in self.asked]
         if self.unexpected or unused:
             raise AssertionError(
@@ -164,12 +164,16 @@ class ScriptedJudge:
 
 
 def user(text: str) -> Turn:
-    """A user turn."""
+    """Builds a user turn."""
     return Turn(role=Role.USER, text=text)
 
 
 def assistant(text: str, *documents: Document | str, claims: Sequence[str] | None = None) -> Turn:
-    """An assistant turn; documents given as texts are named d1, d2, …"""
+    """Builds an assistant turn. Documents given as texts are named d1, d2, …
+
+    >>> assistant("It is old.", "The pier is old.").documents[0].id
+    'd1'
+    """
     made = tuple(
         Document(id=f"d{number}", text=document) if isinstance(document, str) else document
         for number, document in enumerate(documents, 1)
@@ -181,5 +185,9 @@ def assistant(text: str, *documents: Document | str, claims: Sequence[str] | Non
 
 
 def conversation(*turns: Turn, id: str | None = None) -> Conversation:
-    """A conversation of these turns."""
+    """Builds a conversation.
+
+    >>> conversation(user("How old?"), assistant("Very."), id="talk").id
+    'talk'
+    """
     return Conversation(turns=turns, id=id)

@@ -1,20 +1,25 @@
-"""What the scripted chat server is told to do, and what it tells about the calls it received."""
+"""Scripts for `ScriptedChatServer`: answers and faults, the requests it received, and ready scripts that judge like a model."""
 
 from __future__ import annotations
 
+import html
 import json
+import random
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
-from vista_guard.types import Usage
+from vista_guard.testing.doubles import Verdict
+from vista_guard.types import Label, Usage
 
 Api = Literal["chat", "responses"]
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What the model says.
+    """A scripted answer of the model.
 
     `text` None gives a null content, `refusal` a refusal instead of a text. With `function` the text is delivered as the
     arguments of a call of that function. Token numbers that are None are counted roughly (`count_tokens`); with
@@ -37,7 +42,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Fault:
-    """What goes wrong. Made by the class methods; `latency` is in seconds, from the arrival of the request."""
+    """A scripted failure, made by the class methods. `latency` is in seconds from the request's arrival."""
 
     kind: Literal["http", "html", "reset", "hang", "cut", "empty"]
     status: int = 200
@@ -60,28 +65,28 @@ class Fault:
         headers: Mapping[str, str] | None = None,
         latency: float = 0.0,
     ) -> Fault:
-        """An error in OpenAI's shape. `retry_after`: seconds, or an HTTP date."""
-        told = {} if retry_after is None else {"retry-after": str(retry_after)}
-        return cls("http", status, message, code, {**told, **(headers or {})}, latency=latency)
+        """An error in OpenAI's form. `retry_after`: seconds, or an HTTP date."""
+        hint = {} if retry_after is None else {"retry-after": str(retry_after)}
+        return cls("http", status, message, code, {**hint, **(headers or {})}, latency=latency)
 
     @classmethod
     def html(cls, status: int = 502, *, latency: float = 0.0) -> Fault:
-        """A page of HTML, as gateways send it; also with status 200."""
+        """An HTML page, as gateways send it; also with status 200."""
         return cls("html", status, latency=latency)
 
     @classmethod
     def reset(cls, *, latency: float = 0.0) -> Fault:
-        """The connection is reset before any answer."""
+        """Resets the connection before any answer."""
         return cls("reset", latency=latency)
 
     @classmethod
     def hang(cls) -> Fault:
-        """No answer until the caller goes away or the server is stopped."""
+        """Never answers."""
         return cls("hang")
 
     @classmethod
     def cut(cls, text: str = "", *, share: float = 0.5, clean: bool = False, latency: float = 0.0) -> Fault:
-        """The answer `text` breaks off after this share of its bytes or, streamed, of its events.
+        """Cuts the answer `text` off after this share of its bytes or, streamed, of its events.
 
         With `clean` the response ends as HTTP wants it, so that only its content is incomplete; else the connection is closed.
         """
@@ -93,12 +98,12 @@ class Fault:
         return cls("empty", latency=latency)
 
 
-Told: TypeAlias = str | Answer | Fault
+Reply: TypeAlias = str | Answer | Fault
 
 
 @dataclass(eq=False)
 class ReceivedRequest:
-    """One call. Times are seconds of `time.monotonic()`; `ended` and `status` are None while it is being answered.
+    """A received call. Times are `time.monotonic()`; `ended` and `status` are None until it is answered.
 
     `headers` have lower-case names and are never printed or logged: they hold the caller's key.
     """
@@ -126,7 +131,7 @@ class ReceivedRequest:
 
     @property
     def messages(self) -> list[tuple[str, str]]:
-        """(role, text) of every message, in order; parts that are no text are left out."""
+        """(role, text) of every message, in order, without parts that are no text."""
         if self.api == "chat":
             return [(message["role"], _text(message.get("content"))) for message in self.body.get("messages", ())]
         given = self.body.get("instructions")
@@ -143,23 +148,23 @@ class ReceivedRequest:
 
     @property
     def text(self) -> str:
-        """All messages, one after the other."""
+        """All messages, joined by line breaks."""
         return "\n".join(text for _, text in self.messages)
 
     @property
     def schema_name(self) -> str | None:
-        """Name of the JSON schema that the answer should have."""
+        """Name of the requested JSON schema."""
         name = self._schema_format().get("name")
         return name if isinstance(name, str) else None
 
     @property
     def schema(self) -> Mapping[str, Any] | None:
-        """The JSON schema that the answer should have."""
+        """The requested JSON schema."""
         return self._schema_format().get("schema")
 
     @property
     def prompt(self) -> str:
-        """All that the model reads, in the order that a prefix cache goes by: tools, schema, messages."""
+        """The whole prompt in the order of a prefix cache: tools, schema, messages."""
         extra = [json.dumps(part, sort_keys=True) for part in (self.body.get("tools"), self.schema) if part]
         return "\n".join([*extra, *(f"{role}: {text}" for role, text in self.messages)])
 
@@ -173,18 +178,22 @@ class ReceivedRequest:
 
 @dataclass(frozen=True)
 class Rejected:
-    """A call that a real endpoint would have refused as wrong, or that the script has no answer for, and why."""
+    """A call that a real endpoint would refuse, or that the script has no answer for, and the reason."""
 
     request: ReceivedRequest
     message: str
 
 
-Script: TypeAlias = str | Sequence[Told] | Callable[[ReceivedRequest], Told]
+Script: TypeAlias = str | Sequence[Reply] | Callable[[ReceivedRequest], Reply]
 Faults: TypeAlias = Mapping[int, Fault] | Callable[[ReceivedRequest], Fault | None]
 
 
 def count_tokens(text: str) -> int:
-    """About 4 characters a token, rounded up."""
+    """Estimates tokens at 4 characters each, rounded up.
+
+    >>> count_tokens("The pier")
+    2
+    """
     return -(-len(text) // 4)
 
 
@@ -193,3 +202,202 @@ def _text(content: Any) -> str:
         return content
     parts = content if isinstance(content, list) else []
     return "".join(str(part.get("text", "")) for part in parts)
+
+
+Verdicts = Mapping[str, Sequence[Verdict]]
+_STAGES = ("decompose", "verify", "categorize", "judge", "fused", "turn")
+_CHOICE = re.compile(r'"(\w+)": "(\w+)" or "(\w+)"')
+_SENTENCE = re.compile(r"\S.*?[.!?](?=\s|$)|\S.*?$", re.DOTALL)
+
+
+def judge_script(verdicts: Verdicts) -> Callable[[ReceivedRequest], str]:
+    """Answers vista-guard's prompts (decompose, verify, categorize, judge, fused) from the verdicts on these turns.
+
+    The stage is read off the name of the JSON schema (`vista_verify`, `verify`), else off the words of the prompt. The
+    turn and the claims are found by their texts in the last user message; of claims with the same words the first verdict
+    counts. `Verdict.needs` is looked for in what stands before the claim there. A verdict with an `error` is answered with
+    that text, which says nothing about the claim, and in the stage judge with nothing.
+
+    A request about a turn or a claim outside the script raises LookupError; the server then rejects the call.
+    """
+    claims: dict[str, Verdict] = {}
+    for verdict in (verdict for given in verdicts.values() for verdict in given):
+        claims.setdefault(_plain(verdict.text), verdict)
+    return _Oracle({_plain(text): given for text, given in verdicts.items()}, claims).answer
+
+
+def gold_script(
+    gold: Mapping[str, Label], *, accuracy: float = 1.0, seed: int = 0, positive: Label = Label.LACKING_EVIDENCE
+) -> Callable[[ReceivedRequest], str]:
+    """Answers like a model that is right about this share of turns, so that a run must measure `accuracy`.
+
+        gold = {"The tower is 38 metres high.": Label.VERIFIED, "It opened in 1890.": Label.LACKING_EVIDENCE}
+        server = ScriptedChatServer(gold_script(gold, accuracy=0.8))
+
+    It answers the stages as `judge_script` does, a claim for each sentence of the turn, the last of which makes the turn what it
+    is; turns that are split into sentences; and `turn`, one verdict on a whole turn, whose two words it finds in the prompt.
+    Which turns it is wrong about depends on `seed` and their texts alone, so that every system that asks it measures the same.
+
+    Args:
+        gold: by the turns' texts, VERIFIED, or any other label for a turn that is looked for. No sentence stands in two turns.
+        accuracy: share of turns that it is right about, in [0, 1]; each turn is drawn by itself.
+        seed: of the draw.
+        positive: what it says of a turn that it takes for one by mistake.
+
+    Raises:
+        ValueError: an accuracy that is no share, or a sentence that stands in two turns.
+    """
+    labels = {text: _label_said(label, positive, accuracy, seed, text) for text, label in gold.items()}
+    claims = {text: _sentences(text, label) for text, label in labels.items()}
+    ((twice, count),) = Counter(one.text for given in claims.values() for one in given).most_common(1) or [("", 0)]
+    if count > 1:
+        raise ValueError(f"the sentence {twice!r} stands in two turns; the script could not tell which is asked about")
+    alone = {one.text: [one] for given in claims.values() for one in given}
+    judge, whole = judge_script({**alone, **claims}), {_plain(text): label for text, label in labels.items()}
+
+    def answer(request: ReceivedRequest) -> str:
+        return _whole_turn(request, whole) if _stage(request) == "turn" else judge(request)
+
+    return answer
+
+
+def _label_said(label: Label, positive: Label, accuracy: float, seed: int, text: str) -> Label:
+    """Draws the label to answer with."""
+    if not 0.0 <= accuracy <= 1.0:
+        raise ValueError(f"accuracy is {accuracy}; it must lie in [0, 1]")
+    is_right = random.Random(f"{seed}\x1f{text}").random() < accuracy
+    return label if is_right else (positive if label is Label.VERIFIED else Label.VERIFIED)
+
+
+def _sentences(text: str, label: Label) -> list[Verdict]:
+    *before, last = [Verdict(found.group()) for found in _SENTENCE.finditer(text)]
+    return [*before, replace(last, label=label)]
+
+
+def _whole_turn(request: ReceivedRequest, labels: Mapping[str, Label]) -> str:
+    """Answers with the prompt's first word for a turn labelled VERIFIED, else with its second."""
+    choice = _CHOICE.search(request.text)
+    asked = _plain(request.user)
+    ends = {text: asked.rfind(text) + len(text) for text in labels if text in asked}
+    if choice is None or not ends:
+        raise LookupError(
+            f"no verdict on a scripted turn is asked for in the user message, which ends {asked[-200:]!r}"
+        )
+    name, negative, positive = choice.groups()
+    label = labels[max(ends, key=lambda text: (ends[text], len(text)))]
+    return _json(**{name: negative if label is Label.VERIFIED else positive}, explanation=f"scripted as {label}")
+
+
+@dataclass(frozen=True)
+class _Claim:
+    verdict: Verdict
+    id: str
+    before: str
+
+    @property
+    def label(self) -> Label:
+        verdict = self.verdict
+        if verdict.needs is None:
+            return verdict.label
+        if _plain(verdict.needs) in self.before:
+            return Label.VERIFIED
+        return Label.LACKING_EVIDENCE if verdict.label is Label.VERIFIED else verdict.label
+
+    def judgement(self) -> dict[str, str]:
+        label = self.label
+        reason = "" if label is Label.VERIFIED else f"scripted as {label}"
+        return {"reason": reason, "quote": self.verdict.quote or "", "label": self.verdict.error or label}
+
+
+@dataclass(frozen=True)
+class _Oracle:
+    verdicts: Verdicts
+    claims: Mapping[str, Verdict]
+
+    def answer(self, request: ReceivedRequest) -> str:
+        asked, stage = _plain(request.user), _stage(request)
+        match stage:
+            case "decompose":
+                turn = self._turn(asked)
+                return _json(claims=[_claim_in(turn, verdict) for verdict in self.verdicts[turn]])
+            case "fused":
+                return self._fused(asked)
+            case "judge":
+                claims = [claim for claim in self._claims(asked) if claim.verdict.error is None]
+                return _json(answers=[{"id": claim.id, **claim.judgement()} for claim in claims])
+            case "verify":
+                claim = self._claims(asked)[-1]
+                label = "VERIFIED" if claim.label is Label.VERIFIED else "UNVERIFIABLE"
+                return claim.verdict.error or _json(quote=claim.verdict.quote or "", label=label)
+        claim = self._claims(asked)[-1]
+        label = Label.LACKING_EVIDENCE if claim.label is Label.VERIFIED else claim.label
+        judgement = {"reason": f"scripted as {label}", "quote": claim.verdict.quote or "", "label": label}
+        return claim.verdict.error or _json(**judgement)
+
+    def _fused(self, asked: str) -> str:
+        turn = self._turn(asked)
+        before = asked[: asked.rindex(turn)]
+        claims = []
+        for verdict in self.verdicts[turn]:
+            judgement = _Claim(verdict, "", before).judgement()
+            shown = {"reason": judgement["reason"], "evidence": judgement["quote"], "label": judgement["label"]}
+            claims.append({**_claim_in(turn, verdict), **shown})
+        return _json(claims=claims)
+
+    def _turn(self, asked: str) -> str:
+        """Finds the last scripted turn in the message: earlier ones may be history."""
+        ends = {text: asked.rfind(text) + len(text) for text in self.verdicts if text in asked}
+        if not ends:
+            raise LookupError(f"no scripted turn stands in the user message, which ends {asked[-200:]!r}")
+        return max(ends, key=lambda text: (ends[text], len(text)))
+
+    def _claims(self, asked: str) -> list[_Claim]:
+        """Finds the scripted claims, each at its last place, in order; only those with an id if any has one."""
+        present = sorted((text for text in self.claims if text in asked), key=len, reverse=True)
+        if not present:
+            raise LookupError(f"no scripted claim stands in the user message, which ends {asked[-200:]!r}")
+        # The longest first: a claim may begin with the words of another.
+        last = {found[0]: found.start() for found in re.finditer("|".join(map(re.escape, present)), asked)}
+        found = [(start, self.claims[text]) for text, start in sorted(last.items(), key=lambda place: place[1])]
+        ids = [_id_before(asked, start) for start, _ in found]
+        first = next((start for (start, _), given in zip(found, ids, strict=True) if given), found[0][0])
+        return [
+            _Claim(verdict, given or f"c{number}", asked[: first if given else start])
+            for number, ((start, verdict), given) in enumerate(zip(found, ids, strict=True), 1)
+            if given or not any(ids)
+        ]
+
+
+def _id_before(asked: str, start: int) -> str | None:
+    """Returns the `c3` that announces the claim here: `c3: …`, `[c3] …`, `<claim id="c3">…`."""
+    found = re.search(r"(?<!\w)(c\d+)[^\w.?!]{1,12}$", asked[max(0, start - 20) : start])
+    return found[1] if found else None
+
+
+def _claim_in(turn: str, verdict: Verdict) -> dict[str, str]:
+    return {"claim": verdict.text, "quote": verdict.text if _plain(verdict.text) in turn else ""}
+
+
+def _stage(request: ReceivedRequest) -> str:
+    name = (request.schema_name or "").removeprefix("vista_")
+    if name in _STAGES:
+        return name
+    text = request.text
+    if '"explanation"' in text:
+        return "turn"
+    if '"answers"' in text:
+        return "judge"
+    if '"claims"' in text:
+        return "fused" if '"label"' in text else "decompose"
+    if "UNVERIFIABLE" in text.upper():
+        return "verify"
+    return "categorize" if "CONTRADICTED" in text.upper() else "decompose"
+
+
+def _plain(text: str) -> str:
+    """Normalises white space and escaping, since prompts may fence quotes."""
+    return " ".join(html.unescape(text).split())
+
+
+def _json(**content: Any) -> str:
+    return json.dumps(content)

@@ -1,29 +1,47 @@
-"""A scripted OpenAI-compatible server for tests: real HTTP on loopback, strict about what it is sent."""
+"""`ScriptedChatServer`: an OpenAI-compatible server for tests, real HTTP on loopback and strict about its requests.
+
+From the outside in: the server, the checks on requests, the wire formats of both APIs, delivery, and the connections underneath.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import hmac
 import json
+import re
+import socket
+import struct
+import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
 from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from vista_guard.errors import ConfigError
-from vista_guard.testing import chat_wire, responses_wire
-from vista_guard.testing.connections import Loopback, require_extra
-from vista_guard.testing.counting import PrefixCache, counted, waves
-from vista_guard.testing.delivery import Silence, Streamed, Whole, error_body, page
-from vista_guard.testing.endpoint import Endpoint, Refused
-from vista_guard.testing.script import Answer, Api, Fault, Faults, ReceivedRequest, Rejected, Script, Told
-from vista_guard.testing.validation import validator
+from vista_guard._extras import require
+from vista_guard.errors import ConfigError, VistaGuardError
+from vista_guard.testing.script import (
+    Answer,
+    Api,
+    Fault,
+    Faults,
+    ReceivedRequest,
+    Rejected,
+    Reply,
+    Script,
+    count_tokens,
+)
 from vista_guard.types import Usage
 
 if TYPE_CHECKING:
+    import uvicorn
+    from pydantic_core import ErrorDetails, SchemaValidator
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 
 class ScriptedChatServer:
@@ -94,37 +112,37 @@ class ScriptedChatServer:
 
     @property
     def base_url(self) -> str:
-        """What a client calls its base URL: `http://127.0.0.1:PORT/v1`."""
+        """The client's base URL: `http://127.0.0.1:PORT/v1`."""
         return f"http://127.0.0.1:{self._running.port}/v1"
 
     @property
     def requests(self) -> tuple[ReceivedRequest, ...]:
-        """Every call received, in order of arrival."""
+        """Every received call, in order."""
         with self._lock:
             return tuple(self._requests)
 
     @property
     def rejected(self) -> tuple[Rejected, ...]:
-        """The calls that no endpoint would have taken, or that the script has no answer for."""
+        """The calls that a real endpoint would refuse, or that the script has no answer for."""
         with self._lock:
             return tuple(self._rejected)
 
     @property
     def calls(self) -> int:
-        """How many calls were received, those refused or answered with a fault included."""
+        """Number of received calls, including refused and failed ones."""
         return len(self.requests)
 
     @property
     def usage(self) -> Usage:
-        """Tokens reported in all answers together; `calls` are the answers that reported some."""
+        """Total tokens of all answers; `calls` counts the answers that reported usage."""
         return sum((request.usage for request in self.requests if request.usage is not None), Usage())
 
     def waves(self) -> int:
-        """How many calls had to wait for each other: the longest run in which each began after the one before had ended."""
+        """The longest run of calls that had to wait for each other."""
         return waves(list(self.requests))
 
     def reset(self) -> None:
-        """Forgets all calls, the prefix cache, and how far a sequence of answers was used up."""
+        """Forgets all calls, the prefix cache and the position in the script."""
         with self._lock:
             self._requests: list[ReceivedRequest] = []
             self._rejected: list[Rejected] = []
@@ -134,8 +152,8 @@ class ScriptedChatServer:
     def assert_accepted(self) -> None:
         """Fails when any call was rejected."""
         if self.rejected:
-            told = "; ".join(f"call {rejected.request.number}: {rejected.message}" for rejected in self.rejected)
-            raise AssertionError(f"{len(self.rejected)} of {self.calls} calls were rejected: {told}")
+            message = "; ".join(f"call {rejected.request.number}: {rejected.message}" for rejected in self.rejected)
+            raise AssertionError(f"{len(self.rejected)} of {self.calls} calls were rejected: {message}")
 
     @property
     def _running(self) -> Loopback:
@@ -174,14 +192,14 @@ class ScriptedChatServer:
             if problem is not None:
                 raise Refused(400, problem, wrong=True)
             self._endpoint.check(request)
-            told = self._told(request)
+            reply = self._reply(request)
         except Refused as exc:
             return self._refuse(request, exc)
-        if isinstance(told, Fault):
-            return self._fail(request, told)
-        return self._say(request, Answer(told) if isinstance(told, str) else told)
+        if isinstance(reply, Fault):
+            return self._fail(request, reply)
+        return self._answer(request, Answer(reply) if isinstance(reply, str) else reply)
 
-    def _told(self, request: ReceivedRequest) -> Told:
+    def _reply(self, request: ReceivedRequest) -> Reply:
         fault = self._faults(request) if callable(self._faults) else self._faults.get(request.number)
         if fault is not None:
             return fault
@@ -191,27 +209,27 @@ class ScriptedChatServer:
             try:
                 return self._script(request)
             except Exception as exc:  # The test sees it in `rejected`, and its client a 400, which is not retried.
-                told = f"the script has no answer: {type(exc).__name__}: {exc}"
-                raise Refused(400, told, wrong=True) from exc
+                message = f"the script has no answer: {type(exc).__name__}: {exc}"
+                raise Refused(400, message, wrong=True) from exc
         with self._lock:
             place, self._answered = self._answered, self._answered + 1
         if place >= len(self._script):
             raise Refused(400, f"the script has no answer: all {len(self._script)} are used up", wrong=True)
         return self._script[place]
 
-    def _say(self, request: ReceivedRequest, answer: Answer) -> ASGIApp:
+    def _answer(self, request: ReceivedRequest, answer: Answer) -> ASGIApp:
         latency = self._latency(request) if callable(self._latency) else self._latency
         at = request.started + (latency if answer.latency is None else answer.latency)
         with self._lock:
             cached = self._cache.cached_tokens(request)
-        usage = request.usage = counted(request, answer, cached)
+        usage = request.usage = count_usage(request, answer, cached)
         if request.stream:
             events = self._events(request, answer, usage)
-            return self._keeping(request, Streamed(request, self._running, events, at, self._tokens_per_second))
+            return self._remembering(request, Streamed(request, self._running, events, at, self._tokens_per_second))
         body = self._body(request, answer, usage)
-        return self._keeping(request, Whole(request, self._running, json.dumps(body).encode(), at))
+        return self._remembering(request, Whole(request, self._running, json.dumps(body).encode(), at))
 
-    def _keeping(self, request: ReceivedRequest, response: ASGIApp) -> ASGIApp:
+    def _remembering(self, request: ReceivedRequest, response: ASGIApp) -> ASGIApp:
         async def deliver(scope: Any, receive: Any, send: Any) -> None:
             await response(scope, receive, send)
             with self._lock:
@@ -226,17 +244,17 @@ class ScriptedChatServer:
                 body = error_body(fault.status, fault.message, fault.code)
                 return Whole(request, loopback, body, at, fault.status, fault.headers)
             case "html":
-                return page(request, loopback, fault.status, at)
+                return html_page(request, loopback, fault.status, at)
             case "hang" | "reset":
                 return Silence(request, loopback, None if fault.kind == "hang" else at)
             case "empty":
-                empty = chat_wire.chat_empty if request.api == "chat" else responses_wire.responses_empty
+                empty = chat_empty if request.api == "chat" else responses_empty
                 return Whole(request, loopback, json.dumps(empty(request)).encode(), at)
         return self._cut(request, fault, at)
 
     def _cut(self, request: ReceivedRequest, fault: Fault, at: float) -> ASGIApp:
         answer, loopback = Answer(fault.text), self._running
-        usage = counted(request, answer, 0)
+        usage = count_usage(request, answer, 0)
         if request.stream:
             events = list(self._events(request, answer, usage))
             stop_after, pace = int(len(events) * fault.share), self._tokens_per_second
@@ -246,13 +264,13 @@ class ScriptedChatServer:
 
     def _body(self, request: ReceivedRequest, answer: Answer, usage: Usage | None) -> Mapping[str, Any]:
         if request.api == "chat":
-            return chat_wire.chat_body(request, answer, usage, self._fingerprint(request))
-        return responses_wire.responses_body(request, answer, usage)
+            return chat_body(request, answer, usage, self._fingerprint(request))
+        return responses_body(request, answer, usage)
 
-    def _events(self, request: ReceivedRequest, answer: Answer, usage: Usage | None) -> Iterable[chat_wire.Event]:
+    def _events(self, request: ReceivedRequest, answer: Answer, usage: Usage | None) -> Iterable[Event]:
         if request.api == "chat":
-            return chat_wire.chat_events(request, answer, usage, self._fingerprint(request))
-        return responses_wire.responses_events(request, answer, usage)
+            return chat_events(request, answer, usage, self._fingerprint(request))
+        return responses_events(request, answer, usage)
 
     def _fingerprint(self, request: ReceivedRequest) -> str | None:
         return f"seed-{request.seed}" if self._echo_seed and request.seed is not None else None
@@ -291,5 +309,739 @@ async def _no_route(http: Request, exc: Exception) -> Response:
     from starlette.responses import Response
 
     status = getattr(exc, "status_code", 404)
-    told = f"Invalid URL ({http.method} {http.url.path})"
-    return Response(error_body(status, told, "unknown_url"), status, media_type="application/json")
+    message = f"Invalid URL ({http.method} {http.url.path})"
+    return Response(error_body(status, message, "unknown_url"), status, media_type="application/json")
+
+
+class Refused(Exception):
+    """An error status; `wrong` when every endpoint would refuse the request."""
+
+    def __init__(
+        self, status: int, message: str, *, code: str | None = None, param: str | None = None, wrong: bool = False
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.param = param
+        self.wrong = wrong
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Key, models, context window and abilities; the fields are explained at `ScriptedChatServer`."""
+
+    key: str | None
+    models: Collection[str] | None
+    context_tokens: int | None
+    json_schema: bool
+    extra_parameters: Collection[str]
+
+    def check_key(self, headers: Mapping[str, str]) -> None:
+        """Raises Refused (401) unless the caller has the key."""
+        given = headers.get("authorization", "").encode()
+        if self.key is not None and not hmac.compare_digest(given, f"Bearer {self.key}".encode()):
+            raise Refused(401, "Incorrect API key provided.", code="invalid_api_key")
+
+    def check(self, request: ReceivedRequest) -> None:
+        """Raises Refused when the request is wrong, or asks for what this endpoint has not."""
+        self.check_key(request.headers)
+        try:
+            check_body(request.api, request.body, self.extra_parameters)
+        except InvalidRequest as exc:
+            raise Refused(400, str(exc), param=exc.param, wrong=True) from None
+        if self.models is not None and request.model not in self.models:
+            message = f"The model `{request.model}` does not exist or you do not have access to it."
+            raise Refused(404, message, code="model_not_found")
+        self._check_length(request)
+        if not self.json_schema and request.schema_name is not None:
+            param = "response_format" if request.api == "chat" else "text.format"
+            message = f"Invalid parameter: '{param}' of type 'json_schema' is not supported with this model."
+            raise Refused(400, message, param=param)
+
+    def _check_length(self, request: ReceivedRequest) -> None:
+        tokens = count_tokens(request.prompt)
+        if self.context_tokens is not None and tokens > self.context_tokens:
+            message = (
+                f"This model's maximum context length is {self.context_tokens} tokens. "
+                f"However, your messages resulted in {tokens} tokens. Please reduce the length of the messages."
+            )
+            param = "messages" if request.api == "chat" else "input"
+            raise Refused(400, message, code="context_length_exceeded", param=param)
+
+
+_RANGES = {
+    "temperature": (0, 2),
+    "top_p": (0, 1),
+    "presence_penalty": (-2, 2),
+    "frequency_penalty": (-2, 2),
+    "n": (1, 128),
+    "max_tokens": (1, 10**7),
+    "max_completion_tokens": (1, 10**7),
+    "max_output_tokens": (16, 10**7),
+    "top_logprobs": (0, 20),
+}
+_UNSUPPORTED = ("allOf", "not", "dependentRequired", "dependentSchemas", "if", "then", "else", "patternProperties")
+
+
+class InvalidRequest(Exception):
+    """A request that the API refuses; `param` is the path of what is wrong."""
+
+    def __init__(self, message: str, param: str | None = None) -> None:
+        super().__init__(message)
+        self.param = param
+
+
+@cache
+def validator(api: Api) -> SchemaValidator:
+    """Reads a JSON body strictly: no unknown key at any depth, no number given as a text. Needs the openai SDK."""
+    from openai.types.chat.completion_create_params import CompletionCreateParamsBase
+    from openai.types.responses.response_create_params import ResponseCreateParamsBase
+    from pydantic import TypeAdapter
+    from pydantic_core import SchemaValidator
+
+    adapter: TypeAdapter[Any] = TypeAdapter(CompletionCreateParamsBase if api == "chat" else ResponseCreateParamsBase)
+    return SchemaValidator(_strict(adapter.core_schema))
+
+
+def check_body(api: Api, body: Mapping[str, Any], extra: Collection[str] = ()) -> None:
+    """Checks the body against the API; `extra` names top-level parameters to ignore.
+
+    Raises:
+        InvalidRequest: it does not.
+    """
+    from pydantic import ValidationError
+
+    stream = body.get("stream")
+    if stream not in (None, True, False):
+        raise InvalidRequest(f"Invalid type for 'stream': expected a boolean, but got {stream!r}.", "stream")
+    seen = {key: value for key, value in body.items() if key != "stream" and key not in extra}
+    try:
+        validator(api).validate_json(json.dumps(seen), strict=True)
+    except ValidationError as exc:
+        raise _explained(exc.errors(include_url=False, include_context=False)) from None
+    _check_rules(api, body)
+    for problem in _schema_problems(api, body):
+        raise InvalidRequest(problem, "response_format" if api == "chat" else "text.format.schema")
+
+
+def _strict(node: Any) -> Any:
+    # The SDK types say Iterable, which pydantic would read lazily, and let unknown keys pass.
+    if isinstance(node, list | tuple):
+        return type(node)(_strict(part) for part in node)
+    if not isinstance(node, dict):
+        return node
+    made = {key: part if key in ("metadata", "cls") else _strict(part) for key, part in node.items()}
+    if made.get("type") == "generator":
+        made["type"] = "list"
+    elif made.get("type") == "typed-dict":
+        made["extra_behavior"] = "forbid"
+    return made
+
+
+def _explained(errors: list[ErrorDetails]) -> InvalidRequest:
+    """Returns the error of the union variant most likely meant: the one with fitting `role` and `type`, read deepest."""
+    unknown = [error["loc"][0] for error in errors if error["type"] == "extra_forbidden" and len(error["loc"]) == 1]
+    if unknown:
+        return InvalidRequest(f"Unrecognized request argument supplied: {unknown[0]}", None)
+    wrong = [error["loc"][:-1] for error in errors if error["loc"][-1] in ("role", "type")]
+    fitting = [error for error in errors if not any(error["loc"][: len(loc)] == loc for loc in wrong if loc)]
+    error = max(fitting or errors, key=lambda error: len(error["loc"]))
+    path = ".".join(str(part) for part in error["loc"] if isinstance(part, int) or _is_key(part))
+    expected = {other["msg"] for other in errors if other["loc"][-1] == error["loc"][-1]} if not fitting else set()
+    expectation = "; ".join(sorted(expected)) or error["msg"]
+    return InvalidRequest(f"Invalid value for '{path}': {expectation}.", path)
+
+
+def _is_key(part: str) -> bool:
+    # The rest are names of union members: classes, list[…], str.
+    return re.fullmatch(r"[a-z_]+", part) is not None and part not in ("str", "int", "float", "bool", "list", "dict")
+
+
+def _check_rules(api: Api, body: Mapping[str, Any]) -> None:
+    for required in ("model", "messages") if api == "chat" else ("model", "input"):
+        if not body.get(required):
+            raise InvalidRequest(f"Missing required parameter: '{required}'.", required)
+    for name, (low, high) in _RANGES.items():
+        value = body.get(name)
+        if isinstance(value, int | float) and not low <= value <= high:
+            raise InvalidRequest(f"Invalid '{name}': {value} lies outside [{low}, {high}].", name)
+    if body.get("max_tokens") is not None and body.get("max_completion_tokens") is not None:
+        raise InvalidRequest("Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.")
+    if body.get("stream_options") is not None and body.get("stream") is not True:
+        raise InvalidRequest("The 'stream_options' parameter is only allowed when 'stream' is enabled.")
+    if _answer_format(api, body).get("type") == "json_object":
+        asked = json.dumps([body.get("messages"), body.get("input"), body.get("instructions")])
+        if "json" not in asked.lower():
+            raise InvalidRequest("'messages' must contain the word 'json' to use a format of type 'json_object'.")
+
+
+def _answer_format(api: Api, body: Mapping[str, Any]) -> Mapping[str, Any]:
+    wanted = body.get("response_format") if api == "chat" else (body.get("text") or {}).get("format")
+    return wanted or {}
+
+
+def _schema_problems(api: Api, body: Mapping[str, Any]) -> Iterator[str]:
+    """Yields violations of strict structured output (closed objects, required properties), and bad names."""
+    wanted = _answer_format(api, body)
+    if wanted.get("type") != "json_schema":
+        return
+    given = wanted["json_schema"] if api == "chat" else wanted
+    name, schema = given["name"], given.get("schema")
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
+        yield f"Invalid name {name!r} of the schema: it must match [A-Za-z0-9_-]{{1,64}}."
+    if schema is None:
+        yield f"Missing required parameter: the schema of {name!r}."
+    elif given.get("strict"):
+        prefix = f"Invalid schema for response_format '{name}': "
+        if schema.get("type") != "object":
+            yield f"{prefix}schema must be a JSON Schema of 'type: \"object\"', got 'type: {schema.get('type')!r}'."
+        yield from (prefix + problem for problem in _node_problems(schema, ()))
+
+
+def _node_problems(node: Any, context: tuple[str, ...]) -> Iterator[str]:
+    if not isinstance(node, Mapping):
+        yield f"In context={context}, a schema must be an object, got {node!r}."
+        return
+    here = f"In context={context}, "
+    for keyword in _UNSUPPORTED:
+        if keyword in node:
+            yield f"{here}'{keyword}' is not permitted."
+    if not {"type", "anyOf", "$ref", "enum", "const"} & node.keys():
+        yield f"{here}schema must have a 'type' key."
+    properties = node.get("properties", {})
+    if node.get("type") == "object" or properties:
+        if node.get("additionalProperties") is not False:
+            yield f"{here}'additionalProperties' is required to be supplied and to be false."
+        missing = [name for name in properties if name not in node.get("required", ())]
+        unknown = [name for name in node.get("required", ()) if name not in properties]
+        if missing:
+            yield f"{here}'required' must include every key in properties. Missing {missing[0]!r}."
+        if unknown:
+            yield f"{here}'required' names {unknown[0]!r}, which is no property."
+    if node.get("type") == "array" and "items" not in node:
+        yield f"{here}array schema missing items."
+    yield from _inner_problems(node, context)
+
+
+def _inner_problems(node: Mapping[str, Any], context: tuple[str, ...]) -> Iterator[str]:
+    for group in ("properties", "$defs", "definitions"):
+        for name, inner in node.get(group, {}).items():
+            yield from _node_problems(inner, (*context, group, name))
+    if "items" in node:
+        yield from _node_problems(node["items"], (*context, "items"))
+    for number, inner in enumerate(node.get("anyOf", ())):
+        yield from _node_problems(inner, (*context, "anyOf", str(number)))
+
+
+class PrefixCache:
+    """A prompt cache in blocks of `block` tokens, for each model.
+
+    A prompt's leading blocks count as cached if an earlier answered prompt began with them. Concurrent calls do not help each
+    other.
+    """
+
+    def __init__(self, block: int) -> None:
+        self._block = block
+        self._known: set[int] = set()
+
+    def cached_tokens(self, request: ReceivedRequest) -> int:
+        """Returns the number of cached tokens at the start of this prompt."""
+        blocks = self._blocks(request)
+        hits = next((number for number, block in enumerate(blocks) if block not in self._known), len(blocks))
+        return hits * self._block
+
+    def add(self, request: ReceivedRequest) -> None:
+        """Adds an answered prompt."""
+        self._known.update(self._blocks(request))
+
+    def _blocks(self, request: ReceivedRequest) -> list[int]:
+        prompt, size = request.prompt, 4 * self._block
+        chained, blocks = hash(request.model), []
+        for start in range(0, len(prompt) - size + 1, size):
+            chained = hash((chained, prompt[start : start + size]))
+            blocks.append(chained)
+        return blocks
+
+
+def count_usage(request: ReceivedRequest, answer: Answer, cached: int) -> Usage | None:
+    """Returns the usage to report: given numbers, else estimates. None when the answer reports none."""
+    if not answer.usage:
+        return None
+    text = answer.refusal if answer.refusal is not None else answer.text or ""
+    choices = request.body.get("n") or 1
+    output = answer.output_tokens if answer.output_tokens is not None else count_tokens(text) * choices
+    given = answer.input_tokens if answer.input_tokens is not None else count_tokens(request.prompt)
+    return Usage(
+        calls=1,
+        input_tokens=given,
+        output_tokens=output,
+        cached_tokens=min(cached if answer.cached_tokens is None else answer.cached_tokens, given),
+    )
+
+
+def waves(requests: list[ReceivedRequest]) -> int:
+    """Returns the length of the longest run of requests that each began after the previous one ended."""
+    count, last_end = 0, float("-inf")
+    for request in sorted(requests, key=lambda request: float("inf") if request.ended is None else request.ended):
+        if request.started >= last_end:
+            count += 1
+            last_end = float("inf") if request.ended is None else request.ended
+    return count
+
+
+Event = tuple[bytes, bool]
+"""A frame of a stream, and whether it carries a token: those are paced."""
+
+
+def pieces(text: str) -> list[str]:
+    """Splits the text into tokens of 4 characters."""
+    return [text[start : start + 4] for start in range(0, len(text), 4)]
+
+
+def chat_body(request: ReceivedRequest, answer: Answer, usage: Usage | None, fingerprint: str | None) -> dict[str, Any]:
+    """A `chat.completion` object with `n` equal choices."""
+    choices = [
+        {
+            "index": index,
+            "message": _message(request, answer),
+            "logprobs": _likely(request, answer),
+            "finish_reason": _finish(answer),
+        }
+        for index in range(request.body.get("n") or 1)
+    ]
+    return _completion(request, "chat.completion", fingerprint, choices, _chat_usage(usage))
+
+
+def chat_empty(request: ReceivedRequest) -> dict[str, Any]:
+    """A `chat.completion` object without choices."""
+    return _completion(request, "chat.completion", None, [], {})
+
+
+def chat_events(
+    request: ReceivedRequest, answer: Answer, usage: Usage | None, fingerprint: str | None
+) -> Iterator[Event]:
+    """Role, content, finish reason for every choice; the usage when it was asked for; `[DONE]`."""
+    wants_usage = bool((request.body.get("stream_options") or {}).get("include_usage"))
+    unknown = {"usage": None} if wants_usage else {}
+
+    def chunk(index: int, delta: Mapping[str, Any], finish: str | None = None) -> bytes:
+        choice = {"index": index, "delta": delta, "logprobs": None, "finish_reason": finish}
+        return server_event(_completion(request, "chat.completion.chunk", fingerprint, [choice], unknown))
+
+    for index in range(request.body.get("n") or 1):
+        yield chunk(index, _opening(request, answer)), False
+        for piece in pieces(answer.refusal if answer.refusal is not None else answer.text or ""):
+            yield chunk(index, _delta(answer, piece)), True
+        yield chunk(index, {}, _finish(answer)), False
+    if wants_usage:
+        yield server_event(_completion(request, "chat.completion.chunk", fingerprint, [], _chat_usage(usage))), False
+    yield b"data: [DONE]\n\n", False
+
+
+def server_event(content: Mapping[str, Any]) -> bytes:
+    """A server-sent event, named by the content's `type` when it has one."""
+    name = f"event: {content['type']}\n" if "type" in content else ""
+    return f"{name}data: {json.dumps(content)}\n\n".encode()
+
+
+def _finish(answer: Answer) -> str:
+    return "tool_calls" if answer.function is not None else answer.finish
+
+
+def _message(request: ReceivedRequest, answer: Answer) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": answer.text, "refusal": answer.refusal}
+    if answer.refusal is not None:
+        message["content"] = None
+    elif answer.function is not None:
+        message["content"] = None
+        message["tool_calls"] = [_call(request, answer.function, answer.text or "")]
+    return message
+
+
+def _likely(request: ReceivedRequest, answer: Answer) -> dict[str, Any] | None:
+    """Returns the answer's likely first tokens, as many as the caller asked for."""
+    if not answer.first or request.body.get("logprobs") is not True:
+        return None
+    most = request.body.get("top_logprobs") or 0
+    tokens = [
+        {"token": token, "logprob": likely, "bytes": list(token.encode())}
+        for token, likely in sorted(answer.first.items(), key=lambda one: -one[1])
+    ]
+    return {"content": [{**tokens[0], "top_logprobs": tokens[:most]}], "refusal": None}
+
+
+def _opening(request: ReceivedRequest, answer: Answer) -> dict[str, Any]:
+    if answer.function is not None:
+        calls = [{"index": 0, **_call(request, answer.function, "")}]
+        return {"role": "assistant", "content": None, "tool_calls": calls}
+    return {"role": "assistant", "content": None if answer.text is None else "", "refusal": None}
+
+
+def _delta(answer: Answer, piece: str) -> dict[str, Any]:
+    if answer.refusal is not None:
+        return {"refusal": piece}
+    if answer.function is not None:
+        return {"tool_calls": [{"index": 0, "function": {"arguments": piece}}]}
+    return {"content": piece}
+
+
+def _call(request: ReceivedRequest, name: str, arguments: str) -> dict[str, Any]:
+    return {
+        "id": f"call_{request.number}",
+        "type": "function",
+        "function": {"name": name, "arguments": arguments},
+    }
+
+
+def _chat_usage(usage: Usage | None) -> dict[str, Any]:
+    if usage is None:
+        return {}
+    counted = {
+        "prompt_tokens": usage.input_tokens,
+        "completion_tokens": usage.output_tokens,
+        "total_tokens": usage.input_tokens + usage.output_tokens,
+        "prompt_tokens_details": {"cached_tokens": usage.cached_tokens, "audio_tokens": 0},
+        "completion_tokens_details": {"reasoning_tokens": 0, "audio_tokens": 0},
+    }
+    return {"usage": counted}
+
+
+def _completion(
+    request: ReceivedRequest, kind: str, fingerprint: str | None, choices: list[Any], extra: Mapping[str, Any]
+) -> dict[str, Any]:
+    return {
+        "id": f"chatcmpl-{request.number}",
+        "object": kind,
+        "created": int(time.time()),
+        "model": request.model,
+        "system_fingerprint": fingerprint,
+        "choices": choices,
+        **extra,
+    }
+
+
+_REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}
+
+
+def responses_body(request: ReceivedRequest, answer: Answer, usage: Usage | None) -> dict[str, Any]:
+    """A `response` object with one output item."""
+    reason = _REASONS.get(answer.finish)
+    status = "completed" if reason is None else "incomplete"
+    return {
+        **_response(request, status),
+        "incomplete_details": None if reason is None else {"reason": reason},
+        "output": [_item(request, answer, status)],
+        "usage": _responses_usage(usage),
+    }
+
+
+def responses_empty(request: ReceivedRequest) -> dict[str, Any]:
+    """A `response` object without output."""
+    return _response(request, "completed")
+
+
+def responses_events(request: ReceivedRequest, answer: Answer, usage: Usage | None) -> Iterator[Event]:
+    """From `response.created` to `response.completed` (or `.incomplete`), numbered from 0."""
+    for number, (name, content, paced) in enumerate(_events(request, answer, usage)):
+        yield server_event({"type": name, "sequence_number": number, **content}), paced
+
+
+_Named = tuple[str, dict[str, Any], bool]
+
+
+def _events(request: ReceivedRequest, answer: Answer, usage: Usage | None) -> Iterator[_Named]:
+    whole = responses_body(request, answer, usage)
+    item = whole["output"][0]
+    begun = _response(request, "in_progress")
+    yield "response.created", {"response": begun}, False
+    yield "response.in_progress", {"response": begun}, False
+    opened = {**item, "status": "in_progress", **({"content": []} if "content" in item else {"arguments": ""})}
+    yield "response.output_item.added", {"output_index": 0, "item": opened}, False
+    yield from _call_events(item) if answer.function is not None else _part_events(item)
+    yield "response.output_item.done", {"output_index": 0, "item": item}, False
+    yield f"response.{whole['status']}", {"response": whole}, False
+
+
+def _part_events(item: dict[str, Any]) -> Iterator[_Named]:
+    place = {"item_id": item["id"], "output_index": 0, "content_index": 0}
+    for part in item["content"]:
+        refused = part["type"] == "refusal"
+        key, name = ("refusal", "response.refusal") if refused else ("text", "response.output_text")
+        extra: dict[str, Any] = {} if refused else {"logprobs": []}
+        yield "response.content_part.added", {**place, "part": {**part, key: ""}}, False
+        for piece in pieces(part[key]):
+            yield f"{name}.delta", {**place, "delta": piece, **extra}, True
+        yield f"{name}.done", {**place, key: part[key], **extra}, False
+        yield "response.content_part.done", {**place, "part": part}, False
+
+
+def _call_events(item: dict[str, Any]) -> Iterator[_Named]:
+    place = {"item_id": item["id"], "output_index": 0}
+    for piece in pieces(item["arguments"]):
+        yield "response.function_call_arguments.delta", {**place, "delta": piece}, True
+    done = {**place, "arguments": item["arguments"], "name": item["name"]}
+    yield "response.function_call_arguments.done", done, False
+
+
+def _item(request: ReceivedRequest, answer: Answer, status: str) -> dict[str, Any]:
+    if answer.function is not None:
+        return {
+            "type": "function_call",
+            "id": f"fc_{request.number}",
+            "call_id": f"call_{request.number}",
+            "name": answer.function,
+            "arguments": answer.text or "",
+            "status": status,
+        }
+    content: list[dict[str, Any]] = []
+    if answer.refusal is not None:
+        content.append({"type": "refusal", "refusal": answer.refusal})
+    elif answer.text is not None:
+        content.append({"type": "output_text", "text": answer.text, "annotations": [], "logprobs": []})
+    return {
+        "type": "message",
+        "id": f"msg_{request.number}",
+        "role": "assistant",
+        "status": status,
+        "content": content,
+    }
+
+
+def _response(request: ReceivedRequest, status: str) -> dict[str, Any]:
+    body = request.body
+    return {
+        "id": f"resp_{request.number}",
+        "object": "response",
+        "created_at": int(time.time()),
+        "status": status,
+        "error": None,
+        "incomplete_details": None,
+        "instructions": body.get("instructions"),
+        "max_output_tokens": body.get("max_output_tokens"),
+        "metadata": body.get("metadata") or {},
+        "model": request.model,
+        "output": [],
+        "parallel_tool_calls": True,
+        "previous_response_id": body.get("previous_response_id"),
+        "temperature": body.get("temperature", 1.0),
+        "text": body.get("text") or {"format": {"type": "text"}},
+        "tool_choice": body.get("tool_choice", "auto"),
+        "tools": body.get("tools", []),
+        "top_p": body.get("top_p", 1.0),
+        "truncation": body.get("truncation", "disabled"),
+        "usage": None,
+    }
+
+
+def _responses_usage(usage: Usage | None) -> dict[str, Any] | None:
+    if usage is None:
+        return None
+    return {
+        "input_tokens": usage.input_tokens,
+        "input_tokens_details": {"cached_tokens": usage.cached_tokens, "cache_write_tokens": 0},
+        "output_tokens": usage.output_tokens,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": usage.input_tokens + usage.output_tokens,
+    }
+
+
+_HTML = b"<html><head><title>Bad Gateway</title></head><body><h1>Bad Gateway</h1></body></html>"
+_TYPES = {403: "permission_error", 429: "requests"}
+_CODES = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded"}
+
+
+def error_body(status: int, message: str | None = None, code: str | None = None, param: str | None = None) -> bytes:
+    """Formats an error as OpenAI does."""
+    kind = _TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
+    text = message or f"scripted to answer {status}"
+    content = {"message": text, "type": kind, "param": param, "code": code or _CODES.get(status)}
+    return json.dumps({"error": content}).encode()
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A response in one piece. A `share` below 1 cuts it off."""
+
+    request: ReceivedRequest
+    server: Loopback
+    body: bytes
+    at: float
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    kind: str = "application/json"
+    share: float = 1.0
+    clean: bool = True
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.server.pause(self.at)
+        sent = self.body[: int(len(self.body) * self.share)]
+        length = len(sent) if self.clean else len(self.body)
+        self.request.status = self.status
+        self.request.ended = time.monotonic()
+        await send(_start(self.status, {"content-type": self.kind, "content-length": str(length), **self.headers}))
+        await send({"type": "http.response.body", "body": sent, "more_body": not self.clean})
+        if not self.clean:
+            await self.server.close(scope, receive, reset=False)
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """A stream of events, `pace` tokens a second. After `stop_after` events it ends, cleanly or by closing the connection."""
+
+    request: ReceivedRequest
+    server: Loopback
+    events: Iterable[Event]
+    at: float
+    pace: float | None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    stop_after: int | None = None
+    clean: bool = True
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.server.pause(self.at)
+        self.request.status = 200
+        await send(_start(200, {"content-type": "text/event-stream; charset=utf-8", **self.headers}))
+        tokens = 0
+        for frame, paced in list(self.events)[: self.stop_after]:
+            if paced and self.pace:
+                tokens += 1
+                await self.server.pause(self.at + tokens / self.pace)
+            await send({"type": "http.response.body", "body": frame, "more_body": True})
+        self.request.ended = time.monotonic()
+        if self.clean:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        else:
+            await self.server.close(scope, receive, reset=False)
+
+
+@dataclass(frozen=True)
+class Silence:
+    """No response: a reset at `at`, or with None an open connection until the caller leaves."""
+
+    request: ReceivedRequest
+    server: Loopback
+    at: float | None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+        if self.at is None:
+            await self.server.gone(receive)
+        else:
+            await self.server.pause(self.at)
+        self.request.ended = time.monotonic()
+        if self.at is not None:
+            await self.server.close(scope, receive, reset=True)
+
+
+def html_page(request: ReceivedRequest, server: Loopback, status: int, at: float) -> Whole:
+    """Returns an HTML page in place of an answer."""
+    return Whole(request, server, _HTML, at, status, kind="text/html")
+
+
+def _start(status: int, headers: Mapping[str, str]) -> dict[str, Any]:
+    encoded = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+    return {"type": "http.response.start", "status": status, "headers": encoded}
+
+
+_STARTING_SECONDS = 30.0
+_STOPPING_SECONDS = 30.0
+
+
+def require_extra() -> None:
+    """Checks that the server's libraries are installed."""
+    require("ScriptedChatServer", "openai", "starlette", "uvicorn", extra="testing")
+
+
+class Loopback:
+    """Serves an ASGI application on a free port of 127.0.0.1."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._transports: dict[tuple[str, int], asyncio.Transport] = {}
+        self._socket = socket.create_server(("127.0.0.1", 0), backlog=2048)
+        self.port: int = self._socket.getsockname()[1]
+        self._server = self._uvicorn(app)
+        self._loop = asyncio.new_event_loop()
+        self._stopping = asyncio.Event()
+        self._thread = threading.Thread(target=self._run, name=f"scripted-chat-{self.port}", daemon=True)
+        self._thread.start()
+        deadline = time.monotonic() + _STARTING_SECONDS
+        while not self._server.started:
+            if not self._thread.is_alive() or time.monotonic() > deadline:
+                raise VistaGuardError(f"the scripted chat server did not start on 127.0.0.1:{self.port}; try again")
+            time.sleep(0.002)
+
+    def stop(self) -> None:
+        """Aborts open connections and waits for the thread."""
+        self._loop.call_soon_threadsafe(self._break_off)
+        self._thread.join(_STOPPING_SECONDS)
+        if self._thread.is_alive():
+            raise VistaGuardError(
+                f"the scripted chat server on 127.0.0.1:{self.port} did not stop: its script does not return"
+            )
+
+    async def pause(self, until: float) -> None:
+        """Sleeps until this `time.monotonic()`, or until the server stops."""
+        seconds = until - time.monotonic()
+        if seconds > 0:
+            try:
+                await asyncio.wait_for(self._stopping.wait(), seconds)
+            except TimeoutError:
+                return
+
+    async def gone(self, receive: Receive) -> None:
+        """Waits for the caller to disconnect."""
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    async def close(self, scope: Scope, receive: Receive, *, reset: bool) -> None:
+        """Closes the caller's connection at once; `reset` sends RST."""
+        transport = self._transports.get(tuple(scope["client"]))
+        if transport is not None and reset:
+            # Lingering for no time makes the kernel send RST instead of FIN.
+            transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            transport.abort()
+        elif transport is not None:
+            transport.close()
+        await self.gone(receive)
+
+    def _run(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.run(self._server.serve(sockets=[self._socket]))
+
+    def _break_off(self) -> None:
+        self._stopping.set()
+        self._server.should_exit = True
+        for transport in list(self._transports.values()):
+            transport.abort()
+
+    def _uvicorn(self, app: ASGIApp) -> uvicorn.Server:
+        import uvicorn
+        from uvicorn.protocols.http.h11_impl import H11Protocol
+
+        transports = self._transports
+
+        class Kept(H11Protocol):
+            def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+                super().connection_made(transport)
+                # Or a kept connection's answer waits 40 ms for the acknowledgement of its head.
+                transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                if self.client is not None:
+                    transports[self.client] = transport
+
+            def connection_lost(self, exc: Exception | None) -> None:
+                if self.client is not None:
+                    transports.pop(self.client, None)
+                super().connection_lost(exc)
+
+        settings: dict[str, Any] = {"access_log": False, "log_config": None, "log_level": "critical"}
+        return uvicorn.Server(
+            uvicorn.Config(
+                app,
+                http=Kept,
+                ws="none",
+                lifespan="off",
+                loop="none",
+                timeout_keep_alive=300,
+                timeout_graceful_shutdown=10,
+                **settings,
+            )
+        )

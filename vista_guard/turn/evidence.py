@@ -1,11 +1,7 @@
-"""What a turn has of its own to be held against: its documents or what is found for it, and what its conversation knows.
+"""The first stage, gather: the turn's documents or retrieved passages, and the conversation's knowledge.
 
-Stage 1: collects what the claims of the turn may be held against.
-
-Earlier assistant turns that the knowledge does not know of: neither believed blindly nor flagged, but judged once.
-
-A conversation can arrive with a past: a file, a request that carries its history, a process that was restarted. Its
-earlier turns are taken through the same stages, against their own documents; what they verified becomes knowledge.
+A conversation may arrive with a past that the knowledge lacks: a file, a request with its history, a restarted process. Its
+earlier assistant turns are neither believed nor flagged, but judged once against their own documents.
 """
 
 from __future__ import annotations
@@ -125,10 +121,10 @@ def past_key(past: Conversation) -> str:
 async def _worth_remembering(past: Conversation, knowledge: tuple[Passage, ...], parts: Parts) -> tuple[Claim, ...]:
     """Claims of the past's last turn that its own evidence verified, and those that need no evidence."""
     with earlier_turn():
-        return await _judged_earlier(past, knowledge, parts)
+        return await _earlier_claims(past, knowledge, parts)
 
 
-async def _judged_earlier(past: Conversation, knowledge: tuple[Passage, ...], parts: Parts) -> tuple[Claim, ...]:
+async def _earlier_claims(past: Conversation, knowledge: tuple[Passage, ...], parts: Parts) -> tuple[Claim, ...]:
     check_limits(past, parts.limits)
     work = Work(conversation=past, catch_up=False)
     evidence = await collect(work, parts)
@@ -152,13 +148,13 @@ async def gather(work: Work, parts: Parts, emit: Emit) -> Work:
         check_limits(work.conversation, parts.limits)
         # First the past: what it establishes is stored, and recalled with the rest.
         earlier = await catch_up(work, parts)
-        work = _warned(work)
+        work = _warn_of_user_evidence(work)
         return work.with_(evidence=await collect(work, parts, earlier))
     except (InputError, JudgeError, StoreError) as exc:
-        return work.unjudged(str(exc))
+        return work.as_unchecked(str(exc))
 
 
-def _warned(work: Work) -> Work:
+def _warn_of_user_evidence(work: Work) -> Work:
     """The work, with a word in its report where the user brought the evidence."""
     by_user = any(document.metadata.get(BY_USER) for document in work.turn.documents)
     return work.with_(warnings=(*work.warnings, USER_EVIDENCE)) if by_user else work

@@ -1,11 +1,4 @@
-"""Stage 4: says why a claim is not supported (VISTA §3, step 3).
-
-Stage 2: takes the turn apart into claims (VISTA §3, step 1).
-
-Judging piece by piece, in the order of the turn, until the turn's time is over.
-
-Stage 3: holds each claim against the evidence (VISTA §3, step 2).
-"""
+"""The stages decompose, verify and categorize (VISTA §3, steps 1 to 3), piece by piece until the turn's time is over."""
 
 from __future__ import annotations
 
@@ -29,12 +22,12 @@ AT_ONCE = 128
 _JUDGING = ("decompose", "verify", "categorize")
 
 
-async def judged_in_time(
+async def judge_in_time(
     work: Work,
     parts: Parts,
     items: Sequence[Item],
     ask: Callable[[Sequence[Item]], Awaitable[Sequence[Answer]]],
-    told: Callable[[Sequence[Answer | Unchecked]], None],
+    on_answers: Callable[[Sequence[Answer | Unchecked]], None],
 ) -> list[Answer | Unchecked]:
     """One answer an item, in order; those that the time does not suffice for are unchecked.
 
@@ -43,7 +36,7 @@ async def judged_in_time(
         parts: the guard's collaborators.
         items: what to judge.
         ask: asks the judge about some of them.
-        told: is given each piece's answers as they come.
+        on_answers: is given each piece's answers as they come.
     """
     deadline = monotonic() + seconds_left(work, parts)
     answers: list[Answer | Unchecked] = []
@@ -56,9 +49,9 @@ async def judged_in_time(
             late: list[Answer | Unchecked] = [
                 Unchecked(claim=_claim(item), error=too_late(parts)) for item in items[start:]
             ]
-            told(late)
+            on_answers(late)
             return [*answers, *late]
-        told(new)
+        on_answers(new)
         answers += new
     return answers
 
@@ -88,7 +81,7 @@ async def categorize(work: Work, parts: Parts, emit: Emit) -> Work:
         for answer in answers:
             emit({"event": answer.kind, answer.kind: answer.model_dump(mode="json")})
 
-    answers = await judged_in_time(
+    answers = await judge_in_time(
         work, parts, work.checks, lambda checks: contract.categorize(parts.judge, checks, evidence), tell
     )
     place = {claim.id: position for position, claim in enumerate(work.claims)}
@@ -102,14 +95,14 @@ async def decompose(work: Work, parts: Parts, emit: Emit) -> Work:
         return work
     try:
         async with asyncio.timeout(seconds_left(work, parts)):
-            return await _decomposed(work, parts)
+            return await _decompose_work(work, parts)
     except TimeoutError:
-        return work.unjudged(too_late(parts))
+        return work.as_unchecked(too_late(parts))
     except JudgeError as exc:
-        return work.unjudged(str(exc), exc.raw if isinstance(exc, UnreadableError) else None)
+        return work.as_unchecked(str(exc), exc.raw if isinstance(exc, UnreadableError) else None)
 
 
-async def _decomposed(work: Work, parts: Parts) -> Work:
+async def _decompose_work(work: Work, parts: Parts) -> Work:
     if work.turn.claims is not None:
         return _within_limit(work, work.turn.claims, parts.limits.claims)
     answers = None
@@ -142,7 +135,7 @@ async def verify(work: Work, parts: Parts, emit: Emit) -> Work:
         answers: Sequence[Check | Unchecked] = work.answers
         tell(answers)
     else:
-        answers = await judged_in_time(
+        answers = await judge_in_time(
             work, parts, work.claims, lambda claims: contract.verify(parts.judge, claims, evidence), tell
         )
     open_checks = tuple(answer for answer in answers if isinstance(answer, Check) and not answer.supported)
@@ -150,7 +143,7 @@ async def verify(work: Work, parts: Parts, emit: Emit) -> Work:
 
 
 def _done(answers: Sequence[Check | Unchecked]) -> tuple[Finding | Unchecked, ...]:
-    """What needs no category."""
+    """Outcomes that need no category."""
     return tuple(_outcome(answer) for answer in answers if isinstance(answer, Unchecked) or answer.supported)
 
 
@@ -159,7 +152,7 @@ def _outcome(answer: Check | Unchecked) -> Finding | Unchecked:
         return answer
     if answer.finding is not None and answer.finding.label is Label.VERIFIED:
         return answer.finding  # The judge said why by itself.
-    reason = f"supported by {named(answer.evidence[0])}" if answer.evidence else "supported by the evidence"
+    reason = f"supported by {source_name(answer.evidence[0])}" if answer.evidence else "supported by the evidence"
     return Finding(
         claim=answer.claim,
         label=Label.VERIFIED,
@@ -170,7 +163,7 @@ def _outcome(answer: Check | Unchecked) -> Finding | Unchecked:
     )
 
 
-def named(evidence: Evidence) -> str:
+def source_name(evidence: Evidence) -> str:
     """A source as a reader would call it."""
     return (
         f"{evidence.source} “{evidence.title or evidence.source_id}”"

@@ -1,8 +1,6 @@
-"""Stage 6: mends a turn: asks the agent again, drops or annotates what failed, else refuses.
+"""The stages decide and repair: the policy decides, then the draft is regenerated, redacted, annotated or refused.
 
-Stage 5: the policy decides, before anything is remembered.
-
-A text without some of its sentences, and without what they leave behind: gaps, empty list items, lead-ins to nothing. Pure.
+Redaction drops sentences together with the gaps, empty list items and lead-ins that they leave.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from vista_guard.types import Action, Attempt, Claim, Decision, DraftSpan, Findi
 
 
 async def decide(work: Work, parts: Parts, emit: Emit) -> Work:
-    """What is delivered follows from the decision: the draft, or the policy's message."""
+    """Applies the decision: delivers the draft, or the policy's message."""
     if work.is_believed(parts):
         decision = Decision(action=Action.ALLOW, reason="the turn has no documents and ungrounded turns are trusted")
     else:
@@ -59,7 +57,7 @@ def without(text: str, dropped: Sequence[Span]) -> str:
         text: of the turn.
         dropped: sentences, each within one line.
     """
-    return "\n".join(line.text for line in _tidied(list(_lines(text, dropped)))).strip()
+    return "\n".join(line.text for line in _tidy_lines(list(_lines(text, dropped)))).strip()
 
 
 def _lines(text: str, dropped: Sequence[Span]) -> Iterator[_Line]:
@@ -67,12 +65,12 @@ def _lines(text: str, dropped: Sequence[Span]) -> Iterator[_Line]:
     for line in text.split("\n"):
         whole = Span(start=start, end=start + len(line))
         inside = [span for span in dropped if span.overlaps(whole)]
-        rest = _cut(line, [(max(span.start - start, 0), span.end - start) for span in inside])
+        rest = _without_places(line, [(max(span.start - start, 0), span.end - start) for span in inside])
         yield _Line(rest, dropped=bool(inside) and _SHELL.fullmatch(rest) is not None)
         start += len(line) + 1
 
 
-def _cut(line: str, places: Sequence[tuple[int, int]]) -> str:
+def _without_places(line: str, places: Sequence[tuple[int, int]]) -> str:
     for start, end in sorted(places, reverse=True):
         before, after = line[:start], line[end:]
         # The blank between two sentences goes with the first of them; one after a list's marker stays.
@@ -80,7 +78,7 @@ def _cut(line: str, places: Sequence[tuple[int, int]]) -> str:
     return line
 
 
-def _tidied(lines: list[_Line]) -> Iterator[_Line]:
+def _tidy_lines(lines: list[_Line]) -> Iterator[_Line]:
     gone = {number for number, line in enumerate(lines) if line.dropped}
     idle = [number for number in range(len(lines)) if _leads_to_nothing(lines, number, gone)]
     lines = [_without_lead_in(line) if number in idle else line for number, line in enumerate(lines)]
@@ -103,7 +101,7 @@ def _without_lead_in(line: _Line) -> _Line:
 
 
 def _leads_to_nothing(lines: Sequence[_Line], number: int, gone: set[int]) -> bool:
-    """Whether the line introduces a list of which nothing is left."""
+    """True if the line introduces a list with no items left."""
     if not lines[number].text.rstrip(" *_").endswith(":"):
         return False
     following = [other for other in range(number + 1, len(lines)) if lines[other].text.strip() or other in gone]
@@ -141,7 +139,7 @@ def _again(work: Work) -> Work:
 
 
 def feedback(work: Work) -> str:
-    """What the agent is told about its draft when it is asked again."""
+    """The note on a rejected draft for the agent's next attempt."""
     failed = "\n".join(f"- {outcome.claim.text} ({why(outcome)})" for outcome in _failed_outcomes(work))
     return _prompt("regenerate").substitute(claims=failed).strip()
 
@@ -217,7 +215,7 @@ def _failed_outcomes(work: Work) -> list[Outcome]:
 
 
 def why(outcome: Outcome) -> str:
-    """What a reader is told of a claim that failed."""
+    """The reason a claim failed, for readers."""
     if not isinstance(outcome, Finding):
         return "could not be checked"
     if outcome.label is Label.CONTRADICTED and outcome.evidence:

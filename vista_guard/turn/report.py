@@ -1,7 +1,4 @@
-"""Last stage: writes down everything about the turn, for sinks that were told to keep them with the texts around it.
-
-Stage 7: what was delivered becomes knowledge (VISTA §3, steps 4 and 5). Nothing else does.
-"""
+"""The last stages: delivered claims become knowledge (VISTA §3, steps 4 and 5), and the report goes to the sinks."""
 
 from __future__ import annotations
 
@@ -124,7 +121,7 @@ async def report(work: Work, parts: Parts, emit: Emit) -> Work:
 
 
 def _draft_spans(work: Work) -> tuple[DraftSpan, ...]:
-    """What of the draft was delivered, and where."""
+    """The delivered spans of the draft."""
     if work.placed is not None:
         return work.placed
     text = work.turn.text
@@ -159,7 +156,7 @@ async def _write(finished: TurnReport, work: Work, parts: Parts) -> TurnReport:
 
 
 def texts_of(work: Work, report: TurnReport, record: Record) -> TurnTexts:
-    """What a sink with this `record` may keep of the turn. Only `full` has a draft that was not delivered as it was.
+    """The texts that a sink with this `record` may keep. Only `full` keeps a draft that was not delivered as it was.
 
     Args:
         work: the finished turn.
@@ -177,7 +174,7 @@ def texts_of(work: Work, report: TurnReport, record: Record) -> TurnTexts:
 
 
 def _is_whole(draft: str, report: TurnReport) -> bool:
-    """Whether the draft was delivered as it was: the report has it."""
+    """True if the draft was delivered unchanged, so the report has it."""
     whole = Span(start=0, end=len(draft))
     return report.response == draft and report.delivered_spans(whole) == (whole,)
 

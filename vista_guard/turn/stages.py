@@ -46,13 +46,13 @@ async def run(name: StageName, work: Work, parts: Parts, emit: Emit) -> Work:
         parts: the guard's collaborators.
         emit: takes the stage's events.
     """
-    work = traced(work, parts.telemetry)
+    work = with_trace(work, parts.telemetry)
     trace = work.trace
     assert trace is not None
     try:
         with trace.stage(name) as span, nullcontext() if parts.host_tracing else untraced():
             known = work.outcomes
-            work = await _metered(name, work, parts, emit)
+            work = await _run_metered(name, work, parts, emit)
             mark_unchecked(span, known, work.outcomes)
     except BaseException as exc:
         trace.abandon(exc)
@@ -62,9 +62,9 @@ async def run(name: StageName, work: Work, parts: Parts, emit: Emit) -> Work:
     return work
 
 
-async def _metered(name: StageName, work: Work, parts: Parts, emit: Emit) -> Work:
+async def _run_metered(name: StageName, work: Work, parts: Parts, emit: Emit) -> Work:
     started = perf_counter()
-    with contract.measured(work.usage) as meter:
+    with contract.measure(work.usage) as meter:
         work = await STAGES[name](work, parts, emit)
     if name == "report":  # It is written by then, with what the stages before it used.
         return work
@@ -73,15 +73,15 @@ async def _metered(name: StageName, work: Work, parts: Parts, emit: Emit) -> Wor
     return work.with_(usage=meter.usage, warnings=warnings, timings={**work.timings, name: milliseconds})
 
 
-def traced(work: Work, telemetry: Telemetry) -> Work:
+def with_trace(work: Work, telemetry: Telemetry) -> Work:
     """The work of a draft, with a trace: its own, where it has one already."""
     if work.trace is not None:
         return work
     return work.with_(trace=TurnTrace(telemetry, work.conversation.id, work.index))
 
 
-def traced_from_agent(work: Work, telemetry: Telemetry) -> Work:
-    """As `traced`, of a turn that has no draft yet: its agent is going to be asked."""
+def with_agent_trace(work: Work, telemetry: Telemetry) -> Work:
+    """Like `with_trace`, for a turn whose agent has not answered yet."""
     if work.trace is not None:
         return work
     index = len(work.conversation.turns)

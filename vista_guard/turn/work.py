@@ -1,7 +1,4 @@
-"""`Work`, the turn that the stages hand on, and `Parts`, what they work with.
-
-What a conversation may bring. Pure.
-"""
+"""`Work`, the turn that the stages pass on, and `Parts`, the guard's collaborators."""
 
 from __future__ import annotations
 
@@ -141,11 +138,11 @@ class Parts:
 
     @property
     def trusts_ungrounded(self) -> bool:
-        """Whether turns without documents are believed without being judged, as the reference implementation does."""
+        """True if turns without documents are believed unjudged, as the reference implementation does."""
         return self.ungrounded == "trust"
 
     def trusts(self, turn: Turn) -> bool:
-        """Whether this turn is."""
+        """True if this turn is believed unjudged."""
         return self.trusts_ungrounded and not turn.documents
 
 
@@ -196,12 +193,12 @@ class Work:
 
     @property
     def history(self) -> tuple[Turn, ...]:
-        """What was said before the draft."""
+        """The turns before the draft."""
         return self.conversation.turns[:-1]
 
     @property
     def evidence_missing(self) -> bool:
-        """Whether there was nothing to verify against. Evidence that could not be gathered is an error, not missing."""
+        """True if there was no evidence to verify against. Evidence that failed to load is an error, not missing."""
         return self.evidence is not None and self.evidence.missing
 
     @property
@@ -224,14 +221,14 @@ class Work:
         return self.report
 
     def is_believed(self, parts: Parts) -> bool:
-        """Whether the turn counts as it is: nobody judges it, and nothing failed on the way."""
+        """True if the turn passes unjudged and nothing failed on the way."""
         return parts.trusts(self.turn) and not self.outcomes
 
     def with_(self, **changes: Any) -> Work:
         """A copy with fields replaced."""
         return replace(self, **changes)
 
-    def unjudged(self, error: str, raw: str | None = None) -> Work:
+    def as_unchecked(self, error: str, raw: str | None = None) -> Work:
         """The whole turn as one unchecked claim: it failed before its claims were known."""
         whole = Claim(id=f"t{self.index}.c0", text=writable(self.turn.text))
         return self.with_(

@@ -1,4 +1,4 @@
-"""All nouns: what a conversation is made of, and what a guarded turn leaves behind.
+"""All nouns: a conversation and its parts, and the report on a guarded turn.
 
 Every model is frozen and has a stable JSON form. Offsets are Python string indices (code points), half-open.
 """

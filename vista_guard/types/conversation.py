@@ -1,4 +1,4 @@
-"""What a conversation is made of, and what is found in a turn."""
+"""The nouns of a conversation, its claims and their labels."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Role(StrEnum):
 
 
 class Label(StrEnum):
-    """What became of a claim (VISTA §3, steps 2 and 3)."""
+    """The result for a claim (VISTA §3, steps 2 and 3)."""
 
     VERIFIED = "VERIFIED"
     OUT_OF_SCOPE = "OUT_OF_SCOPE"
@@ -40,7 +40,7 @@ class Label(StrEnum):
 
 
 class Action(StrEnum):
-    """What a policy does with a turn, from mildest to hardest."""
+    """Actions of a policy, from mildest to strictest."""
 
     ALLOW = "ALLOW"
     FLAG = "FLAG"
@@ -64,13 +64,13 @@ class Span(Noun):
     end: int = Field(ge=0)
 
     @model_validator(mode="after")
-    def _ordered(self) -> Self:
+    def _check_order(self) -> Self:
         if self.end < self.start:
             raise ValueError(f"span ends at {self.end}, before its start {self.start}")
         return self
 
     def overlaps(self, other: Span) -> bool:
-        """Whether they share a character."""
+        """True if the spans share a character."""
         return self.start < other.end and other.start < self.end
 
     def overlap(self, other: Span) -> float:
@@ -137,7 +137,7 @@ class Conversation(Noun):
 
 
 class Persona(Noun):
-    """What an agent is allowed to take for granted about itself; seeds the knowledge (VISTA §3, step 0)."""
+    """Facts an agent may take for granted about itself; seeds the knowledge (VISTA §3, step 0)."""
 
     name: str
     facts: tuple[str, ...] = ()
@@ -172,7 +172,7 @@ class EvidenceSet(Noun):
 
     @property
     def missing(self) -> bool:
-        """Whether there is nothing at all to verify against."""
+        """True if there is no evidence at all."""
         return not self.documents and not self.knowledge and not self.history
 
 
@@ -234,7 +234,7 @@ Outcome = Annotated[Finding | Unchecked, Field(discriminator="kind")]
 
 
 class Decision(Noun):
-    """What happens to the turn, why, and because of which claims."""
+    """The action on a turn, its reason, and the claims behind it."""
 
     action: Action
     reason: str

@@ -1,4 +1,4 @@
-"""What a guarded turn leaves behind."""
+"""The report on a guarded turn."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Timings(Noun):
 
 
 class Usage(Noun):
-    """What the judge consumed. Zero for a local judge.
+    """Calls, tokens and cost of the judge. Zero for a local judge.
 
     `cached_tokens` are those of `input_tokens` that the endpoint read from its own prompt cache. `cost` is an estimate in US
     dollars of the calls whose price is known; `unpriced_calls` counts the others.
@@ -182,5 +182,5 @@ class TurnReport(Noun):
 
     @property
     def blocked(self) -> bool:
-        """Whether the turn was withheld."""
+        """True if the turn was withheld."""
         return self.decision.action is Action.BLOCK

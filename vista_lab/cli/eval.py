@@ -292,9 +292,7 @@ async def _rehearse(order: Ordered, plan: Plan, out: Path, made: Made, max_cost:
         err=True,
     )
     if found.cost is not None and max_cost is not None and found.cost * share > max_cost:
-        typer.echo(
-            f"that is more than --max-cost {max_cost:g}: the run stops at the limit; rerun to resume", err=True
-        )
+        typer.echo(f"that is more than --max-cost {max_cost:g}: the run stops at the limit; rerun to resume", err=True)
     return info
 
 

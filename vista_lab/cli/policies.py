@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from vista_guard.errors import ConfigError
+from vista_guard.policy.labels import Gold
 from vista_guard.settings.sources import Settings
 from vista_lab.policies.named import NamedPolicy, named_policy, standing
 from vista_lab.policies.replayed import Heard, Replayed, ReplayedTurn, decide, turns
-from vista_lab.runs.gold import Gold, read_gold
+from vista_lab.runs.gold import read_gold
 
 if TYPE_CHECKING:
     from vista_guard.types import JudgeInfo

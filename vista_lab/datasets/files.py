@@ -70,7 +70,7 @@ Quoting = Literal[0, 3]
 
 
 @dataclass(frozen=True)
-class SourceRow:
+class Row:
     """A row as found, with the place it has in its file. Its readers name what is missing or of another kind."""
 
     content: Mapping[str, object]
@@ -149,7 +149,7 @@ class SourceRow:
             raise InputError(f"{name} is {str(found)[:80]!r}; expected a list of texts")
         return cast("list[str]", found)
 
-    def parts(self, name: str) -> list[SourceRow]:
+    def parts(self, name: str) -> list[Row]:
         """A field that is a list of mappings, as rows of their own.
 
         Raises:
@@ -175,18 +175,18 @@ class SourceRow:
             raise InputError(f"{name} is {str(value)[:80]!r}; expected {expected}")
         return value
 
-    def _part(self, place: str, number: int, content: object) -> SourceRow:
+    def _part(self, place: str, number: int, content: object) -> Row:
         if not isinstance(content, Mapping):
             raise InputError(f"{place} is {str(content)[:80]!r}; expected a mapping")
-        return SourceRow(content, self.path, f"{self.place}, {place}", number)
+        return Row(content, self.path, f"{self.place}, {place}", number)
 
 
-Rows = Iterable[SourceRow | BrokenEntry]
-Make = Callable[[SourceRow], Iterable[LoggedConversation]]
+Rows = Iterable[Row | BrokenEntry]
+Make = Callable[[Row], Iterable[LoggedConversation]]
 """Makes the conversations of a row; raises `InputError` for one that it cannot read."""
 
 
-def json_rows(path: Path) -> Iterator[SourceRow | BrokenEntry]:
+def json_rows(path: Path) -> Iterator[Row | BrokenEntry]:
     """The mappings of a JSON list, or of a JSON-lines file.
 
     Raises:
@@ -197,12 +197,12 @@ def json_rows(path: Path) -> Iterator[SourceRow | BrokenEntry]:
             yield value
         elif isinstance(value.content, Mapping):
             place = value.place if value.line else f"row {number}"
-            yield SourceRow(value.content, path, place, number, value.line)
+            yield Row(value.content, path, place, number, value.line)
         else:
             yield BrokenEntry(f"{path} {value.place}", f"is {str(value.content)[:80]!r}; expected a mapping")
 
 
-def json_object(path: Path) -> SourceRow:
+def json_object(path: Path) -> Row:
     """A file that is one mapping.
 
     Raises:
@@ -218,12 +218,12 @@ def json_object(path: Path) -> SourceRow:
         raise InputError(f"{path} is not JSON: {exc}") from exc
     if not isinstance(content, Mapping):
         raise InputError(f"{path} is {str(content)[:80]!r}; expected one mapping")
-    return SourceRow(content, path, "as a whole", 1)
+    return Row(content, path, "as a whole", 1)
 
 
 def table_rows(
     path: Path, columns: Sequence[str], delimiter: str = ",", quoting: Quoting = csv.QUOTE_MINIMAL
-) -> Iterator[SourceRow | BrokenEntry]:
+) -> Iterator[Row | BrokenEntry]:
     """The rows of a table with a header. Blanks around the names of columns are dropped.
 
     Args:
@@ -255,7 +255,7 @@ def table_rows(
                 number += 1
                 line = reader.line_num if quoting == csv.QUOTE_NONE else None
                 yield _row(
-                    SourceRow(dict(zip(header, cells, strict=False)), path, f"row {number}", number, line),
+                    Row(dict(zip(header, cells, strict=False)), path, f"row {number}", number, line),
                     header,
                     cells,
                 )
@@ -274,7 +274,7 @@ def _header(path: Path, reader: Iterator[list[str]], columns: Sequence[str]) -> 
     return header
 
 
-def _row(row: SourceRow, header: Sequence[str], cells: Sequence[str]) -> SourceRow | BrokenEntry:
+def _row(row: Row, header: Sequence[str], cells: Sequence[str]) -> Row | BrokenEntry:
     if len(cells) != len(header):
         return BrokenEntry(row.source, f"has {len(cells)} cells, the header {len(header)}")
     for name, cell in row.content.items():
@@ -299,7 +299,7 @@ def entries(rows: Rows, make: Make) -> Iterator[Entry]:
             yield BrokenEntry(row.source, str(exc))
 
 
-def _once(entry: LoggedConversation, row: SourceRow, taken: dict[str, str]) -> Entry:
+def _once(entry: LoggedConversation, row: Row, taken: dict[str, str]) -> Entry:
     name = str(entry.conversation.id)
     if name in taken:
         return BrokenEntry(row.source, f"has the id {name!r} of {taken[name]}; an id stands for one conversation")
@@ -307,7 +307,7 @@ def _once(entry: LoggedConversation, row: SourceRow, taken: dict[str, str]) -> E
     return entry
 
 
-def records(rows: Rows, parse: Callable[[SourceRow], Record]) -> Iterator[Record | BrokenEntry]:
+def records(rows: Rows, parse: Callable[[Row], Record]) -> Iterator[Record | BrokenEntry]:
     """Each row as a record of the data set's own kind, for who needs more of it than a conversation."""
     for row in rows:
         if isinstance(row, BrokenEntry):
@@ -395,7 +395,7 @@ def answer(text: str, grounds: Sequence[Document] = ()) -> Turn:
     return Turn(role=Role.ASSISTANT, text=text, documents=tuple(grounds))
 
 
-def ending(row: SourceRow, identity: str, turns: Sequence[Turn], gold: TurnGold) -> LoggedConversation:
+def ending(row: Row, identity: str, turns: Sequence[Turn], gold: TurnGold) -> LoggedConversation:
     """A conversation of which the last turn has gold."""
     conversation = Conversation(turns=tuple(turns), id=identity)
     return LoggedConversation(conversation, labels={}, line=row.line, gold={len(turns) - 1: gold})

@@ -16,37 +16,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ValidationError
 
 from vista_guard.errors import ConfigError, InputError
-from vista_guard.policy.risk import ALARMS, Level, RiskGroup, RiskTable, alarms
+from vista_guard.policy.labels import FineLabel, TurnName
+from vista_guard.policy.risk import ALARMS, Level, Reliability, RiskGroup, RiskTable, alarms, reliability
 from vista_guard.policy.turn_risk import SAFE
 from vista_guard.types import Finding, Outcome, TurnReport
-from vista_lab.metrics.labels import Reliability, reliability
 from vista_lab.metrics.turn_risk import Fit, RatedTurn, fit, why_not
 
-TurnName = tuple[str, int]
 Line = TypeVar("Line", bound=BaseModel)
-
-
-class FineLabel(BaseModel):
-    """A person's word on a turn, or on one of its claims."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=True)
-
-    conversation_id: str
-    turn_index: int
-    claim_id: str | None = None
-    claim: str | None = None
-    fine: bool
-
-    @model_validator(mode="after")
-    def _one_name(self) -> Self:
-        if self.claim_id is not None and self.claim is not None:
-            raise ValueError("name the claim by claim_id or by claim, not by both")
-        return self
 
 
 @dataclass(frozen=True)

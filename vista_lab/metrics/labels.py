@@ -54,47 +54,6 @@ def turn_unverifiable(outcomes: tuple[Outcome, ...]) -> bool | None:
 
 
 @dataclass(frozen=True)
-class Bin:
-    """Judgements of similar confidence. `confidence` is their mean, `accuracy` the share that was right; both in [0, 1]."""
-
-    n: int
-    confidence: float
-    accuracy: float
-
-
-@dataclass(frozen=True)
-class Reliability:
-    """The reliability diagram as a table: where confidences mean what they say, `confidence` and `accuracy` agree."""
-
-    bins: tuple[Bin, ...]
-    """Lowest confidence first; empty bins are left out."""
-    ece: float
-    """Expected calibration error, in [0, 1]: mean gap over the judgements (Guo et al. 2017, with bins of equal width)."""
-
-
-def reliability(confidences: Sequence[float], correct: Sequence[bool], bins: int = 10) -> Reliability | None:
-    """How far confidences can be taken at their word. None without judgements.
-
-    Args:
-        confidences: in [0, 1].
-        correct: whether each judgement was right.
-        bins: number of bins of equal width over [0, 1]; a confidence on a border belongs to the upper one.
-    """
-    members: dict[int, list[tuple[float, bool]]] = {}
-    for confidence, right in zip(confidences, correct, strict=True):
-        members.setdefault(min(int(confidence * bins), bins - 1), []).append((confidence, right))
-    if not members:
-        return None
-    table = tuple(_bin(members[place]) for place in sorted(members))
-    return Reliability(table, sum(one.n * abs(one.confidence - one.accuracy) for one in table) / len(confidences))
-
-
-def _bin(members: Sequence[tuple[float, bool]]) -> Bin:
-    n = len(members)
-    return Bin(n, sum(confidence for confidence, _ in members) / n, sum(right for _, right in members) / n)
-
-
-@dataclass(frozen=True)
 class LabelAgreement:
     """How far the judge agrees with the human labels of the log. Shares lie in [0, 1]."""
 

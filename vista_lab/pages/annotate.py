@@ -14,7 +14,7 @@ from vista_guard.dashboard.settings import Permission
 from vista_guard.dashboard.turns import GuardedTurn
 from vista_guard.errors import InputError
 from vista_guard.stores.reviews.annotation import MOST_ANNOTATORS
-from vista_guard.stores.reviews.records import Annotation, Batch, Condition, Task
+from vista_guard.stores.reviews.records import Annotation, AnnotationBatch, Condition, Task
 from vista_lab.pages import editor
 from vista_lab.pages.agreement import disagreements, figures, form_disagreements, form_figures
 from vista_lab.pages.annotating import (
@@ -98,7 +98,7 @@ def _form_row(batch: FormBatch) -> Node:
     return _batch_row(batch.name, told, 100 * batch.complete / batch.items if batch.items else 0)
 
 
-def _row(batch: Batch) -> Node:
+def _row(batch: AnnotationBatch) -> Node:
     told = f"{batch.complete} of {batch.tasks} turns done by {batch.wanted}, {batch.settled} settled"
     return _batch_row(batch.name, told, 100 * batch.complete / batch.tasks if batch.tasks else 0)
 

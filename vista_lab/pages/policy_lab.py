@@ -6,7 +6,7 @@ claims from a confidence of 0.65 on and flags turns from a risk of 0.35 on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -16,16 +16,17 @@ from vista_guard.dashboard.elements import address, tree
 from vista_guard.dashboard.elements import address as times
 from vista_guard.dashboard.elements.address import Filters, filter_bar, from_address
 from vista_guard.dashboard.elements.tree import Act, Node, draw, el, look, show_problem
-from vista_guard.dashboard.page import Desk
+from vista_guard.dashboard.page import Desk, Words
 from vista_guard.dashboard.turns import GuardedTurn
 from vista_guard.errors import ConfigError
-from vista_guard.policy.label_policy import PRESETS, LabelPolicy, rules_key
+from vista_guard.policy.label_policy import PRESETS, LabelPolicy, Recipe, rules_key
 from vista_guard.types import Action, Decision, Label
 from vista_lab.pages import policy_figures
 from vista_lab.pages.policy_figures import Sample, read, samples
 from vista_lab.policies.comparison import (
     Changed,
     Comparison,
+    PolicyCase,
     PolicyFor,
     by_policy,
     case_of,
@@ -34,7 +35,7 @@ from vista_lab.policies.comparison import (
     recorded,
     reproduced,
 )
-from vista_lab.policies.named import Recipe, standing
+from vista_lab.policies.named import standing
 
 RECORDED: Final = "recorded"
 """No policy: what was done with the turns."""
@@ -349,7 +350,7 @@ def _draw_comparison(
     found = compare(sample.cases, *decided)
     rules = {} if sides[0] is None else {judge: rules_key(policy) for judge, policy in sides[0].items()}
     same = reproduced(sample.cases, found.first, rules)
-    fine = desk.words.fine(sample.cases)
+    fine = fine_turns(desk.words, sample.cases)
     chosen = _pair(address.read("pair"))
     top = el(
         "div",
@@ -364,6 +365,15 @@ def _draw_comparison(
         address.write(pair=None if address.read("pair") == event.value else event.value, show=None)
         st.rerun()
     _changed_fields(desk, found, sides, chosen, fine)
+
+
+def fine_turns(words: Words, cases: Iterable[PolicyCase]) -> dict[str, bool]:
+    """Turns that people would deliver as they are, by report id. Decisions outweigh the file; unlabelled turns are left out."""
+    gold, decided, known = words.gold, words.decided, list(cases)
+    named = ((case, gold.get((case.conversation_id or "", case.turn_index))) for case in known)
+    fine = {case.report_id: turn.verdict(case.outcomes) for case, turn in named if turn is not None}
+    fine |= {case.report_id: decided[case.report_id].fine for case in known if case.report_id in decided}
+    return {report: verdict for report, verdict in fine.items() if verdict is not None}
 
 
 def _changed_fields(

@@ -17,9 +17,10 @@ from vista_guard.dashboard.elements.tree import Act, Node, chip, draw, el, look,
 from vista_guard.dashboard.page import Desk
 from vista_guard.dashboard.settings import Permission
 from vista_guard.errors import InputError
+from vista_guard.policy.labels import Gold, Word
+from vista_guard.policy.risk import Reliability
 from vista_guard.types import Finding, Label, Outcome
 from vista_lab.metrics.intervals import Share
-from vista_lab.metrics.labels import Reliability
 from vista_lab.runs.comparing import (
     ClaimPair,
     Paired,
@@ -32,7 +33,6 @@ from vista_lab.runs.comparing import (
     transitions,
     turn_changes,
 )
-from vista_lab.runs.gold import Gold, Word
 from vista_lab.runs.reading import Run, RunFile, describe, differences, find_runs, read_run, why_not_comparable
 
 NO_WORD = (
@@ -351,7 +351,5 @@ def _one(files: Sequence[RunFile]) -> Node:
 
 
 def _no_access() -> Node:
-    text = (
-        "Runs hold whole logs, of all tenants and with withheld drafts. Your role must see all tenants and drafts."
-    )
+    text = "Runs hold whole logs, of all tenants and with withheld drafts. Your role must see all tenants and drafts."
     return tree.empty("Not for your role", text)

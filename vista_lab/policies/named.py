@@ -4,8 +4,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -13,55 +12,11 @@ from typing import Any, Final
 from vista_guard._mappings import read_mapping
 from vista_guard.assembly import calibrated
 from vista_guard.errors import ConfigError
-from vista_guard.policy.label_policy import PRESETS, LabelPolicy, build_policy
+from vista_guard.policy.label_policy import PRESETS, LabelPolicy, Recipe
 from vista_guard.policy.turn_risk import TurnRisk
 from vista_guard.settings.sources import Settings
 from vista_guard.types import Decision, JudgeInfo, TurnReport
 from vista_lab.policies.comparison import PolicyCase, case_of, decision
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """A preset and what is changed in it: `policy` and `policy_overrides` of the settings."""
-
-    preset: str
-    overrides: Mapping[str, Any] = field(default_factory=dict)
-
-    def policy(self) -> LabelPolicy:
-        """The policy.
-
-        Raises:
-            ConfigError: unknown preset, or an override that makes no sense.
-        """
-        return build_policy(self.preset, self.overrides)
-
-    def toml(self) -> str:
-        """Lines for `vista-guard.toml`, at its top: what is read from them is this recipe.
-
-        Raises:
-            ConfigError: an override that TOML has no words for, such as None.
-        """
-        tables = [f"policy = {_value('policy', self.preset)}\n"]
-        tables += _table(("policy_overrides",), self.overrides)
-        return "\n".join(tables)
-
-
-def _table(path: tuple[str, ...], values: Mapping[str, Any]) -> Iterator[str]:
-    """The table with its own values, then the tables in it."""
-    own = {name: value for name, value in values.items() if not isinstance(value, Mapping)}
-    if own:
-        yield f"[{'.'.join(path)}]\n" + "".join(f"{name} = {_value(name, value)}\n" for name, value in own.items())
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            yield from _table((*path, str(name)), value)
-
-
-def _value(name: str, value: object) -> str:
-    if isinstance(value, bool | int | float | str):
-        # JSON writes these four as TOML does, but for one character that TOML wants escaped.
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    raise ConfigError(f"{name} is {value!r}, which a settings file in TOML cannot say; leave it out")
-
 
 SETTINGS: Final = "settings"
 """The name of the policy that the settings configure."""

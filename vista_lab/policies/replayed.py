@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from vista_guard.policy.labels import Gold, GoldTurn
 from vista_guard.policy.turn_risk import TurnRisk
 from vista_guard.types import Action, Decision, JudgeInfo, Role, TurnReport
 from vista_lab.logs.formats import BrokenEntry, LoggedConversation
@@ -16,7 +17,7 @@ from vista_lab.metrics.intervals import Share
 from vista_lab.policies.comparison import Comparison, PolicyCase, compare, without_texts
 from vista_lab.policies.named import Decider, NamedPolicy
 from vista_lab.runs.folder import TurnName, read_reports
-from vista_lab.runs.gold import Gold, GoldTurn, of_entry
+from vista_lab.runs.gold import of_entry
 
 AGREEMENTS: Final = {
     "alarms": ("alarms that are right", "of the turns that are flagged, repaired or blocked"),

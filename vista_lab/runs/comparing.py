@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from vista_guard.policy.labels import Gold, GoldTurn, Word, is_right
+from vista_guard.policy.risk import Reliability, reliability
 from vista_guard.types import Action, Claim, Finding, Label, Outcome
 from vista_lab.metrics.intervals import Share, mcnemar, wilson
-from vista_lab.metrics.labels import Reliability, reliability
 from vista_lab.runs.folder import TurnName
-from vista_lab.runs.gold import Gold, GoldTurn, Word, is_right
 from vista_lab.runs.reading import Run
 
 LEAST_OVERLAP: Final = 0.5

@@ -20,10 +20,10 @@ from vista_guard.judges.composed import ensemble
 from vista_guard.judges.model import ChatModel, ChatRequest, Message, ModelJudge, ModelOptions, Roles
 from vista_guard.judges.model.answers.labels import Untrusted
 from vista_guard.judges.model.answers.tolerant import read, strings, unreadable
-from vista_guard.judges.model.judge import RAW_CHARS, asked
+from vista_guard.judges.model.judge import RAW_CHARS, ask_model
 from vista_guard.judges.model.prompt_files import Stage, fill
 from vista_guard.judges.model.prompt_files import read as read_prompt
-from vista_guard.judges.model.prompts import PromptInfo, trimmed
+from vista_guard.judges.model.prompts import PromptInfo, ask_trimmed
 from vista_guard.judges.model.rendering import Style
 from vista_guard.reading.passages import sentence_spans
 from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Label, Role, Span, Turn, Unchecked
@@ -197,10 +197,10 @@ class LLMJudge:
         documents_only = evidence.model_copy(update={"knowledge": ()})
 
         async def ask(seen: EvidenceSet, _: Sequence[Turn]) -> tuple[bool, str]:
-            return await asked(self._model, self._request(claim, seen), lambda text: self._read(text, untrusted))
+            return await ask_model(self._model, self._request(claim, seen), lambda text: self._read(text, untrusted))
 
         try:
-            positive, why = await trimmed(ask, self._model.name, claim.text, documents_only, ())
+            positive, why = await ask_trimmed(ask, self._model.name, claim.text, documents_only, ())
         except JudgeError as exc:
             return Unchecked(claim=claim, error=str(exc), raw=_raw(exc))
         label = POSITIVE[self._task] if positive else Label.VERIFIED

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from vista_guard.policy.risk import reliability as binned
 from vista_lab.metrics.detection import Reading
 from vista_lab.metrics.intervals import resampled
-from vista_lab.metrics.labels import reliability as binned
 from vista_lab.papers.vista import table
 from vista_lab.tables.output import Picture
 from vista_lab.tables.plots import Bar, Point, Spot, bars, matrix, over_turns, reliability, trade

@@ -10,12 +10,12 @@ from rich.table import Table
 from rich.text import Text
 
 from vista_guard.dashboard.elements.looks import look
-from vista_guard.policy.risk import ALARMS, RiskGroup, RiskTable
+from vista_guard.policy.risk import ALARMS, Reliability, RiskGroup, RiskTable
 from vista_guard.reading.visible import visible
 from vista_guard.types import Action, Decision
 from vista_lab.metrics.detection import Reading
 from vista_lab.metrics.intervals import percent
-from vista_lab.metrics.labels import LabelAgreement, Reliability, ReplaySummary
+from vista_lab.metrics.labels import LabelAgreement, ReplaySummary
 from vista_lab.metrics.turn_risk import Fit
 from vista_lab.policies import replayed as words
 from vista_lab.policies.replayed import Replayed, ReplayedTurn

@@ -29,11 +29,11 @@ from vista_guard.judges.verifiers.calibrated import (
     FittedOn,
     Thresholds,
     VerifierCalibration,
-    heated,
+    apply_temperature,
 )
 from vista_guard.protocols import Embedder, Verifier
 from vista_guard.types import Claim, Conversation, Document, Label, Role, Span, Turn
-from vista_lab.suites.challenge import Item, read_items
+from vista_lab.suites.challenge import ChallengeItem, read_items
 from vista_lab.suites.product import MeasuredJudge
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def check_labels(source: str, cases: Sequence[Case]) -> None:
         )
 
 
-def _item_cases(item: Item) -> Iterable[Case]:
+def _item_cases(item: ChallengeItem) -> Iterable[Case]:
     for pair in item.pairs:
         for member in (pair.right, pair.wrong):
             if member.label in _GOLD:
@@ -171,7 +171,7 @@ def best_temperature(rows: NDArray[np.float32], gold: Sequence[Gold]) -> float:
     three = bool((rows[:, GOLD.index("contradicted")] > SURE).any())
 
     def cost(temperature: float) -> float:
-        shares = heated(np.clip(rows, SURE / 10, None) if three else rows, temperature)
+        shares = apply_temperature(np.clip(rows, SURE / 10, None) if three else rows, temperature)
         supported = shares[:, 0]
         right = shares[np.arange(len(shares)), columns] if three else np.where(columns == 0, supported, 1 - supported)
         return float(-np.log(np.clip(right, SURE, 1)).mean())

@@ -9,8 +9,9 @@ import pytest
 
 from tests.evaluation.whatif.turns import finding, unchecked
 from vista_guard.errors import InputError
+from vista_guard.policy.labels import GoldTurn, is_right
 from vista_guard.types import Label
-from vista_lab.runs.gold import GoldTurn, is_right, read_gold
+from vista_lab.runs.gold import read_gold
 
 LINES = [
     {"conversation_id": "visit", "turn_index": 1, "fine": True},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.evaluation.comparing.runs import run
 from tests.evaluation.whatif.turns import stored
+from vista_guard.policy.labels import GoldTurn
 from vista_guard.types import Action, Claim, Finding, Label, Outcome, Span, Unchecked
 from vista_lab.runs.comparing import (
     TurnChange,
@@ -15,7 +16,6 @@ from vista_lab.runs.comparing import (
     transitions,
     turn_changes,
 )
-from vista_lab.runs.gold import GoldTurn
 
 VERIFIED, CONTRADICTED, LACKING = Label.VERIFIED, Label.CONTRADICTED, Label.LACKING_EVIDENCE
 

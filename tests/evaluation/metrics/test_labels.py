@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vista_guard.policy.risk import reliability
 from vista_guard.policy.turn_risk import vista_score
 from vista_guard.types import (
     Action,
@@ -28,7 +29,6 @@ from vista_lab.metrics.labels import (
     accuracy,
     f1,
     macro_f1,
-    reliability,
     supported_accuracy,
     turn_unverifiable,
 )

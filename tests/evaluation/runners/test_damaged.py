@@ -29,7 +29,7 @@ def changed(path: Path, change: Change) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda lines: lines[:3], "is of 3 turns, and manifest.json of 12. Delete gold.jsonl and run the command"),
+        (lambda lines: lines[:3], "is of 3 turns, and manifest.json of 12. Delete gold.jsonl"),
         (lambda lines: [], "is of 0 turns, and manifest.json of 12"),
         (lambda lines: [*lines, lines[0]], "line 13 names turn 1 of conversation talk-0 again"),
         (lambda lines: [*lines[:2], '{"conv\n', *lines[2:]], "line 3 is no gold"),

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from vista_guard import InputError
-from vista_guard.judges.verifiers.calibrated import heated
+from vista_guard.judges.verifiers.calibrated import apply_temperature
 from vista_guard.testing import WordEmbedder, assistant, conversation
 from vista_lab.training.verifiers import (
     Case,
@@ -39,7 +39,7 @@ def test_a_verifier_that_is_too_sure_is_cooled_down() -> None:
     labels: tuple[Gold, ...] = ("supported", "contradicted", "not_enough")
     gold = [labels[random.choice(3, p=row / row.sum())] for row in true.astype(float)]
     assert best_temperature(true, gold) == pytest.approx(1.0, abs=0.1)
-    assert best_temperature(heated(true, 0.5), gold) == pytest.approx(2.0, abs=0.2)
+    assert best_temperature(apply_temperature(true, 0.5), gold) == pytest.approx(2.0, abs=0.2)
 
 
 def test_a_plain_yes_or_no_has_no_temperature() -> None:
@@ -129,7 +129,7 @@ def test_a_verifier_is_fitted_through_the_whole_judge() -> None:
     found = asyncio.run(
         calibrate(Words(), WordEmbedder(), cases, source="halls", today=date(2026, 1, 2), progress=seen.append)
     )
-    support = heated(np.array([[0.35, 0, 0.65], [0.65, 0, 0.35]], np.float32), found.temperature)[:, 0]
+    support = apply_temperature(np.array([[0.35, 0, 0.65], [0.65, 0, 0.35]], np.float32), found.temperature)[:, 0]
     assert support[0] < found.thresholds.supported < support[1]
     assert (found.verifier, found.fitted_on.name, found.fitted_on.documents) == ("words", "halls", 40)
     assert found.fitted_on.supported_or_not == 1.0

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from vista_guard.errors import ConfigError
+from vista_guard.policy.label_policy import Recipe
 from vista_guard.settings.sources import Settings
 from vista_guard.types import Action, Label
-from vista_lab.policies.named import NamedPolicy, Recipe, named_policy
+from vista_lab.policies.named import NamedPolicy, named_policy
 
 SETTINGS = Settings(policy="strict", policy_overrides={"on_unchecked": "FLAG"}, risk_table=Path("risk.json"))
 

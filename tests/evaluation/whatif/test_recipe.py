@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from vista_guard.errors import ConfigError
-from vista_guard.policy.label_policy import PRESETS, build_policy
+from vista_guard.policy.label_policy import PRESETS, Recipe, build_policy
 from vista_guard.settings.sources import Settings
-from vista_lab.policies.named import Recipe
 
 RECIPES: list[tuple[str, dict[str, Any]]] = [
     ("strict", {}),

@@ -150,7 +150,7 @@ def test_a_conversation_may_be_written_as_json(tmp_path: Path) -> None:
         ({"judge": 4}, "judge in the assertion's config is 4; give the judge's name"),
         (
             {"judge": "gpt"},
-            "judge is 'gpt', which names none. The judges are: | embedded the judge inside this package",
+            "judge is 'gpt', which does not exist. The judges are: | embedded the judge inside this package",
         ),
         ({"turns": "first"}, "turns in the assertion's config is 'first'; choose one of all, last"),
         ({"min_score": "0.5"}, "min_score in the assertion's config is '0.5'; give a number from 0 to 1"),
@@ -200,7 +200,7 @@ def test_one_process_answers_for_many_cases(tmp_path: Path) -> None:
         (False, 0.0),
     ]
     assert told[3]["result"]["reason"].endswith("policy strict")
-    assert told[4]["error"].startswith("ConfigError: judge is 'gpt', which names none.")
+    assert told[4]["error"].startswith("ConfigError: judge is 'gpt', which does not exist.")
     assert told[5]["error"].startswith("InputError: ")
     assert told[6]["error"].startswith("AttributeError: ")  # and its traceback is on stderr, for us to hear of
     assert "Traceback" in ran.stderr

@@ -34,7 +34,7 @@ from vista_guard.integrations.openai import guarded, report_of
 from vista_guard.policy.label_policy import MESSAGE
 from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import Fault, ScriptedChatServer
-from vista_guard.testing.connections import Loopback
+from vista_guard.testing.server import Loopback
 
 __all__ = ["closed_clients"]  # a fixture
 

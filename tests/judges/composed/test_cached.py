@@ -15,8 +15,8 @@ import pytest
 from tests.judges.answering import HALL, Answering, AnsweringTurns, check, claim, finding
 from vista_guard.errors import JudgeError, StoreError
 from vista_guard.guard import Guard
-from vista_guard.judges.composed.stored import CachedJudge
-from vista_guard.judges.contract import measured
+from vista_guard.judges.composed.stored import StoredJudge
+from vista_guard.judges.contract import measure
 from vista_guard.protocols import TurnJudge
 from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder, assistant, conversation, user
@@ -41,11 +41,11 @@ def damage(folder: Path) -> None:
 
 async def test_only_what_was_not_asked_before_is_asked(tmp_path: Path) -> None:
     inner = Answering(LABELS)
-    judge = CachedJudge(inner, tmp_path)
+    judge = StoredJudge.cached(inner, tmp_path)
     assert isinstance(judge, TurnJudge)
     assert judge.info == inner.info
     first = await judge.verify([OPENED, RED], HALL)
-    with measured() as meter:
+    with measure() as meter:
         second = await judge.verify([OLD, RED, OPENED], HALL)
     assert first == [check(OPENED, True), check(RED, False, 0.8)]
     assert second == [check(OLD, True, 0.7), check(RED, False, 0.8), check(OPENED, True)]
@@ -59,8 +59,8 @@ async def test_a_later_process_reads_what_an_earlier_one_kept_and_pays_nothing(t
     turn, history = assistant("It opened. It is red."), [user("And?")]
     for times in range(2):
         inner = Answering(LABELS)
-        judge = CachedJudge(inner, tmp_path)
-        with measured() as meter:
+        judge = StoredJudge.cached(inner, tmp_path)
+        with measure() as meter:
             claims = await judge.decompose(turn, history)
             checks = await judge.verify(claims, HALL)
             found = await judge.categorize(
@@ -75,7 +75,7 @@ async def test_a_later_process_reads_what_an_earlier_one_kept_and_pays_nothing(t
 
 async def test_a_kept_answer_is_about_the_claim_that_asks(tmp_path: Path) -> None:
     inner = Answering(LABELS)
-    judge = CachedJudge(inner, tmp_path)
+    judge = StoredJudge.cached(inner, tmp_path)
     await judge.verify([OPENED], HALL)
     again = OPENED.model_copy(update={"id": "t9.c4", "span": Span(start=3, end=9)})
     assert await judge.verify([again, OPENED], HALL) == [check(again, True), check(OPENED, True)]
@@ -88,11 +88,11 @@ async def test_a_kept_answer_is_about_the_claim_that_asks(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("part", ["judge", "evidence", "claim", "method"])
 async def test_any_other_question_is_another_question(tmp_path: Path, part: str) -> None:
-    judge = CachedJudge(Answering(LABELS), tmp_path)
+    judge = StoredJudge.cached(Answering(LABELS), tmp_path)
     await judge.verify([RED], HALL)
     await judge.aclose()
     inner = Answering(LABELS, info=JudgeInfo(name="answering", version="2" if part == "judge" else "1"))
-    other = CachedJudge(inner, tmp_path)
+    other = StoredJudge.cached(inner, tmp_path)
     if part == "method":
         await other.categorize([check(RED, False)], HALL)
     else:
@@ -103,18 +103,18 @@ async def test_any_other_question_is_another_question(tmp_path: Path, part: str)
 
 async def test_what_was_not_judged_is_asked_again(tmp_path: Path) -> None:
     inner = Answering({"It opened.": (Label.VERIFIED, 0.9)})
-    judge = CachedJudge(inner, tmp_path)
+    judge = StoredJudge.cached(inner, tmp_path)
     for _ in range(2):
         assert await judge.verify([OPENED, RED], HALL) == [check(OPENED, True), Unchecked(claim=RED, error="no answer")]
     assert inner.verified == [["It opened.", "It is red."], ["It is red."]]
     failing = Answering({"It is old.": JudgeError("it is down")})
-    down = CachedJudge(failing, tmp_path)
+    down = StoredJudge.cached(failing, tmp_path)
     for _ in range(2):
         with pytest.raises(JudgeError, match="it is down"):
             await down.verify([OLD], HALL)
     assert failing.verified == [["It is old."]] * 2
     wrong = Answering({"It is old.": (Label.VERIFIED, 0.9)})
-    mistaken = CachedJudge(wrong, tmp_path)
+    mistaken = StoredJudge.cached(wrong, tmp_path)
     for _ in range(2):
         await mistaken.categorize([check(OLD, False)], HALL)
     assert wrong.categorized == [["It is old."]] * 2
@@ -124,7 +124,7 @@ async def test_what_was_not_judged_is_asked_again(tmp_path: Path) -> None:
 
 async def test_one_by_one_a_claim_that_fails_takes_no_other_with_it(tmp_path: Path) -> None:
     inner = Answering({**LABELS, "It is red.": JudgeError("it is down")}, claims_per_call=1)
-    judge = CachedJudge(inner, tmp_path)
+    judge = StoredJudge.cached(inner, tmp_path)
     wanted = [check(OPENED, True), Unchecked(claim=RED, error="it is down"), check(OLD, True, 0.7)]
     for _ in range(2):
         assert await judge.verify([OPENED, RED, OLD], HALL) == wanted
@@ -135,8 +135,8 @@ async def test_one_by_one_a_claim_that_fails_takes_no_other_with_it(tmp_path: Pa
 @pytest.mark.parametrize("one_by_one", [None, 1])
 async def test_what_is_asked_at_the_same_time_is_asked_once(tmp_path: Path, one_by_one: int | None) -> None:
     inner = Answering(LABELS, wait=0.05, claims_per_call=one_by_one)
-    judge = CachedJudge(inner, tmp_path)
-    with measured() as meter:
+    judge = StoredJudge.cached(inner, tmp_path)
+    with measure() as meter:
         first, second, third = await asyncio.gather(
             judge.verify([OPENED, RED], HALL), judge.verify([RED, OLD], HALL), judge.verify([OLD, OPENED], HALL)
         )
@@ -150,7 +150,7 @@ async def test_what_is_asked_at_the_same_time_is_asked_once(tmp_path: Path, one_
 
 async def test_one_who_waits_asks_itself_when_the_other_was_cancelled(tmp_path: Path) -> None:
     inner = Answering(LABELS, wait=0.2)
-    judge = CachedJudge(inner, tmp_path)
+    judge = StoredJudge.cached(inner, tmp_path)
     asking = asyncio.create_task(judge.verify([OPENED], HALL))
     while not inner.verified:  # noqa: ASYNC110  the judge under test must not know that it is watched
         await asyncio.sleep(0.001)
@@ -166,9 +166,9 @@ async def test_one_who_waits_asks_itself_when_the_other_was_cancelled(tmp_path: 
 
 async def test_warnings_are_told_again_with_a_kept_answer(tmp_path: Path) -> None:
     inner = Answering(LABELS, warning="judged without d9, which was too long")
-    judge = CachedJudge(inner, tmp_path)
+    judge = StoredJudge.cached(inner, tmp_path)
     for _ in range(2):
-        with measured() as meter:
+        with measure() as meter:
             await judge.verify([OPENED], HALL)
         assert meter.warnings == ("judged without d9, which was too long",)
     assert len(inner.verified) == 1
@@ -177,14 +177,14 @@ async def test_warnings_are_told_again_with_a_kept_answer(tmp_path: Path) -> Non
 
 async def test_whole_turns_are_kept_when_every_claim_was_judged(tmp_path: Path) -> None:
     inner = AnsweringTurns(LABELS)
-    judge = CachedJudge(inner, tmp_path)
+    judge = StoredJudge.cached(inner, tmp_path)
     for text, asked in (("It opened. It is old.", 1), ("It opened. It is new.", 2)):
         inner.verified.clear()
         answers = [await judge.judge_turn(assistant(text), [], HALL) for _ in range(2)]
         assert answers[0] is not None
         assert list(answers[0]) == list(answers[1] or [])
         assert len(inner.verified) == asked
-    stage_by_stage = CachedJudge(Answering(LABELS), tmp_path)
+    stage_by_stage = StoredJudge.cached(Answering(LABELS), tmp_path)
     assert await stage_by_stage.judge_turn(assistant("It opened."), [], HALL) is None
     await judge.aclose()
     await stage_by_stage.aclose()
@@ -193,7 +193,7 @@ async def test_whole_turns_are_kept_when_every_claim_was_judged(tmp_path: Path) 
 async def test_half_characters_are_kept_like_any_text(tmp_path: Path) -> None:
     broken = claim("It \ud800 opened.")
     inner = Answering({broken.text: (Label.VERIFIED, 0.9)})
-    judge = CachedJudge(inner, tmp_path)
+    judge = StoredJudge.cached(inner, tmp_path)
     assert await judge.verify([broken], HALL) == await judge.verify([broken], HALL) == [check(broken, True)]
     assert len(inner.verified) == 1
     await judge.aclose()
@@ -202,12 +202,12 @@ async def test_half_characters_are_kept_like_any_text(tmp_path: Path) -> None:
 async def test_the_cache_stays_below_its_size(tmp_path: Path) -> None:
     texts = [f"Claim {number}: {os.urandom(2000).hex()}." for number in range(300)]
     inner = Answering(dict.fromkeys(texts, (Label.VERIFIED, 0.9)))
-    judge = CachedJudge(inner, tmp_path, max_bytes=300_000)
+    judge = StoredJudge.cached(inner, tmp_path, max_bytes=300_000)
     for text in texts:
         await judge.verify([claim(text)], HALL)
     await judge.aclose()
     assert size(tmp_path) < 600_000
-    judge = CachedJudge(inner, tmp_path, max_bytes=300_000)
+    judge = StoredJudge.cached(inner, tmp_path, max_bytes=300_000)
     await judge.verify([claim(texts[-1])], HALL)
     assert len(inner.verified) == 300
     await judge.aclose()
@@ -216,19 +216,19 @@ async def test_the_cache_stays_below_its_size(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_a_cache_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(StoreError, match=r"cache .*file cannot be used: .* name another that can be written"):
-        CachedJudge(Answering(LABELS), tmp_path / "file")
+        StoredJudge.cached(Answering(LABELS), tmp_path / "file")
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache" / "cache.db").write_text("no database " * 1000)
     with pytest.raises(StoreError, match=r"cache .*cache cannot be used: .*Delete the folder"):
-        CachedJudge(Answering(LABELS), tmp_path / "cache")
+        StoredJudge.cached(Answering(LABELS), tmp_path / "cache")
 
 
 async def test_a_cache_that_breaks_while_judging_is_passed_by_with_a_warning(tmp_path: Path) -> None:
     inner = Answering(LABELS)
-    judge = CachedJudge(inner, tmp_path)
+    judge = StoredJudge.cached(inner, tmp_path)
     damage(tmp_path)
     for _ in range(2):
-        with measured() as meter:
+        with measure() as meter:
             assert await judge.verify([OPENED], HALL) == [check(OPENED, True)]
         assert [warning.split(" failed")[0] for warning in meter.warnings][:1] == [f"the judge's cache {tmp_path}"]
     await judge.aclose()
@@ -241,7 +241,7 @@ def test_a_guard_gives_the_same_report_from_the_cache(tmp_path: Path) -> None:
     reports = []
     scripted = [ScriptedJudge(script), ScriptedJudge(script)]
     for inner in scripted:
-        guard = Guard(CachedJudge(inner, tmp_path), "strict", knowledge=MemoryKnowledge(WordEmbedder()))
+        guard = Guard(StoredJudge.cached(inner, tmp_path), "strict", knowledge=MemoryKnowledge(WordEmbedder()))
         reports.append(guard.check(talk).model_dump(exclude={"id", "timings", "created_at"}))
         guard.close()
     assert reports[0] == reports[1]
@@ -252,7 +252,7 @@ PROCESS = """
 import asyncio, json, sys
 from pathlib import Path
 from tests.judges.answering import HALL, Answering, claim
-from vista_guard.judges.composed.stored import CachedJudge
+from vista_guard.judges.composed.stored import StoredJudge
 from vista_guard.types import Label
 
 folder, log, wait = Path(sys.argv[1]), Path(sys.argv[2]), float(sys.argv[3])
@@ -267,7 +267,7 @@ class Logging(Answering):
 
 async def main():
     inner = Logging({text: (Label.VERIFIED, 0.9) for text in texts}, wait=wait, claims_per_call=1)
-    judge = CachedJudge(inner, folder)
+    judge = StoredJudge.cached(inner, folder)
     found = []
     for start in range(0, 40, 4):
         found += await judge.verify([claim(text, text) for text in texts[start:start + 4]], HALL)
@@ -319,7 +319,7 @@ def test_nothing_in_the_folder_is_a_pickle(tmp_path: Path) -> None:
     import sqlite3
     import zlib
 
-    judge = CachedJudge(Answering(LABELS), tmp_path)
+    judge = StoredJudge.cached(Answering(LABELS), tmp_path)
     asyncio.run(judge.verify([OPENED], HALL))
     asyncio.run(judge.aclose())
     database = sqlite3.connect(tmp_path / "cache.db")

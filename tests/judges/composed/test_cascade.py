@@ -8,7 +8,7 @@ from tests.judges.answering import HALL, Answering, AnsweringTurns, check, claim
 from vista_guard.errors import ConfigError, JudgeError
 from vista_guard.guard import Guard
 from vista_guard.judges.composed.cascade import CascadeJudge, trust
-from vista_guard.judges.contract import measured
+from vista_guard.judges.contract import measure
 from vista_guard.protocols import TurnJudge
 from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder, assistant, conversation, user
@@ -44,7 +44,7 @@ async def test_only_unsure_claims_go_on_and_the_report_says_who_judged() -> None
     cheap, dear = first(), second()
     judge = CascadeJudge(cheap, dear, threshold=0.7, trust=confidence)
     assert isinstance(judge, TurnJudge)
-    with measured() as meter:
+    with measure() as meter:
         answers = await judge.verify([OPENED, RED, OLD], HALL)
     found = finding(OLD, Label.CONTRADICTED, 0.8, by="large")
     assert answers == [
@@ -71,7 +71,7 @@ async def test_what_the_second_judge_cannot_judge_is_unchecked_with_a_warning(ho
     labels = {} if how == "unchecked" else {"It is red.": down, "It is old.": down}
     dear = Answering(labels, info=JudgeInfo(name="large", version="2"))
     error = "no answer" if how == "unchecked" else "the endpoint is down"
-    with measured() as meter:
+    with measure() as meter:
         answers = await CascadeJudge(first(), dear, threshold=0.7, trust=confidence).verify([OPENED, RED, OLD], HALL)
     assert answers == [
         check(OPENED, True, by="small"),
@@ -85,7 +85,7 @@ async def test_the_first_judgement_is_kept_when_that_is_asked_for_and_the_report
     dear = Answering({"It is old.": (Label.CONTRADICTED, 0.8)}, info=JudgeInfo(name="large", version="2"))
     dear.why_exhausted = "the budget is spent"
     judge = CascadeJudge(first(), dear, threshold=0.7, trust=confidence, on_second_failure="keep_first")
-    with measured() as meter:
+    with measure() as meter:
         answers = await judge.verify([RED, OLD], HALL)
     kept = finding(RED, Label.LACKING_EVIDENCE, 0.6, by="small")
     assert answers[0] == check(RED, False, 0.6, by="small").model_copy(update={"finding": kept})

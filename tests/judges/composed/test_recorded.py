@@ -10,8 +10,8 @@ import pytest
 from tests.judges.answering import HALL, Answering, AnsweringTurns, check, claim
 from vista_guard.errors import BudgetError, ContextTooLongError, JudgeError, RecordingError, UnreadableError
 from vista_guard.guard import Guard
-from vista_guard.judges.composed.stored import RecordedJudge
-from vista_guard.judges.contract import measured
+from vista_guard.judges.composed.stored import StoredJudge
+from vista_guard.judges.contract import measure
 from vista_guard.protocols import TurnJudge
 from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder, assistant, conversation, user
@@ -24,7 +24,7 @@ SCRIPT = {TEXT: [Verdict("The hall opened in 1925."), Verdict("It is lovely.", L
 TALK = conversation(user("When?"), assistant(TEXT, "The hall opened in 1925."))
 
 
-def guard(judge: RecordedJudge) -> Guard:
+def guard(judge: StoredJudge) -> Guard:
     return Guard(judge, "strict", knowledge=MemoryKnowledge(WordEmbedder()))
 
 
@@ -43,9 +43,9 @@ def file(tmp_path: Path) -> Path:
 
 def test_a_guarded_conversation_is_replayed_exactly(file: Path) -> None:
     inner = ScriptedJudge(SCRIPT)
-    recorded, replayed = RecordedJudge.record(inner, file), None
+    recorded, replayed = StoredJudge.recorded(inner, file), None
     before = guard(recorded).check(TALK)
-    replayed = RecordedJudge.replay(file)
+    replayed = StoredJudge.replayed(file)
     after = guard(replayed).check(TALK)
     times = {"id", "timings", "created_at"}
     assert after.model_dump(exclude=times) == before.model_dump(exclude=times)
@@ -54,44 +54,44 @@ def test_a_guarded_conversation_is_replayed_exactly(file: Path) -> None:
 
 
 def test_a_miss_leaves_the_guard_as_an_error_and_names_what_was_asked(file: Path) -> None:
-    guard(RecordedJudge.record(ScriptedJudge(SCRIPT), file)).check(TALK)
+    guard(StoredJudge.recorded(ScriptedJudge(SCRIPT), file)).check(TALK)
     other = conversation(user("When?"), assistant("It closed.", "The hall opened in 1925."))
     with pytest.raises(
         RecordingError, match=r"calls\.jsonl was asked what it does not hold: decompose of 'It closed\.'"
     ):
-        guard(RecordedJudge.replay(file)).check(other)
+        guard(StoredJudge.replayed(file)).check(other)
     lines = read(file).splitlines(keepends=True)
     write(file, "".join(line for line in lines if '"method": "verify"' not in line))
     missed = r"verify of 't1\.c1 The hall opened in 1925\.; t1\.c2 It is lovely\.'"
     with pytest.raises(RecordingError, match=missed):
-        guard(RecordedJudge.replay(file)).check(TALK)
+        guard(StoredJudge.replayed(file)).check(TALK)
 
 
 async def test_calls_come_in_any_order_and_identical_ones_in_theirs(file: Path) -> None:
     inner = Answering(LABELS)
-    recorded = RecordedJudge.record(inner, file)
+    recorded = StoredJudge.recorded(inner, file)
     await recorded.verify([OPENED], HALL)
     inner.labels = {"It opened.": (Label.VERIFIED, 0.7)}
     await recorded.verify([OPENED], HALL)
     await recorded.verify([RED], HALL)
-    replay = RecordedJudge.replay(file)
+    replay = StoredJudge.replayed(file)
     assert list(await replay.verify([RED], HALL)) == [Unchecked(claim=RED, error="no answer")]
     assert list(await replay.verify([OPENED], HALL)) == [check(OPENED, True)]
     assert list(await replay.verify([OPENED], HALL)) == [check(OPENED, True, 0.7)]
     with pytest.raises(RecordingError, match=r"more often than it was recorded: verify of 'c1 It opened\.'"):
         await replay.verify([OPENED], HALL)
     with pytest.raises(RecordingError, match="what it does not hold"):
-        await RecordedJudge.replay(file).verify([OPENED], EvidenceSet())
+        await StoredJudge.replayed(file).verify([OPENED], EvidenceSet())
 
 
 async def test_usage_and_warnings_are_replayed(file: Path) -> None:
     inner = Answering(LABELS, warning="judged without d9")
     meters = []
-    with measured() as meter:
-        await RecordedJudge.record(inner, file).verify([OPENED], HALL)
+    with measure() as meter:
+        await StoredJudge.recorded(inner, file).verify([OPENED], HALL)
     meters.append((meter.usage, meter.warnings))
-    with measured() as meter:
-        await RecordedJudge.replay(file).verify([OPENED], HALL)
+    with measure() as meter:
+        await StoredJudge.replayed(file).verify([OPENED], HALL)
     meters.append((meter.usage, meter.warnings))
     assert meters == [(Usage(calls=1, input_tokens=10), ("judged without d9",))] * 2
     assert len(inner.verified) == 1
@@ -110,8 +110,8 @@ async def test_usage_and_warnings_are_replayed(file: Path) -> None:
 async def test_errors_are_recorded_and_raised_again(file: Path, error: Exception, raised: JudgeError) -> None:
     for times in range(2):
         inner = Answering({OPENED.text: error})
-        judge = RecordedJudge.replay(file) if times else RecordedJudge.record(inner, file)
-        with measured() as meter, pytest.raises(JudgeError) as caught:
+        judge = StoredJudge.replayed(file) if times else StoredJudge.recorded(inner, file)
+        with measure() as meter, pytest.raises(JudgeError) as caught:
             await judge.verify([OPENED], HALL)
         assert (type(caught.value), str(caught.value)) == (type(raised), str(raised))
         assert getattr(caught.value, "raw", None) == getattr(raised, "raw", None)
@@ -122,10 +122,10 @@ async def test_whole_turns_are_recorded_where_the_judge_takes_them(tmp_path: Pat
     turn = assistant("It opened. It is red.")
     for number, inner in enumerate((AnsweringTurns(LABELS), Answering(LABELS))):
         path = tmp_path / f"{number}.jsonl"
-        judge = RecordedJudge.record(inner, path)
+        judge = StoredJudge.recorded(inner, path)
         assert isinstance(judge, TurnJudge)
         answers = await judge.judge_turn(turn, [], HALL)
-        again = await RecordedJudge.replay(path).judge_turn(turn, [], HALL)
+        again = await StoredJudge.replayed(path).judge_turn(turn, [], HALL)
         assert (answers is None) == (number == 1)
         assert again == (answers if answers is None else tuple(answers))
 
@@ -135,7 +135,7 @@ async def test_a_line_shows_the_call_and_nothing_of_the_judge_but_its_name(file:
         key = "sk-very-secret"
 
     long = claim("word " * 100)
-    judge = RecordedJudge.record(Keyed({long.text: (Label.VERIFIED, 0.9)}), file)
+    judge = StoredJudge.recorded(Keyed({long.text: (Label.VERIFIED, 0.9)}), file)
     await judge.verify([long], HALL)
     header, call = map(json.loads, read(file).splitlines())
     assert header == {
@@ -151,13 +151,13 @@ async def test_a_line_shows_the_call_and_nothing_of_the_judge_but_its_name(file:
 
 async def test_half_characters_are_replayed(file: Path) -> None:
     broken = claim("It \ud800 opened.")
-    recorded = RecordedJudge.record(Answering({broken.text: (Label.VERIFIED, 0.9)}), file)
+    recorded = StoredJudge.recorded(Answering({broken.text: (Label.VERIFIED, 0.9)}), file)
     answers = await recorded.verify([broken], HALL)
-    assert list(await RecordedJudge.replay(file).verify([broken], HALL)) == list(answers) == [check(broken, True)]
+    assert list(await StoredJudge.replayed(file).verify([broken], HALL)) == list(answers) == [check(broken, True)]
 
 
 async def test_damage_is_named_by_its_line(file: Path) -> None:
-    judge = RecordedJudge.record(Answering(LABELS), file)
+    judge = StoredJudge.recorded(Answering(LABELS), file)
     await judge.verify([OPENED], HALL)
     await judge.verify([RED], HALL)
     whole = read(file)
@@ -165,25 +165,25 @@ async def test_damage_is_named_by_its_line(file: Path) -> None:
         (whole[:-40], r"line 3 is damaged: .*Delete the line if it is the last"),
         (whole.replace('"method": "verify"', '"method": "guess"', 1), r"line 2 is damaged: method Input should be"),
         (whole.replace('"supported": true', '"supported": "maybe"'), r"line 2 is damaged: .*supported"),
-        ("{}\n", r"line 1 is no header of a recording"),
-        ("", r"line 1 is no header of a recording"),
+        ("{}\n", r"line 1 is not the header of a recording"),
+        ("", r"line 1 is not the header of a recording"),
         (whole.replace('"vista_guard_recording": 1', '"vista_guard_recording": 9'), r"format 9; this version reads 1"),
     ):
         write(file, lines)
         with pytest.raises(RecordingError, match=why):
-            RecordedJudge.replay(file)
-    with pytest.raises(RecordingError, match=r"none\.jsonl cannot be read: .* Record it with RecordedJudge\.record"):
-        RecordedJudge.replay(file.with_name("none.jsonl"))
+            StoredJudge.replayed(file)
+    with pytest.raises(RecordingError, match=r"none\.jsonl cannot be read: .* Record it with StoredJudge"):
+        StoredJudge.replayed(file.with_name("none.jsonl"))
 
 
 async def test_a_recording_is_never_written_over(file: Path, tmp_path: Path) -> None:
     inner = Answering(LABELS, why_exhausted="the budget is spent")
-    judge = RecordedJudge.record(inner, file)
+    judge = StoredJudge.recorded(inner, file)
     assert judge.why_exhausted == "the budget is spent"
-    assert RecordedJudge.replay(file).why_exhausted is None
+    assert StoredJudge.replayed(file).why_exhausted is None
     with pytest.raises(RecordingError, match=r"calls\.jsonl exists already; replay it, delete it"):
-        RecordedJudge.record(inner, file)
+        StoredJudge.recorded(inner, file)
     with pytest.raises(RecordingError, match=r"cannot be written: .* Name a file that can be"):
-        RecordedJudge.record(inner, tmp_path / "no" / "file")
+        StoredJudge.recorded(inner, tmp_path / "no" / "file")
     await judge.aclose()
     assert inner.closed == 1

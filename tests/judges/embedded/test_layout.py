@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vista_guard.judges.embedded.evidence import Source
+from vista_guard.judges.embedded.evidence import EvidenceSource
 from vista_guard.types import Passage, SourceKind
 
 PAGE = """# Fees
@@ -24,7 +24,7 @@ We open at 9."""
 
 def stated(text: str) -> dict[str, str]:
     """What each sentence of a passage is read as."""
-    source, _ = Source.read(Passage(source=SourceKind.DOCUMENT, source_id="d", text=text))
+    source, _ = EvidenceSource.read(Passage(source=SourceKind.DOCUMENT, source_id="d", text=text))
     return {one.said: one.stated for one in source.sentences if one.stated}
 
 
@@ -47,9 +47,11 @@ def test_what_a_sentence_says_itself_is_not_said_twice() -> None:
 
 
 def test_headings_reach_into_the_next_passage_of_their_document() -> None:
-    first, above = Source.read(
+    first, above = EvidenceSource.read(
         Passage(source=SourceKind.DOCUMENT, source_id="d", text="## Children\n\n| Age | Dose |\n|--|--|")
     )
-    second, _ = Source.read(Passage(source=SourceKind.DOCUMENT, source_id="d", text="| 6 to 12 | 5 ml |"), above)
+    second, _ = EvidenceSource.read(
+        Passage(source=SourceKind.DOCUMENT, source_id="d", text="| 6 to 12 | 5 ml |"), above
+    )
     assert first.sentences
     assert [one.stated for one in second.sentences] == ["Children: Age: 6 to 12; Dose: 5 ml"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vista_guard.judges.embedded.opposites import opposed
+from vista_guard.judges.embedded.opposites import opposite_word
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from vista_guard.judges.embedded.opposites import opposed
     ],
 )
 def test_an_opposite_in_the_same_words_is_named(claim: str, evidence: str, word: str) -> None:
-    assert opposed(claim, evidence) == word
+    assert opposite_word(claim, evidence) == word
 
 
 @pytest.mark.parametrize(
@@ -43,4 +43,4 @@ def test_an_opposite_in_the_same_words_is_named(claim: str, evidence: str, word:
     ],
 )
 def test_other_ways_of_saying_it_are_not_opposed(claim: str, evidence: str) -> None:
-    assert opposed(claim, evidence) is None
+    assert opposite_word(claim, evidence) is None

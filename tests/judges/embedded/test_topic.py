@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vista_guard.judges.embedded import EmbeddedJudge
-from vista_guard.judges.embedded.opposites import may_be_settled, spoken_of
+from vista_guard.judges.embedded.opposites import is_mentioned, may_be_settled
 from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.types import Check, Claim, EvidenceSet, Finding, Label, Passage, Recommendations, SourceKind
 
@@ -68,8 +68,8 @@ async def test_what_a_policy_does_not_cover_is_a_fact() -> None:
 
 
 def test_most_content_words_must_stand_in_one_passage() -> None:
-    assert spoken_of("Take one tablet with water.", [LEAFLET])
-    assert not spoken_of("Take one spoon of syrup with milk.", [LEAFLET])
+    assert is_mentioned("Take one tablet with water.", [LEAFLET])
+    assert not is_mentioned("Take one spoon of syrup with milk.", [LEAFLET])
 
 
 def test_values_and_speakers_are_nothing_to_settle() -> None:

@@ -81,7 +81,7 @@ def test_what_it_cannot_say_is_unchecked_and_never_a_pass() -> None:
         report = check(server, RIGHT)
     (outcome,) = report.outcomes
     assert outcome.kind == "unchecked"
-    assert "where yes or no was asked for" in str(outcome)
+    assert "instead of yes or no" in str(outcome)
 
 
 def test_an_endpoint_that_is_down_leaves_the_claims_unchecked(tmp_path: Path) -> None:

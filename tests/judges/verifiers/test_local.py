@@ -190,7 +190,7 @@ def test_options_that_do_not_fit_say_so(tmp_path: Path) -> None:
         LocalVerifier.load(str(folder), VerifierOptions(file="other.onnx"))
     with pytest.raises(ConfigError, match=r"verifier_options.device is 'cuda'"):
         LocalVerifier.load(str(folder), VerifierOptions(device="cuda"))
-    with pytest.raises(ConfigError, match="is no folder"):
+    with pytest.raises(ConfigError, match="is not a folder"):
         LocalVerifier.load(str(tmp_path / "nowhere"))
     seq2seq = tiny.write_folder(tmp_path / "bart", {"model_type": "bart", "is_encoder_decoder": True})
     with pytest.raises(ConfigError, match=r"set verifier_options.family"):

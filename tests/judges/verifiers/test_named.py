@@ -14,7 +14,7 @@ from tests.judges.verifiers import tiny
 from tests.judges.verifiers.test_local import nli
 from vista_guard import ConfigError, Guard, Label, TurnReport
 from vista_guard.judges.verifiers import VerifierCalibration, build_verifier
-from vista_guard.judges.verifiers.calibrated import FittedOn, Thresholds, heated
+from vista_guard.judges.verifiers.calibrated import FittedOn, Thresholds, apply_temperature
 from vista_guard.judges.verifiers.named import SplitVerifier, VetoedVerifier
 from vista_guard.settings.model import VerifierOptions
 from vista_guard.testing import ScriptedJudge, assistant, conversation
@@ -77,7 +77,7 @@ def test_shipped_is_what_judges_without_a_name() -> None:
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"verifier": "nowhere"}, r"verifier is 'nowhere', which names none.*hf:ORG/MODEL"),
+        ({"verifier": "nowhere"}, r"verifier is 'nowhere', which is neither.*hf:ORG/MODEL"),
         ({"verifier": "hf:nobody"}, r"it takes hf:ORG/MODEL"),
         ({"verifier": "veto:shipped"}, r"it takes two verifiers"),
         ({"verifier": "veto:shipped,veto:shipped,shipped"}, r"it takes two verifiers"),
@@ -126,7 +126,7 @@ def test_a_calibration_sets_temperature_and_thresholds(tmp_path: Path) -> None:
     calibration("fixed", supported=0.8, heat=2.0).save(file)
     milder = check(verifier=Fixed(0.9, 0.0, 0.1), verifier_options={"calibration": file})
     assert milder.findings[0].label is Label.LACKING_EVIDENCE  # 0.75 at a temperature of 2
-    assert np.allclose(heated(np.array([[0.9, 0.0, 0.1]], np.float32), 2.0), [[0.75, 0.0, 0.25]])
+    assert np.allclose(apply_temperature(np.array([[0.9, 0.0, 0.1]], np.float32), 2.0), [[0.75, 0.0, 0.25]])
 
 
 def test_a_calibration_of_another_verifier_is_refused(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_a_calibration_of_another_verifier_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="made for the verifier other, and fixed verifies"):
         check(verifier=Fixed(1, 0, 0), verifier_options=options)
     file.write_text("{}", encoding="utf-8")
-    with pytest.raises(ConfigError, match="is no calibration of a verifier"):
+    with pytest.raises(ConfigError, match="is not a verifier's calibration"):
         check(verifier=Fixed(1, 0, 0), verifier_options=options)
     with pytest.raises(ConfigError, match="cannot be read"):
         check(verifier=Fixed(1, 0, 0), verifier_options={"calibration": tmp_path / "gone.json"})

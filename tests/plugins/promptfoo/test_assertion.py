@@ -174,7 +174,7 @@ def test_a_wrong_config_is_named_first(assertion: dict[str, Any], tmp_path: Path
     wrong = {
         "the assertion's config has treshold; vista-guard reads judge, policy, ": {"treshold": 1},
         "policy is 'stern'; choose one of monitor, balanced, strict": {"policy": "stern"},
-        "judge is 'gpt', which names none. The judges are: | embedded the judge inside": {"judge": "gpt"},
+        "judge is 'gpt', which does not exist. The judges are: | embedded the judge inside": {"judge": "gpt"},
     }
     cases = [{**vars_of(HALL, context=HALL), "assert": [{**assertion, "config": config}]} for config in wrong.values()]
     found = evaluated(tmp_path, answering(*cases))

@@ -14,9 +14,9 @@ from tests.stores.reviews.conftest import Write
 from vista_guard.errors import InputError
 from vista_guard.stores.reports import SqlReports
 from vista_guard.stores.reports.database import make_engine
-from vista_guard.stores.reports.tables import SAID_OF_A_REPORT
+from vista_guard.stores.reports.tables import PEOPLE_ON_A_REPORT
 from vista_guard.stores.reviews.annotation import Annotations
-from vista_guard.stores.reviews.records import AnnotatedClaim, Batch, Condition, ConsensusClaim, Method, Op
+from vista_guard.stores.reviews.records import AnnotatedClaim, AnnotationBatch, Condition, ConsensusClaim, Method, Op
 from vista_guard.types import Label, Span
 
 PIER = AnnotatedClaim(
@@ -56,7 +56,7 @@ def test_from_task_to_consensus(url: str, write: Write) -> None:
     assert (settled.claims, settled.method, settled.by, settled.report_id) == ((agreed,), "discussion", "ada", names[0])
     again = annotations.settle(first.id, [], method=Method.MAJORITY, who="ada")
     assert annotations.complete(task=first.id)[0].consensus == again
-    assert annotations.batches() == (Batch("pilot", tasks=2, complete=1, settled=1, wanted=2),)
+    assert annotations.batches() == (AnnotationBatch("pilot", tasks=2, complete=1, settled=1, wanted=2),)
     annotations.close()
 
 
@@ -116,7 +116,7 @@ def test_refused(url: str, write: Write) -> None:
         annotations.create("pilot", [name], wanted=0, who="ada")
     with pytest.raises(InputError, match="there is no report 'nobody'"):
         annotations.create("pilot", [name, "nobody"], who="ada")
-    with pytest.raises(InputError, match="is no name"):
+    with pytest.raises(InputError, match="is no valid name"):
         annotations.create(" ", [name], who="ada")
     assert annotations.batches() == ()
     with pytest.raises(InputError, match="no annotation task 77"):
@@ -149,7 +149,7 @@ def test_forget_reaches_every_table(url: str, write: Write) -> None:
         with engine.connect() as connection:
             return [
                 connection.execute(sql.select(sql.func.count()).select_from(table)).scalar_one()
-                for table, _ in SAID_OF_A_REPORT
+                for table, _ in PEOPLE_ON_A_REPORT
             ]
 
     assert counts() == [2, 2, 2, 2, 2, 2]
@@ -161,6 +161,6 @@ def test_forget_reaches_every_table(url: str, write: Write) -> None:
     asyncio.run(forget())
     assert counts() == [1, 1, 1, 1, 1, 1]
     assert [task.report_id for task in annotations.tasks("pilot", "ben")] == [names[1]]
-    assert replace(annotations.batches()[0], name="") == Batch("", tasks=1, complete=1, settled=1, wanted=1)
+    assert replace(annotations.batches()[0], name="") == AnnotationBatch("", tasks=1, complete=1, settled=1, wanted=1)
     engine.dispose()
     annotations.close()

@@ -14,7 +14,7 @@ from vista_guard.errors import InputError
 from vista_guard.stores.reports import SqlReports
 from vista_guard.stores.reports.queueing import SAMPLE, Reason, drawn, reason_of
 from vista_guard.stores.reviews.queue import Reviews
-from vista_guard.stores.reviews.records import Verdict
+from vista_guard.stores.reviews.records import ReviewVerdict
 from vista_guard.types import Action, Finding, JudgeInfo, TurnReport
 
 
@@ -54,7 +54,7 @@ def test_a_turn_from_the_queue_to_its_verdict(url: str, write: Write) -> None:
     taken = reviews.take_next("ada")
     assert taken is not None
     assert (taken.report_id, taken.assignee) == (first.id, "ada")
-    decided = reviews.decide(first.id, "ada", Verdict.OVERTURNED, " The leaflet says so. ")
+    decided = reviews.decide(first.id, "ada", ReviewVerdict.OVERTURNED, " The leaflet says so. ")
     assert (decided.open, decided.verdict, decided.verdict_reason) == (False, "overturned", "The leaflet says so.")
     assert [one.report_id for one in reviews.queue().rows] == [second.id]
     assert [one.report_id for one in reviews.queue(open=False).rows] == [first.id]
@@ -74,13 +74,13 @@ def test_who_has_a_turn_has_it_alone_until_their_time_is_over(url: str, write: W
     with pytest.raises(InputError, match="ada is reviewing this turn, until"):
         reviews.reserve(name, "ben")
     with pytest.raises(InputError, match="ada is reviewing"):
-        reviews.decide(name, "ben", Verdict.UPHELD, "right")
+        reviews.decide(name, "ben", ReviewVerdict.UPHELD, "right")
     reviews.release(name, "ben")
     assert reviews.take_next("ben") is None
     reviews.reserve(name, "ada", time=timedelta(seconds=-1))
     assert reviews.reserve(name, "ben").assignee == "ben"
     reviews.release(name, "ben")
-    assert reviews.decide(name, "ada", Verdict.UPHELD, "right").decided_by == "ada"
+    assert reviews.decide(name, "ada", ReviewVerdict.UPHELD, "right").decided_by == "ada"
     with pytest.raises(InputError, match="was decided by ada: upheld"):
         reviews.reserve(name, "ben")
     reviews.close()
@@ -126,7 +126,7 @@ def test_a_complaint_opens_what_was_decided_and_queues_what_was_not(url: str, wr
     fine = write("b", action=Action.FLAG, outcomes=())
     reviews = Reviews(url)
     assert reviews.get(fine.id) is None
-    reviews.decide(blocked.id, "ada", Verdict.UPHELD, "it is wrong")
+    reviews.decide(blocked.id, "ada", ReviewVerdict.UPHELD, "it is wrong")
     for name in (blocked.id, fine.id):
         found = reviews.complain(name, "That is on the poster.", "a visitor")
         assert (found.reason, found.open, found.verdict, found.decided_by) == (Reason.COMPLAINT, True, None, None)
@@ -153,10 +153,10 @@ def test_what_is_refused(url: str, write: Write) -> None:
     name = write("a", tenant="north").id
     reviews = Reviews(url)
     for who in ("", "  ", "x" * 201, "a\nb"):
-        with pytest.raises(InputError, match="is no name"):
+        with pytest.raises(InputError, match="is no valid name"):
             reviews.reserve(name, who)
     with pytest.raises(InputError, match="the reason is empty"):
-        reviews.decide(name, "ada", Verdict.UPHELD, " ")
+        reviews.decide(name, "ada", ReviewVerdict.UPHELD, " ")
     with pytest.raises(InputError, match="at most 10,000"):
         reviews.complain(name, "x" * 10_001)
     with pytest.raises(InputError, match="there is no report 'nobody'"):
@@ -190,7 +190,7 @@ def test_pages_of_the_queue(url: str, write: Write) -> None:
     assert [one.report_id for page in (first, second, last) for one in page.rows] == names
     assert last.next is None
     for name in names:
-        reviews.decide(name, "ada", Verdict.UPHELD, "right")
+        reviews.decide(name, "ada", ReviewVerdict.UPHELD, "right")
     done = reviews.queue(open=False, limit=3)
     rest = reviews.queue(open=False, limit=3, after=done.next)
     assert [one.report_id for page in (done, rest) for one in page.rows] == names[::-1]

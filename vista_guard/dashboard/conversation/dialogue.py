@@ -1,7 +1,4 @@
-"""The dialogue: who said what, with the claims marked where they stand.
-
-Which turn and which claim are open, as the address says.
-"""
+"""The dialogue: turns with their claims marked, and the turn and claim that the address selects."""
 
 from __future__ import annotations
 
@@ -10,25 +7,25 @@ from dataclasses import dataclass
 
 from vista_guard.dashboard.elements import address
 from vista_guard.dashboard.elements import address as times
-from vista_guard.dashboard.elements.tree import Act, Node, Piece, chip, el, look, name_of, pieces, sign
+from vista_guard.dashboard.elements.tree import Act, Node, TextPiece, chip, el, look, name_of, pieces, sign
 from vista_guard.dashboard.turns import GuardedTurn
 from vista_guard.types import Action, Outcome, Span
 
 
 @dataclass(frozen=True)
 class Selected:
-    """A turn by its report's id, a claim of it by its id, and which of its drafts that is of: None for the last."""
+    """The open turn, by its report's id, its open claim, and the draft of that claim: None for the last draft."""
 
     turn: str | None = None
     claim: str | None = None
     draft: int | None = None
 
     def is_(self, turn: str, claim: str, draft: int | None) -> bool:
-        """Whether this claim is the open one."""
+        """True for the open claim."""
         return (self.turn, self.claim, self.draft) == (turn, claim, draft)
 
     def outcome(self, turn: GuardedTurn) -> Outcome | None:
-        """The open claim's outcome; None when there is none of that id."""
+        """The open claim's outcome, or None."""
         outcomes = turn.report.outcomes
         if self.draft is not None:
             drafts = turn.report.attempts
@@ -37,7 +34,7 @@ class Selected:
 
 
 def selected() -> Selected:
-    """What the address says. A claim that it names badly is none."""
+    """Reads the selection from the address. An invalid claim counts as none."""
     claim = address.read(address.CLAIM) or ""
     draft, colon, rest = claim.partition(":")
     if colon and draft.isdecimal():
@@ -51,7 +48,7 @@ def claim_act(turn: str, claim: str, draft: int | None) -> Act:
 
 
 def follow(act: Act) -> bool:
-    """Writes what was pressed into the address; False when it was something else."""
+    """Writes a press into the address; False when the press means something else."""
     if act.name == "claim":
         turn, _, claim = act.value.partition(" ")
         address.write(turn=turn, claim=claim)
@@ -65,14 +62,14 @@ def follow(act: Act) -> bool:
 
 
 def dialogue(turns: Sequence[GuardedTurn], chosen: Selected) -> Node:
-    """All turns that are shown, oldest first."""
+    """Draws all given turns, oldest first."""
     return el("ol", *(_exchange(turn, chosen) for turn in turns), cls="dialogue", aria_label="Dialogue")
 
 
 def marked(
     text: str, ranges: Sequence[tuple[Span, Outcome]], turn: GuardedTurn, chosen: Selected, *, cls: str = ""
 ) -> Node:
-    """A text with its claims marked; where they overlap, a press opens the first one, and the others are named."""
+    """Marks claims in a text. Where they overlap, a press opens the first and a list names the others."""
     cut = pieces(text, ranges)
     begun: set[str] = set()
     return el("p", *(_piece(piece, turn, chosen, begun) for piece in cut), cls=f"text {cls}".strip())
@@ -110,16 +107,16 @@ def _answer(turn: GuardedTurn, chosen: Selected) -> list[Node | None]:
 
 
 def _draft(turn: GuardedTurn, chosen: Selected) -> Node | None:
-    """What was judged, where it is not what was delivered."""
+    """Draws the judged draft if it differs from the delivered text."""
     draft = turn.texts.draft if turn.texts else None
     if draft is None or draft == turn.report.response:
         return None
     ranges = [(outcome.claim.span, outcome) for outcome in turn.report.outcomes if outcome.claim.span]
-    return el("div", el("h4", "Draft, not delivered like this"), marked(draft, ranges, turn, chosen), cls="withheld")
+    return el("div", el("h4", "Draft, changed before delivery"), marked(draft, ranges, turn, chosen), cls="withheld")
 
 
 def _unplaced(turn: GuardedTurn, chosen: Selected) -> Node | None:
-    """Claims that no text here shows: of a draft that was not kept, or without a place."""
+    """Draws the claims without a place in a shown text."""
     drawn = turn.texts is not None and turn.texts.draft is not None
     rest = [one for one in turn.report.outcomes if not turn.delivered(one.claim) and not (drawn and one.claim.span)]
     if not rest:
@@ -134,25 +131,23 @@ def _unplaced(turn: GuardedTurn, chosen: Selected) -> Node | None:
 
 def _why_unmarked(turn: GuardedTurn) -> str:
     if turn.hidden:
-        return (
-            "These claims were not delivered. Your role does not include withheld drafts, so their words are left out."
-        )
+        return "These claims were not delivered. Your role does not include withheld drafts, so the text is hidden."
     if turn.report.decision.action in (Action.ALLOW, Action.FLAG):
-        return "These claims have no place of their own in the text."
+        return "These claims have no span in the text."
     if turn.texts is None or turn.texts.draft is None:
-        return 'Nothing is marked: the draft was not kept. With record = "full" in the settings, drafts of later turns are.'
-    return "These claims have no place of their own in the draft."
+        return 'Nothing is marked: the draft was not kept. Set record = "full" to keep the drafts of later turns.'
+    return "These claims have no span in the draft."
 
 
 def claim_row(turn: GuardedTurn, outcome: Outcome, chosen: Selected, draft: int | None = None) -> Node:
-    """A claim as a line that can be pressed."""
+    """Draws a claim as a line to press."""
     here = chosen.is_(turn.report.id, outcome.claim.id, draft)
     act = claim_act(turn.report.id, outcome.claim.id, draft)
     body = (chip(name_of(outcome)), el("span", outcome.claim.text, cls="text"))
     return el("li", el("button", *body, act=act, cls="chosen" if here else "", aria_pressed=str(here).lower()))
 
 
-def _piece(piece: Piece[Outcome], turn: GuardedTurn, chosen: Selected, begun: set[str]) -> Node | str:
+def _piece(piece: TextPiece[Outcome], turn: GuardedTurn, chosen: Selected, begun: set[str]) -> Node | str:
     if not piece.owners:
         return piece.text
     first = piece.owners[0]

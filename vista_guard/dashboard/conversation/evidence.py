@@ -1,4 +1,4 @@
-"""Evidence: the quote marked inside its document, and for knowledge the turn that established it."""
+"""Evidence: quotes marked in their documents, and the turns that established knowledge."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Sources:
-    """The conversation's other turns by their key, as knowledge names the turn that established it: (report id, turn index)."""
+    """The conversation's other turns, (report id, turn index) by turn key. Knowledge names its turn by that key."""
 
     turns: Mapping[str, tuple[str, int]] = field(default_factory=dict)
 
     def established(self, source_id: str) -> tuple[str, int, str] | None:
-        """The turn and the claim that established a piece of knowledge: report id, turn index, claim id. None when unknown."""
+        """Returns the report id, turn index and claim id that established a piece of knowledge, or None."""
         key, _, claim = source_id.partition(":")
         found = self.turns.get(key)
         return None if found is None else (*found, claim.partition("#")[0])
@@ -35,7 +35,7 @@ class Sources:
 def sources_of(
     reports: ScopedReports, name: str | None, shown: Iterable[GuardedTurn], outcome: Outcome | None
 ) -> Sources:
-    """The shown turns of conversation `name`, and those that established what the open claim leans on, shown or not."""
+    """Collects the shown turns of conversation `name`, and the turns that established the open claim's evidence."""
     known = {one.report.turn_key: (one.report.id, one.report.turn_index) for one in shown if one.report.turn_key}
     for key in turn_keys(outcome) if outcome and name else ():
         row = None if key in known or name is None else reports.established_by(name, key)
@@ -45,7 +45,7 @@ def sources_of(
 
 
 def evidence_of(outcome: Outcome, turn: GuardedTurn, sources: Sources) -> list[Node]:
-    """All evidence of a claim, the judge's best first; says so where there is none."""
+    """Draws all evidence of a claim, the judge's best first, or says that there is none."""
     found = outcome.evidence if isinstance(outcome, Finding) else ()
     if not found:
         missing = (
@@ -57,7 +57,7 @@ def evidence_of(outcome: Outcome, turn: GuardedTurn, sources: Sources) -> list[N
 
 
 def knowledge_then(turn: GuardedTurn, sources: Sources) -> Node | None:
-    """What the conversation knew when the turn was judged, where it was kept."""
+    """Draws the knowledge at the time of the judgement, if it was kept."""
     known = [one for one in (turn.texts.evidence if turn.texts else ()) if one.source is not SourceKind.DOCUMENT]
     if not known:
         return None
@@ -106,13 +106,13 @@ def _in_document(document: Document, evidence: Evidence, token: str | None) -> N
 
 
 def _readable(*parts: Node | str) -> Node:
-    """A box that scrolls, by keyboard too."""
+    """Draws a box that scrolls, by keyboard too."""
     label = "Document, with the quote marked"
     return el("div", *parts, cls="page", data_scroll="", tabindex="0", role="region", aria_label=label)
 
 
 def quoted_span(text: str, evidence: Evidence) -> Span | None:
-    """Where the quote stands in its document: the judge's place if the quote is there, else where it is found; or None."""
+    """Finds the quote in its document: at the judge's span if it is there, else anywhere, or None."""
     span, quote = evidence.span, evidence.quote
     if span is not None and span.end <= len(text) and text[span.start : span.end].split() == quote.split():
         return span
@@ -157,6 +157,6 @@ def _known(passage: Passage, sources: Sources) -> Node:
 
 
 def turn_keys(outcome: Outcome) -> tuple[str, ...]:
-    """Keys of the earlier turns that a claim's evidence comes from."""
+    """Returns the keys of earlier turns that a claim's evidence names."""
     found = outcome.evidence if isinstance(outcome, Finding) else ()
     return tuple(one.source_id.partition(":")[0] for one in found if _is_known(one.source))

@@ -1,7 +1,4 @@
-"""Conversation, as it is drawn.
-
-The list of conversations, for who has not opened one yet.
-"""
+"""The page *Conversation*: one conversation, or the list to choose from."""
 
 from __future__ import annotations
 
@@ -42,7 +39,7 @@ def listing(desk: Desk) -> None:
         return
     more = el("button", "Earlier conversations", cls="plain", act=Act("more", page.next)) if page.next else None
     first = el("button", "Newest", cls="plain", act=Act("more")) if address.read(AFTER) else None
-    rows = el("ul", *map(_row, page.rows), cls="talks", aria_label="Conversations, the one that spoke last first")
+    rows = el("ul", *map(_row, page.rows), cls="talks", aria_label="Conversations, latest activity first")
     event = draw(el("div", rows, el("div", first, more, cls="row"), cls="stack"), key="talks")
     if isinstance(event, Act) and event.name == "more":
         address.write(after=event.value or None)
@@ -53,21 +50,21 @@ def listing(desk: Desk) -> None:
 def _nothing(narrow: bool) -> Node:
     if narrow:
         return tree.empty(
-            "No conversation like this",
-            "No stored conversation passes the filters.",
+            "No matching conversation",
+            "No stored conversation matches the filters.",
             act=Act("clear"),
             button="Clear all filters",
         )
     return tree.empty(
         "No conversations yet",
-        "Turns that bring a conversation's id are listed here. Those without one are on the page Live.",
+        "Turns with a conversation id are listed here. Others are on the page Live.",
         command="vista-guard dashboard --demo",
     )
 
 
 def _row(row: ConversationRow) -> Node:
     turns = "1 turn" if row.turns == 1 else f"{row.turns} turns"
-    told = [turns, f"last {times.ago(row.last_at)}"] + ([f"tenant {row.tenant}"] if row.tenant else [])
+    facts = [turns, f"last {times.ago(row.last_at)}"] + ([f"tenant {row.tenant}"] if row.tenant else [])
     counts = (
         (Action.BLOCK, row.blocked),
         (Action.REPAIR, row.repaired),
@@ -78,7 +75,7 @@ def _row(row: ConversationRow) -> Node:
         "li",
         to("conversation", row.conversation_id, conversation=row.conversation_id),
         el("div", *(counted(name, count) for name, count in counts if count), cls="row"),
-        el("div", " · ".join(told), cls="small faint"),
+        el("div", " · ".join(facts), cls="small faint"),
         key=row.key,
     )
 
@@ -91,7 +88,7 @@ def conversation(desk: Desk) -> None:
     if chosen.turn and turn is None:
         _lost(
             "No such turn",
-            f"There is no report {chosen.turn} among those that you may see. It may have been deleted.",
+            f"There is no report {chosen.turn} that you may see. It may have been deleted.",
             desk,
         )
         return
@@ -132,8 +129,8 @@ def _show(desk: Desk, window: Window, turn: GuardedTurn | None, chosen: Selected
 def _head(window: Window) -> Node:
     name = _name(window)
     back = el("a", "All conversations", href=address.link("conversation"), act=Act("go", address.link("conversation")))
-    told = "An anonymous turn: nobody named its conversation." if name is None else f"Conversation {name}"
-    return el("div", back, el("span", told, cls="faint small text"), cls="row")
+    title = "An anonymous turn, without a conversation id." if name is None else f"Conversation {name}"
+    return el("div", back, el("span", title, cls="faint small text"), cls="row")
 
 
 def _unreadable(window: Window) -> Node | None:

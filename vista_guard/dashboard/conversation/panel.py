@@ -1,7 +1,4 @@
-"""The panel beside the dialogue: the open claim with its evidence, and what happened in its turn.
-
-The course of a turn: decision, drafts before it, what became of the draft, stages, figures, trace.
-"""
+"""The panel of a turn: the open claim with its evidence, then the course of the turn from first draft to delivery."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ MOST_COMPARED = 20_000
 
 
 def course(turn: GuardedTurn, chosen: Selected, trace_url: str | None) -> list[Node | None]:
-    """All of it, in the order in which it happened."""
+    """Draws decision, earlier drafts, repair, stages, figures and trace, in that order."""
     report = turn.report
     return [
         el("div", chip(report.decision.action), el("p", report.decision.reason, cls="small text"), cls="stack"),
@@ -56,7 +53,7 @@ def _difference(turn: GuardedTurn) -> Node | None:
 
 
 def compared(draft: str, delivered: str) -> Node:
-    """Both texts in one, word by word: what was taken out, and what was put in."""
+    """Draws the word-by-word difference of two texts."""
     if len(draft) + len(delivered) > MOST_COMPARED:
         return el("div", el("p", draft, cls="text out"), el("p", delivered, cls="text in"), cls="differs")
     old, new = _words(draft), _words(delivered)
@@ -83,7 +80,7 @@ def _words(text: str) -> list[str]:
 
 
 def _stages(report: TurnReport) -> Node:
-    """One lane a stage, in order, each beginning where the one before it ended; stages of several drafts are summed."""
+    """Draws a lane for each stage, one after the other. Repeated stages are summed."""
     spent: dict[str, float] = {
         name: value for name, value in report.timings.model_dump().items() if name != "total" and value > 0
     }
@@ -106,7 +103,7 @@ def _stages(report: TurnReport) -> Node:
 
 def _facts(report: TurnReport) -> Node:
     usage = report.usage
-    told: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "judge": f"{report.judge.name} {report.judge.version}",
         "policy": report.policy + (f" ({report.rules})" if report.rules else ""),
         "gate": report.gate,
@@ -122,7 +119,7 @@ def _facts(report: TurnReport) -> Node:
         "when": address.exact(report.created_at),
     }
     rows = [
-        part for name, value in told.items() if value is not None for part in (el("dt", name), el("dd", str(value)))
+        part for name, value in facts.items() if value is not None for part in (el("dt", name), el("dd", str(value)))
     ]
     return el("dl", *rows, cls="facts")
 
@@ -148,7 +145,7 @@ def _trace(report: TurnReport, template: str | None) -> Node | None:
 
 @dataclass(frozen=True)
 class Beside:
-    """What the panel knows beside its turn: where evidence comes from, the template of trace links, who may review."""
+    """Context of the panel: sources of evidence, template of trace links, permission to review."""
 
     sources: Sources
     trace_url: str | None = None
@@ -156,11 +153,11 @@ class Beside:
 
 
 def panel(turn: GuardedTurn | None, chosen: Selected, beside: Beside) -> Node:
-    """The panel; an invitation where no turn is open."""
+    """Draws the panel, or an invitation to open a turn."""
     if turn is None:
         return el(
             "aside",
-            el("p", "Press a marked claim, or a turn, to see why it was judged so.", cls="faint"),
+            el("p", "Select a marked claim or a turn to see the reasons for its verdict.", cls="faint"),
             cls="panel idle",
         )
     outcome = chosen.outcome(turn)
@@ -194,7 +191,7 @@ def panel(turn: GuardedTurn | None, chosen: Selected, beside: Beside) -> Node:
 
 
 def _doubt(turn: GuardedTurn, beside: Beside) -> Node | None:
-    return to("review", "Is this verdict wrong? Review it", turn=turn.report.id) if beside.may_review else None
+    return to("review", "Wrong verdict? Review it", turn=turn.report.id) if beside.may_review else None
 
 
 def _panel(*parts: Node | None, idle: bool = False) -> Node:

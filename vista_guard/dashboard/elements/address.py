@@ -1,11 +1,4 @@
-"""The address: filters and selections are in it, so that each view can be sent to a colleague.
-
-Filters: the same on every page, and in the address.
-
-Links between pages: addresses that can be copied and opened elsewhere, and that a press follows without loading anew.
-
-Times as people read them.
-"""
+"""The page's address. Filters and selections live in it, so that a view can be sent to a colleague. Also links and times."""
 
 from __future__ import annotations
 
@@ -28,12 +21,12 @@ CONVERSATION: Final = "conversation"
 
 
 def read(name: str) -> str | None:
-    """The parameter's value; None when it is not there, or empty."""
+    """Returns a parameter's value; None when missing or empty."""
     return st.query_params.get(name) or None
 
 
 def write(**values: str | None) -> None:
-    """Sets parameters of the page's address; None takes one out. The rest stays."""
+    """Sets parameters of the address; None removes one. Others stay."""
     for name, value in values.items():
         if value:
             if st.query_params.get(name) != value:
@@ -43,18 +36,18 @@ def write(**values: str | None) -> None:
 
 
 def link(page: str, **values: str | None) -> str:
-    """The address of a page of the dashboard, relative to the one that shows it."""
+    """Returns the relative address of a page."""
     return place(page, {name: value for name, value in values.items() if value})
 
 
 def place(page: str, values: Mapping[str, str]) -> str:
-    """As `link`, of a mapping."""
+    """Returns the relative address of a page with a mapping of parameters."""
     query = urlencode(values)
     return f"./{page}?{query}" if query else f"./{page}"
 
 
 def go(address: str, pages: Mapping[str, object]) -> None:
-    """Shows the page of an address that `link` made, without loading it anew. An address of no page is left alone."""
+    """Opens the page of an address from `link` without reloading. Unknown addresses are ignored."""
     from urllib.parse import parse_qsl, urlsplit
 
     parts = urlsplit(address)
@@ -70,7 +63,7 @@ LABELS: Final = (*map(str, Label), UNCHECKED)
 
 @dataclass(frozen=True)
 class Filters:
-    """Which turns are shown; None lets all through. The names are those of the address."""
+    """The filters in the address, by their names there. None filters nothing."""
 
     hours: int | None = None
     """Turns of so many hours before now."""
@@ -84,13 +77,13 @@ class Filters:
 
     @property
     def narrow(self) -> bool:
-        """Whether anything is left out."""
+        """True when a filter is set."""
         return any(getattr(self, one.name) is not None for one in fields(self))
 
 
 @dataclass(frozen=True)
 class Choices:
-    """What there is to choose from among the reports that the viewer may see."""
+    """The values to filter by, among the reports that the viewer may see."""
 
     tenants: Sequence[str] = ()
     """None of them is `Filters.tenant` being None: all of them, where `all_tenants`, else the first."""
@@ -100,7 +93,7 @@ class Choices:
 
 
 def from_address() -> Filters:
-    """The filters that the address names. What it names wrongly is not filtered by."""
+    """Reads the filters from the address. Invalid values are ignored."""
     hours, action, label = read("hours"), read("action"), read("label")
     return Filters(
         hours=int(hours) if hours in HOURS and hours else None,
@@ -114,7 +107,7 @@ def from_address() -> Filters:
 
 
 def filter_bar(choices: Choices, *, time: bool = True) -> Filters:
-    """Draws the filters where the page is, writes them into the address, and returns them.
+    """Draws the filters, writes changes into the address, and returns the filters.
 
     Args:
         choices: what there is to choose from.
@@ -136,14 +129,14 @@ def filter_bar(choices: Choices, *, time: bool = True) -> Filters:
 
 
 def clear() -> None:
-    """Takes all filters out of the address."""
+    """Removes all filters from the address."""
     for name in (one.name for one in fields(Filters)):
         write(**{name: None})
         st.session_state.pop(_key(name), None)
 
 
 def _tenant(choices: Choices) -> None:
-    """Who sees all tenants may look at one; who sees some looks at one at a time; who sees one has nothing to choose."""
+    """Offers tenants: any or all for a viewer of all, one at a time for a viewer of several, no choice for a viewer of one."""
     if choices.all_tenants:
         _choice("Tenant", "tenant", [ANY, *choices.tenants])
     elif len(choices.tenants) > 1:
@@ -174,7 +167,7 @@ GO: Final = "go"
 
 
 def to(page: str, text: str | Node, *, cls: str = "", **values: str | None) -> Node:
-    """A link to a page, with parameters of its address.
+    """Returns a link to a page with parameters.
 
     Example:
         >>> to("conversation", "turn 4", turn="9f0c…").attributes["href"]
@@ -188,7 +181,7 @@ MINUTE, HOUR, DAY = 60, 3600, 86_400
 
 
 def ago(moment: datetime, now: datetime | None = None) -> str:
-    """How long ago it was: `just now`, `40 s ago`, `3 min ago`, `5 h ago`, `2 d ago`."""
+    """Formats an age: `just now`, `40 s ago`, `3 min ago`, `5 h ago`, `2 d ago`."""
     seconds = ((now or datetime.now(UTC)) - aware(moment)).total_seconds()
     if seconds < 5:
         return "just now"
@@ -202,17 +195,17 @@ def ago(moment: datetime, now: datetime | None = None) -> str:
 
 
 def exact(moment: datetime) -> str:
-    """To the second, in UTC: `2026-11-22 01:05:07 UTC`."""
+    """Formats a time to the second, in UTC: `2026-11-22 01:05:07 UTC`."""
     return aware(moment).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def span_of(milliseconds: float) -> str:
-    """A duration: `0.4 ms`, `12 ms`, `3.4 s`."""
+    """Formats a duration: `0.4 ms`, `12 ms`, `3.4 s`."""
     if milliseconds >= 1000:
         return f"{milliseconds / 1000:.1f} s"
     return f"{milliseconds:.0f} ms" if milliseconds >= 10 else f"{milliseconds:.1f} ms"
 
 
 def aware(moment: datetime) -> datetime:
-    """In UTC. SQLite gives times back without their zone; they were written in UTC."""
+    """Adds the UTC zone, which SQLite drops."""
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

@@ -1,7 +1,4 @@
-"""Charts: one set of colours that people who see no red or green tell apart, and a table of the same figures beneath each.
-
-The reliability diagram: whether confidences mean what they say.
-"""
+"""Charts in colours that colour-blind readers tell apart, each with a table of its figures beneath."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ import altair as alt
 import streamlit as st
 
 from vista_guard.dashboard.elements.tree import Node, draw, el, look
-from vista_lab.metrics.labels import Reliability
+from vista_guard.policy.risk import Reliability
 
 LIGHT: Final = {
     "verified": "#00795c",
@@ -57,12 +54,12 @@ AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart
 
 
 def tones() -> Mapping[str, str]:
-    """The colours of the theme that the reader has chosen."""
+    """Returns the colours of the reader's theme."""
     return DARK if st.context.theme.type == "dark" else LIGHT
 
 
 def colour(names: Sequence[str], *, by_look: bool = True) -> alt.Color:
-    """Colours for labels and actions, by the tone that they have everywhere; or, without `by_look`, for two or three lines."""
+    """Colours labels and actions by their tone; without `by_look`, gives two or three lines distinct colours."""
     shown = tones()
     if by_look:
         domain, colours = [look(name).word for name in names], [shown[look(name).tone] for name in names]
@@ -75,7 +72,7 @@ def colour(names: Sequence[str], *, by_look: bool = True) -> alt.Color:
 
 
 def stacked(rows: Sequence[tuple[Any, ...]], names: Sequence[str], title: str, *, by_look: bool = True) -> alt.Chart:
-    """Bars over time, one on the other in the order of `names`.
+    """Draws stacked bars over time, in the order of `names`.
 
     Args:
         rows: begin, end, name and count.
@@ -116,7 +113,7 @@ def stacked(rows: Sequence[tuple[Any, ...]], names: Sequence[str], title: str, *
 def lines(
     rows: Iterable[tuple[Any, ...]], names: Sequence[str], title: str, y: Mapping[str, Any] | None = None
 ) -> alt.Chart:
-    """Lines over time, told apart by colour, dashes and the shape of their points.
+    """Draws lines over time, distinct in colour, dashes and point shapes.
 
     Args:
         rows: time, name and value.
@@ -145,7 +142,7 @@ def lines(
 
 
 def marked(chart: alt.Chart, marks: Sequence[tuple[Any, str]]) -> AnyChart:
-    """The chart with a line at each time, and its letter above it; what the letters mean is told beneath."""
+    """Adds a line with a letter at each time; the text beneath explains the letters."""
     if not marks:
         return chart
     data = alt.InlineData(values=[{"at": _iso(at), "letter": letter} for at, letter in marks])
@@ -156,7 +153,7 @@ def marked(chart: alt.Chart, marks: Sequence[tuple[Any, str]]) -> AnyChart:
 
 
 def panel(key: str, title: str, text: str, chart: AnyChart | None, header: Row, rows: Sequence[Row]) -> None:
-    """A titled chart with its figures in a table beneath, for those who read no charts; a sentence where there is no chart.
+    """Draws a titled chart with its table, or a sentence without data.
 
     Args:
         key: of this panel on the page.
@@ -175,7 +172,7 @@ def panel(key: str, title: str, text: str, chart: AnyChart | None, header: Row, 
 
 
 def table(header: Row, rows: Sequence[Row], *, label: str) -> Node:
-    """A table that scrolls in its own box. The first cell of a row names it; numbers stand to the right."""
+    """Draws a table in a scrolling box. The first cell names the row; numbers align right."""
     head = el("thead", el("tr", *(el("th", str(name), scope="col") for name in header)))
     body = el("tbody", *(el("tr", *(_cell(cell, first=place == 0) for place, cell in enumerate(row))) for row in rows))
     return el("div", el("table", head, body), cls="figures", tabindex="0", role="region", aria_label=label)
@@ -188,7 +185,7 @@ def _cell(cell: str | float, *, first: bool) -> Node:
 
 
 def _time(name: str, unit: str | None = None, *, ticks: int = TICKS) -> alt.X:
-    """The axis of times. With more ticks than there are hours or days, several would bear the same name."""
+    """Returns the axis of times, with no more ticks than hours or days, whose names would repeat."""
     # Counted in UTC, said in UTC: a reader's own zone would move turns to other hours than the store has them in.
     axis = alt.Axis(labelOverlap=True, tickCount=ticks)
     return alt.X(f"{unit}({name}):T" if unit else f"{name}:T", title="UTC", scale=alt.Scale(type="utc"), axis=axis)
@@ -207,13 +204,13 @@ def _when(at: datetime) -> str:
 
 
 def _whole_steps(counts: Sequence[float]) -> alt.Axis:
-    """No half turns on the axis."""
+    """Returns an axis of whole numbers."""
     few = max(counts, default=0) < 10 and all(count == int(count) for count in counts)
     return alt.Axis(tickMinStep=1) if few else alt.Axis()
 
 
 def diagram(found: Sequence[tuple[str, Reliability | None]], *, key: str = "reliability") -> None:
-    """Draws it where the page is, for one or two judges; nothing where no claim is labelled.
+    """Draws the reliability diagram of one or two judges; nothing without labelled claims.
 
     Args:
         found: names, with the reliability over labelled claims.
@@ -223,7 +220,9 @@ def diagram(found: Sequence[tuple[str, Reliability | None]], *, key: str = "reli
     if not known:
         return
     errors = ", ".join(f"{name} {one.ece:.3f}" for name, one in known)
-    text = f"Of claims judged with a confidence, how many people agree with; both are the same on the dashed line. Gap: {errors}."
+    text = (
+        f"Share of claims that people agree with, by confidence; calibrated ones lie on the dashed line. Gap: {errors}."
+    )
     rows = [(name, bin.confidence, bin.accuracy, bin.n) for name, one in known for bin in one.bins]
     header = ["judged with", "mean confidence", "right", "claims"]
     table: list[Row] = [[name, round(confidence, 3), round(right, 3), n] for name, confidence, right, n in rows]

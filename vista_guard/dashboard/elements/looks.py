@@ -1,4 +1,4 @@
-"""How labels and actions look: a colour, a sign and a word each, so that none has to be told by its colour alone."""
+"""The colour, sign and word of each label and action, so that none is told by colour alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNCHECKED: Final = "UNCHECKED"
 
 @dataclass(frozen=True)
 class Look:
-    """`tone` is a class of the style sheets; `word` is what people read."""
+    """`tone` is a class of the style sheets, `word` the text for readers."""
 
     tone: str
     sign: str
@@ -40,5 +40,5 @@ def name_of(outcome: Outcome) -> str:
 
 
 def look(name: str) -> Look:
-    """How a label or an action looks; one that this version does not know is shown by its own name."""
+    """Returns the look of a label or action. An unknown one shows its own name."""
     return LOOKS.get(name) or Look("abstention", "·", name.lower())

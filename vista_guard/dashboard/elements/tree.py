@@ -1,20 +1,14 @@
-"""Drawing: a page is a tree of elements that the browser makes one by one, and never text that is read as HTML or Markdown.
+"""Pages as trees of elements that the browser creates one by one; no text is ever read as HTML or Markdown.
 
-What people and models wrote comes into a page only as the text of an element or as the value of a few attributes, both set
-through the DOM. There is nothing to escape, and so nothing to forget: a `<script>` in a tenant's name is nine characters.
+Content reaches a page only as an element's text or as the value of a few attributes, both set through the DOM. Nothing needs
+escaping: a `<script>` in a tenant's name is nine characters.
 
 Example:
     >>> node = el("p", "The hall opened in ", el("b", "1931", cls="vg-quote"))
-    >>> asked = draw(node, key="note")          # inside a Streamlit script
-    >>> asked.name if asked else None           # what was pressed: the `act` of a button or of a mark
+    >>> event = draw(node, key="note")          # inside a Streamlit script
+    >>> event.name if event else None           # the `act` of the pressed button or mark
 
-Errors as pages: what was raised on purpose is shown with what to do; anything else goes to the log.
-
-Labels and actions as elements: a colour, a sign and a word each, so that none has to be told by its colour alone.
-
-Claims in place: a text, the ranges that claims have in it, and the pieces it is cut into where they overlap.
-
-What a page shows when it has nothing to show: nothing yet, nothing found, or something that went wrong.
+Also here: errors as pages, labels and actions as badges, claims marked in texts, and empty pages.
 """
 
 from __future__ import annotations
@@ -87,7 +81,7 @@ ATTRIBUTES = frozenset(
 
 @dataclass(frozen=True)
 class Act:
-    """What happens when an element is pressed: the page is run again and `draw` returns this."""
+    """The event of a pressed element: the page runs again and `draw` returns this."""
 
     name: str
     value: str = ""
@@ -95,7 +89,7 @@ class Act:
 
 @dataclass(frozen=True)
 class Selection:
-    """Text that was selected by mouse or keyboard: offsets are code points of the element's own text, half-open."""
+    """Text selected by mouse or keyboard. Offsets are code points of the element's own text, half-open."""
 
     name: str
     value: str
@@ -105,7 +99,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class Node:
-    """One element. Made by `el`."""
+    """An element. Create it with `el`."""
 
     tag: str
     children: tuple[Node | str, ...] = ()
@@ -118,8 +112,8 @@ class Node:
     attributes: Mapping[str, str] = field(default_factory=dict)
 
     def wire(self) -> dict[str, Any]:
-        """What the browser is sent."""
-        told = {
+        """Converts the tree for the browser."""
+        message = {
             "t": self.tag,
             "c": self.cls,
             "k": self.key,
@@ -130,10 +124,10 @@ class Node:
             "a": dict(self.attributes),
             "n": [child if isinstance(child, str) else child.wire() for child in self.children],
         }
-        return {name: value for name, value in told.items() if value}
+        return {name: value for name, value in message.items() if value}
 
     def text(self) -> str:
-        """All of its text, for tests and for readers without a browser."""
+        """All text of the element, for tests."""
         return "".join(child if isinstance(child, str) else child.text() for child in self.children)
 
 
@@ -148,7 +142,7 @@ def el(
     style: Mapping[str, float] | None = None,
     **attributes: str | None,
 ) -> Node:
-    """One element; children that are None are left out.
+    """Creates an element. Children that are None are left out.
 
     Args:
         tag: one of `TAGS`.
@@ -178,7 +172,7 @@ def el(
 
 
 def draw(node: Node, key: str) -> Act | Selection | None:
-    """Puts the tree into the page, and returns what was pressed or selected in it since the page was last run.
+    """Draws the tree, and returns the press or selection since the last run.
 
     Args:
         node: the root.
@@ -213,7 +207,7 @@ def _wired(act: Act | None) -> dict[str, str] | None:
 
 
 def _nothing() -> None:
-    """Streamlit keeps a component's value only where somebody listens to it."""
+    """Streamlit keeps a component's value only for a listener."""
 
 
 @cache
@@ -228,7 +222,7 @@ def _component() -> Any:
 
 
 def empty(title: str, text: str, *, command: str | None = None, act: Act | None = None, button: str = "") -> Node:
-    """Nothing here: what would fill it, with the command to type or a button to press."""
+    """Draws an empty state: what would fill it, with a command to type or a button to press."""
     return el(
         "section",
         el("h2", title),
@@ -240,7 +234,7 @@ def empty(title: str, text: str, *, command: str | None = None, act: Act | None 
 
 
 def problem(title: str, error: object, next_step: str = "") -> Node:
-    """Something went wrong: what, and what to do. The error's text may quote anything: it is shown as text."""
+    """Draws an error and its remedy. The error's text may quote anything and is shown as text."""
     return el(
         "section",
         el("h2", el("span", "!", cls="sign", aria_hidden="true"), title),
@@ -252,7 +246,7 @@ def problem(title: str, error: object, next_step: str = "") -> Node:
 
 
 def show_problem(title: str, error: object, next_step: str = "") -> None:
-    """Draws a problem where the page is."""
+    """Draws a problem on the page."""
     draw(problem(title, error, next_step), key=f"problem-{title}")
 
 
@@ -262,22 +256,20 @@ logger = logging.getLogger("vista_guard")
 
 
 def shown(draw_it: Callable[P, None]) -> Callable[P, None]:
-    """The function, with its errors drawn in its place. For pages, and for fragments, which run without their page."""
+    """Wraps a page or a fragment so that its errors are drawn in its place."""
 
     @wraps(draw_it)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
             draw_it(*args, **kwargs)
         except StoreError as exc:
-            show_problem("The reports cannot be read", exc, "When that is mended, load the page anew.")
+            show_problem("The reports cannot be read", exc, "Fix the cause, then reload the page.")
         except VistaGuardError as exc:
             show_problem("This cannot be shown", exc)
         except Exception:
             # What it says may quote a conversation: it goes to the log of whoever runs this, not into the page.
             logger.exception("%s failed", draw_it.__name__)
-            show_problem(
-                "This page failed", "Nobody foresaw this error. The dashboard's log has it.", "Load the page anew."
-            )
+            show_problem("This page failed", "Unexpected error. See the dashboard's log.", "Load the page anew.")
 
     return guarded
 
@@ -291,8 +283,8 @@ def chip(name: str, text: str | None = None, *, cls: str = "", key: str | None =
 def counted(name: str, count: int) -> Node:
     """A chip that says how many there are: `✗ 2`, with the word for those who do not see it."""
     shown = look(name)
-    told = f"{count} {shown.word}"
-    return el("span", sign(name), str(count), cls=f"chip tone-{shown.tone}", title=told, role="img", aria_label=told)
+    text = f"{count} {shown.word}"
+    return el("span", sign(name), str(count), cls=f"chip tone-{shown.tone}", title=text, role="img", aria_label=text)
 
 
 def sign(name: str) -> Node:
@@ -304,14 +296,14 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Piece(Generic[T]):
+class TextPiece(Generic[T]):
     """A stretch of text that all of `owners` share, in the order they were given; nobody's when there are none."""
 
     text: str
     owners: tuple[T, ...] = ()
 
 
-def pieces(text: str, ranges: Sequence[tuple[Span, T]]) -> tuple[Piece[T], ...]:
+def pieces(text: str, ranges: Sequence[tuple[Span, T]]) -> tuple[TextPiece[T], ...]:
     """The text cut at each border of a range, so that overlapping claims can each be drawn and pressed.
 
     Offsets are code points. A range that reaches beyond the text is cut at its end; an empty one marks nothing.
@@ -325,7 +317,7 @@ def pieces(text: str, ranges: Sequence[tuple[Span, T]]) -> tuple[Piece[T], ...]:
         borders |= {min(span.start, len(text)), min(span.end, len(text))}
     places = sorted(borders)
     return tuple(
-        Piece(text[start:end], tuple(owner for span, owner in ranges if span.start < end and start < span.end))
+        TextPiece(text[start:end], tuple(owner for span, owner in ranges if span.start < end and start < span.end))
         for start, end in pairwise(places)
     )
 

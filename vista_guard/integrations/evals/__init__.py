@@ -1,1 +1,5 @@
-"""vista-guard in the tools that people test and evaluate their agents with: a module a tool, over one grader."""
+"""vista-guard in tools for tests and evaluations, one module a tool, all over one grader.
+
+Begin with `grader` (grades a `case`, gives a `verdict`), then the tool's module: pytest, DeepEval, Inspect, LangSmith, promptfoo,
+pydantic-evals or Ragas.
+"""

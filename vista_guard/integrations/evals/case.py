@@ -1,4 +1,4 @@
-"""What a test or an evaluation wants judged: an answer with what led to it, or a whole conversation."""
+"""The case of a test or an evaluation: an answer with its context, or a whole conversation."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class Case(Noun):
         past = read_request(asked).turns if asked else ()
         draft = read_reply(asked, {"messages": answer} if isinstance(answer, list | tuple) else answer)
         if draft.text is None:
-            raise InputError("the answer holds no word of the assistant to the user; there is nothing to judge")
-        brought = _merged(draft.documents, given_documents(documents))
+            raise InputError("the answer has no text for the user; there is nothing to judge")
+        brought = _merge_documents(draft.documents, given_documents(documents))
         said = Turn(role=Role.ASSISTANT, text=draft.text, documents=brought)
         return cls(conversation=Conversation(turns=(*past, said)), turns="last")
 
@@ -72,14 +72,14 @@ class Case(Noun):
             raise ConfigError(f"turns is {turns!r}; choose one of {', '.join(get_args(Turns))}")
         talk = read_request(messages)
         if all(turn.role is not Role.ASSISTANT for turn in talk.turns):
-            raise InputError("no message of the conversation is an assistant's; there is nothing to judge")
-        return cls(conversation=_grounded(talk, given_documents(documents)), turns=turns)
+            raise InputError("the conversation has no assistant message; there is nothing to judge")
+        return cls(conversation=_with_documents(talk, given_documents(documents)), turns=turns)
 
     @classmethod
     def of_run(
         cls, inputs: object, outputs: object, *, documents: GivenDocuments | None = (), turns: Turns = "all"
     ) -> Self:
-        """What an agent was given and what it gave back, as data sets of evaluation tools have it.
+        """The case of an agent's inputs and outputs, in the form evaluation tools keep them.
 
         Outputs that hold a user's message are a whole conversation (`of_transcript`); all others are one answer (`of_answer`).
 
@@ -110,11 +110,11 @@ def _role(message: object) -> str:
     return str(getattr(message, "type", ""))
 
 
-def _grounded(talk: Conversation, documents: tuple[Document, ...]) -> Conversation:
+def _with_documents(talk: Conversation, documents: tuple[Document, ...]) -> Conversation:
     if not documents:
         return talk
     turns = [
-        turn.model_copy(update={"documents": _merged(turn.documents, documents)})
+        turn.model_copy(update={"documents": _merge_documents(turn.documents, documents)})
         if turn.role is Role.ASSISTANT
         else turn
         for turn in talk.turns
@@ -122,7 +122,7 @@ def _grounded(talk: Conversation, documents: tuple[Document, ...]) -> Conversati
     return talk.model_copy(update={"turns": tuple(turns)})
 
 
-def _merged(first: tuple[Document, ...], others: tuple[Document, ...]) -> tuple[Document, ...]:
+def _merge_documents(first: tuple[Document, ...], others: tuple[Document, ...]) -> tuple[Document, ...]:
     from vista_guard.reading.chat_json import distinct
 
     return distinct([*first, *others])

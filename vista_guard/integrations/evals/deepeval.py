@@ -68,16 +68,16 @@ class VistaMetric(BaseConversationalMetric):  # type: ignore[misc]  # untyped wh
         return self._take(self._grader().grade(self.case(test_case)))
 
     async def a_measure(self, test_case: ConversationalTestCase, *args: Any, **kwargs: Any) -> float | None:
-        """As `measure`."""
+        """Async version of `measure`."""
         return self._take(await self._grader().agrade(self.case(test_case)))
 
     def is_successful(self) -> bool:
-        """Whether the case that was measured last passes. False where nothing was judged."""
+        """True if the last measured case passed. False if nothing was judged."""
         self.success = self.error is None and bool(self.verdict and self.verdict.holds(self.threshold))
         return self.success
 
     def case(self, test_case: ConversationalTestCase) -> Case:
-        """What of the test case is judged; to be overridden where evidence is elsewhere."""
+        """The case of a DeepEval test case; override it if the evidence is elsewhere."""
         messages = [_message(turn) for turn in test_case.turns]
         return Case.of_transcript(messages, documents=test_case.context, turns=self.turns)
 

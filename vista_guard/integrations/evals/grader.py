@@ -86,7 +86,7 @@ class Grader:
             await guard.aforget(own.id or "")
 
     def grade(self, case: Case, *, policy: Policy | str | None = None) -> Verdict:
-        """As `agrade`."""
+        """Sync version of `agrade`."""
         return loop.run(self._graded(case, policy))
 
     def assert_grounded(
@@ -114,7 +114,7 @@ class Grader:
         """
         __tracebackhide__ = True  # pytest shows the line of the test
         verdict = self.grade(Case.of_answer(conversation, answer, documents=documents), policy=policy)
-        return _held(verdict, min_score)
+        return _require_judged(verdict, min_score)
 
     async def aassert_grounded(
         self,
@@ -125,17 +125,17 @@ class Grader:
         policy: Policy | str | None = None,
         min_score: float | None = None,
     ) -> Verdict:
-        """As `assert_grounded`."""
+        """Async version of `assert_grounded`."""
         __tracebackhide__ = True
         verdict = await self.agrade(Case.of_answer(conversation, answer, documents=documents), policy=policy)
-        return _held(verdict, min_score)
+        return _require_judged(verdict, min_score)
 
     async def aclose(self) -> None:
         """Closes the guard."""
         await self.guard.aclose()
 
     def close(self) -> None:
-        """As `aclose`."""
+        """Sync version of `aclose`."""
         loop.run(self.aclose())
 
     def _under(self, policy: Policy | str) -> Guard:
@@ -206,7 +206,7 @@ async def _reports(guard: Guard, case: Case) -> list[TurnReport]:
     return [report async for report in guard.areplay(case.conversation)]
 
 
-def _held(verdict: Verdict, min_score: float | None) -> Verdict:
+def _require_judged(verdict: Verdict, min_score: float | None) -> Verdict:
     __tracebackhide__ = True
     if not verdict.judged:
         raise NotJudged(verdict)

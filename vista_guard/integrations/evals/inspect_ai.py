@@ -49,14 +49,14 @@ def vista(
 
 
 def _score(verdict: Verdict, state: TaskState) -> Score:
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "answer": state.output.completion or None,
         "explanation": verdict.details(),
         "metadata": verdict.metadata(),
     }
     if verdict.score is None:
-        return Score.unscored(reason="grader_failed" if verdict.claims else "no_claims", **told)
-    return Score(value=verdict.score, **told)
+        return Score.unscored(reason="grader_failed" if verdict.claims else "no_claims", **fields)
+    return Score(value=verdict.score, **fields)
 
 
 def _case(state: TaskState, turns: Turns) -> Case:
@@ -71,13 +71,13 @@ def _case(state: TaskState, turns: Turns) -> Case:
 
 def _message(message: Any) -> Mapping[str, object]:
     """Inspect's message as a chat message."""
-    told: dict[str, object] = {"role": message.role, "content": message.text}
+    fields: dict[str, object] = {"role": message.role, "content": message.text}
     if message.role == "tool":
-        return {**told, "name": message.function, "tool_call_id": message.tool_call_id}
+        return {**fields, "name": message.function, "tool_call_id": message.tool_call_id}
     if message.role == "assistant" and message.tool_calls:
         calls = [{"id": call.id, "function": {"name": call.function}} for call in message.tool_calls]
-        return {**told, "tool_calls": calls}
-    return told
+        return {**fields, "tool_calls": calls}
+    return fields
 
 
 __all__ = ["vista"]

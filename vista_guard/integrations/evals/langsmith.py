@@ -86,7 +86,7 @@ def async_vista_evaluator(
     read: Read | None = None,
     grader: Grader | None = None,
 ) -> AsyncRunEvaluator:
-    """As `vista_evaluator`, for `langsmith.aevaluate` and `run_multiturn_simulation_async`."""
+    """Async version of `vista_evaluator`, for `langsmith.aevaluate` and `run_multiturn_simulation_async`."""
     own, reads = partial(grader_of, grader, judge, policy), read or _reader(documents, turns)
 
     async def vista(*, inputs: Any = None, outputs: Any, reference_outputs: Any = None) -> dict[str, Any]:

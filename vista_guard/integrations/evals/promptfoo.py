@@ -42,7 +42,7 @@ AT_ONCE = 16
 
 
 def get_assert(output: Any, context: Mapping[str, Any]) -> dict[str, Any]:
-    """Whether what the provider answered is carried by its evidence.
+    """Grades the provider's answer against its evidence; promptfoo calls this.
 
     The assertion's `config` may have `judge`, `policy`, `documents`, `turns` (all, last) and `min_score`, a least VISTA score
     that decides in place of the policy. Evidence are the config's documents, and `documents` or `context` of the test's vars
@@ -99,7 +99,7 @@ def _evidence(context: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator
         found = context.get(name) or {}
         for key in EVIDENCE:
             value = found.get(key)
-            yield from _documents(f"{key} in {name}", _listed(value) if key == "documents" else value)
+            yield from _documents(f"{key} in {name}", _read_documents(value) if key == "documents" else value)
     yield from _documents("documents in the assertion's config", config.get("documents"))
 
 
@@ -126,7 +126,7 @@ def _documents(where: str, value: Any) -> tuple[Document, ...]:
     return documents
 
 
-def _listed(documents: Any) -> Any:
+def _read_documents(documents: Any) -> Any:
     """A file of documents, in JSON or YAML, reaches an assertion as one text in JSON."""
     read = _json(documents)
     whole = isinstance(read, list) and all(
@@ -189,7 +189,7 @@ def serve(requests: Iterable[bytes], replies: TextIO) -> None:
     writing = Lock()
 
     def answer(request: Mapping[str, Any]) -> None:
-        reply = json.dumps(_answered(request))
+        reply = json.dumps(_answer_request(request))
         with writing:
             print(reply, file=replies, flush=True)
 
@@ -198,7 +198,7 @@ def serve(requests: Iterable[bytes], replies: TextIO) -> None:
             pool.submit(answer, json.loads(line))
 
 
-def _answered(request: Mapping[str, Any]) -> dict[str, Any]:
+def _answer_request(request: Mapping[str, Any]) -> dict[str, Any]:
     try:
         return {"id": request["id"], "result": get_assert(request.get("output"), request["context"])}
     except VistaGuardError as exc:

@@ -61,7 +61,7 @@ class VistaEvaluator(Evaluator[Any, Any, Any]):
         }
 
     def case(self, ctx: EvaluatorContext[Any, Any, Any]) -> Case:
-        """What of the task's run is judged."""
+        """The case of a task's run."""
         found = ctx.metadata.get("documents") if isinstance(ctx.metadata, Mapping) else None
         return Case.of_run(ctx.inputs, ctx.output, documents=found, turns=self.turns)
 

@@ -72,7 +72,7 @@ def assert_grounded(vista_guard_grader: Grader, pytestconfig: pytest.Config) -> 
 
 @pytest.fixture
 def aassert_grounded(vista_guard_grader: Grader, pytestconfig: pytest.Config) -> Callable[..., Awaitable[Verdict]]:
-    """As `assert_grounded`, to be awaited."""
+    """Async version of `assert_grounded`."""
     from vista_guard.integrations.evals.verdict import NotJudged
 
     skips = _skips(pytestconfig)

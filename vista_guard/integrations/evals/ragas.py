@@ -74,7 +74,7 @@ class VistaMetric(MultiTurnMetric):  # type: ignore[misc]  # untyped where Ragas
         return verdict.score
 
     def case(self, sample: MultiTurnSample) -> Case:
-        """What of the sample is judged; to be overridden where evidence is elsewhere."""
+        """The case of a Ragas sample; override it if the evidence is elsewhere."""
         return Case.of_transcript(_messages(sample.user_input), turns=self.turns)
 
 
@@ -82,14 +82,14 @@ def _messages(said: Sequence[Any]) -> list[Mapping[str, object]]:
     """Ragas' messages as chat messages. Its tools answer without a name, in the order in which they were called."""
     messages, called = list[Mapping[str, object]](), deque[str]()
     for message in said:
-        told: dict[str, object] = {"role": _ROLES[message.type], "content": message.content}
-        told["documents"] = (message.metadata or {}).get("documents") or ()
+        fields: dict[str, object] = {"role": _ROLES[message.type], "content": message.content}
+        fields["documents"] = (message.metadata or {}).get("documents") or ()
         if message.type == "ai" and message.tool_calls:
             called = deque(call.name for call in message.tool_calls)
-            told["tool_calls"] = [{"function": {"name": name}} for name in called]
+            fields["tool_calls"] = [{"function": {"name": name}} for name in called]
         elif message.type == "tool" and called:
-            told["name"] = called.popleft()
-        messages.append(told)
+            fields["name"] = called.popleft()
+        messages.append(fields)
     return messages
 
 

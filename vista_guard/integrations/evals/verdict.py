@@ -1,4 +1,4 @@
-"""What a grader says of a case: score, verdict, each claim with its quotes, and the reason in words."""
+"""A grader's verdict on a case: score, pass or fail, each claim with its quotes, and the reason."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vista_guard.types.conversation import Noun, Probability
 
 
 class Quote(Noun):
-    """What evidence says for or against a claim, word for word. `score` is the judge's probability that it does."""
+    """A quote of the evidence for or against a claim. `score` is the judge's probability that it does."""
 
     text: str
     source: SourceKind
@@ -37,7 +37,7 @@ class JudgedClaim(Noun):
 
     @property
     def safe(self) -> bool:
-        """Whether the score counts it as safe: VERIFIED, OUT_OF_SCOPE or ABSTENTION."""
+        """True for safe labels: VERIFIED, OUT_OF_SCOPE or ABSTENTION."""
         return self.label in SAFE
 
 
@@ -66,7 +66,7 @@ class Verdict(Noun):
 
     @property
     def judged(self) -> bool:
-        """Whether anything was."""
+        """True if any claim was judged."""
         return self.score is not None
 
     @property
@@ -75,7 +75,7 @@ class Verdict(Noun):
         return sum(claim.label is None for claim in self.claims)
 
     def holds(self, threshold: float | None = None) -> bool | None:
-        """Whether the case passes: by the policy, or by a least score in [0, 1] where one is given. None: nothing was judged.
+        """True if the case passes: by the policy, or by a minimum score in [0, 1] if one is given. None: nothing was judged.
 
         Raises:
             ConfigError: the least score is no number from 0 to 1.

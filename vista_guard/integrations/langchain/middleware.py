@@ -127,7 +127,7 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
         return self._deliver(turn, work)
 
     async def awrap_model_call(self, request: ModelRequest[Any], handler: AsyncHandler) -> Response:
-        """As `wrap_model_call`."""
+        """Async version of `wrap_model_call`."""
         turn = ModelTurn(request, ensure_config())
         if self._gate == "sentence" and can_stream(request, turn.config):
             call = self._gated_call(turn)
@@ -193,7 +193,7 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
 
     @hook_config(can_jump_to=["end"])
     async def aafter_model(self, state: GuardedAgentState, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """As `after_model`."""
+        """Async version of `after_model`."""
         return self.after_model(state, runtime)
 
     def _deliver(self, turn: ModelTurn, work: Work) -> Response:

@@ -18,9 +18,9 @@ from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.runnables import RunnableConfig
 
 from vista_guard._aio.streams import Bridged
-from vista_guard.graph.agent import silent_context
 from vista_guard.graph.host_objects import in_words, is_assistant, replace_text
 from vista_guard.graph.surface import HostSurface
+from vista_guard.graph.vendor_private import context_of, has_stream_handler, silent_config
 from vista_guard.integrations.langchain.turn import MARK, AsyncHandler, Handler, check_answerers, tool_calls_of
 from vista_guard.integrations.langgraph.words import (
     HeardWords,
@@ -28,7 +28,6 @@ from vista_guard.integrations.langgraph.words import (
     listening_context,
     marked_model,
     run_in_thread,
-    shows_words,
 )
 from vista_guard.stream.gates import Documents, Passed, gated
 from vista_guard.turn.work import Parts
@@ -36,11 +35,15 @@ from vista_guard.types import Conversation, TurnReport
 
 
 def can_stream(request: ModelRequest[Any], config: RunnableConfig) -> bool:
-    """Whether the host shows words as they are made, and those of this call can be told from others.
+    """True if the host shows tokens as they are made, and this call's tokens can be told from others.
 
     A structured response may be the text itself, and that is known only when all of it is there.
     """
-    return shows_words(config) and request.response_format is None and isinstance(request.model, BaseChatModel)
+    return (
+        has_stream_handler(config.get("callbacks"))
+        and request.response_format is None
+        and isinstance(request.model, BaseChatModel)
+    )
 
 
 class GatedCall:
@@ -74,7 +77,7 @@ class GatedCall:
             context = listening_context(self._config, self._words)
             return self._take_answer(await run_in_thread(context, lambda: handler(self._request)))
 
-        pieces, silent = Bridged(self._chunks(ask)), silent_context(self._config)
+        pieces, silent = Bridged(self._chunks(ask)), context_of(silent_config(self._config))
 
         def chunks() -> Iterator[AIMessageChunk]:
             try:
@@ -86,7 +89,7 @@ class GatedCall:
         Released(chunks=chunks()).invoke([])
 
     async def arun(self, handler: AsyncHandler) -> None:
-        """As `run`, in the caller's own event loop."""
+        """Async version of `run`, in the caller's own event loop."""
 
         async def answer() -> ModelResponse:
             return await handler(self._request)
@@ -96,7 +99,7 @@ class GatedCall:
             return self._take_answer(await asyncio.create_task(answer(), context=context))
 
         async def chunks() -> AsyncGenerator[AIMessageChunk, None]:
-            silent = silent_context(self._config)
+            silent = context_of(silent_config(self._config))
             async with aclosing(self._chunks(ask)) as pieces:
                 while (chunk := await asyncio.create_task(_next(pieces), context=silent)) is not None:
                     yield chunk

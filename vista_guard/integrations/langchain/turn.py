@@ -55,7 +55,7 @@ class ModelTurn:
 
     @property
     def conversation(self) -> Conversation:
-        """What was said before the turn."""
+        """The conversation before the turn."""
         return read_request(self._before).model_copy(update={"id": thread_id_of(self.config)})
 
     def document_finder(self, find: FindDocuments | None) -> FindDocuments:
@@ -85,7 +85,7 @@ class ModelTurn:
         return AgentCall(sync=lambda asked, _: quiet.sync(asked, self.config), asynchronous=quiet.asynchronous)
 
     def acall(self, handler: AsyncHandler) -> ModelCall:
-        """As `call`."""
+        """Async version of `call`."""
 
         async def ask(asked: HostState) -> HostState:
             if self.response is None or asked["messages"] is not self.request.messages:
@@ -143,7 +143,7 @@ class ModelTurn:
 
 
 def words_beside_call(response: ModelResponse) -> str:
-    """What the model says to the user beside its calls of tools."""
+    """The model's text to the user beside its tool calls."""
     if response.structured_response is not None or not tool_calls_of(response):
         return ""
     return "\n\n".join(
@@ -158,8 +158,8 @@ def with_words_beside_call(response: ModelResponse, report: TurnReport) -> Model
         return response
     # In one message: a second one of an assistant's between a call and its answer is refused by most endpoints.
     first, *_ = (message for message in response.result if is_assistant(message))
-    told = {"tool_calls": tool_calls_of(response), "response_metadata": {MARK: report.decision.action.value}}
-    said = replace_text(first, delivered).model_copy(update=told)
+    update = {"tool_calls": tool_calls_of(response), "response_metadata": {MARK: report.decision.action.value}}
+    said = replace_text(first, delivered).model_copy(update=update)
     return replace(response, result=[said, *(message for message in response.result if not is_assistant(message))])
 
 

@@ -12,12 +12,13 @@ from langgraph.config import get_stream_writer
 
 from vista_guard._aio.streams import Bridged, in_task
 from vista_guard.errors import ConfigError
-from vista_guard.graph.agent import AnyRunnable, call_function, silent_context, speaker_node
+from vista_guard.graph.agent import AnyRunnable, call_function, speaker_node
 from vista_guard.graph.host_objects import FindDocuments, GivenDocuments
-from vista_guard.graph.machine import Node, build_graph
+from vista_guard.graph.machine import GraphNode, build_graph
 from vista_guard.graph.surface import HostSurface, OnBlock, OnReport, build_surface
+from vista_guard.graph.vendor_private import context_of, has_stream_handler, silent_config
 from vista_guard.integrations.langgraph.turn import HostNode, NodeTurn
-from vista_guard.integrations.langgraph.words import HeardCall, HeardCalls, Released, listening_context, shows_words
+from vista_guard.integrations.langgraph.words import HeardCall, HeardCalls, Released, listening_context
 from vista_guard.stream.gates import Gate, Passed, Streamed, check_gate, gated
 from vista_guard.turn.work import Work
 from vista_guard.types import Conversation, Document, TurnReport
@@ -63,7 +64,9 @@ def guard_node(
     if not callable(node) and not isinstance(node, Runnable):
         raise ConfigError(f"the node is {type(node).__name__}; give a function of the state, or a Runnable")
     guarded = _GuardedNode(guard, HostNode(node), surface)
-    return Node(getattr(node, "__name__", None) or getattr(node, "name", None) or "guarded", guarded.run, guarded.arun)
+    return GraphNode(
+        getattr(node, "__name__", None) or getattr(node, "name", None) or "guarded", guarded.run, guarded.arun
+    )
 
 
 class _GuardedNode:
@@ -76,7 +79,7 @@ class _GuardedNode:
 
     def run(self, state: object, config: RunnableConfig) -> object:
         turn, calls = NodeTurn(self._node, state, config), HeardCalls()
-        if self._surface.gate == "sentence" and shows_words(config):
+        if self._surface.gate == "sentence" and has_stream_handler(config.get("callbacks")):
             with closing(Bridged(calls.begun_by(self._runner(turn, calls, asynchronous=False)))) as begun:
                 for call in begun:
                     Released(chunks=Bridged(self._chunks(turn, call))).invoke([])
@@ -93,7 +96,7 @@ class _GuardedNode:
 
     async def arun(self, state: object, config: RunnableConfig) -> object:
         turn, calls = NodeTurn(self._node, state, config), HeardCalls()
-        if self._surface.gate == "sentence" and shows_words(config):
+        if self._surface.gate == "sentence" and has_stream_handler(config.get("callbacks")):
             async with aclosing(calls.begun_by(self._runner(turn, calls, asynchronous=True))) as begun:
                 async for call in begun:
                     await Released(chunks=self._chunks(turn, call)).ainvoke([])
@@ -115,7 +118,7 @@ class _GuardedNode:
         return lambda: self._node.start(turn.state, context, asynchronous=asynchronous)
 
     async def _chunks(self, turn: NodeTurn, call: HeardCall) -> AsyncGenerator[AIMessageChunk, None]:
-        """What is shown of one model call."""
+        """The released chunks of one model call."""
 
         def documents(draft: Conversation) -> tuple[Document, ...]:
             found = self._surface.find_documents(draft) if self._surface.find_documents else ()
@@ -125,7 +128,7 @@ class _GuardedNode:
             stream = gated(self._parts, turn.conversation, call.deltas(), gate="sentence", documents=documents)
             return self._surface.shown_stream(stream, self._parts.policy.message)
 
-        pieces = in_task(shown, silent_context(turn.config))
+        pieces = in_task(shown, context_of(silent_config(turn.config)))
         async with aclosing(pieces):
             async for piece in pieces:
                 if isinstance(piece, TurnReport):

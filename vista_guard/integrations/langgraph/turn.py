@@ -93,7 +93,7 @@ class HostNode:
 
 
 class NodeTurn:
-    """What one run of a node says.
+    """One run of a node as an assistant turn.
 
     Attributes:
         conversation: what was said before.

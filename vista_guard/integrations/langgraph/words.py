@@ -1,7 +1,4 @@
-"""What the models in a node say, heard apart for each call, and what its retrievers find.
-
-A model's words, heard as they are made and out of the host's sight, and what stands for the model in the host's streams.
-"""
+"""Hears the models and retrievers of a node, call by call, before any stream of the host does, and stands in for them."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from contextvars import Context, copy_context
+from contextvars import Context
 from enum import Enum, auto
 from threading import Thread
 from typing import TypeVar, cast
@@ -22,14 +19,11 @@ from langchain_core.language_models.chat_models import agenerate_from_stream, ge
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult, GenerationChunk, LLMResult
 from langchain_core.runnables import RunnableConfig
-from langchain_core.runnables.config import set_config_context
-from langchain_core.tracers._streaming import _StreamingCallbackHandler
-from langgraph.constants import TAG_NOSTREAM
 from pydantic import SkipValidation
 
 from vista_guard.errors import InputError
-from vista_guard.graph.agent import silent_config
 from vista_guard.graph.host_objects import in_words, read_document, without_text
+from vista_guard.graph.vendor_private import NOSTREAM_TAGS, StreamHandler, context_of, silent_config
 from vista_guard.stream.source import Delta, Found, Passed
 from vista_guard.types import Document, TurnReport
 
@@ -40,7 +34,7 @@ Result = TypeVar("Result")
 
 
 class Signal(Enum):
-    """What a model call says without words."""
+    """A model call's signals besides text."""
 
     END = auto()
     """It is over."""
@@ -59,7 +53,7 @@ def marked_model(model: BaseChatModel) -> BaseChatModel:
     return model.model_copy(update={"tags": [*(model.tags or []), TAG]})
 
 
-class Listener(BaseCallbackHandler, _StreamingCallbackHandler[object]):
+class Listener(BaseCallbackHandler, StreamHandler[object]):
     """Makes models stream, since somebody listens, and does not listen to chains."""
 
     run_inline = True
@@ -133,7 +127,7 @@ class HeardWords(Listener):
     ) -> None:
         """A chunk of ours goes to the gate. When that is closed, the model is to stop."""
         if self._closed:
-            raise InputError("the gate is closed: nobody waits for the rest of this answer")
+            raise InputError("the gate is closed; the rest of this answer is not needed")
         if run_id in self._runs and isinstance(chunk, ChatGenerationChunk):
             self._put(in_words(cast(AIMessageChunk, chunk.message)))
 
@@ -157,7 +151,7 @@ class HeardWords(Listener):
             yield text
 
     def _rest(self) -> str:
-        """What was not heard: all of it, from a model that does not stream."""
+        """The text not heard yet: all of it, from a model that does not stream."""
         text = str(in_words(self.answer).text) if self.answer else ""
         if text.startswith(self.said):
             return text[len(self.said) :]
@@ -167,28 +161,15 @@ class HeardWords(Listener):
         return ""
 
 
-def shows_words(config: RunnableConfig) -> bool:
-    """Whether the host shows words as they are made."""
-    callbacks = config.get("callbacks") or []
-    handlers = callbacks.handlers if isinstance(callbacks, BaseCallbackManager) else callbacks
-    return any(isinstance(handler, _StreamingCallbackHandler) for handler in handlers)
-
-
 def listening_context(config: RunnableConfig, words: Listener) -> Context:
-    """A quiet context in which `words` hears the models."""
+    """A silent context in which `words` hears the models."""
     silent = silent_config(config)
     callbacks = silent.get("callbacks")
     if isinstance(callbacks, BaseCallbackManager):
         callbacks.add_handler(words)
     else:
         silent = {**silent, "callbacks": [*(callbacks or []), words]}
-    return _context(silent)
-
-
-def _context(config: RunnableConfig) -> Context:
-    # A copy: LangChain takes the settings out of its own again on leaving it.
-    with set_config_context(config) as context:
-        return context.run(copy_context)
+    return context_of(silent)
 
 
 def run_in_thread(context: Context, call: Callable[[], Result]) -> Awaitable[Result]:
@@ -238,9 +219,6 @@ class Released(BaseChatModel):
         async for message in cast("AsyncIterator[AIMessageChunk]", self.chunks):
             yield ChatGenerationChunk(message=message)
 
-
-_SILENT = frozenset({TAG_NOSTREAM, "langsmith:nostream"})
-"""LangGraph's marks on models that do not speak to the user."""
 
 Heard = AIMessageChunk | Found | BaseException | Signal
 """What one call brings: its chunks, documents found meanwhile, the error that it broke off with, its end."""
@@ -323,7 +301,7 @@ class HeardCalls(Listener):
 
     def on_chat_model_start(self, *args: object, run_id: UUID, tags: list[str] | None = None, **kwargs: object) -> None:
         """A call begins."""
-        if _SILENT.isdisjoint(tags or ()):
+        if NOSTREAM_TAGS.isdisjoint(tags or ()):
             self._on_loop(lambda: self._begin(run_id))
 
     def on_llm_new_token(
@@ -336,7 +314,7 @@ class HeardCalls(Listener):
     ) -> None:
         """A piece of what a call says. When nobody waits for the node any more, the model is to stop."""
         if self._closed:
-            raise InputError("the run was given up: nobody waits for the rest of this answer")
+            raise InputError("the run was cancelled; the rest of this answer is not needed")
         if isinstance(chunk, ChatGenerationChunk):
             message = in_words(cast(AIMessageChunk, chunk.message))
             self._on_loop(lambda: self._hear(run_id, message))

@@ -1,1 +1,5 @@
-"""Judges made of other judges: cached, recorded, cascade, ensemble."""
+"""Judges around other judges.
+
+`stored` caches, records and replays answers; `cascade` asks a second judge where the first is unsure; `ensemble` lets several
+vote, and has the helpers that all of them share.
+"""

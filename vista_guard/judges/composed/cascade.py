@@ -1,11 +1,8 @@
-"""A cheap judge first; only what it is not sure of goes to a dear one.
+"""A cheap judge first, an expensive one for its unsure labels.
 
-How sure one can be of the label that the embedded judge gave a claim.
-
-Its confidences are of one verdict each: that a sentence supports a claim, that a claim is an opinion. They do not say which kind
-of label is wrong how often, nor that a quote holds few of the claim's words. This does: a logistic regression on signals
-that every check carries, fitted by `python -m vista_lab.training.cascade --fit` (docs/design/cascade.md). With all else the
-same it never falls when the judge's confidence rises.
+The embedded judge's confidences are of one verdict each: they do not say which kind of label is wrong how often, nor that a quote
+shares few words with the claim. A logistic regression on such signals does, fitted by `python -m training.cascade`
+(docs/design/cascade.md). Other signals being equal, it never falls when the judge's confidence rises.
 """
 
 from __future__ import annotations
@@ -61,7 +58,7 @@ def trust(check: Check) -> float:
 
 
 def signals(check: Check) -> dict[str, float]:
-    """What is known of the label: which it is, the log-odds of its confidence, and what speaks against each kind."""
+    """Features of the label: its kind, the log-odds of its confidence, and the signals against each kind."""
     finding = None if check.supported else check.finding
     label = finding.label if finding else Label.VERIFIED
     sure = min(max(finding.confidence if finding else check.confidence, 0.02), 0.98)
@@ -144,7 +141,7 @@ class CascadeJudge:
 
     @property
     def why_exhausted(self) -> str | None:
-        """See `ChatModel.why_exhausted`. A second judge whose budget is spent does not stop a cascade that goes on without it."""
+        """The first judge's spent budget; without the second judge's budget a cascade goes on alone."""
         return (
             ensemble.why_exhausted(self._first)
             if self._keeps_first
@@ -152,24 +149,24 @@ class CascadeJudge:
         )
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
-        """See `Judge.decompose`."""
+        """Implements `Judge.decompose`."""
         return await (self._first if self._decompose == "first" else self._second).decompose(turn, history)
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
-        """See `Judge.verify`. Every unsupported check has its `finding`: what it is called decides who judges it."""
-        return await self._passed_on(await contract.verify(self._first, claims, evidence), evidence)
+        """Implements `Judge.verify`. Every unsupported check has its `finding`: the label decides who judges it."""
+        return await self._pass_on(await contract.verify(self._first, claims, evidence), evidence)
 
     async def judge_turn(
         self, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet
     ) -> Sequence[Check | Unchecked] | None:
-        """See `TurnJudge.judge_turn`. None unless the first judge has it and its claims are the ones to judge."""
+        """Implements `TurnJudge.judge_turn`. None unless the first judge has it and its claims are judged."""
         if self._decompose == "second":
             return None
         answers = await ensemble.judge_turn(self._first, turn, history, evidence)
-        return None if answers is None else await self._passed_on(answers, evidence)
+        return None if answers is None else await self._pass_on(answers, evidence)
 
     async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
-        """See `Judge.categorize`. `verify` came to it already; a check from elsewhere is the second judge's."""
+        """Implements `Judge.categorize`. `verify` has the findings already; checks from elsewhere go to the second judge."""
         answers = await ensemble.label(self._second, checks, evidence)
         return [ensemble.finding(answer) for answer in answers]
 
@@ -177,7 +174,7 @@ class CascadeJudge:
         """Closes both judges."""
         await ensemble.aclose(self._first, self._second)
 
-    async def _passed_on(self, answers: Sequence[Check | Unchecked], evidence: EvidenceSet) -> list[Check | Unchecked]:
+    async def _pass_on(self, answers: Sequence[Check | Unchecked], evidence: EvidenceSet) -> list[Check | Unchecked]:
         """The first judge's answers where it is sure, else the second's."""
         first, second = ensemble.judge_names((self._first, self._second))
         judged = [_by(first, answer) for answer in await ensemble.label(self._first, answers, evidence)]

@@ -1,7 +1,4 @@
-"""Several judges, and how far they agree.
-
-What every judge around other judges needs: questions as fingerprints, and answers that keep the contract.
-"""
+"""Several judges that vote, and helpers of every judge around judges: fingerprints of questions, answers within the contract."""
 
 from __future__ import annotations
 
@@ -34,7 +31,7 @@ def _plain(part: Any) -> Any:
 
 
 def judge_names(judges: Sequence[Judge]) -> list[str]:
-    """What to call the judges in a report: their names, with the version where two have the same."""
+    """The judges' names for a report, with versions where two names are equal."""
     infos = [judge.info for judge in judges]
     twice = [info.name for info in infos]
     return [info.name if twice.count(info.name) == 1 else f"{info.name} {info.version}" for info in infos]
@@ -76,7 +73,7 @@ def _with_finding(check: Check, finding: Finding | Unchecked) -> Check | Uncheck
 
 
 def finding(answer: Check | Unchecked) -> Finding | Unchecked:
-    """What `label` found of a check that is not supported."""
+    """The finding with `label` for an unsupported check."""
     if isinstance(answer, Unchecked):
         return answer
     return answer.finding or Unchecked(claim=answer.claim, error="a supported claim has no category")
@@ -128,22 +125,22 @@ class EnsembleJudge:
 
     @property
     def why_exhausted(self) -> str | None:
-        """See `ChatModel.why_exhausted`: of any of the judges."""
+        """The first spent budget of the judges, as in `ChatModel.why_exhausted`."""
         return why_exhausted(*self._judges)
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
-        """See `Judge.decompose`. The first judge's."""
+        """Implements `Judge.decompose` with the first judge."""
         return await self._judges[0].decompose(turn, history)
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
-        """See `Judge.verify`. Unsupported checks have their `finding`, for who says what is known only here."""
+        """Implements `Judge.verify`. Unsupported checks carry their `finding`: the votes are known only here."""
         answers = await together(contract.verify(judge, claims, evidence) for judge in self._judges)
         return await self._agreed_checks(claims, answers, evidence)
 
     async def judge_turn(
         self, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet
     ) -> Sequence[Check | Unchecked] | None:
-        """See `TurnJudge.judge_turn`. None unless the first judge has it; the others verify its claims."""
+        """Implements `TurnJudge.judge_turn`. None unless the first judge has it; the others verify its claims."""
         first = await judge_turn(self._judges[0], turn, history, evidence)
         if first is None:
             return None
@@ -152,7 +149,7 @@ class EnsembleJudge:
         return await self._agreed_checks(claims, [list(first), *others], evidence)
 
     async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
-        """See `Judge.categorize`. `verify` came to it already; a check from elsewhere is put to all judges."""
+        """Implements `Judge.categorize`. `verify` has the findings already; checks from elsewhere go to all judges."""
         names = judge_names(self._judges)
         votes: list[_Votes] = [dict.fromkeys(names, check) for check in checks]
         found = await self._labels(checks, votes, evidence)
@@ -242,7 +239,7 @@ class EnsembleJudge:
 
 
 def _supports(votes: _Votes, name: str) -> bool:
-    """Whether a judge gives no label to a claim: it supports it, or did not answer."""
+    """True if a judge gives the claim no failing label: it supports it, or did not answer."""
     return name not in votes or votes[name].supported
 
 

@@ -1,6 +1,6 @@
-"""A judge that is asked the same question once: its answers are kept on disk.
+"""A judge whose answers are stored: cached for the next time, or recorded in a file and replayed from it.
 
-A judge's calls in a file: recorded from real runs, replayed exactly, for tests and experiments.
+One judge with three shelves behind it. A cache saves calls and may fail; a recording is exact, for tests and experiments.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from vista_guard._extras import require
 from vista_guard.errors import BudgetError, ContextTooLongError, JudgeError, RecordingError, StoreError, UnreadableError
 from vista_guard.judges import contract
-from vista_guard.judges import contract as metering
 from vista_guard.judges.composed import ensemble
 from vista_guard.judges.contract import meter
 from vista_guard.protocols import Judge, TurnJudge
@@ -30,172 +29,255 @@ from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Lab
 if TYPE_CHECKING:
     from diskcache import Cache
 
-
 FORMAT = 1
-"""Part of every key: entries of another form are never read."""
+"""Part of every cache key and of a recording's header: entries of another form are never read."""
+
+EXCERPT_CHARS = 200
 
 T = TypeVar("T")
-Answer = TypeVar("Answer", Check, Finding)
+Method = Literal["decompose", "verify", "categorize", "judge_turn"]
+Ask = Callable[[Sequence[str]], Awaitable[Mapping[str, Any]]]
+"""Asks the judge about the questions with these keys."""
 
-_CHECK: TypeAdapter[Check] = TypeAdapter(Check)
-_FINDING: TypeAdapter[Finding] = TypeAdapter(Finding)
-_CHECKS: TypeAdapter[tuple[Check, ...]] = TypeAdapter(tuple[Check, ...])
-_CLAIMS: TypeAdapter[tuple[Claim, ...]] = TypeAdapter(tuple[Claim, ...])
+_CACHED: Mapping[Method, TypeAdapter[Any]] = {
+    "decompose": TypeAdapter(tuple[Claim, ...]),
+    "verify": TypeAdapter(Check),
+    "categorize": TypeAdapter(Finding),
+    "judge_turn": TypeAdapter(tuple[Check, ...]),
+}
+_RECORDED: Mapping[Method, TypeAdapter[Any]] = {
+    "decompose": TypeAdapter(tuple[Claim, ...]),
+    "verify": TypeAdapter(tuple[Check | Unchecked, ...]),
+    "categorize": TypeAdapter(tuple[Finding | Unchecked, ...]),
+    "judge_turn": TypeAdapter(tuple[Check | Unchecked, ...] | None),
+}
 
 
-class CachedJudge:
-    """Implements `TurnJudge` around a judge. A kept answer costs nothing; its warnings are told again.
+class _Shelf(Protocol):
+    @property
+    def info(self) -> JudgeInfo: ...
 
-    The key is the inner judge's name and version (for a model: with model, prompts and parameters), the method and the
-    inputs. Verify and categorize are kept claim by claim, so that only claims not seen before are asked about; a claim's id
-    and span are no part of the question. `Unchecked` and errors are never kept. Several processes may share a folder.
+    @property
+    def why_exhausted(self) -> str | None: ...
 
-    What is asked twice at the same time by tasks of one process is asked once. A cache that fails while judging is passed
-    by, with a warning in the report: it saves calls, and a turn must not go unjudged because of it.
+    async def ask(self, method: Method, *inputs: Any) -> Any: ...
+
+    async def aclose(self) -> None: ...
+
+
+class StoredJudge:
+    """Implements `TurnJudge`. Made by `cached`, `recorded` or `replayed`.
+
+    Example:
+        `StoredJudge.cached(judge, "answers")` asks the judge about each claim once, in all runs with this folder.
     """
 
-    def __init__(self, judge: Judge, folder: Path | str, *, max_bytes: int = 1 << 30) -> None:
-        """Opens the cache, and makes it where there is none.
+    def __init__(self, shelf: _Shelf) -> None:
+        self._shelf = shelf
+
+    @classmethod
+    def cached(cls, judge: Judge, folder: Path | str, *, max_bytes: int = 1 << 30) -> StoredJudge:
+        """Keeps the judge's answers in a folder. A kept answer costs nothing and repeats its warnings.
+
+        The key is the judge's name and version (for a model: with model, prompts and parameters), the method and the inputs.
+        Verify and categorize are kept claim by claim, so that only new claims are asked about; a claim's id and span are
+        not part of the question. `Unchecked` and errors are never kept. Several processes may share a folder.
+
+        Tasks of one process that ask the same question at the same time share one call. A cache that fails is bypassed
+        with a warning in the report: a turn must not go unjudged because of it.
 
         Args:
             judge: whose answers are kept.
-            folder: on a local disk; network file systems do not lock well enough.
-            max_bytes: size in bytes from which on the entries that were stored first make room.
+            folder: on a local disk, made if missing; network file systems do not lock well enough.
+            max_bytes: size above which the oldest entries are dropped.
 
         Raises:
             ConfigError: the extra `model` is missing.
             StoreError: the folder cannot be written, or holds something else.
         """
-        self._judge = judge
-        self._shelf = _Shelf(Path(folder), max_bytes)
-        self._asked: dict[str, Future[Any]] = {}
-        self._lock = Lock()
+        return cls(_Cache(judge, _Disk(Path(folder), max_bytes)))
+
+    @classmethod
+    def recorded(cls, judge: Judge, file: Path | str) -> StoredJudge:
+        """Writes each call to `file` once it is answered, errors of the judge included.
+
+        A line holds a fingerprint and an excerpt of the question, the answer, usage and warnings. It holds no keys, but texts
+        of the conversations: treat the file as you treat them.
+
+        Raises:
+            RecordingError: the file exists, or cannot be written.
+        """
+        return cls(_Recorder(judge, Path(file)))
+
+    @classmethod
+    def replayed(cls, file: Path | str) -> StoredJudge:
+        """Answers from a recording, in any order; a question recorded several times is answered in order, as often.
+
+        A question that the file does not hold raises `RecordingError` out of the guard: it is no failure of the judge.
+
+        Raises:
+            RecordingError: the file cannot be read; names the damaged line.
+        """
+        return cls(_Replay(Path(file)))
 
     @property
     def info(self) -> JudgeInfo:
-        """The inner judge's: a cache changes nothing about the judgement."""
-        return self._judge.info
+        """The inner judge's: storing changes nothing about the judgement."""
+        return self._shelf.info
 
     @property
     def why_exhausted(self) -> str | None:
-        """See `ChatModel.why_exhausted`."""
-        return ensemble.why_exhausted(self._judge)
+        """The inner judge's spent budget, as in `ChatModel.why_exhausted`. None in a replay."""
+        return self._shelf.why_exhausted
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
-        """See `Judge.decompose`."""
-        key = self._key("decompose", turn, tuple(history))
+        """Implements `Judge.decompose`."""
+        claims: Sequence[Claim] = await self._shelf.ask("decompose", turn, tuple(history))
+        return claims
 
-        async def ask(_: Sequence[str]) -> Mapping[str, Sequence[Claim]]:
-            return {key: tuple(await self._judge.decompose(turn, history))}
+    async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
+        """Implements `Judge.verify`."""
+        checks: Sequence[Check | Unchecked] = await self._shelf.ask("verify", tuple(claims), evidence)
+        return checks
 
-        return (await self._answers([key], ask, _CLAIMS, lambda _: True))[key]
+    async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
+        """Implements `Judge.categorize`."""
+        findings: Sequence[Finding | Unchecked] = await self._shelf.ask("categorize", tuple(checks), evidence)
+        return findings
 
     async def judge_turn(
         self, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet
     ) -> Sequence[Check | Unchecked] | None:
-        """See `TurnJudge.judge_turn`. Kept as a whole, when every claim was judged."""
-        key = self._key("judge_turn", turn, tuple(history), evidence)
-
-        async def ask(_: Sequence[str]) -> Mapping[str, Sequence[Check | Unchecked] | None]:
-            answers = await ensemble.judge_turn(self._judge, turn, history, evidence)
-            return {key: answers if answers is None else tuple(answers)}
-
-        return (await self._answers([key], ask, _CHECKS, _all_checked))[key]
-
-    async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
-        """See `Judge.verify`."""
-        return await self._claim_by_claim("verify", claims, claims, evidence, self._judge.verify, _CHECK)
-
-    async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
-        """See `Judge.categorize`."""
-        claims = [check.claim for check in checks]
-        return await self._claim_by_claim("categorize", checks, claims, evidence, self._judge.categorize, _FINDING)
+        """Implements `TurnJudge.judge_turn`. A cache keeps it as a whole, when every claim was judged."""
+        checks: Sequence[Check | Unchecked] | None = await self._shelf.ask("judge_turn", turn, tuple(history), evidence)
+        return checks
 
     async def aclose(self) -> None:
-        """Closes the cache and the inner judge."""
+        """Closes the file or cache, and the inner judge."""
         await self._shelf.aclose()
+
+
+def _ask_judge(judge: Judge, method: Method, inputs: Sequence[Any]) -> Awaitable[Any]:
+    if method == "judge_turn":
+        return ensemble.judge_turn(judge, *inputs)
+    answer: Awaitable[Any] = getattr(judge, method)(*inputs)
+    return answer
+
+
+def _as_tuple(answer: Sequence[T] | None) -> tuple[T, ...] | None:
+    return None if answer is None else tuple(answer)
+
+
+class _Cache:
+    def __init__(self, judge: Judge, disk: _Disk) -> None:
+        self._judge = judge
+        self._disk = disk
+        self._pending: dict[str, Future[Any]] = {}
+        self._lock = Lock()
+
+    @property
+    def info(self) -> JudgeInfo:
+        return self._judge.info
+
+    @property
+    def why_exhausted(self) -> str | None:
+        return ensemble.why_exhausted(self._judge)
+
+    async def ask(self, method: Method, *inputs: Any) -> Any:
+        if method in ("verify", "categorize"):
+            return await self._ask_by_claim(method, *inputs)
+        key = self._key(method, *inputs)
+
+        async def ask(_: Sequence[str]) -> Mapping[str, Any]:
+            return {key: _as_tuple(await _ask_judge(self._judge, method, inputs))}
+
+        return (await self._answers(method, [key], ask))[key]
+
+    async def aclose(self) -> None:
+        await self._disk.aclose()
         await ensemble.aclose(self._judge)
 
-    async def _claim_by_claim(
-        self,
-        method: str,
-        questions: Sequence[Any],
-        claims: Sequence[Claim],
-        evidence: EvidenceSet,
-        judge: Callable[[Sequence[Any], EvidenceSet], Awaitable[Sequence[Answer | Unchecked]]],
-        form: TypeAdapter[Answer],
-    ) -> list[Answer | Unchecked]:
+    async def _ask_by_claim(self, method: Method, questions: Sequence[Claim | Check], evidence: EvidenceSet) -> Any:
         keys = [self._key(method, _without_claim(question), evidence) for question in questions]
-        asked = dict(zip(keys, zip(questions, claims, strict=True), strict=True))
+        by_key = dict(zip(keys, questions, strict=True))
 
-        async def ask(missing: Sequence[str]) -> Mapping[str, Answer | Unchecked]:
-            pairs = [asked[key] for key in missing]
-            answers = await judge([question for question, _ in pairs], evidence)
-            if not contract.one_each([claim for _, claim in pairs], answers):
-                raise JudgeError(f"{self._judge.info.name} did not give one answer for each claim")
+        async def ask(missing: Sequence[str]) -> Mapping[str, Any]:
+            asked = [by_key[key] for key in missing]
+            answers = await _ask_judge(self._judge, method, (asked, evidence))
+            if not contract.one_each([_claim_of(question) for question in asked], answers):
+                raise JudgeError(f"{self.info.name} did not give one answer for each claim")
             return dict(zip(missing, answers, strict=True))
+
+        async def ask_alone(missing: Sequence[str]) -> Mapping[str, Any]:
+            try:
+                return await contract.answer(ask(missing))
+            except JudgeError as exc:  # one claim that fails takes no other with it
+                return {key: Unchecked(claim=_claim_of(by_key[key]), error=str(exc)) for key in missing}
 
         if getattr(self._judge, "claims_per_call", None) == 1:
             # Each answer is kept as soon as it is there: a process that is killed loses only what was in flight.
-            each = [self._answers([key], _or_unchecked(ask, asked), form, _was_judged) for key in asked]
-            found = {key: answer for part in await ensemble.together(each) for key, answer in part.items()}
+            parts = await ensemble.together([self._answers(method, [key], ask_alone) for key in by_key])
+            answers = {key: answer for part in parts for key, answer in part.items()}
         else:
-            found = await self._answers(list(asked), ask, form, _was_judged)
-        return [_of(found[key], claim) for key, claim in zip(keys, claims, strict=True)]
+            answers = await self._answers(method, list(by_key), ask)
+        return [_about(_claim_of(question), answers[key]) for key, question in zip(keys, questions, strict=True)]
 
     def _key(self, method: str, *inputs: Any) -> str:
-        info = self._judge.info
-        return ensemble.fingerprint(FORMAT, info.name, info.version, method, *inputs)
+        return ensemble.fingerprint(FORMAT, self.info.name, self.info.version, method, *inputs)
 
-    async def _answers(
-        self,
-        keys: Sequence[str],
-        ask: Callable[[Sequence[str]], Awaitable[Mapping[str, T]]],
-        form: TypeAdapter[Any],
-        worth_keeping: Callable[[T], bool],
-    ) -> dict[str, T]:
-        """An answer for each key: kept, on its way to somebody else, or asked for now."""
+    async def _answers(self, method: Method, keys: Sequence[str], ask: Ask) -> dict[str, Any]:
+        """An answer for each key: kept, pending in another task, or asked for now."""
         with self._lock:
-            others = {key: self._asked[key] for key in keys if key in self._asked}
-            mine = {key: _on_its_way() for key in keys if key not in others}
-            self._asked.update(mine)
+            others = {key: self._pending[key] for key in keys if key in self._pending}
+            own = {key: _pending_answer() for key in keys if key not in others}
+            self._pending.update(own)
         try:
-            found = await self._shelf.read(list(mine), form)
-            missing = [key for key in mine if key not in found]
-            if missing:
-                with metering.overheard() as told:
-                    fresh = await ask(missing)
-                keep = {key: form.dump_python(one, mode="json") for key, one in fresh.items() if worth_keeping(one)}
-                await self._shelf.write({key: {"answer": one, "warnings": told.warnings} for key, one in keep.items()})
-                found.update(fresh)
-            self._release(mine, found)
+            answers = await self._kept_or_asked(method, list(own), ask)
+            self._settle(own, answers)
         except BaseException as exc:
-            self._release(mine, exc if isinstance(exc, Exception) else _AbandonedError())
+            self._settle(own, exc if isinstance(exc, Exception) else _AbandonedError())
             raise
-        again = [key for key, answer in others.items() if not await _is_settled(answer)]
-        found.update({key: answer.result() for key, answer in others.items() if key not in again})
-        if again:  # whoever asked was cancelled, and nobody else will
-            found.update(await self._answers(again, ask, form, worth_keeping))
-        return found
+        abandoned = [key for key, answer in others.items() if not await _is_settled(answer)]
+        answers.update({key: answer.result() for key, answer in others.items() if key not in abandoned})
+        if abandoned:  # the task that asked was cancelled, and no other will ask
+            answers.update(await self._answers(method, abandoned, ask))
+        return answers
 
-    def _release(self, mine: Mapping[str, Future[Any]], found: Mapping[str, Any] | Exception) -> None:
+    async def _kept_or_asked(self, method: Method, keys: Sequence[str], ask: Ask) -> dict[str, Any]:
+        form = _CACHED[method]
+        answers = await self._disk.read(keys, form)
+        missing = [key for key in keys if key not in answers]
+        if missing:
+            with contract.overhear() as heard:
+                fresh = await ask(missing)
+            await self._disk.write(
+                {
+                    key: {"answer": form.dump_python(answer, mode="json"), "warnings": heard.warnings}
+                    for key, answer in fresh.items()
+                    if _is_worth_keeping(answer)
+                }
+            )
+            answers.update(fresh)
+        return answers
+
+    def _settle(self, own: Mapping[str, Future[Any]], answers: Mapping[str, Any] | Exception) -> None:
         with self._lock:
-            for key in mine:
-                del self._asked[key]
-        for key, answer in mine.items():
-            if isinstance(found, Exception):
-                answer.set_exception(found)
+            for key in own:
+                del self._pending[key]
+        for key, pending in own.items():
+            if isinstance(answers, Exception):
+                pending.set_exception(answers)
             else:
-                answer.set_result(found[key])
+                pending.set_result(answers[key])
 
 
 class _AbandonedError(Exception):
-    """Whoever asked was cancelled before there was an answer."""
+    """The task that asked was cancelled before there was an answer."""
 
 
-def _on_its_way() -> Future[Any]:
+def _pending_answer() -> Future[Any]:
     answer: Future[Any] = Future()
-    answer.set_running_or_notify_cancel()  # from here on, one who waits can go away without taking the answer along
+    answer.set_running_or_notify_cancel()  # from here on, a cancelled waiter does not cancel the answer for the others
     return answer
 
 
@@ -207,46 +289,34 @@ async def _is_settled(answer: Future[Any]) -> bool:
     return True
 
 
-def _or_unchecked(
-    ask: Callable[[Sequence[str]], Awaitable[Mapping[str, Any]]], asked: Mapping[str, tuple[Any, Claim]]
-) -> Callable[[Sequence[str]], Awaitable[Mapping[str, Any]]]:
-    """One claim whose question fails is unchecked; it takes no other claim with it."""
-
-    async def either(keys: Sequence[str]) -> Mapping[str, Any]:
-        try:
-            return await contract.answer(ask(keys))
-        except JudgeError as exc:
-            return {key: Unchecked(claim=asked[key][1], error=str(exc)) for key in keys}
-
-    return either
+def _claim_of(question: Claim | Check) -> Claim:
+    return question if isinstance(question, Claim) else question.claim
 
 
 def _without_claim(question: Claim | Check) -> Any:
-    """A question by what is asked, not by what the claim is called."""
+    """The question without the claim's id and span."""
     if isinstance(question, Claim):
         return question.text
     return [question.claim.text, question.model_dump(mode="json", exclude={"claim": True, "finding": {"claim"}})]
 
 
-def _of(answer: Answer | Unchecked, claim: Claim) -> Answer | Unchecked:
-    """The answer as one about this claim, which says the same."""
+def _about(claim: Claim, answer: Check | Finding | Unchecked) -> Check | Finding | Unchecked:
+    """The answer to the same question about another claim, as an answer about this one."""
     update: dict[str, Any] = {"claim": claim}
     if isinstance(answer, Check) and answer.finding is not None:
         update["finding"] = answer.finding.model_copy(update={"claim": claim})
     return answer.model_copy(update=update)
 
 
-def _was_judged(answer: Check | Finding | Unchecked) -> bool:
-    # An unsupported claim that was categorised as VERIFIED is a mistake, and the graph takes it for one.
+def _is_worth_keeping(answer: Check | Finding | Unchecked | Sequence[Claim | Check | Unchecked] | None) -> bool:
+    if isinstance(answer, Sequence):
+        return not any(isinstance(part, Unchecked) for part in answer)
+    # An unsupported claim that was categorised as VERIFIED is a mistake, and the graph treats it as one.
     return isinstance(answer, Check) or (isinstance(answer, Finding) and answer.label is not Label.VERIFIED)
 
 
-def _all_checked(answers: Sequence[Check | Unchecked] | None) -> bool:
-    return answers is not None and all(isinstance(one, Check) for one in answers)
-
-
-class _Shelf:
-    """The cache on disk. All of it happens in one thread, which is the only one with a connection."""
+class _Disk:
+    """The cache's folder. One thread does all the work, because each thread would keep a connection of its own."""
 
     def __init__(self, folder: Path, max_bytes: int) -> None:
         import sqlite3
@@ -257,8 +327,8 @@ class _Shelf:
         self._folder = folder
         self._faults = (sqlite3.Error, OSError, Timeout, zlib.error, ValueError, KeyError, TypeError)
         try:
-            # JSON and not pickle: what lies in a folder that others may write must not run. Stored first, dropped first:
-            # reading then writes nothing, and no reader waits for another.
+            # JSON and not pickle: a folder that others may write must not run code. The oldest entries go first: then
+            # reading writes nothing, and no reader waits for another.
             settings = {"size_limit": max_bytes, "eviction_policy": "least-recently-stored"}
             self._cache: Cache = Cache(str(folder), disk=JSONDisk, timeout=10, **settings)
             self._cache.close()
@@ -270,23 +340,21 @@ class _Shelf:
         self._process = 0
 
     async def read(self, keys: Sequence[str], form: TypeAdapter[Any]) -> dict[str, Any]:
-        """What is kept of these keys. Tells the warnings that came with it."""
-        found = {}
+        """The kept answers to these keys. Repeats their warnings."""
+        answers = {}
         entries = await self._run(lambda: [(key, self._cache.get(key)) for key in keys])
         for key, entry in entries or ():
             if entry is None:
                 continue
             try:
-                found[key] = form.validate_python(entry["answer"])
+                answers[key] = form.validate_python(entry["answer"])
                 for warning in entry["warnings"]:
                     meter().warn(str(warning))
             except self._faults as exc:
                 self._warn(exc)
-        return found
+        return answers
 
     async def write(self, entries: Mapping[str, Any]) -> None:
-        """Keeps the entries."""
-
         def store() -> None:
             for key, entry in entries.items():
                 self._cache.set(key, entry)
@@ -295,7 +363,7 @@ class _Shelf:
             await self._run(store)
 
     async def aclose(self) -> None:
-        """Closes the connection. Reading opens another."""
+        """Closes the connection; the next read opens another."""
         if self._thread is not None and self._process == os.getpid():
             thread, self._thread = self._thread, None
             await asyncio.wrap_future(thread.submit(self._cache.close))
@@ -313,21 +381,11 @@ class _Shelf:
 
     def _warn(self, exc: Exception) -> None:
         meter().warn(
-            f"the judge's cache {self._folder} failed and was passed by ({type(exc).__name__}: {exc}); "
+            f"the judge's cache {self._folder} failed and was bypassed ({type(exc).__name__}: {exc}); "
             "if this goes on, delete the folder"
         )
 
 
-EXCERPT_CHARS = 200
-
-Method = Literal["decompose", "verify", "categorize", "judge_turn"]
-
-_ANSWERS: Mapping[Method, TypeAdapter[Any]] = {
-    "decompose": TypeAdapter(tuple[Claim, ...]),
-    "verify": TypeAdapter(tuple[Check | Unchecked, ...]),
-    "categorize": TypeAdapter(tuple[Finding | Unchecked, ...]),
-    "judge_turn": TypeAdapter(tuple[Check | Unchecked, ...] | None),
-}
 _ERRORS = {error.__name__: error for error in (JudgeError, BudgetError, ContextTooLongError)}
 
 
@@ -339,7 +397,6 @@ class _Header(_Line):
     vista_guard_recording: int
     judge: JudgeInfo
     judges_turns: bool
-    """Whether the judge has `judge_turn`."""
 
 
 class _Failure(_Line):
@@ -349,7 +406,7 @@ class _Failure(_Line):
 
 
 class _Call(_Line):
-    """`inputs` is a fingerprint of all that was given; `about` only shows a reader what the call was about."""
+    """`inputs` is a fingerprint of all inputs; `about` is an excerpt for a reader."""
 
     method: Method
     inputs: str
@@ -360,96 +417,14 @@ class _Call(_Line):
     warnings: tuple[str, ...] = ()
 
 
-class RecordedJudge:
-    """Implements `TurnJudge`. Made by `record` or by `replay`.
-
-    A line holds what was asked, in fingerprint and excerpt, and what was answered, used and warned of; nothing of the judge
-    but its name and version, so no key. Texts of the conversations are in it: treat the file as you treat them.
-    """
-
-    def __init__(self, info: JudgeInfo, calls: _Recorder | _Replay) -> None:
-        self._info = info
-        self._calls = calls
-
-    @classmethod
-    def record(cls, judge: Judge, file: Path | str) -> RecordedJudge:
-        """Asks `judge`, and writes each call to `file` as soon as it is answered. Errors of the judge are recorded too.
-
-        Raises:
-            RecordingError: the file holds something already, or cannot be written.
-        """
-        return cls(judge.info, _Recorder(judge, Path(file)))
-
-    @classmethod
-    def replay(cls, file: Path | str) -> RecordedJudge:
-        """Answers from `file`, in whatever order it is asked; what was asked several times is answered in order, as often.
-
-        A question that the file does not hold raises `RecordingError` out of the guard: it is no failure of the judge.
-
-        Raises:
-            RecordingError: the file cannot be read; names the damaged line.
-        """
-        replay = _Replay(Path(file))
-        return cls(replay.header.judge, replay)
-
-    @property
-    def info(self) -> JudgeInfo:
-        """The recorded judge's."""
-        return self._info
-
-    @property
-    def why_exhausted(self) -> str | None:
-        """See `ChatModel.why_exhausted`. None in a replay."""
-        return self._calls.why_exhausted
-
-    async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
-        """See `Judge.decompose`."""
-        claims: Sequence[Claim] = await self._calls.ask(
-            "decompose", (turn, tuple(history)), turn.text, lambda judge: judge.decompose(turn, history)
-        )
-        return claims
-
-    async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
-        """See `Judge.verify`."""
-        answers: Sequence[Check | Unchecked] = await self._calls.ask(
-            "verify", (tuple(claims), evidence), _id_list(claims), lambda judge: judge.verify(claims, evidence)
-        )
-        return answers
-
-    async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
-        """See `Judge.categorize`."""
-        about = _id_list([check.claim for check in checks])
-        answers: Sequence[Finding | Unchecked] = await self._calls.ask(
-            "categorize", (tuple(checks), evidence), about, lambda judge: judge.categorize(checks, evidence)
-        )
-        return answers
-
-    async def judge_turn(
-        self, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet
-    ) -> Sequence[Check | Unchecked] | None:
-        """See `TurnJudge.judge_turn`."""
-        if not self._calls.judges_turns:
-            return None
-        answers: Sequence[Check | Unchecked] | None = await self._calls.ask(
-            "judge_turn",
-            (turn, tuple(history), evidence),
-            turn.text,
-            lambda judge: ensemble.judge_turn(judge, turn, history, evidence),
-        )
-        return answers
-
-    async def aclose(self) -> None:
-        """Closes the recorded judge."""
-        await self._calls.aclose()
-
-
 class _Recorder:
     def __init__(self, judge: Judge, file: Path) -> None:
         self._judge = judge
         self._file = file
         self._lock = Lock()
-        self.judges_turns = isinstance(judge, TurnJudge)
-        header = _Header(vista_guard_recording=FORMAT, judge=judge.info, judges_turns=self.judges_turns)
+        self._judges_turns = isinstance(judge, TurnJudge)
+        self.info = judge.info
+        header = _Header(vista_guard_recording=FORMAT, judge=judge.info, judges_turns=self._judges_turns)
         try:
             with file.open("x", encoding="utf-8") as lines:
                 lines.write(_json(header) + "\n")
@@ -462,17 +437,26 @@ class _Recorder:
     def why_exhausted(self) -> str | None:
         return ensemble.why_exhausted(self._judge)
 
-    async def ask(self, method: Method, inputs: Any, about: str, question: Callable[[Judge], Awaitable[Any]]) -> Any:
-        call = _Call(method=method, inputs=ensemble.fingerprint(method, *inputs), about=_excerpt(about))
+    async def ask(self, method: Method, *inputs: Any) -> Any:
+        if method == "judge_turn" and not self._judges_turns:
+            return None
         answer, error = None, None
-        with metering.overheard() as told:
+        with contract.overhear() as heard:
             try:
-                answer = await contract.answer(question(self._judge))
+                answer = await contract.answer(_ask_judge(self._judge, method, inputs))
             except JudgeError as exc:
                 error = exc
-        answers = None if error else _ANSWERS[method].dump_python(_as_tuple(answer), mode="json")
-        done = {"answer": answers, "failure": error and _failure(error), "usage": told.spent, "warnings": told.warnings}
-        self._write(call.model_copy(update=done))
+        self._write(
+            _Call(
+                method=method,
+                inputs=ensemble.fingerprint(method, *inputs),
+                about=_excerpt(inputs),
+                answer=None if error else _RECORDED[method].dump_python(_as_tuple(answer), mode="json"),
+                failure=error and _failure(error),
+                usage=heard.spent,
+                warnings=tuple(heard.warnings),
+            )
+        )
         if error is not None:
             raise error
         return answer
@@ -496,29 +480,34 @@ class _Replay:
     def __init__(self, file: Path) -> None:
         self._file = file
         self._lock = Lock()
-        self.header, calls = _read(file)
-        self.judges_turns = self.header.judges_turns
+        self._header, calls = _read(file)
+        self.info = self._header.judge
         self._waiting: defaultdict[str, deque[_Call]] = defaultdict(deque)
         for call in calls:
             self._waiting[call.inputs].append(call)
 
-    async def ask(self, method: Method, inputs: Any, about: str, question: Callable[[Judge], Awaitable[Any]]) -> Any:  # noqa: ARG002  a replay asks nobody
-        key = ensemble.fingerprint(method, *inputs)
-        with self._lock:
-            known = key in self._waiting
-            call = self._waiting[key].popleft() if self._waiting.get(key) else None
-        if call is None:
-            how = "more often than it was recorded" if known else "what it does not hold"
-            raise RecordingError(
-                f"{self._file} was asked {how}: {method} of {_excerpt(about)!r}. "
-                "Replay what was recorded, from its beginning, with the same texts, evidence and settings; or record anew"
-            )
+    async def ask(self, method: Method, *inputs: Any) -> Any:
+        if method == "judge_turn" and not self._header.judges_turns:
+            return None
+        call = self._next_call(method, inputs)
         meter().add(call.usage)
         for warning in call.warnings:
             meter().warn(warning)
         if call.failure is not None:
             raise _error_of(call.failure)
         return call.answer
+
+    def _next_call(self, method: Method, inputs: Sequence[Any]) -> _Call:
+        key = ensemble.fingerprint(method, *inputs)
+        with self._lock:
+            known = key in self._waiting
+            if self._waiting.get(key):
+                return self._waiting[key].popleft()
+        how = "more often than it was recorded" if known else "what it does not hold"
+        raise RecordingError(
+            f"{self._file} was asked {how}: {method} of {_excerpt(inputs)!r}. "
+            "Replay what was recorded, from its beginning, with the same texts, evidence and settings; or record anew"
+        )
 
     async def aclose(self) -> None:
         pass
@@ -529,12 +518,12 @@ def _read(file: Path) -> tuple[_Header, list[_Call]]:
         lines = file.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as exc:
         raise RecordingError(
-            f"the recording {file} cannot be read: {exc}. Record it with RecordedJudge.record"
+            f"the recording {file} cannot be read: {exc}. Record it with StoredJudge.recorded"
         ) from exc
     try:
         header = _Header.model_validate(json.loads(lines[0]))
     except ValueError as exc:
-        raise RecordingError(f"{file} line 1 is no header of a recording: {_why(exc)}. Record anew") from exc
+        raise RecordingError(f"{file} line 1 is not the header of a recording: {_why(exc)}. Record anew") from exc
     if header.vista_guard_recording != FORMAT:
         raise RecordingError(
             f"{file} has recording format {header.vista_guard_recording}; this version reads {FORMAT}. Record anew"
@@ -547,11 +536,11 @@ def _call(file: Path, number: int, line: str) -> _Call:
         call = _Call.model_validate(json.loads(line))
         if call.failure is not None:
             return call
-        return call.model_copy(update={"answer": _ANSWERS[call.method].validate_python(call.answer)})
+        return call.model_copy(update={"answer": _RECORDED[call.method].validate_python(call.answer)})
     except ValueError as exc:
         raise RecordingError(
-            f"{file} line {number} is damaged: {_why(exc)}. Delete the line if it is the last, which a recording that was "
-            "stopped leaves half written; else record anew"
+            f"{file} line {number} is damaged: {_why(exc)}. Delete the line if it is the last: a recording that was stopped "
+            "leaves it half written. Otherwise record anew"
         ) from exc
 
 
@@ -573,16 +562,11 @@ def _error_of(failure: _Failure) -> JudgeError:
     return _ERRORS.get(failure.error, JudgeError)(failure.message)
 
 
-def _as_tuple(answer: Sequence[T] | None) -> tuple[T, ...] | None:
-    return None if answer is None else tuple(answer)
-
-
-def _id_list(claims: Sequence[Claim]) -> str:
-    return "; ".join(f"{claim.id} {claim.text}" for claim in claims)
-
-
-def _excerpt(text: str) -> str:
-    line = " ".join(text.split())
+def _excerpt(inputs: Sequence[Any]) -> str:
+    """The turn's text or the claims of a call, in one short line."""
+    about = inputs[0]
+    claims = "" if isinstance(about, Turn) else "; ".join(f"{_claim_of(one).id} {_claim_of(one).text}" for one in about)
+    line = " ".join((about.text if isinstance(about, Turn) else claims).split())
     return line if len(line) <= EXCERPT_CHARS else f"{line[: EXCERPT_CHARS - 1]}…"
 
 

@@ -1,13 +1,7 @@
-"""Where a sentence of a document stands: under which headings, in which list, in which row of which table. Pure.
+"""Picks the pieces of evidence for each claim before the verifier reads any.
 
-"Adults: 5 mg" under "Children's syrup", or "| North | 12 |" without its header, says nothing by itself. What stands above it is
-read with it.
-
-Which pieces of evidence a claim is held against, before the verifier reads any of them.
-
-Finding the sentence of all documents that shares most with a claim, by the rarity of the words they share. Pure.
-
-A passage that is near in meaning need not be the one with the sentence; words that few sentences have tell where it is.
+Each sentence comes with its context (headings, lead-in, table header): "Adults: 5 mg" under "Children's syrup" says nothing by
+itself. Beside the nearest passages, the sentence that shares the rarest words with the claim is included.
 """
 
 from __future__ import annotations
@@ -24,7 +18,7 @@ from vista_guard.judges.embedded.forms.blocks import is_row, is_rule, under_head
 from vista_guard.judges.embedded.forms.markup import clean
 from vista_guard.judges.embedded.mentions.frames import read
 from vista_guard.judges.embedded.mentions.passage import read_passage
-from vista_guard.judges.embedded.mentions.words import Kind, SentenceReading
+from vista_guard.judges.embedded.mentions.words import MentionKind, SentenceReading
 from vista_guard.protocols import Embedder
 from vista_guard.reading.canonical import Reading, canonical, folded
 from vista_guard.types import EvidenceSet, Passage, Role, SourceKind, Span, Turn
@@ -43,7 +37,7 @@ _WIDEST = 160
 
 @dataclass(frozen=True)
 class Above:
-    """What stands over a line: headings from the outermost, the lead-in of its list, the header of its table."""
+    """Context of a line: headings from the outermost, the lead-in of its list, the header of its table."""
 
     headings: tuple[tuple[int, str], ...] = ()
     lead: str = ""
@@ -60,7 +54,7 @@ class Above:
 
 
 @dataclass(frozen=True)
-class Place:
+class EvidencePlace:
     """A line's place. `row` is the whole of a table's row, cell by cell under its header; empty for any other line."""
 
     start: int
@@ -70,16 +64,16 @@ class Place:
     item: bool = False
 
 
-def places(text: str, above: Above) -> tuple[tuple[Place, ...], Above]:
+def places(text: str, above: Above) -> tuple[tuple[EvidencePlace, ...], Above]:
     """The places of a text's lines, and what stands over the text that follows it."""
-    found = list[Place]()
+    found = list[EvidencePlace]()
     for start, line in _lines(text):
         place, above = _place(start, line, above)
         found.append(place)
     return tuple(found), above
 
 
-def in_context(said: str, span: Span, lines: Sequence[Place]) -> str:
+def in_context(said: str, span: Span, lines: Sequence[EvidencePlace]) -> str:
     """A sentence with what it stands under, where that says more than the sentence does."""
     place = _line_of(span, lines)
     if place is None or not said:
@@ -92,7 +86,7 @@ def in_context(said: str, span: Span, lines: Sequence[Place]) -> str:
     return ": ".join([*parts, place.row or said]) if parts or place.row else said
 
 
-def _line_of(span: Span, lines: Sequence[Place]) -> Place | None:
+def _line_of(span: Span, lines: Sequence[EvidencePlace]) -> EvidencePlace | None:
     found = None
     for place in lines:
         if place.start > span.start:
@@ -101,29 +95,31 @@ def _line_of(span: Span, lines: Sequence[Place]) -> Place | None:
     return found
 
 
-def _place(start: int, line: str, above: Above) -> tuple[Place, Above]:
+def _place(start: int, line: str, above: Above) -> tuple[EvidencePlace, Above]:
     heading, bold = _HEADING.match(line), _BOLD.match(line)
     if heading or bold:
         level, said = (len(heading["marks"]), heading["text"]) if heading else (7, bold["text"] if bold else "")
-        return Place(start, above, heading=True), above.under(level, clean(said))
+        return EvidencePlace(start, above, heading=True), above.under(level, clean(said))
     if is_row(line):
         return _row(start, line, above)
     if _ITEM.match(line):
-        return Place(start, above, item=True), replace(above, header="")
+        return EvidencePlace(start, above, item=True), replace(above, header="")
     said = line.strip()
     if said.endswith(":"):
-        return Place(start, replace(above, lead="", header="")), replace(above, lead=_last_sentence(said), header="")
+        return EvidencePlace(start, replace(above, lead="", header="")), replace(
+            above, lead=_last_sentence(said), header=""
+        )
     if not said:  # A list may stand a line below its lead-in.
-        return Place(start, above), replace(above, header="")
-    return Place(start, replace(above, lead="", header="")), replace(above, lead="", header="")
+        return EvidencePlace(start, above), replace(above, header="")
+    return EvidencePlace(start, replace(above, lead="", header="")), replace(above, lead="", header="")
 
 
-def _row(start: int, line: str, above: Above) -> tuple[Place, Above]:
+def _row(start: int, line: str, above: Above) -> tuple[EvidencePlace, Above]:
     if is_rule(line):
-        return Place(start, above, heading=True), above
+        return EvidencePlace(start, above, heading=True), above
     if not above.header:
-        return Place(start, above), replace(above, header=line)
-    return Place(start, above, row=clean(under_header(above.header, line))), above
+        return EvidencePlace(start, above), replace(above, header=line)
+    return EvidencePlace(start, above, row=clean(under_header(above.header, line))), above
 
 
 def _last_sentence(line: str) -> str:
@@ -202,7 +198,7 @@ _STOP = word_set(
 
 
 @dataclass(frozen=True)
-class Piece:
+class EvidencePiece:
     """A quote that one claim is held against. `text` is what the verifier reads; `origin` is the passage it comes from."""
 
     quote: Passage
@@ -217,7 +213,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Source:
+class EvidenceSource:
     """A passage of a document as it is read: its sentences, what each states, and the words of that."""
 
     passage: Passage
@@ -229,8 +225,8 @@ class Source:
 
     @classmethod
     def read(
-        cls, passage: Passage, above: tuple[Kind | None, Above] = (None, Above())
-    ) -> tuple[Source, tuple[Kind | None, Above]]:
+        cls, passage: Passage, above: tuple[MentionKind | None, Above] = (None, Above())
+    ) -> tuple[EvidenceSource, tuple[MentionKind | None, Above]]:
         """The passage, and what stands over the text that follows it: the kind of its last heading, and its layout."""
         reading = canonical(passage.text)
         spans, sentences, under = read_passage(reading.text, passage.title or "", above[0])
@@ -243,7 +239,7 @@ class Source:
         common = Counter(word for one in found for word in one)
         return cls(passage, reading, spans, sentences, found, common), (under, layout)
 
-    def pieces(self, claim: str, *, pair: bool) -> Iterator[Piece]:
+    def pieces(self, claim: str, *, pair: bool) -> Iterator[EvidencePiece]:
         """The sentence that shares most with the claim, and with the one that completes it.
 
         The verifier read single sentences when it was trained: on the dev set a sentence out of a passage of 150 tokens is
@@ -256,7 +252,7 @@ class Source:
         yield from self._for(claim, wanted)._statements(wanted, pair)
         yield from self._denials(wanted)
 
-    def _statements(self, wanted: frozenset[str], pair: bool) -> Iterator[Piece]:
+    def _statements(self, wanted: frozenset[str], pair: bool) -> Iterator[EvidencePiece]:
         stating = [index for index, reading in enumerate(self.sentences) if reading.stated]
         if not stating:
             return
@@ -267,13 +263,13 @@ class Source:
         if pair and open_words & self.words[second]:
             yield self._piece(sorted([best, second]), refutes=False)
 
-    def window(self, index: int) -> Piece:
+    def window(self, index: int) -> EvidencePiece:
         """A sentence between its neighbours: "it", "this method" and what a claim adds from the next one stand there. It may
         support, but not refute: what speaks against a claim is said in one sentence."""
         around = range(max(0, index - NEIGHBOURS), min(len(self.sentences), index + NEIGHBOURS + 1))
         return self._piece([one for one in around if self.sentences[one].stated], refutes=False)
 
-    def _for(self, claim: str, wanted: frozenset[str]) -> Source:
+    def _for(self, claim: str, wanted: frozenset[str]) -> EvidenceSource:
         """The source as the claim may lean on it: what is framed as the claim is counts as stated."""
         if not any(reading.regions for reading in self.sentences):
             return self
@@ -288,7 +284,7 @@ class Source:
         )
         return replace(self, sentences=readings, words=found)
 
-    def _denials(self, wanted: frozenset[str]) -> Iterator[Piece]:
+    def _denials(self, wanted: frozenset[str]) -> Iterator[EvidencePiece]:
         """The nearest sentence that calls something false."""
         denials = [index for index, reading in enumerate(self.sentences) if reading.denied]
         if denials:
@@ -296,14 +292,14 @@ class Source:
             piece = self._quoting([index], self.sentences[index].denied, refutes=True)
             yield replace(piece, supports=False, denies=True)
 
-    def _piece(self, indices: list[int], *, refutes: bool) -> Piece:
+    def _piece(self, indices: list[int], *, refutes: bool) -> EvidencePiece:
         return self._quoting(indices, " ".join(self.sentences[index].stated for index in indices), refutes=refutes)
 
-    def _quoting(self, indices: list[int], text: str, *, refutes: bool) -> Piece:
+    def _quoting(self, indices: list[int], text: str, *, refutes: bool) -> EvidencePiece:
         first, last = self.spans[indices[0]], self.spans[indices[-1]]
         place = self.reading.span(first.start, last.end)
         quote = _part(self.passage, place.start, place.end)
-        return Piece(quote, _titled(self.passage.title, text), self.passage, refutes=refutes)
+        return EvidencePiece(quote, _with_title(self.passage.title, text), self.passage, refutes=refutes)
 
     def _overlap(self, index: int, wanted: frozenset[str]) -> float:
         # A word in every sentence tells nothing; length is paid for a little, so that the tightest sentence wins.
@@ -316,13 +312,13 @@ class Source:
 class Pool:
     """All that a turn's claims may be held against, by kind."""
 
-    documents: tuple[Source, ...]
-    known: tuple[Piece, ...]
-    history: tuple[Piece, ...]
+    documents: tuple[EvidenceSource, ...]
+    known: tuple[EvidencePiece, ...]
+    history: tuple[EvidencePiece, ...]
     index: WordIndex
     """Of the documents' sentences."""
 
-    def windows(self, claim: str, beside: Sequence[Piece]) -> list[Piece]:
+    def windows(self, claim: str, beside: Sequence[EvidencePiece]) -> list[EvidencePiece]:
         """The sentence of all documents that shares most with the claim, between its neighbours.
 
         Args:
@@ -337,21 +333,23 @@ class Pool:
 def pool(evidence: EvidenceSet) -> Pool:
     """The evidence, read once for all claims."""
     documents = tuple(_read(evidence.documents))
-    known = tuple(piece for one in evidence.knowledge if one.text.strip() for piece in _known(one))
-    history = tuple(_spoken(index, turn) for index, turn in enumerate(evidence.history) if turn.text.strip())
+    known = tuple(piece for one in evidence.knowledge if one.text.strip() for piece in _pieces_of_claim(one))
+    history = tuple(_piece_of_turn(index, turn) for index, turn in enumerate(evidence.history) if turn.text.strip())
     return Pool(documents, known, history, WordIndex.of([source.words for source in documents]))
 
 
-def _read(passages: Sequence[Passage]) -> Iterator[Source]:
+def _read(passages: Sequence[Passage]) -> Iterator[EvidenceSource]:
     """Each passage, under the last heading of its document that was read before it."""
-    above = dict[str, tuple[Kind | None, Above]]()
+    above = dict[str, tuple[MentionKind | None, Above]]()
     for passage in passages:
         if passage.text.strip():
-            source, above[passage.source_id] = Source.read(passage, above.get(passage.source_id, (None, Above())))
+            source, above[passage.source_id] = EvidenceSource.read(
+                passage, above.get(passage.source_id, (None, Above()))
+            )
             yield source
 
 
-def choose(claims: Sequence[str], pool: Pool, embedder: Embedder) -> list[list[Piece]]:
+def choose(claims: Sequence[str], pool: Pool, embedder: Embedder) -> list[list[EvidencePiece]]:
     """The pieces to hold against each claim, in the order of `claims`."""
     most = max(1, min(DOCUMENT_PASSAGES, MAX_PAIRS // (2 * len(claims)))) if claims else 1
     passages = [folded(one.passage.text) for one in pool.documents]
@@ -375,7 +373,7 @@ def words(text: str) -> frozenset[str]:
 
 
 def _may_support(reading: SentenceReading, asserted: SentenceReading, wanted: frozenset[str]) -> bool:
-    """Whether all of a sentence that mentions something may support the claim: it is framed likewise, or tells of what
+    """True if a sentence that mentions something may support the claim: it is framed likewise, or tells of what
     follows from a condition ("If you file late, you pay a fee"), and not of the condition."""
     if reading.framed_like(asserted):
         return True
@@ -390,7 +388,7 @@ def _share(wanted: frozenset[str], text: str) -> float:
 
 
 def same_statement(first: str, second: str) -> bool:
-    """Whether two claims say the same in the same words, case, punctuation and the "that" of "says that" aside."""
+    """True if two claims have the same words, apart from case, punctuation and the "that" of "says that"."""
     said, other = (_WORD.findall(_THAT.sub(" ", text.lower())) for text in (first, second))
     return bool(said) and said == other
 
@@ -418,25 +416,25 @@ def _part(passage: Passage, start: int, end: int) -> Passage:
     return passage.model_copy(update={"text": passage.text[start:end], "span": span})
 
 
-def _titled(title: str | None, text: str) -> str:
+def _with_title(title: str | None, text: str) -> str:
     """The text under its title: what a passage is about often stands only there."""
     text, title = clean(folded(text)), clean(folded(title or ""))
     return f"{title}. {text}" if title and title.lower() not in text.lower() else text
 
 
-def _known(passage: Passage) -> Iterator[Piece]:
+def _pieces_of_claim(passage: Passage) -> Iterator[EvidencePiece]:
     """A known claim as a piece: what it states, for every claim; all of it, for claims that are framed as it is."""
     said = clean(folded(passage.text))
     reading = read(said)
     if not reading.regions:
-        yield Piece(passage, said, passage)
+        yield EvidencePiece(passage, said, passage)
         return
     if reading.stated:
-        yield Piece(passage, reading.stated, passage)
-    yield Piece(passage, said, passage, refutes=False, framed=reading)
+        yield EvidencePiece(passage, reading.stated, passage)
+    yield EvidencePiece(passage, said, passage, refutes=False, framed=reading)
 
 
-def _spoken(index: int, turn: Turn) -> Piece:
+def _piece_of_turn(index: int, turn: Turn) -> EvidencePiece:
     """An earlier turn as a piece: third person, as claims are.
 
     What the assistant said before is no evidence for what it says now; it can only be contradicted.
@@ -444,4 +442,4 @@ def _spoken(index: int, turn: Turn) -> Piece:
     said = name_speakers(clean(folded(turn.text)), *names(turn.role))
     whole = Span(start=0, end=len(turn.text))
     passage = Passage(source=SourceKind.HISTORY, source_id=f"turn {index}", text=turn.text, span=whole)
-    return Piece(passage, said, passage, supports=turn.role is Role.USER)
+    return EvidencePiece(passage, said, passage, supports=turn.role is Role.USER)

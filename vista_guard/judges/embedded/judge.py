@@ -8,31 +8,31 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vista_guard._aio import loop as lane
+from vista_guard._aio.loop import run_long
 from vista_guard.errors import JudgeError
 from vista_guard.inference.onnx import WEIGHTS
 from vista_guard.judges.embedded.english import cues
 from vista_guard.judges.embedded.english.cues import plain_figure
 from vista_guard.judges.embedded.english.decompose import MAX_STATEMENT, decompose
 from vista_guard.judges.embedded.english.segment import foreign
-from vista_guard.judges.embedded.evidence import COUNTER_COSINE, Piece, choose, pool
+from vista_guard.judges.embedded.evidence import COUNTER_COSINE, EvidencePiece, choose, pool
 from vista_guard.judges.embedded.forms.code import is_code, unreadable_parts
 from vista_guard.judges.embedded.models import ABSTENTION, FACTUAL, OPINION, Calibration, ClaimTypeHead, ShippedVerifier
-from vista_guard.judges.embedded.opposites import may_be_settled, spoken_of
+from vista_guard.judges.embedded.opposites import is_mentioned, may_be_settled
 from vista_guard.judges.embedded.support import (
     MAX_EVIDENCE,
     NOWHERE,
     Weighed,
     about_itself,
-    all_said,
-    carried,
-    may_count,
+    can_affect_verdict,
+    evidence_text,
     missing_everywhere,
-    named,
     outranking,
     quotes,
     refutation,
     short,
+    source_phrase,
+    support_score,
 )
 from vista_guard.protocols import Embedder, Verifier
 from vista_guard.reading.canonical import folded
@@ -120,7 +120,7 @@ class EmbeddedJudge:
             JudgeError: the turn is surely not English.
         """
         # A long turn waits for others of its kind, and short ones for nobody.
-        run = asyncio.to_thread if len(turn.text) <= _SHORT else lane.run_long
+        run = asyncio.to_thread if len(turn.text) <= _SHORT else run_long
         return await run(self._decompose, turn, history)
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
@@ -170,23 +170,27 @@ class EmbeddedJudge:
         wide = self._read(claims, texts, around)
         return [self._check(claim, few.with_(more)) for claim, few, more in zip(claims, narrow, wide, strict=True)]
 
-    def _read(self, claims: Sequence[Claim], texts: Sequence[str], found: Sequence[Sequence[Piece]]) -> list[Weighed]:
-        """What the verifier makes of each claim's pieces, all in one batch.
+    def _read(
+        self, claims: Sequence[Claim], texts: Sequence[str], found: Sequence[Sequence[EvidencePiece]]
+    ) -> list[Weighed]:
+        """The verifier's probabilities for all pieces of all claims, in one batch.
 
         Args:
             claims: what is held against its pieces.
             texts: the claims' texts, folded.
             found: the pieces of each claim.
         """
-        chosen = [[one for one in some if may_count(one, text)] for text, some in zip(texts, found, strict=True)]
+        chosen = [
+            [one for one in some if can_affect_verdict(one, text)] for text, some in zip(texts, found, strict=True)
+        ]
         pairs = [(piece.text, text) for text, pieces in zip(texts, chosen, strict=True) for piece in pieces]
         rows = iter(self._verifier.probabilities(pairs) if pairs else ())
         judged = [[(piece, next(rows)) for piece in pieces] for pieces in chosen]
         return [self._weigh(claim, pieces) for claim, pieces in zip(claims, judged, strict=True)]
 
-    def _weigh(self, claim: Claim, judged: Sequence[tuple[Piece, NDArray[np.float32]]]) -> Weighed:
+    def _weigh(self, claim: Claim, judged: Sequence[tuple[EvidencePiece, NDArray[np.float32]]]) -> Weighed:
         needed = max(self._calibration.supported, SUBJECTIVE_SUPPORT if about_itself(claim) else 0.0)
-        support = [(piece, carried(piece, claim, row, needed)) for piece, row in judged if piece.supports]
+        support = [(piece, support_score(piece, claim, row, needed)) for piece, row in judged if piece.supports]
         denied = [(piece, refutation(piece, claim, row)) for piece, row in judged if piece.refutes]
         against = [(piece, score) for piece, score in denied if score >= self._calibration.contradicted]
         return Weighed([piece for piece, _ in judged], needed, support, against)
@@ -201,11 +205,13 @@ class EmbeddedJudge:
             return Check(claim=claim, supported=True, confidence=best, evidence=quotes(found))
         counter_evidence = quotes(against)
         if found and all(one.origin.source is SourceKind.DOCUMENT for one, _ in found):
-            return _disputed(claim, found, against)
+            return _disputed_check(claim, found, against)
         confidence = against[0][1] if found else 1.0 - best
         return Check(claim=claim, supported=False, confidence=confidence, counter_evidence=counter_evidence)
 
-    def _on_topic(self, against: Sequence[tuple[Piece, float]], claim: Claim) -> list[tuple[Piece, float]]:
+    def _on_topic(
+        self, against: Sequence[tuple[EvidencePiece, float]], claim: Claim
+    ) -> list[tuple[EvidencePiece, float]]:
         """Those that speak of what the claim speaks of. A document speaks of nobody's tastes."""
         if about_itself(claim):
             against = [(piece, score) for piece, score in against if piece.origin.source is not SourceKind.DOCUMENT]
@@ -219,17 +225,17 @@ class EmbeddedJudge:
             return []
         texts = [folded(check.claim.text) for check in checks]
         rows = self._head.probabilities(self._embedder.embed(texts), texts)
-        names, said = self._calibration.type_labels, all_said(evidence)
+        names, said = self._calibration.type_labels, evidence_text(evidence)
         return [
             self._finding(check, dict(zip(names, map(float, row), strict=True)), evidence.documents, said)
             for check, row in zip(checks, rows, strict=True)
         ]
 
     def _is_held(self, claim: str, documents: Sequence[Passage]) -> bool:
-        """Whether a claim that reads like an opinion is held against the documents all the same."""
+        """True if a claim that reads like an opinion is still checked against the documents."""
         if self._recommendations == "lacking_evidence" and cues.recommends(claim):
             return True
-        return may_be_settled(claim) and spoken_of(claim, documents)
+        return may_be_settled(claim) and is_mentioned(claim, documents)
 
     def _finding(
         self, check: Check, types: dict[str, float], documents: Sequence[Passage], said: str | None
@@ -256,7 +262,7 @@ class EmbeddedJudge:
         against = [found for found in check.counter_evidence if not (opinion and found.source is SourceKind.DOCUMENT)]
         if against:
             worst = against[0]
-            reason = f"{named(worst)} says otherwise: {short(worst.quote)}"
+            reason = f"{source_phrase(worst)} says otherwise: {short(worst.quote)}"
             return Finding(
                 claim=check.claim,
                 label=Label.CONTRADICTED,
@@ -295,7 +301,9 @@ def _unread_claim(claim: Claim, known: str) -> Unchecked | None:
     return Unchecked(claim=claim, error=error, what="encoded")
 
 
-def _disputed(claim: Claim, found: Sequence[tuple[Piece, float]], against: Sequence[tuple[Piece, float]]) -> Check:
+def _disputed_check(
+    claim: Claim, found: Sequence[tuple[EvidencePiece, float]], against: Sequence[tuple[EvidencePiece, float]]
+) -> Check:
     """A claim that one document confirms and another one denies: neither verified nor contradicted."""
     for_it, against_it = quotes(found), quotes(against)
     reason = f"The sources disagree: {short(for_it[0].quote)} / {short(against_it[0].quote)}"

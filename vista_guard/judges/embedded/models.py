@@ -1,7 +1,4 @@
-"""What was measured when the shipped models were made: `judge.json`, and the claim-type head of `heads.npz`.
-
-The shipped verifier: a cross-encoder over evidence and claim, with its temperature.
-"""
+"""The shipped verifier, its calibration (`judge.json`) and the claim-type head (`heads.npz`)."""
 
 from __future__ import annotations
 
@@ -162,6 +159,6 @@ class ShippedVerifier:
         return cls(Encoder.load("verifier", max_length=limits.max_length, folder=folder), limits)
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        """See `Verifier.probabilities`."""
+        """Implements `Verifier.probabilities`."""
         rows: NDArray[np.float32] = self._limits.probabilities(self._encoder.run(pairs))[:, self._columns]
         return rows

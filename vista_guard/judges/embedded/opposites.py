@@ -1,16 +1,8 @@
-"""Claims that say of a thing the opposite of what their evidence says of it, in the same words otherwise. Pure.
+"""Rules that overrule the verifier where claim and evidence share nearly all words but disagree.
 
-A verifier reads "take it before meals" and "take it after meals" as nearly the same. Where claim and evidence agree in all but a
-pair of opposites of a short list, the evidence does not verify the claim, whatever the verifier says.
-
-Claims about now whose evidence says that they held once. Pure.
-
-"Until 2023 the fee was 10 euros" has every word of "The fee is 10 euros", and does not verify it.
-
-Whether a claim is of the kind that documents settle, and whether these documents speak of it. Pure.
-
-The claim-type head looks at a claim alone, so "Hold it for 30 seconds" and "You can take ten a day" are advice to it, whatever a
-manual or a leaflet says. What a document speaks of is held against the document; an opinion is what is left.
+"Before meals" against "after meals": a pair of opposites from a short list. "Until 2023 the fee was 10 euros" against "The fee is
+10 euros": the evidence is past. Also decides whether documents settle a claim that reads like advice: "You can take ten a day" is
+advice to the claim-type head, whatever the leaflet says.
 """
 
 from __future__ import annotations
@@ -72,7 +64,7 @@ def _ending(sentence: str) -> str | None:
 
 
 def _is_past(text: str) -> bool:
-    """Whether a verb is in the past; a participle behind "is" or "has" is none."""
+    """True if a verb is in the past; a participle after "is" or "has" is not."""
     if _PAST.search(text):
         return True
     return not re.search(r"\b(?:is|are|has|have|be|been|can|will|must|may)\b", text, re.I) and any(
@@ -140,18 +132,18 @@ _OR_MORE = re.compile(r"\s*(?:\w+\s+)?(?:or|and) (?:more|older|over|above|up)\b"
 _OR_LESS = re.compile(r"\s*(?:\w+\s+)?(?:or|and) (?:less|fewer|younger|under|below)\b", re.I)
 
 
-def opposed(claim: str, evidence: str) -> str | None:
+def opposite_word(claim: str, evidence: str) -> str | None:
     """The word, or the bound, of the claim of which a clause of the evidence says the opposite; None for none.
 
     Where one of both denies, or tells of a change or an exception, nothing is held to be opposed but "allowed" and "not
     allowed": which word a "not" or a "but" turns round is for a reader to say.
     """
-    return next((word for one in _CLAUSES.split(evidence) if (word := _opposed(claim, one))), None)
+    return next((word for one in _CLAUSES.split(evidence) if (word := _opposite_in_clause(claim, one))), None)
 
 
-def _opposed(claim: str, evidence: str) -> str | None:
+def _opposite_in_clause(claim: str, evidence: str) -> str | None:
     said, found = tuple(_tokens(claim)), tuple(_tokens(evidence))
-    return _denied(claim, evidence, said, found) or (
+    return _denied_word(claim, evidence, said, found) or (
         None if _is_turned(claim, said) or _is_turned(evidence, found) else _plainly(claim, evidence, said, found)
     )
 
@@ -165,7 +157,7 @@ def _plainly(claim: str, evidence: str, said: tuple[str, ...], found: tuple[str,
     return _opposed_relation(claim, evidence, said, found) or _opposed_bound(claim, evidence)
 
 
-def _denied(claim: str, evidence: str, said: tuple[str, ...], found: tuple[str, ...]) -> str | None:
+def _denied_word(claim: str, evidence: str, said: tuple[str, ...], found: tuple[str, ...]) -> str | None:
     """A word of the list that one text denies and the other one states, once each."""
     for word in set(said) & set(found) & set(_OPPOSITE):
         if said.count(word) == found.count(word) == 1 and _OPPOSITE[word].isdisjoint((*said, *found)):
@@ -177,14 +169,14 @@ def _denied(claim: str, evidence: str, said: tuple[str, ...], found: tuple[str, 
 
 def _opposed_relation(claim: str, evidence: str, said: tuple[str, ...], found: tuple[str, ...]) -> str | None:
     """A preposition that stands before the same word as its opposite does in the evidence, and itself does not."""
-    given = set(_related(found))
-    for word, thing in _related(said):
+    given = set(_relations(found))
+    for word, thing in _relations(said):
         if (_RELATION[word], thing) in given and (word, thing) not in given and _agrees(claim, evidence, {word}):
             return f"{word} {thing}"
     return None
 
 
-def _related(tokens: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+def _relations(tokens: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     for place, word in enumerate(tokens):
         if word in _RELATION:
             thing = next((one for one in tokens[place + 1 : place + 4] if one not in _ARTICLES), "")
@@ -215,7 +207,7 @@ def _bound(text: str, amount: Amount) -> int:
 
 
 def _agrees(claim: str, evidence: str, without: set[str]) -> bool:
-    """Whether the evidence has nearly all of what the claim says besides."""
+    """True if the evidence has nearly all of the claim's other words."""
     wanted = _stems(claim) - {word[:5] for word in without}
     return bool(wanted) and len(wanted & _stems(evidence)) >= AGREEING * len(wanted)
 
@@ -262,12 +254,12 @@ _EMPTY = word_set(
 
 
 def may_be_settled(claim: str) -> bool:
-    """Whether a document could settle the claim: it is no question, taste, judgement of value, feeling or life of a speaker."""
+    """True if a document could settle the claim: no question, taste, value judgement, feeling or speaker's life."""
     return not (QUESTION.match(claim) or cues.of_a_mind(claim) or cues.personal(claim) or judges(claim))
 
 
-def spoken_of(claim: str, documents: Sequence[Passage]) -> bool:
-    """Whether one passage has most of the claim's content words."""
+def is_mentioned(claim: str, documents: Sequence[Passage]) -> bool:
+    """True if one passage has most of the claim's content words."""
     wanted = _content(folded(claim))
     return bool(wanted) and any(
         len(wanted & _content(f"{folded(one.title or '')} {folded(one.text)}")) >= SPOKEN_OF * len(wanted)

@@ -1,10 +1,7 @@
-"""How far one piece of evidence carries a claim or speaks against it, by the verifier's row and by rules that outrank it.
+"""Weighs pieces of evidence for and against a claim, by the verifier's probabilities and rules that outrank them.
 
-The quotes that a verdict rests on, and how they are named in its reason.
-
-Whose word counts more: documents over the persona, the persona over knowledge, knowledge over what was merely said.
-
-What the pieces of evidence that were read say for a claim, and what against it. Pure.
+Trust decides between sources: documents over the persona, the persona over knowledge, knowledge over what was merely said. The
+quotes of the verdict and their names are made here too.
 """
 
 from __future__ import annotations
@@ -14,11 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vista_guard.judges.embedded.english import cues
-from vista_guard.judges.embedded.evidence import Piece, same_statement
+from vista_guard.judges.embedded.evidence import EvidencePiece, same_statement
 from vista_guard.judges.embedded.forms.markup import clean
 from vista_guard.judges.embedded.mentions.frames import read
 from vista_guard.judges.embedded.models import CONTRADICTED_COLUMN, SUPPORTED_COLUMN
-from vista_guard.judges.embedded.opposites import bygone, opposed
+from vista_guard.judges.embedded.opposites import bygone, opposite_word
 from vista_guard.judges.embedded.quantities.veto import lacking, other_figure
 from vista_guard.judges.embedded.quantities.weekdays import missing_day
 from vista_guard.reading.canonical import folded
@@ -33,9 +30,9 @@ MAX_EVIDENCE = 3
 """Quotes that a check carries, at most."""
 
 
-def quotes(scored: Sequence[tuple[Piece, float]]) -> tuple[Evidence, ...]:
+def quotes(scored: Sequence[tuple[EvidencePiece, float]]) -> tuple[Evidence, ...]:
     """The best quotes, one of each passage: the first, which is the tightest, of those that suffice."""
-    first: dict[int, tuple[Piece, float]] = {}
+    first: dict[int, tuple[EvidencePiece, float]] = {}
     for piece, score in scored:
         first.setdefault(id(piece.origin), (piece, score))
     best = sorted(first.values(), key=lambda pair: -pair[1])[:MAX_EVIDENCE]
@@ -53,7 +50,7 @@ def _quote(passage: Passage, score: float) -> Evidence:
     )
 
 
-def named(evidence: Evidence) -> str:
+def source_phrase(evidence: Evidence) -> str:
     """Where the evidence comes from, as the beginning of a sentence."""
     if evidence.source is SourceKind.DOCUMENT:
         return f'The document "{evidence.title or evidence.source_id}"'
@@ -80,7 +77,7 @@ _SEARCHED, _ONE_CLAIM = 30_000, 500
 """Most characters of evidence and of a claim that are searched for figures: each figure of one is held to each of the other."""
 
 
-def carried(piece: Piece, claim: Claim, row: NDArray[np.float32], needed: float) -> float:
+def support_score(piece: EvidencePiece, claim: Claim, row: NDArray[np.float32], needed: float) -> float:
     """The support of a piece in [0, 1]; next to none by a piece that has a quantity, an identifier or a weekday of the claim in
     no form, says the opposite in the same words, or says that it held once.
 
@@ -91,22 +88,25 @@ def carried(piece: Piece, claim: Claim, row: NDArray[np.float32], needed: float)
         needed: the support from which it counts; below it nothing need be looked up.
     """
     score = _support(piece, claim, float(row[SUPPORTED_COLUMN]))
-    return 1 - NOWHERE if score >= needed and _vetoed(folded(claim.text), piece.text) else score
+    return 1 - NOWHERE if score >= needed and _find_veto(folded(claim.text), piece.text) else score
 
 
-def may_count(piece: Piece, claim: str) -> bool:
-    """Whether reading the piece can change anything: not where it may only support, and has a figure of the claim in no form."""
+def can_affect_verdict(piece: EvidencePiece, claim: str) -> bool:
+    """True if judging the piece can change the verdict: not if it can only support, and lacks a figure of the claim."""
     return piece.refutes or lacking(claim, piece.text) is None
 
 
-def _vetoed(claim: str, evidence: str) -> str | None:
-    """What of the claim its evidence has in no form, says the opposite of, or tells of the past; None for nothing."""
+def _find_veto(claim: str, evidence: str) -> str | None:
+    """The part of the claim that its evidence lacks, contradicts or puts into the past; None if there is none."""
     return (
-        lacking(claim, evidence) or missing_day(claim, evidence) or opposed(claim, evidence) or bygone(claim, evidence)
+        lacking(claim, evidence)
+        or missing_day(claim, evidence)
+        or opposite_word(claim, evidence)
+        or bygone(claim, evidence)
     )
 
 
-def all_said(evidence: EvidenceSet) -> str | None:
+def evidence_text(evidence: EvidenceSet) -> str | None:
     """Every text that a claim's figures may stand in; None where there is no document, or more text than is quickly searched."""
     texts = [passage.text for passage in (*evidence.documents, *evidence.knowledge)]
     texts += [turn.text for turn in evidence.history]
@@ -115,16 +115,16 @@ def all_said(evidence: EvidenceSet) -> str | None:
 
 
 def missing_everywhere(claim: str, said: str | None) -> str | None:
-    """The first quantity or identifier of a claim that stands in no form in `all_said`; None for none."""
+    """The first quantity or identifier of a claim that stands in no form in `evidence_text`; None for none."""
     return lacking(folded(claim), said) if said is not None and len(claim) <= _ONE_CLAIM else None
 
 
 def about_itself(claim: Claim) -> bool:
-    """Whether the claim is a speaker's own mind, life or not-knowing, which no document supports or refutes."""
+    """True if the claim is a speaker's own mind, life or not-knowing, which no document supports or refutes."""
     return cues.abstains(claim.text) or cues.of_a_mind(claim.text) or cues.personal(claim.text)
 
 
-def _support(piece: Piece, claim: Claim, score: float) -> float:
+def _support(piece: EvidencePiece, claim: Claim, score: float) -> float:
     """The verifier's score; 1 for a known claim said again and for a document's own sentence; 0 for what a user says about
     anything but themselves."""
     if piece.framed is not None and not piece.framed.framed_like(read(clean(folded(claim.text)))):
@@ -144,7 +144,7 @@ def _support(piece: Piece, claim: Claim, score: float) -> float:
 
 
 def _says(sentence: str, claim: str) -> bool:
-    """Whether the sentence is the claim; or begins with it, where the claim only mentions something.
+    """True if the sentence is the claim, or begins with it where the claim only mentions something.
 
     "Some say so, others disagree" has "Some say so". A plain "It is free, except on Sundays" does not have "It is free".
     """
@@ -153,7 +153,7 @@ def _says(sentence: str, claim: str) -> bool:
     return same_statement(sentence, claim) or (begins and bool(read(clean(claim)).regions))
 
 
-def refutation(piece: Piece, claim: Claim, row: NDArray[np.float32]) -> float:
+def refutation(piece: EvidencePiece, claim: Claim, row: NDArray[np.float32]) -> float:
     """How far a piece speaks against the claim: one that denies what it quotes does so where the quote supports it.
 
     One that says the same with another figure needs no more than the verifier's leaning.
@@ -171,9 +171,9 @@ _RANK = {SourceKind.DOCUMENT: 3, SourceKind.PERSONA: 2, SourceKind.KNOWLEDGE: 1,
 
 
 def outranking(
-    claim: Claim, support: Sequence[tuple[Piece, float]], against: Sequence[tuple[Piece, float]]
-) -> list[tuple[Piece, float]]:
-    """What speaks against a supported claim and counts for more than its support, or for as much and comes from another document.
+    claim: Claim, support: Sequence[tuple[EvidencePiece, float]], against: Sequence[tuple[EvidencePiece, float]]
+) -> list[tuple[EvidencePiece, float]]:
+    """The contradiction that outweighs a claim's support: of higher trust, or of equal trust from another document.
 
     A document that says the claim in its own words is not disputed: that another sentence reads as its opposite is then more
     often the verifier's mistake than the documents' quarrel.
@@ -196,7 +196,7 @@ def outranking(
     ]
 
 
-Scored = tuple[Piece, float]
+Scored = tuple[EvidencePiece, float]
 """A piece, and a probability in [0, 1]."""
 
 
@@ -204,7 +204,7 @@ Scored = tuple[Piece, float]
 class Weighed:
     """The pieces that were read for one claim: `support` of each that may support, `against` of those that contradict it."""
 
-    pieces: Sequence[Piece]
+    pieces: Sequence[EvidencePiece]
     needed: float
     """Least support that confirms the claim."""
     support: Sequence[Scored]
@@ -222,7 +222,7 @@ class Weighed:
 
     @property
     def is_open(self) -> bool:
-        """Whether no piece confirms the claim, and no sentence of a document denies it.
+        """True if no piece confirms the claim, and no sentence of a document denies it.
 
         What stands around another sentence shares so many words with a denied claim that it seems to say it.
         """

@@ -1,4 +1,8 @@
-"""The model judge: any chat model judges, in as few calls a turn as its strategy allows."""
+"""The model judge: any chat model judges, in as few calls a turn as its strategy allows.
+
+`judge` has the strategies, `prompts` and `prompt_files` the prompts, `rendering` makes text for them, `answers` reads the
+replies, `chat` calls the endpoint.
+"""
 
 from vista_guard.judges.model.chat.calling import ChatModel, ChatRequest, Message, Reply
 from vista_guard.judges.model.chat.langchain import LangChainChat

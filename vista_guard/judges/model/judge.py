@@ -1,10 +1,8 @@
-"""The model judge: a chat model decomposes, verifies and categorises, in as few calls as its strategy allows (VISTA §3, App. A).
+"""The model judge: a chat model decomposes, verifies and categorises (VISTA §3, App. A).
 
-Strategies: `per_claim` asks about each claim by itself, as the paper does, but about all claims of a turn at once;
-`batched` takes the turn apart in one call and judges every claim in a second; `fused` does both in one. Whatever the model
-answers, no claim is lost: what cannot be read is asked once more, then reported as unchecked.
-
-Asks a chat model and reads what it says. What cannot be read is asked for once more, and then an error.
+Strategies: `per_claim` asks about each claim by itself, as the paper does, all claims of a turn at once; `batched` decomposes in
+one call and judges every claim in a second; `fused` does both in one. An unreadable answer is asked for once more; then its
+claims are unchecked. No claim is lost.
 """
 
 from __future__ import annotations
@@ -20,10 +18,10 @@ from vista_guard._extras import require
 from vista_guard.errors import JudgeError, UnreadableError
 from vista_guard.judges.contract import meter
 from vista_guard.judges.model.answers import parsing
-from vista_guard.judges.model.answers.labels import place, quoted
+from vista_guard.judges.model.answers.labels import place, quoted_evidence
 from vista_guard.judges.model.chat.calling import ChatModel, ChatRequest
 from vista_guard.judges.model.prompt_files import Stage
-from vista_guard.judges.model.prompts import PromptInfo, Prompts, Roles, trimmed
+from vista_guard.judges.model.prompts import PromptInfo, Prompts, Roles, ask_trimmed
 from vista_guard.settings.model import ModelOptions
 from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Label, SourceKind, Turn, Unchecked
 
@@ -35,7 +33,7 @@ REMINDER = (
 )
 
 
-async def asked(
+async def ask_model(
     model: ChatModel, request: ChatRequest, read: Callable[[str], T], *, partial: bool = False, reminders: int = 1
 ) -> T:
     """The model's answer, read.
@@ -185,7 +183,7 @@ class ModelJudge:
             for number, one in enumerate(said.claims, 1)
         ]
         return [
-            _labelled_check(claim, parsing.Category(one.label, one.reason, one.evidence), evidence)
+            _labelled_check(claim, parsing.ParsedCategory(one.label, one.reason, one.evidence), evidence)
             for claim, one in zip(claims, said.claims, strict=True)
         ]
 
@@ -204,7 +202,7 @@ class ModelJudge:
         return await _at_once(self._categorize_check(check, evidence) for check in checks)
 
     def _seen(self, evidence: EvidenceSet) -> EvidenceSet:
-        """What this judge may lean on: without accumulated claims in the ablation; the persona stays (VISTA, ablations)."""
+        """The evidence this judge may use: without accumulated claims in the ablation; the persona stays (VISTA, ablations)."""
         if self._options.knowledge == "on":
             return evidence
         persona = tuple(known for known in evidence.knowledge if known.source is SourceKind.PERSONA)
@@ -222,7 +220,7 @@ class ModelJudge:
             )
         except JudgeError as exc:
             return _as_unchecked(claim, exc)
-        found = quoted(verdict.quote, evidence)
+        found = quoted_evidence(verdict.quote, evidence)
         if verdict.supported:
             return Check(claim=claim, supported=True, confidence=1.0, evidence=found)
         return Check(claim=claim, supported=False, confidence=1.0, counter_evidence=found)
@@ -265,12 +263,12 @@ class ModelJudge:
 
     async def _asked_together(
         self, claims: Sequence[Claim], evidence: EvidenceSet
-    ) -> tuple[list[parsing.Category | None], str]:
-        """What one call says of each claim, None where it says nothing usable; and the answer as it came."""
+    ) -> tuple[list[parsing.ParsedCategory | None], str]:
+        """The answers of one call by claim, None where unusable; and the raw text."""
         ids = [f"c{number}" for number in range(1, len(claims) + 1)]
         texts = [claim.text for claim in claims]
 
-        def read(text: str) -> tuple[list[parsing.Category | None], str]:
+        def read(text: str) -> tuple[list[parsing.ParsedCategory | None], str]:
             said = parsing.read_judgements(text, ids, [*texts, *_texts(evidence)])
             return [said.get(name) for name in ids], text
 
@@ -288,8 +286,12 @@ class ModelJudge:
         partial: bool = False,
     ) -> T:
         """Asks about claims, with less evidence where the model cannot read all of it."""
-        return await trimmed(
-            lambda seen, _: asked(self._model, ask(seen), read, partial=partial), self._model.name, query, evidence, ()
+        return await ask_trimmed(
+            lambda seen, _: ask_model(self._model, ask(seen), read, partial=partial),
+            self._model.name,
+            query,
+            evidence,
+            (),
         )
 
     async def _whole(
@@ -303,8 +305,8 @@ class ModelJudge:
         reminders: int = 1,
     ) -> T:
         """Asks about a whole turn, with less evidence and history where the model cannot read all of it."""
-        return await trimmed(
-            lambda seen, kept: asked(self._model, ask(kept, seen), read, reminders=reminders),
+        return await ask_trimmed(
+            lambda seen, kept: ask_model(self._model, ask(kept, seen), read, reminders=reminders),
             self._model.name,
             turn.text,
             evidence or EvidenceSet(),
@@ -312,18 +314,18 @@ class ModelJudge:
         )
 
 
-def _labelled_check(claim: Claim, said: parsing.Category, evidence: EvidenceSet) -> Check | Unchecked:
+def _labelled_check(claim: Claim, said: parsing.ParsedCategory, evidence: EvidenceSet) -> Check | Unchecked:
     """A verdict and its label, from an answer that held both."""
     if said.label is not Label.VERIFIED:
         return Check(claim=claim, supported=False, confidence=1.0, finding=_finding(claim, said, evidence))
     if evidence.missing:
         return Unchecked(claim=claim, error="the judge called the claim VERIFIED though there was no evidence at all")
-    return Check(claim=claim, supported=True, confidence=1.0, evidence=quoted(said.quote, evidence))
+    return Check(claim=claim, supported=True, confidence=1.0, evidence=quoted_evidence(said.quote, evidence))
 
 
-def _finding(claim: Claim, said: parsing.Category, evidence: EvidenceSet) -> Finding:
+def _finding(claim: Claim, said: parsing.ParsedCategory, evidence: EvidenceSet) -> Finding:
     reason = said.reason.strip() or f"the judge gave no reason for {said.label}"
-    found = quoted(said.quote, evidence) if said.label is Label.CONTRADICTED else ()
+    found = quoted_evidence(said.quote, evidence) if said.label is Label.CONTRADICTED else ()
     return Finding(claim=claim, label=said.label, confidence=1.0, evidence=found, reason=reason)
 
 

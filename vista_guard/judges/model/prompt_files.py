@@ -1,4 +1,4 @@
-"""Prompt files: what a researcher may write into them, read strictly.
+"""Reads a researcher's prompt files, strictly.
 
 In the package's own form, a file has instructions, then `=== EXAMPLES ===`, then `=== INPUT ===`, and takes `$slots`; front
 matter may say `answer: json`. A file without such lines is taken whole, as the paper prints its prompts (VISTA, App. A.1), and
@@ -73,7 +73,7 @@ class PromptFile:
 
     @property
     def slots(self) -> frozenset[str]:
-        """What the input shows."""
+        """The input's slots."""
         return frozenset(part.name for part in self.input if isinstance(part, Slot))
 
 
@@ -90,7 +90,7 @@ def read(path: Path, stage: Stage, *, examples: bool) -> PromptFile:
         raise ConfigError(f"prompt file {path} cannot be read: {exc}. Give a text file in UTF-8") from exc
     answer, text = _front_matter(path, text)
     if _MARKER.search(text) is None:
-        file = PromptFile((), _bracketed(text.strip()), answer, headings_of(text), len(_EXAMPLE.findall(text)))
+        file = PromptFile((), _bracket_template(text.strip()), answer, headings_of(text), len(_EXAMPLE.findall(text)))
     else:
         instructions, shown, asked = _sections(path, text)
         system = "\n\n".join(part for part in (instructions, shown if examples else "") if part)
@@ -155,7 +155,7 @@ def _template(path: Path, text: str) -> Template:
     return tuple(part for part in (*parts, text[end:]) if part)
 
 
-def _bracketed(text: str) -> Template:
+def _bracket_template(text: str) -> Template:
     # The last of each: earlier ones may stand in the instructions, which speak of them.
     places = {_BRACKETS[" ".join(found.group(1).lower().split())]: found for found in _IN_BRACKETS.finditer(text)}
     parts: list[str | Slot] = []
@@ -170,10 +170,10 @@ def _check_slots(path: Path, stage: Stage, file: PromptFile) -> None:
     known = SLOTS[stage]
     in_system = {part.name for part in file.system if isinstance(part, Slot)}
     for name in sorted(in_system - {*_NAMES}):
-        where = "only the INPUT part shows it" if name in known else f"the slots are {_listed(known)}"
+        where = "only the INPUT part shows it" if name in known else f"the slots are {_list_names(known)}"
         raise ConfigError(f"prompt file {path} has the slot ${name} in its instructions or examples; {where}")
     for name in sorted(file.slots - {*known, *_NAMES}):
-        raise ConfigError(f"prompt file {path} has the slot ${name}; a {stage} prompt has {_listed(known)}")
+        raise ConfigError(f"prompt file {path} has the slot ${name}; a {stage} prompt has {_list_names(known)}")
     for name in known:
         if name not in file.slots | _OPTIONAL:
             bracket = next(bracket for bracket, slot in _BRACKETS.items() if slot == name)
@@ -183,5 +183,5 @@ def _check_slots(path: Path, stage: Stage, file: PromptFile) -> None:
             )
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _list_names(names: tuple[str, ...]) -> str:
     return ", ".join(f"${name}" for name in names)

@@ -1,11 +1,8 @@
-"""The prompts of the model judge: files in our own words, with the structure of the paper's (VISTA, App. A.1).
+"""The model judge's prompts, in the structure of the paper's (VISTA, App. A.1).
 
-What stays the same longest stands first: instructions and examples in the system message, then documents, knowledge and
-history, then what is asked about. A provider's prompt cache thereby serves all claims of a turn.
-
-Less to read, for a model that cannot read all: knowledge goes first, then document passages, the least relevant first.
-
-What the claims are about decides what is relevant, by shared words. The report says what was left out.
+Instructions and examples come first, then documents, knowledge and history, then the claims, so that a provider's prompt cache
+serves all claims of a turn. For a model whose context is too small, knowledge is dropped first, then the least relevant
+passages by shared words; the report names what was left out.
 """
 
 from __future__ import annotations
@@ -69,7 +66,7 @@ ANSWERS: Mapping[str, Mapping[str, Any]] = {
 
 @dataclass(frozen=True)
 class PromptInfo:
-    """What of a prompt a run's manifest holds: `fingerprint` (12 hex digits) changes with its text, `shots` are its examples."""
+    """A prompt in a run's manifest: `fingerprint` (12 hex digits) changes with its text, `shots` are its examples."""
 
     fingerprint: str
     shots: int
@@ -109,8 +106,8 @@ class Prompts:
         names = {"assistant": roles.assistant, "user": roles.user}
         system = {stage: fill(file.system, names) for stage, file in files.items()}
         texts = {stage: [stage, system[stage], repr(file.input), file.answer] for stage, file in files.items()}
-        told = {stage: PromptInfo(_hashed(_FORM, names, texts[stage]), file.shots) for stage, file in files.items()}
-        return cls(roles, _hashed(_FORM, shots, names, [*texts.values()]), told, files, system)
+        told = {stage: PromptInfo(_hash_files(_FORM, names, texts[stage]), file.shots) for stage, file in files.items()}
+        return cls(roles, _hash_files(_FORM, shots, names, [*texts.values()]), told, files, system)
 
     def decompose(self, turn: Turn, history: Sequence[Turn]) -> ChatRequest:
         """Asks for the claims of `turn`; `history` is what was said before it."""
@@ -163,7 +160,7 @@ class Prompts:
         return ChatRequest(messages, stage, ANSWERS[stage] if file.answer == "json" else None)
 
 
-def _hashed(*parts: object) -> str:
+def _hash_files(*parts: object) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
 
 
@@ -183,7 +180,7 @@ def _own_files(folder: Path) -> dict[Stage, Path]:
 T = TypeVar("T")
 
 
-async def trimmed(
+async def ask_trimmed(
     ask: Callable[[EvidenceSet, Sequence[Turn]], Awaitable[T]],
     model: str,
     query: str,

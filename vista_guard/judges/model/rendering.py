@@ -1,7 +1,7 @@
-"""Conversation, evidence and claims as text for a prompt. Pure; the same input gives the same text.
+"""Renders conversation, evidence and claims as prompt text; the same input gives the same text.
 
-All of it was written by others, so none of it may look like a part of the prompt: it stands inside tags that it cannot
-close, or, in a prompt without tags, on lines that cannot pass for the prompt's headings.
+All of it is untrusted, so none may pass for a part of the prompt: it stands inside tags that it cannot close, or, in a prompt
+without tags, on lines that cannot pass for headings.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _ALIKE = str.maketrans("аеіорсуһԁкѕтмнǀιοτκνυ", "aeiopcyhdk
 
 @dataclass(frozen=True)
 class Roles:
-    """What the speakers are called in a prompt and in the claims that come from it.
+    """The speakers' names in a prompt and in its claims.
 
     Raises:
         ConfigError: a name that would break a prompt's lines or tags, or one name for both.
@@ -71,11 +71,11 @@ class Style:
 
     def documents(self, passages: Sequence[Passage]) -> str:
         """Numbered, each with its title. Passages of one document are put together, their overlaps once."""
-        texts = [self._safe(_titled(title, text)) for title, text in _whole(passages)]
+        texts = [self._safe(_with_title(title, text)) for title, text in _whole(passages)]
         if self.headings is not None:
             return "\n\n".join(texts) or NOTHING
         numbered = (f"[{number}] {text}" for number, text in enumerate(texts, 1))
-        return _tagged("documents", "\n\n".join(numbered))
+        return _tag("documents", "\n\n".join(numbered))
 
     def knowledge(self, passages: Sequence[Passage]) -> str:
         """A numbered list."""
@@ -84,13 +84,13 @@ class Style:
 
     def history(self, turns: Sequence[Turn], *, evidence: bool = False) -> str:
         """One entry a turn; what runs on is indented, so that no turn can contain another."""
-        return self._lines("history", map(self._spoken, turns), ' as="evidence"' if evidence else "")
+        return self._lines("history", map(self._turn_line, turns), ' as="evidence"' if evidence else "")
 
     def turn(self, turn: Turn) -> str:
         """The turn that is judged."""
         # Not indented: claims quote it word for word.
         spoken = f"{self.roles.of(turn.role)}: {self._safe(turn.text.strip())}"
-        return spoken if self.headings is not None else _tagged("turn", spoken)
+        return spoken if self.headings is not None else _tag("turn", spoken)
 
     def claim(self, claim: Claim) -> str:
         """One claim."""
@@ -105,21 +105,21 @@ class Style:
 
     def _lines(self, tag: str, entries: Iterator[str], attributes: str = "") -> str:
         text = "\n".join(entries)
-        return text or NOTHING if self.headings is not None else _tagged(tag, text, attributes)
+        return text or NOTHING if self.headings is not None else _tag(tag, text, attributes)
 
-    def _spoken(self, turn: Turn) -> str:
+    def _turn_line(self, turn: Turn) -> str:
         return f"{self.roles.of(turn.role)}: {self._entry(turn.text)}"
 
     def _entry(self, text: str) -> str:
         return "\n  ".join(self._safe(text.strip()).splitlines())
 
     def _safe(self, text: str) -> str:
-        text = defused(text)
+        text = defuse(text)
         return text if self.headings is None else _quoted_headings(text, self.headings)
 
 
 @lru_cache(maxsize=512)  # every claim of a turn is shown the same evidence
-def defused(text: str) -> str:
+def defuse(text: str) -> str:
     """The text without anything that could be taken for a tag of a prompt or a token of a chat template.
 
     `&lt;` and `&#91;` stand in place of the brackets; everything else stays as it is. Idempotent.
@@ -131,18 +131,18 @@ def defused(text: str) -> str:
 
 
 def heading(line: str) -> str:
-    """What a line announces, for comparison: the words before its colon, without markup, numbers and letter case."""
+    """A line's heading for comparison: the words before its colon, without markup, numbers and case."""
     line = unicodedata.normalize("NFKC", line).partition(":")[0].casefold().translate(_ALIKE)
     return " ".join(re.findall(r"[^\W\d_]+", line))
 
 
 def _opens_tag(text: str, start: int) -> bool:
     window = text[start : start + _TAG_CHARS]
-    visible = window.translate(_CONTROLS).lower() if window.isascii() else _folded(window)
+    visible = window.translate(_CONTROLS).lower() if window.isascii() else _fold(window)
     return _NAMES.match(visible.lstrip("/\\∕⁄⧸<＜‹«|｜ \t")) is not None
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     """The text as it looks: without what is not seen, look-alikes as plain small letters."""
     letters = unicodedata.normalize("NFKD", text).casefold().translate(_ALIKE)
     return "".join(letter for letter in letters if unicodedata.category(letter) not in _UNSEEN)
@@ -152,11 +152,11 @@ def _quoted_headings(text: str, headings: frozenset[str]) -> str:
     return "\n".join(f"> {line}" if heading(line) in headings else line for line in text.splitlines())
 
 
-def _titled(title: str | None, text: str) -> str:
+def _with_title(title: str | None, text: str) -> str:
     return f"{' '.join(title.split())}\n{text}" if title and title.strip() else text
 
 
-def _tagged(tag: str, text: str, attributes: str = "") -> str:
+def _tag(tag: str, text: str, attributes: str = "") -> str:
     return f"<{tag}{attributes}>\n{text or NOTHING}\n</{tag}>"
 
 
@@ -167,10 +167,10 @@ def _whole(passages: Sequence[Passage]) -> Iterator[tuple[str | None, str]]:
         if passage.text.strip():
             sources.setdefault(passage.source_id, []).append(passage)
     for parts in sources.values():
-        yield parts[0].title, _joined(parts)
+        yield parts[0].title, _join(parts)
 
 
-def _joined(parts: Sequence[Passage]) -> str:
+def _join(parts: Sequence[Passage]) -> str:
     text, end = parts[0].text, _end(parts[0])
     for part in parts[1:]:
         shared = end - part.span.start if end is not None and part.span is not None else -1
@@ -185,7 +185,7 @@ def _end(passage: Passage) -> int | None:
 
 
 def headings_of(text: str) -> frozenset[str]:
-    """What announces the parts of a prompt without tags: lines in capitals, and words before a colon that ends a line."""
+    """Headings in a prompt without tags: lines in capitals, and words before a colon at a line's end."""
     lines = [line.strip() for line in text.splitlines()]
     found = {heading(line) for line in lines if line.isupper() or _ANNOUNCES.search(line)}
     return frozenset(found) - {""}

@@ -1,4 +1,8 @@
-"""Verifiers that users bring in place of the shipped one: a model from a folder or the hub, or one behind an endpoint."""
+"""Verifiers that users bring in place of the shipped one.
+
+`named` builds one from its name in the settings; `local` runs a model from a folder or the hub, `endpoint` one behind an API;
+`families` knows how each kind of model is asked and what its outputs mean; `calibrated` applies a fitted calibration.
+"""
 
 from vista_guard.judges.verifiers.calibrated import VerifierCalibration
 from vista_guard.judges.verifiers.named import build_verifier

@@ -1,7 +1,4 @@
-"""What was fitted for a verifier: the file that `vista-guard calibrate --verifier` writes, and what it does.
-
-Closing verifiers that hold connections, alone or inside another one.
-"""
+"""A verifier's calibration: reads the file of `vista-guard calibrate --verifier`, and applies it."""
 
 from __future__ import annotations
 
@@ -41,7 +38,7 @@ class Thresholds(BaseModel):
 
 
 class FittedOn(BaseModel):
-    """What the numbers were fitted on, and how well they do on parts of it that they did not see."""
+    """The data of a calibration, and its held-out results."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -90,7 +87,7 @@ class VerifierCalibration(BaseModel):
         except ValidationError as exc:
             first = exc.errors()[0]
             where = ".".join(map(str, first["loc"])) or "the file"
-            raise ConfigError(f"{file} is no calibration of a verifier ({where}: {first['msg']}); {how}") from exc
+            raise ConfigError(f"{file} is not a verifier's calibration ({where}: {first['msg']}); {how}") from exc
         if found.verifier != verifier:
             raise ConfigError(f"{file} was made for the verifier {found.verifier}, and {verifier} verifies; {how}")
         return found
@@ -108,7 +105,7 @@ class VerifierCalibration(BaseModel):
 
     @property
     def label(self) -> str:
-        """What tells reports with these numbers from reports without: part of the judge's version."""
+        """The calibration's part of the judge's version."""
         return f"t{self.temperature:g}s{self.thresholds.supported:g}c{self.thresholds.contradicted:g}"
 
 
@@ -121,15 +118,15 @@ class CalibratedVerifier:
         self.name = f"{verifier.name}~{calibration.label}"
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        """See `Verifier.probabilities`."""
-        return heated(self._verifier.probabilities(pairs), self._temperature)
+        """Implements `Verifier.probabilities`."""
+        return apply_temperature(self._verifier.probabilities(pairs), self._temperature)
 
     async def aclose(self) -> None:
         """Closes the verifier."""
         await close(self._verifier)
 
 
-def heated(probabilities: NDArray[np.float32], temperature: float) -> NDArray[np.float32]:
+def apply_temperature(probabilities: NDArray[np.float32], temperature: float) -> NDArray[np.float32]:
     """Probabilities (texts, 3) as a softmax at this temperature would have given them; what was impossible stays so."""
     import numpy as np
 

@@ -57,7 +57,7 @@ class EndpointVerifier:
         return cls(OpenAIChat(model, base_url=url or None, options=options))
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        """See `Verifier.probabilities`. Pairs are asked at once, as many as `model.concurrency` says, each only once.
+        """Implements `Verifier.probabilities`: one request a distinct pair, `model.concurrency` at once.
 
         Raises:
             JudgeError: no answer, or one that is neither yes nor no.
@@ -105,8 +105,8 @@ def support(reply: Reply, name: str) -> float:
     said = _WORD.search(_THINKING.sub("", reply.text).lower())
     if said is None or said[0] not in ("yes", "no"):
         raise UnreadableError(
-            f"{name} answered {reply.text[:200]!r} where yes or no was asked for; "
-            "take a fact-checking model such as bespoke-minicheck",
+            f"{name} answered {reply.text[:200]!r} instead of yes or no; "
+            "use a fact-checking model such as bespoke-minicheck",
             reply.text,
         )
     return float(said[0] == "yes")

@@ -1,17 +1,21 @@
-"""Kinds of fact-checking models: how each takes its input, and what it answers. Pure.
+"""Kinds of fact-checking models: how each takes its input, and what its outputs mean.
 
-The templates and numbers are parts of the models: they were trained with them, and are right with nothing else.
+Templates and numbers belong to the models: they were trained with them and work with nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from vista_guard.errors import ConfigError
-from vista_guard.judges.verifiers.labels import labels_of
 from vista_guard.settings.model import FamilyName, LabelName, VerifierOptions
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Head = Literal["classes", "first_token", "tokens", "decoder"]
 """Where the answer is: one row a text, the row of its first token, rows of the claim's tokens, or the first decoded token."""
@@ -109,7 +113,7 @@ def family_of(name: str, config: Mapping[str, Any], options: VerifierOptions) ->
     Raises:
         ConfigError: the model's name and configuration do not tell what its outputs mean.
     """
-    family = _BY_FAMILY[options.family] if options.family else _told(name, config)
+    family = _BY_FAMILY[options.family] if options.family else _recognise(name, config)
     if family is MINICHECK and _is_seq2seq(config):
         family = MINICHECK_T5
     if family is HHEM and isinstance(config.get("prompt"), str):
@@ -121,7 +125,7 @@ def family_of(name: str, config: Mapping[str, Any], options: VerifierOptions) ->
     return replace(family, max_tokens=options.max_tokens or _longest(family, config))
 
 
-def _told(name: str, config: Mapping[str, Any]) -> Family:
+def _recognise(name: str, config: Mapping[str, Any]) -> Family:
     architectures = " ".join(map(str, config.get("architectures") or ()))
     code = " ".join(map(str, (config.get("auto_map") or {}).values()))
     known = f"{name} {config.get('_name_or_path', '')} {config.get('model_type', '')} {architectures} {code}".lower()
@@ -130,7 +134,7 @@ def _told(name: str, config: Mapping[str, Any]) -> Family:
         return LETTUCEDETECT
     if found is None and _is_seq2seq(config):
         raise ConfigError(
-            f"verifier {name} is a model that writes text ({config.get('model_type')}), and which family it belongs to its name "
+            f"verifier {name} is a text-generating model ({config.get('model_type')}), and which family it belongs to its name "
             "does not say: set verifier_options.family, for example to 'minicheck'"
         )
     return found or NLI
@@ -152,7 +156,7 @@ def _given_labels(name: str, config: Mapping[str, Any], labels: tuple[LabelName,
 
 
 def _longest(family: Family, config: Mapping[str, Any]) -> int:
-    """What the family reads, bounded by the positions that the model has."""
+    """The family's input length, bounded by the model's positions."""
     if config.get("model_type") in ("deberta", "deberta-v2") and family.name in ("minicheck", "factcg"):
         return 2048  # relative positions: both are asked with as much
     positions = config.get("max_position_embeddings")
@@ -162,3 +166,68 @@ def _longest(family: Family, config: Mapping[str, Any]) -> int:
     start = 2 if config.get("model_type") in ("roberta", "xlm-roberta", "camembert") else 0
     longest = positions - start
     return longest if family is NLI and longest <= 1024 else min(family.max_tokens, longest)
+
+
+COLUMNS: tuple[LabelName, ...] = ("supported", "contradicted", "not_enough")
+"""The columns of what a verifier answers, in order."""
+
+_SPELLINGS: tuple[tuple[LabelName, str], ...] = (
+    # The first that fits counts: "not entailed" and "unsupported" must not be read as their opposite.
+    ("not_enough", r"neutral|unknown|neither|maybe|nei\b|not ?enough|insufficient|no ?info"),
+    ("not_enough", r"\b(not|non|un|in) ?(entail|support|consisten|align|ground|faithful|factual)|hallucinat"),
+    ("contradicted", r"contradict|refut|conflict|disagree|false\b"),
+    ("supported", r"entail|support|consisten|align|ground|faithful|factual|true\b|agree|verified"),
+    ("not_enough", r"^no$"),
+    ("supported", r"^yes$"),
+)
+
+
+def labels_of(name: str, config: Mapping[str, Any]) -> tuple[LabelName, ...]:
+    """The meaning of each output of a classifier, in order, from `id2label` in any spelling and order.
+
+    A model that tells supported from not supported alone has "not_enough" for the latter: it does not say more.
+
+    Raises:
+        ConfigError: the names do not say it; what to set instead.
+    """
+    id2label = config.get("id2label")
+    names = [str(label) for _, label in sorted(id2label.items(), key=_number)] if isinstance(id2label, Mapping) else []
+    meanings = [meaning(label) for label in names]
+    known = [one for one in meanings if one is not None]
+    if len(known) != len(names) or "supported" not in known or len(set(known)) != len(known):
+        outputs = f"calls its outputs {', '.join(map(repr, names))}" if names else "names no outputs (id2label)"
+        raise ConfigError(
+            f"verifier {name} {outputs}, which does not say what they mean: set verifier_options.labels to the meaning of each, "
+            f"in order, for example {list(COLUMNS)}, or verifier_options.family"
+        )
+    return tuple(known)
+
+
+def meaning(label: str) -> LabelName | None:
+    """The meaning of one output's name; None if it is unclear."""
+    plain = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", label)
+    plain = re.sub(r"[^a-z]+", " ", plain.lower()).strip()
+    spaced = re.sub(r"\b(un|in)(?=(support|consisten|faithful|align|ground|factual))", r"\1 ", plain)
+    return next((column for column, pattern in _SPELLINGS if re.search(pattern, spaced)), None)
+
+
+def label_probabilities(logits: NDArray[np.float32], labels: Sequence[LabelName]) -> NDArray[np.float32]:
+    """Logits (texts, outputs) as probabilities (texts, 3) in the order of `COLUMNS`.
+
+    A single output is a score of support, read through the logistic function.
+    """
+    import numpy as np
+
+    if logits.shape[1] == 1:
+        logits = np.concatenate([logits, np.zeros_like(logits)], axis=1)
+        labels = ("supported", "not_enough")
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    shares = powers / powers.sum(axis=1, keepdims=True)
+    found = np.zeros((len(logits), len(COLUMNS)), np.float32)
+    for column, label in enumerate(labels):
+        found[:, COLUMNS.index(label)] += shares[:, column]
+    return found
+
+
+def _number(item: tuple[str, Any]) -> int:
+    return int(item[0]) if str(item[0]).isdecimal() else 0

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vista_guard.inference.hub import hub_file, hub_folder
-from vista_guard.inference.models.batches import Network, run
-from vista_guard.inference.models.folder import ModelFolder
-from vista_guard.inference.models.tokens import ModelTokens
-from vista_guard.judges.verifiers.families import Family, family_of
-from vista_guard.judges.verifiers.inputs import Inputs
-from vista_guard.judges.verifiers.labels import COLUMNS, rows
+from vista_guard.inference.local_models import DecoderGraph, EncoderGraph, ModelFolder, ModelTokens, Network, Text, run
+from vista_guard.judges.verifiers.families import COLUMNS, LETTUCE_PROMPT, Family, family_of, label_probabilities
+from vista_guard.reading.passages import sentence_spans
 from vista_guard.settings.model import VERIFIER_DEFAULTS, VerifierOptions
 
 if TYPE_CHECKING:
@@ -20,10 +18,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from tokenizers import Encoding
 
-    from vista_guard.inference.models.weights import Kind
+    from vista_guard.inference.torch_models import Kind
 
 BATCH_SIZE = 8
 NOT_ENOUGH = COLUMNS.index("not_enough")
+SLACK = 8
+"""Tokens left free: a window cut out of a text may have a few tokens more than it had inside."""
+
+_SLOT = re.compile(r"\{(evidence|text1|claim|text2|eos)\}")
 
 
 class LocalVerifier:
@@ -66,7 +68,7 @@ class LocalVerifier:
         return cls(called, network, tokens, family, batch_size=size)
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        """See `Verifier.probabilities`."""
+        """Implements `Verifier.probabilities`."""
         import numpy as np
 
         inputs = [self._inputs.windows(evidence, claim) for evidence, claim in pairs]
@@ -85,8 +87,8 @@ class LocalVerifier:
 
         if self.family.head == "tokens":
             return _least_supported(windows)
-        told = rows(np.stack(list(self._answers(logits for _, logits in windows))), self.family.labels)
-        best: NDArray[np.float32] = told[int(told[:, NOT_ENOUGH].argmin())]
+        shares = label_probabilities(np.stack(list(self._answers(logits for _, logits in windows))), self.family.labels)
+        best: NDArray[np.float32] = shares[int(shares[:, NOT_ENOUGH].argmin())]
         return best
 
     def _answers(self, logits: Iterator[NDArray[np.float32]]) -> Iterator[NDArray[np.float32]]:
@@ -114,8 +116,7 @@ def _least_supported(windows: Sequence[tuple[Encoding, NDArray[np.float32]]]) ->
 
 def _network(folder: ModelFolder, family: Family, options: VerifierOptions) -> tuple[Network, bool]:
     """The model in memory, and whether its weights are quantised: ONNX before torch."""
-    from vista_guard.inference.models.graphs import DecoderGraph, EncoderGraph
-    from vista_guard.inference.models.weights import TorchNetwork
+    from vista_guard.inference.torch_models import TorchNetwork
 
     start = int(folder.config.get("decoder_start_token_id") or 0)
     if family.head == "decoder":
@@ -144,7 +145,76 @@ def _foundation_tokens(folder: ModelFolder) -> Path | None:
 
 
 def _folder_name(name: str) -> str:
-    """What stands in reports: the folder's own name, for its place is nobody's business; of the hub's cache the repository's."""
+    """The name for reports: the folder's own, since its location is private; for the hub's cache the repository's."""
     path = Path(name).expanduser().resolve()
     cached = next((part for part in path.parts if part.startswith("models--")), None)
     return cached.removeprefix("models--").replace("--", "/") if cached else path.name
+
+
+class Inputs:
+    """Pairs of evidence and claim, made into what a model of a family reads."""
+
+    def __init__(self, tokens: ModelTokens, family: Family) -> None:
+        self._tokens = tokens
+        self._family = family
+
+    def windows(self, evidence: str, claim: str) -> list[Encoding]:
+        """The model's inputs for one pair: one, or one for each window of long evidence; none where the claim alone is too long.
+
+        A claim is never cut: what a model did not read it could not verify.
+        """
+        (whole,) = self._tokens.encode([self._text(evidence, claim)])
+        offsets = self._tokens.offsets(evidence)
+        if len(whole.ids) <= self._family.max_tokens and len(offsets) <= (self._family.evidence_tokens or len(offsets)):
+            return [whole]
+        room = self._family.max_tokens - (len(whole.ids) - len(offsets)) - SLACK
+        most = min(room, self._family.evidence_tokens or room)
+        if most < SLACK:
+            return []
+        texts = [self._text(evidence[start:end], claim) for start, end in window_spans(evidence, offsets, most)]
+        return [one for one in self._tokens.encode(texts) if len(one.ids) <= self._family.max_tokens]
+
+    def _text(self, evidence: str, claim: str) -> Text:
+        if self._family.head == "tokens":
+            return fill_template(LETTUCE_PROMPT, {"evidence": evidence}), claim
+        if self._family.template is None:
+            return evidence, claim
+        slots = {"evidence": evidence, "text1": evidence, "claim": claim, "text2": claim, "eos": self._tokens.eos}
+        return fill_template(self._family.template, slots)
+
+
+def fill_template(template: str, slots: Mapping[str, str]) -> str:
+    """The template with its slots filled; braces in what fills them mean nothing."""
+    return _SLOT.sub(lambda found: slots.get(found[1], found[0]), template)
+
+
+def window_spans(text: str, offsets: Sequence[tuple[int, int]], most: int) -> Iterator[tuple[int, int]]:
+    """Character spans of windows over a text, each of at most `most` tokens, which together hold all of it.
+
+    A window ends with a sentence, and the next one begins with the same sentence where both fit: what two neighbours say together
+    is then seen together. A sentence that is too long by itself is cut between tokens.
+    """
+    units = list(_units(text, offsets, most))
+    first = 0
+    while first < len(units):
+        last = first + 1
+        while last < len(units) and units[last][1] - units[first][0] <= most:
+            last += 1
+        yield offsets[units[first][0]][0], offsets[units[last - 1][1] - 1][1]
+        if last == len(units):
+            return
+        again = last - 1
+        first = again if again > first and units[last][1] - units[again][0] <= most else last
+
+
+def _units(text: str, offsets: Sequence[tuple[int, int]], most: int) -> Iterator[tuple[int, int]]:
+    """Runs of tokens, [first, last): sentences, and parts of those that are longer than a window."""
+    first = 0
+    ends = [span.end for span in sentence_spans(text)]
+    for end in [*ends[:-1], len(text)]:
+        last = first
+        while last < len(offsets) and offsets[last][0] < end:
+            last += 1
+        for start in range(first, last, most):
+            yield start, min(last, start + most)
+        first = last

@@ -1,7 +1,4 @@
-"""Verifiers by their names in settings: `hf:ORG/MODEL`, a folder's path, `openai:MODEL@URL` and the like.
-
-A verifier made of two: one that verifies, and one that may object.
-"""
+"""Builds verifiers from their names in the settings (`hf:ORG/MODEL`, a folder, `openai:MODEL@URL`), alone or in pairs."""
 
 from __future__ import annotations
 
@@ -12,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from vista_guard.errors import ConfigError
 from vista_guard.judges.verifiers.calibrated import CalibratedVerifier, VerifierCalibration, close
-from vista_guard.judges.verifiers.labels import COLUMNS
+from vista_guard.judges.verifiers.families import COLUMNS
 from vista_guard.protocols import Verifier
-from vista_guard.settings.model import MODEL_DEFAULTS as MODEL_DEFAULTS
-from vista_guard.settings.model import VERIFIER_DEFAULTS, ModelOptions, VerifierOptions
+from vista_guard.settings.model import MODEL_DEFAULTS, VERIFIER_DEFAULTS, ModelOptions, VerifierOptions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,7 +37,7 @@ class VetoedVerifier:
         self.name = f"veto:{first.name},{veto.name}"
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        """See `Verifier.probabilities`."""
+        """Implements `Verifier.probabilities`."""
         import numpy as np
 
         found = np.array(self._first.probabilities(pairs), np.float32)
@@ -68,7 +64,7 @@ class SplitVerifier:
         self.name = f"split:{support.name},{contradiction.name}"
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        """See `Verifier.probabilities`."""
+        """Implements `Verifier.probabilities`."""
         import numpy as np
 
         supported = self._support.probabilities(pairs)[:, SUPPORTED]
@@ -143,7 +139,7 @@ def _named(name: str, options: VerifierOptions, model: ModelOptions) -> Verifier
         from vista_guard.judges.verifiers.local import LocalVerifier
 
         return LocalVerifier.load(name, options)
-    raise ConfigError(f"verifier is {name!r}, which names none, and no folder. The verifiers are:\n{FORMS}")
+    raise ConfigError(f"verifier is {name!r}, which is neither a verifier nor a folder. The verifiers are:\n{FORMS}")
 
 
 def _shipped() -> Verifier:

@@ -130,7 +130,7 @@ class ChromaConnection:
         found = (collection.metadata or {}).get(key)
         if found != value:
             raise StoreError(
-                f"{collection.name} at {self._location} was made with {key} = {found}, not {value}. {advice}"
+                f"{collection.name} at {self._location} was created with {key} = {found}, not {value}. {advice}"
             )
 
     def batches(self, rows: Sequence[T]) -> Iterator[Sequence[T]]:

@@ -1,7 +1,4 @@
-"""Documents in Chroma, found by its vector index.
-
-What a document store tells of a document without its text.
-"""
+"""A document store in Chroma, searched by its vector index."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ListedDocument:
-    """A stored document: `passages` is how many it was cut into, `metadata` is what it was added with."""
+    """A stored document without its text: its number of passages and the metadata that it was added with."""
 
     id: str
     title: str | None
@@ -63,7 +60,7 @@ class ChromaDocuments:
         self._replacing = Lock()
 
     def of_tenant(self, tenant: str, *, shared: bool = False) -> ChromaDocuments:
-        """The tenant's own documents, which nobody else's store reads or changes.
+        """Returns a store of the tenant's own documents, which no other tenant reads or changes.
 
         Args:
             tenant: its name; any two names have two collections.
@@ -79,12 +76,12 @@ class ChromaDocuments:
         return own
 
     async def add(self, documents: Sequence[Document]) -> int:
-        """See `DocumentStore.add`. A reader finds the old passages or the new ones, for a moment both, never none."""
+        """Adds or replaces documents. Readers see the old passages, the new ones, or briefly both."""
         latest = {document.id: document for document in documents}
         return sum([await self._replace(document) for document in latest.values()])
 
     async def search(self, query: str, limit: int) -> Sequence[Passage]:
-        """See `DocumentStore.search`. Nearest by Chroma's approximate index."""
+        """Returns the nearest passages, by Chroma's approximate index."""
         if limit <= 0:
             return ()
         collections = await self._made(self._searched)
@@ -99,7 +96,7 @@ class ChromaDocuments:
         return await self._chroma.run("search the documents", find)
 
     async def delete(self, document_id: str) -> int:
-        """Returns how many passages that were."""
+        """Deletes a document; returns its number of passages."""
         made = await self._made([self._name])
         where: dict[str, Any] = {"document": digest(document_id)}
 
@@ -112,7 +109,7 @@ class ChromaDocuments:
         return await self._chroma.run(f"delete the document {document_id!r}", drop)
 
     async def stored(self) -> Sequence[ListedDocument]:
-        """Every document whose adding was finished, by id."""
+        """Lists the documents that were added completely, by id."""
         made = await self._made([self._name])
 
         def find() -> tuple[ListedDocument, ...]:
@@ -124,7 +121,7 @@ class ChromaDocuments:
         return await self._chroma.run("list the documents", find, timeout_s=600)
 
     async def aclose(self) -> None:
-        """Closes the client that was passed in."""
+        """Closes the client."""
         await self._chroma.aclose()
 
     async def _replace(self, document: Document) -> int:
@@ -167,7 +164,7 @@ class ChromaDocuments:
         return collection
 
     async def _made(self, names: Sequence[str]) -> Sequence[AnyCollection]:
-        """Those of the collections that were ever added to. Reading makes none."""
+        """Returns the collections that exist. Reading creates none."""
 
         def look() -> list[AnyCollection]:
             return [found for name in names if (found := self._chroma.existing(name)) is not None]
@@ -195,7 +192,7 @@ def _expect_model(collection: AnyCollection, probe: NDArray[np.float32]) -> None
     if made.shape != probe.shape or float(made @ probe) < _SAME_MODEL:
         raise StoreError(
             f"the documents in {collection.name} were embedded by another model (dimension {len(made)}, not {len(probe)}). "
-            "Delete that collection, or use another location, and add the documents anew"
+            "Delete that collection, or use another location, and add the documents again"
         )
 
 

@@ -24,7 +24,7 @@ from time import monotonic
 from typing import IO, Any
 
 from vista_guard.errors import StoreError
-from vista_guard.stores.chroma.worker import Answer, Call, Fault, read, write
+from vista_guard.stores.chroma.worker import CallFailure, EngineCall, EngineReply, read, write
 
 _STARTING_S = 60.0
 _CLOSING_S = 5.0
@@ -35,15 +35,15 @@ _PROGRAM = (
 
 
 class NoCollectionError(LookupError):
-    """There is no collection of that name."""
+    """No collection of that name exists."""
 
 
 class GoneError(StoreError):
-    """The process ended before it answered; asking another one may help."""
+    """The process ended before it answered. A new one may answer."""
 
 
 class ChromaProcess:
-    """A running engine. What one thread asks does not wait for another's answer.
+    """A running engine. Threads call it at the same time without waiting for each other.
 
     Raises:
         StoreError: Chroma cannot open the folder.
@@ -52,7 +52,7 @@ class ChromaProcess:
     def __init__(self, folder: Path, *, telemetry: bool) -> None:
         self._owner = os.getpid()
         self._numbers = count(1)
-        self._waiting: dict[int, tuple[Future[Answer], float]] = {}
+        self._waiting: dict[int, tuple[Future[EngineReply], float]] = {}
         self._writing = threading.Lock()
         self._ended = False
         self._process = subprocess.Popen(
@@ -65,7 +65,7 @@ class ChromaProcess:
         threading.Thread(target=self._read, daemon=True, name="vista-guard-chroma").start()
         opening = {"folder": str(folder), "telemetry": telemetry}
         try:
-            self._send(Call(0, "open", arguments=dict(opening)))
+            self._send(EngineCall(0, "open", arguments=dict(opening)))
             answer = ready.result(_STARTING_S)
         except (GoneError, FutureTimeoutError) as exc:
             self.kill()
@@ -76,16 +76,16 @@ class ChromaProcess:
 
     @property
     def id(self) -> int:
-        """The system's number for it."""
+        """The system's process id."""
         return self._process.pid
 
     @property
     def usable(self) -> bool:
-        """Whether it can be asked: it runs, and this is not a fork of the process that started it."""
+        """True while the process runs and this is not a fork of the process that started it."""
         return not self._ended and self._owner == os.getpid()
 
     def ask(self, method: str, collection: str | None, arguments: dict[str, object]) -> object:
-        """What the method returns. Blocks.
+        """Calls a method and returns its result. Blocks.
 
         Raises:
             NoCollectionError: there is no such collection.
@@ -95,25 +95,25 @@ class ChromaProcess:
         number = next(self._numbers)
         waiting = self._wait_for(number)
         try:
-            self._send(Call(number, method, collection, arguments))
+            self._send(EngineCall(number, method, collection, arguments))
             answer = waiting.result()
         finally:
             self._waiting.pop(number, None)
-        if answer.fault is Fault.MISSING:
+        if answer.fault is CallFailure.MISSING:
             raise NoCollectionError(str(answer.value))
-        if answer.fault is Fault.REFUSED:
+        if answer.fault is CallFailure.REFUSED:
             raise ValueError(str(answer.value))
-        if answer.fault is Fault.BROKEN:
+        if answer.fault is CallFailure.BROKEN:
             self.kill(str(answer.value))
             raise GoneError(str(answer.value))
         return answer.value
 
     def silent_for(self) -> float:
-        """Seconds since the oldest call was sent that has no answer."""
+        """Returns the age in seconds of the oldest unanswered call."""
         return max((monotonic() - asked for _, asked in list(self._waiting.values())), default=0.0)
 
     def kill(self, why: str = "Chroma's process was stopped") -> None:
-        """Ends the process at once. What was written stays, and calls that wait for an answer fail."""
+        """Ends the process at once. Written data stays; waiting calls fail."""
         self._ended = True
         if self._owner == os.getpid():
             self._process.kill()
@@ -121,7 +121,7 @@ class ChromaProcess:
         self._fail(why)
 
     def close(self) -> None:
-        """Lets Chroma finish what it does, for some seconds."""
+        """Ends the process, giving Chroma a few seconds to finish."""
         self._ended = True
         if self._owner != os.getpid():
             return
@@ -138,12 +138,12 @@ class ChromaProcess:
             raise AssertionError("the process has a pipe")
         return self._process.stdin
 
-    def _wait_for(self, number: int) -> Future[Answer]:
-        waiting: Future[Answer] = Future()
+    def _wait_for(self, number: int) -> Future[EngineReply]:
+        waiting: Future[EngineReply] = Future()
         self._waiting[number] = (waiting, monotonic())
         return waiting
 
-    def _send(self, call: Call) -> None:
+    def _send(self, call: EngineCall) -> None:
         try:
             with self._writing:
                 write(self._input, call)
@@ -157,7 +157,7 @@ class ChromaProcess:
         if answers is None:
             raise AssertionError("the process has a pipe")
         with suppress(EOFError, OSError, ValueError), answers:
-            while isinstance(answer := read(answers), Answer):
+            while isinstance(answer := read(answers), EngineReply):
                 waiting, _ = self._waiting.pop(answer.id, (None, 0.0))
                 if waiting is not None:
                     with suppress(InvalidStateError):
@@ -186,11 +186,11 @@ _WRITES = frozenset({"add", "update"})
 
 
 class FullError(StoreError):
-    """The disk has too little space left for a write to be tried."""
+    """The disk has too little space left for a write."""
 
 
 class FolderClient:
-    """A client for a folder. Those of one folder in one process share an engine, which is started again when it has failed.
+    """A client for a folder. Clients of one folder share an engine, which restarts after a failure.
 
     Args:
         folder: of the database.
@@ -216,16 +216,16 @@ class FolderClient:
 
     @property
     def process_id(self) -> int:
-        """Of the engine, which is started when it has to be."""
+        """The engine's process id. Starts the engine if necessary."""
         return self._engine.start().id
 
     def list_collections(self) -> list[FolderCollection]:
-        """All collections."""
+        """Returns all collections."""
         names = self._ask("list_collections")
         return [self.get_collection(str(name)) for name in names] if isinstance(names, list) else []
 
     def get_collection(self, name: str, embedding_function: None = None) -> FolderCollection:  # noqa: ARG002  # as Chroma's
-        """The collection.
+        """Returns the collection.
 
         Raises:
             NoCollectionError: it was never made.
@@ -239,7 +239,7 @@ class FolderClient:
         metadata: Mapping[str, str | int] | None = None,
         configuration: Mapping[str, object] | None = None,
     ) -> FolderCollection:
-        """The collection, made when missing; an existing one keeps its own metadata."""
+        """Returns the collection, created when missing. An existing one keeps its metadata."""
         try:
             return self.get_collection(name)
         except NoCollectionError:
@@ -248,24 +248,24 @@ class FolderClient:
         return self._collection(name, self._ask("get_or_create_collection", name=name, **made))
 
     def delete_collection(self, name: str) -> None:
-        """Drops the collection and what is in it."""
+        """Deletes the collection and its rows."""
         self._ask("delete_collection", name=name)
 
     def get_max_batch_size(self) -> int:
-        """Rows that one call may carry."""
+        """Returns the most rows that one call may carry."""
         return int(str(self._ask("get_max_batch_size")))
 
     def close(self) -> None:
-        """Closes the engine, unless others use it. Closing again does nothing."""
+        """Closes the engine unless other clients use it. Closing again does nothing."""
         if self._release.detach() is not None:
             _released(self._engine, gently=True)
 
     def give_up(self, seconds: float) -> None:
-        """Ends an engine that has not answered a call for that long; the next call gets another one."""
+        """Ends an engine that left a call unanswered for so many seconds. The next call starts another."""
         self._engine.end_if_silent(seconds)
 
     def call(self, collection: str, method: str, arguments: dict[str, object]) -> object:
-        """What the collection's method returns."""
+        """Calls a collection's method and returns its result."""
         if method in _WRITES:
             self._check_space()
         return self._engine.ask(method, collection, arguments)
@@ -277,33 +277,33 @@ class FolderClient:
         return FolderCollection(self, name, dict(metadata) if isinstance(metadata, Mapping) else None)
 
     def _check_space(self) -> None:
-        """Raises `FullError` while the disk is too full. A write that hits its end leaves Chroma's engine broken."""
+        """Raises `FullError` on a full disk. A write that runs out of space breaks Chroma's engine for good."""
         free = shutil.disk_usage(self.folder).free
         if free < self._free_bytes:
             raise FullError(
                 f"the disk of {self.folder} has {free / 1e6:.1f} MB left, less than the {self._free_bytes / 1e6:g} MB that "
-                "a write has to leave (setting store_free_mb): free some space"
+                "a write must leave (setting store_free_mb): free some space"
             )
 
 
 @dataclass(frozen=True)
 class FolderCollection:
-    """A collection of a folder. The methods are those of Chroma's, and take keywords only."""
+    """A collection of a folder, with the methods of Chroma's own, keywords only."""
 
     client: FolderClient
     name: str
     metadata: Mapping[str, Any] | None
 
     def get(self, **arguments: object) -> Any:
-        """Rows by id or by metadata."""
+        """Returns rows by id or by metadata."""
         return self.client.call(self.name, "get", arguments)
 
     def query(self, **arguments: object) -> Any:
-        """Rows near to vectors."""
+        """Returns the rows nearest to vectors."""
         return self.client.call(self.name, "query", arguments)
 
     def add(self, **arguments: object) -> None:
-        """New rows. Those whose ids are there stay as they are."""
+        """Adds rows. Existing ids keep their rows."""
         self.client.call(self.name, "add", arguments)
 
     def update(self, **arguments: object) -> None:
@@ -311,17 +311,17 @@ class FolderCollection:
         self.client.call(self.name, "update", arguments)
 
     def delete(self, **arguments: object) -> None:
-        """Drops rows."""
+        """Deletes rows."""
         self.client.call(self.name, "delete", arguments)
 
     def count(self) -> int:
-        """How many rows there are."""
+        """Returns the number of rows."""
         return int(str(self.client.call(self.name, "count", {})))
 
 
 @dataclass
 class _Engine:
-    """The process of a folder, whichever it is by now, and how many clients use it."""
+    """The current process of a folder, and its number of clients."""
 
     folder: Path
     telemetry: bool
@@ -332,7 +332,7 @@ class _Engine:
     failure: str = ""
 
     def start(self) -> ChromaProcess:
-        """The process, started when there is none that can be asked."""
+        """Returns the process, started if necessary."""
         process = self.process
         if process is not None and process.usable:
             return process
@@ -360,7 +360,7 @@ class _Engine:
         return process
 
     def ask(self, method: str, collection: str | None, arguments: Mapping[str, object]) -> object:
-        """What the method returns. All of Chroma's calls can be made twice, so one that was lost with its process is."""
+        """Calls a method, again in a new process when the first one died. Chroma's calls are all safe to repeat."""
         try:
             return self.start().ask(method, collection, dict(arguments))
         except GoneError:

@@ -1,4 +1,4 @@
-"""Knowledge in Chroma: one folder, or one server for several processes. `docs/design/stores.md` tells why it looks so."""
+"""A knowledge store in Chroma: one folder, or one server for several processes. docs/design/stores.md explains its shape."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ kept from an earlier version of the model would rank wrongly."""
 
 @dataclass(frozen=True)
 class _Row:
-    """One stored entry. A delivered turn is a row of its own (`claim` is None), so that a turn without claims is known."""
+    """A stored entry. A delivered turn without claims has one too, with `claim` None."""
 
     id: str
     text: str
@@ -35,7 +35,7 @@ class _Row:
 
 
 class ChromaKnowledge:
-    """A `KnowledgeStore` in Chroma. What it answers is always read from Chroma, so processes see each other's writes.
+    """A `KnowledgeStore` in Chroma. Every answer is read from Chroma, so processes see each other's writes.
 
     Conversations are spread over `buckets` collections by a hash of their id, and ids are stored as that hash only. The
     number belongs to the location: it is fixed when the first conversation is stored. Closing the store closes `client`.
@@ -49,7 +49,7 @@ class ChromaKnowledge:
         self._personas: dict[str, tuple[Passage, ...]] = {}
 
     async def seed(self, persona: Persona) -> None:
-        """See `KnowledgeStore.seed`."""
+        """Stores the persona's facts."""
         if persona.key not in self._personas:
             facts = persona_passages(persona)
             rows = [_Row(fact.source_id, fact.text, {"persona": persona.key, "name": fact.title}) for fact in facts]
@@ -59,29 +59,29 @@ class ChromaKnowledge:
     async def recall(
         self, conversation_id: str, *, persona: Persona | None, query: str, limit: int, exclude_turn: str | None = None
     ) -> Sequence[Passage]:
-        """See `KnowledgeStore.recall`."""
+        """Returns the persona's facts and the conversation's claims nearest to the query."""
         facts = await self._facts(persona) if persona else ()
         rows = await self._chroma.run("recall a conversation", lambda: self._rows(conversation_id))
         claims = [_claim(row) for row in rows if _is_claim(row) and row.metadata["turn"] != exclude_turn]
         return await asyncio.to_thread(nearest, self._embedder, query, [*facts, *claims], limit)
 
     async def remember(self, conversation_id: str, turn_key: str, claims: Sequence[Claim]) -> None:
-        """See `KnowledgeStore.remember`. The first call for a turn counts."""
+        """Stores a turn's claims. The first call for a turn counts."""
         await self._chroma.run(
             "remember a turn", lambda: self._remember(conversation_id, turn_key, claim_passages(turn_key, claims))
         )
 
     async def delivered(self, conversation_id: str) -> frozenset[str]:
-        """See `KnowledgeStore.delivered`."""
+        """Returns the keys of the conversation's delivered turns."""
         rows = await self._chroma.run("read the delivered turns", lambda: self._rows(conversation_id))
         return frozenset(row.metadata["turn"] for row in rows if not _is_claim(row))
 
     async def forget(self, conversation_id: str) -> int:
-        """See `KnowledgeStore.forget`."""
+        """Deletes the conversation's claims; returns their number."""
         return await self._chroma.run("forget a conversation", lambda: self._forget(conversation_id))
 
     async def aclose(self) -> None:
-        """Closes the client that was passed in."""
+        """Closes the client."""
         await self._chroma.aclose()
 
     async def _facts(self, persona: Persona) -> tuple[Passage, ...]:
@@ -115,7 +115,7 @@ class ChromaKnowledge:
         self._add(self._bucket(conversation_id), rows)
 
     def _rows(self, conversation_id: str) -> list[_Row]:
-        """What is stored of the conversation, oldest first."""
+        """Returns the conversation's rows, oldest first."""
         bucket = self._made_bucket(conversation_id)
         if bucket is None:
             return []

@@ -27,8 +27,8 @@ from typing import IO, Any, BinaryIO
 _LENGTH = struct.Struct("!Q")
 
 
-class Fault(StrEnum):
-    """Why a call has no value."""
+class CallFailure(StrEnum):
+    """Reasons for a call without a value."""
 
     MISSING = "missing"
     """There is no such collection."""
@@ -40,8 +40,8 @@ class Fault(StrEnum):
 
 
 @dataclass(frozen=True)
-class Call:
-    """One call of a client's method, or of the collection's that is named."""
+class EngineCall:
+    """A call of a method of the client, or of the named collection."""
 
     id: int
     method: str
@@ -50,12 +50,12 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """Its value, or the fault and what was said of it. `id` is the call's; 0 when the engine is there."""
+class EngineReply:
+    """A call's value, or its fault with the message. `id` is the call's; 0 announces that the engine is ready."""
 
     id: int
     value: object = None
-    fault: Fault | None = None
+    fault: CallFailure | None = None
 
 
 def write(stream: IO[bytes], frame: object) -> None:
@@ -66,7 +66,7 @@ def write(stream: IO[bytes], frame: object) -> None:
 
 
 def read(stream: IO[bytes]) -> object:
-    """The next frame.
+    """Receives the next frame.
 
     Raises:
         EOFError: the other side is gone.
@@ -88,7 +88,7 @@ _THREADS = 4
 
 
 def main() -> None:
-    """Answers until the other side is gone. The first frame says which folder, and whether Chroma may send usage data."""
+    """Answers calls until the other side closes. The first frame names the folder and says whether Chroma may send usage data."""
     calls, answers = _pipes()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that uses this one
     folder, telemetry = _opening(calls)
@@ -96,22 +96,22 @@ def main() -> None:
     try:
         engine = Engine(folder, telemetry=telemetry)
     except BaseException as exc:  # Chroma's Rust panics are no Exceptions
-        reply(Answer(0, str(exc), Fault.BROKEN))
+        reply(EngineReply(0, str(exc), CallFailure.BROKEN))
         return
-    reply(Answer(0))
+    reply(EngineReply(0))
     threading.Thread(target=_stay_killable, daemon=True).start()
     threads = ThreadPoolExecutor(_THREADS)
     with suppress(EOFError):
         while True:
             call = read(calls)
-            if isinstance(call, Call):
+            if isinstance(call, EngineCall):
                 threads.submit(_answer, engine, call, reply)
     engine.close()
     os._exit(0)  # a thread that hangs is not waited for
 
 
 class Engine:
-    """Chroma on a folder, asked by name."""
+    """Chroma on a folder, called by method name."""
 
     def __init__(self, folder: Path, *, telemetry: bool) -> None:
         import chromadb
@@ -124,19 +124,19 @@ class Engine:
         self.client: Any = chromadb.PersistentClient(folder, settings=settings)
         self._collections: dict[str, Any] = {}
 
-    def answer(self, call: Call) -> Answer:
-        """What Chroma says to the call."""
+    def answer(self, call: EngineCall) -> EngineReply:
+        """Calls Chroma."""
         try:
-            return Answer(call.id, self._value(call))
+            return EngineReply(call.id, self._value(call))
         except BaseException as exc:
-            return Answer(call.id, str(exc) or type(exc).__name__, _fault(exc, call))
+            return EngineReply(call.id, str(exc) or type(exc).__name__, _fault(exc, call))
 
     def close(self) -> None:
         """Closes the client, unless a call hangs."""
         with suppress(Exception):
             self.client.close()
 
-    def _value(self, call: Call) -> object:
+    def _value(self, call: EngineCall) -> object:
         if call.collection is not None:
             return _plain(getattr(self._collection(call.collection), call.method)(**call.arguments))
         if call.method == "list_collections":
@@ -156,12 +156,12 @@ class Engine:
         return self._collections[name]
 
 
-def _answer(engine: Engine, call: Call, reply: Callable[[Answer], None]) -> None:
+def _answer(engine: Engine, call: EngineCall, reply: Callable[[EngineReply], None]) -> None:
     reply(engine.answer(call))
 
 
 def _pipes() -> tuple[BinaryIO, BinaryIO]:
-    """Where calls come from and answers go to. Whatever prints goes to standard error."""
+    """Takes over standard input for calls and standard output for answers; prints go to standard error."""
     calls, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     with Path(os.devnull).open() as nothing:
         os.dup2(nothing.fileno(), 0)
@@ -172,15 +172,15 @@ def _pipes() -> tuple[BinaryIO, BinaryIO]:
 
 def _opening(calls: BinaryIO) -> tuple[Path, bool]:
     first = read(calls)
-    if not isinstance(first, Call):
+    if not isinstance(first, EngineCall):
         raise AssertionError("the first frame says which folder")
     return Path(str(first.arguments["folder"])), bool(first.arguments["telemetry"])
 
 
-def _replying(answers: BinaryIO) -> Callable[[Answer], None]:
+def _replying(answers: BinaryIO) -> Callable[[EngineReply], None]:
     writing = threading.Lock()
 
-    def reply(answer: Answer) -> None:
+    def reply(answer: EngineReply) -> None:
         with writing, suppress(BrokenPipeError):
             write(answers, answer)
 
@@ -188,7 +188,7 @@ def _replying(answers: BinaryIO) -> Callable[[Answer], None]:
 
 
 def _stay_killable() -> None:
-    """Sets the system's alarm clock again and again. A thread that holds the interpreter's lock for good lets it ring."""
+    """Resets the system's alarm clock again and again. A thread that holds the interpreter's lock for good lets it ring."""
     if not hasattr(signal, "setitimer"):  # Windows: whoever uses this process ends it
         return
     while True:
@@ -197,26 +197,23 @@ def _stay_killable() -> None:
 
 
 def _log_ahead(file: Path) -> None:
-    """Makes the database, when there is none, with SQLite's write-ahead log; the file remembers the mode.
-
-    With the log a write takes half the time or less, and does not wait for readers.
-    """
+    """Creates a missing database with SQLite's write-ahead log: writes take half the time and do not wait for readers."""
     # Never a file that is there: Chroma has an SQLite of its own, and two of them in one process undo each other's locks.
     if not file.exists():
         with suppress(sqlite3.Error), closing(sqlite3.connect(file)) as database:
             database.execute("PRAGMA journal_mode=WAL").close()
 
 
-def _fault(exc: BaseException, call: Call) -> Fault:
+def _fault(exc: BaseException, call: EngineCall) -> CallFailure:
     from chromadb.errors import ChromaError, InternalError, NotFoundError
 
     if isinstance(exc, NotFoundError):
         # A collection that was there a moment ago: its making was never committed, or another process dropped it.
-        return Fault.MISSING if call.collection is None else Fault.BROKEN
+        return CallFailure.MISSING if call.collection is None else CallFailure.BROKEN
     refused = isinstance(exc, ValueError | TypeError | ChromaError) and not isinstance(exc, InternalError)
-    return Fault.REFUSED if refused else Fault.BROKEN
+    return CallFailure.REFUSED if refused else CallFailure.BROKEN
 
 
 def _plain(found: object) -> object:
-    """A result without Chroma's own types."""
+    """Converts a result to plain types."""
     return dict(found) if isinstance(found, Mapping) else found

@@ -1,9 +1,7 @@
-"""One database: its engine, its schema when it is opened, and its errors in this package's words.
+"""The database of reports: engine, schema and errors.
 
-The schema's versions: which one a database has, and how it comes to the newest.
-
-A SQLite file is brought up to date when it is opened. So is an empty Postgres database; one with reports of an older version is
-left alone until `vista-guard db upgrade`, since other processes of that version may be writing to it.
+Opening creates missing tables and upgrades an older SQLite file. An older Postgres database waits for `vista-guard db upgrade`,
+since processes of the older version may still write to it.
 """
 
 from __future__ import annotations
@@ -18,20 +16,20 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
 
-import sqlalchemy as sql
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
 
 from vista_guard._extras import how_to_install
 from vista_guard.errors import ConfigError, StoreError
-from vista_guard.stores.reports.tables import REPORTS, TURNS
 
 try:
     import sqlalchemy as sql
+    from alembic import command
+    from alembic.config import Config
+    from alembic.runtime.migration import MigrationContext
+    from alembic.script import ScriptDirectory
     from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
+    from vista_guard.stores.reports.tables import METADATA, NUMBERS, REPORTS
 except ImportError as exc:
     raise ConfigError(f"keeping reports needs {exc.name or 'sqlalchemy'}: {how_to_install('reports')}") from exc
 
@@ -62,12 +60,12 @@ class Database:
         self._writing: AbstractContextManager[object] = Lock() if self.is_sqlite else nullcontext()
 
     def write(self, operation: str, work: Callable[[sql.Connection], T]) -> T:
-        """As `run`, for what writes: one thread after the other on SQLite, which would let them poll for its lock, unfairly."""
+        """Runs a write. On SQLite one thread at a time: its own waiting for the lock is polling, and unfair."""
         with self._writing:
             return self.run(operation, work)
 
     def run(self, operation: str, work: Callable[[sql.Connection], T]) -> T:
-        """What `work` answers, in a transaction of its own.
+        """Runs `work` in a transaction of its own and returns its result.
 
         Raises:
             StoreError: the database cannot be reached or written, or has another schema; says what to do.
@@ -78,14 +76,14 @@ class Database:
                 return work(connection)
 
     def look(self, operation: str, work: Callable[[sql.Connection], T]) -> T:
-        """As `run`, whatever the schema is."""
+        """Runs `work` without checking the schema."""
         with self.translating_errors(operation):
             self._check_file()
             with self.engine.connect() as connection:
                 return work(connection)
 
     def prepare(self) -> None:
-        """Looks at the schema, once; brings an older SQLite file up to date."""
+        """Creates or upgrades the tables, once."""
         with self._preparing:
             if not self._ready:
                 self._check_file()
@@ -95,7 +93,7 @@ class Database:
 
     @contextmanager
     def translating_errors(self, operation: str) -> Iterator[None]:
-        """Errors of the driver as `StoreError`."""
+        """Raises errors of the driver as `StoreError`."""
         try:
             yield
         except (SQLAlchemyError, sqlite3.Error) as exc:
@@ -107,7 +105,7 @@ class Database:
 
     @contextmanager
     def _anew_after_failure(self) -> Iterator[None]:
-        """A connection that stays open keeps the pages of a file that was replaced since: the next try opens it anew."""
+        """Closes the connections of a failed try: an open one would keep reading a file that was replaced since."""
         try:
             yield
         except (SQLAlchemyError, sqlite3.Error, StoreError):
@@ -121,7 +119,7 @@ class Database:
 
     @property
     def _file(self) -> Path | None:
-        """Where a SQLite file is; None for a database in memory, on a server, or behind a `file:` address."""
+        """The path of a SQLite file; None for a database in memory, on a server, or behind a `file:` address."""
         name = self.engine.url.database
         named = self.is_sqlite and name and name != ":memory:" and not name.startswith("file:")
         return Path(name) if name and named else None
@@ -136,7 +134,7 @@ class Database:
 
 
 def make_engine(url: str) -> sql.Engine:
-    """The engine for a URL, SQLite set up for several processes.
+    """Creates the engine for a URL, with SQLite set up for several processes.
 
     Raises:
         ConfigError: the URL is malformed, or its driver is not installed.
@@ -173,7 +171,7 @@ def _options(url: sql.URL) -> dict[str, Any]:
 
 
 def _patience(url: sql.URL) -> float:
-    """Seconds that a SQLite file is waited for while others write it.
+    """Returns the seconds to wait for a locked SQLite file.
 
     Raises:
         ValueError: the URL's `timeout` is no number.
@@ -211,17 +209,19 @@ def _set_up(connection: sqlite3.Connection) -> None:
 
 
 def truncate_log(connection: sql.Connection) -> None:
-    """Empties SQLite's write-ahead log: it still holds deleted text; the file itself was overwritten (secure_delete)."""
+    """Empties SQLite's write-ahead log, which still holds deleted text. `secure_delete` overwrites it in the file itself."""
     connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 VERSION_TABLE = "vista_guard_schema"
 
-FIRST = "0001"
-"""The one table of version 0.2.0 and before, which had no version."""
+MIGRATIONS = Path(__file__).parent / "migrations"
+
+_TOO_OLD = ("0001", "0002")
+"""Schemas of builds before 0.2.0's release. The first had no version table."""
 
 _UPGRADING = 7_241_906_538
-"""Postgres' lock: two processes that make or change tables at once fail in spite of `IF NOT EXISTS`."""
+"""Key of Postgres' advisory lock: two processes that create tables at once fail in spite of `IF NOT EXISTS`."""
 
 _ONE_AT_A_TIME = Lock()
 """Alembic's context is global to the process."""
@@ -229,87 +229,93 @@ _ONE_AT_A_TIME = Lock()
 
 @dataclass(frozen=True)
 class Schema:
-    """A database's schema. `revision` is None where there are no tables yet."""
+    """A database's schema. `revision` is None before the tables exist."""
 
     revision: str | None
     newest: str
 
     @property
     def is_newest(self) -> bool:
-        """Whether nothing has to be done."""
+        """True when no upgrade is needed."""
         return self.revision == self.newest
 
 
 def prepare(engine: sql.Engine, *, create: bool = True) -> None:
-    """Makes the tables, or brings them up to date, where that may be done unasked.
+    """Creates missing tables, and upgrades an older SQLite file.
 
     Raises:
-        StoreError: the schema is newer than this version of the package, or older in a database that is only upgraded on request.
+        StoreError: this version cannot read the schema, or a server's database needs `vista-guard db upgrade`.
     """
     with engine.connect() as connection:
-        found = look(connection)
-    if found.is_newest:
+        schema = look(connection)
+    if schema.is_newest:
         return
     name = engine.url.render_as_string(hide_password=True)
-    if found.revision is None and not create:
+    if schema.revision is None and not create:
+        raise StoreError(f"{name} holds no reports yet; a guard whose setting `reports` is this URL writes them")
+    if schema.revision is not None and engine.dialect.name != "sqlite":
         raise StoreError(
-            f"there are no reports in {name} yet; a guard with this URL as its setting `reports` writes them"
-        )
-    if found.revision is not None and engine.dialect.name != "sqlite":
-        raise StoreError(
-            f"the tables in {name} are of schema {found.revision}, and this version of vista-guard needs {found.newest}: stop "
+            f"the tables in {name} have schema {schema.revision}, and this version of vista-guard needs {schema.newest}: stop "
             "the processes that write reports with an older version, then run vista-guard db upgrade"
         )
     upgrade(engine)
 
 
 def look(connection: sql.Connection) -> Schema:
-    """The schema that the database has.
+    """Reads the database's schema.
 
     Raises:
-        StoreError: this version of the package does not know it.
+        StoreError: this version cannot read that schema.
     """
     scripts = ScriptDirectory.from_config(_config())
-    newest = scripts.get_current_head() or FIRST
+    newest = scripts.get_current_head() or ""
+    revision = _revision(connection)
+    known = {script.revision for script in scripts.walk_revisions()}
+    if revision is None or revision in known:
+        return Schema(revision, newest)
+    name = connection.engine.url.render_as_string(hide_password=True)
+    if revision in _TOO_OLD:
+        raise StoreError(
+            f"the tables in {name} have schema {revision}, and this version of vista-guard reads schemas from {min(known)} on: "
+            "export the reports with the version that wrote them (vista-guard reports export), then use a new database"
+        )
+    raise StoreError(
+        f"the tables in {name} have schema {revision}, and this version of vista-guard reads schemas up to {newest}: use "
+        "the version that wrote it, or a newer one"
+    )
+
+
+def _revision(connection: sql.Connection) -> str | None:
     tables = sql.inspect(connection)
     revision = None
     if tables.has_table(VERSION_TABLE):
         revision = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE}).get_current_revision()
     if revision is None and tables.has_table(REPORTS.name):
-        revision = FIRST
-    if revision is not None and revision not in {script.revision for script in scripts.walk_revisions()}:
-        name = connection.engine.url.render_as_string(hide_password=True)
-        raise StoreError(
-            f"the tables in {name} are of schema {revision}, and this version of vista-guard knows schemas up to {newest}: use "
-            "the version that wrote it, or a newer one"
-        )
-    return Schema(revision, newest)
+        return _TOO_OLD[0]
+    return revision
 
 
 def upgrade(engine: sql.Engine) -> Schema:
-    """Brings the schema up to date, all of it or nothing, whoever else does so at the same time; what it was before."""
-    with _ONE_AT_A_TIME, engine.connect() as connection:
-        with _locked(connection):
-            found = look(connection)
-            if not found.is_newest:
-                config = _config()
-                config.attributes["connection"] = connection
-                if found.revision == FIRST and not sql.inspect(connection).has_table(VERSION_TABLE):
-                    command.stamp(config, FIRST)
-                command.upgrade(config, "head")
-        return found
+    """Creates or upgrades the tables in one transaction, and returns the schema that was there before.
 
-
-def is_backfilled(connection: sql.Connection) -> bool:
-    """Whether every report has its narrow row."""
-    reports = connection.execute(sql.select(sql.func.max(REPORTS.c.id))).scalar()
-    turns = connection.execute(sql.select(sql.func.max(TURNS.c.id))).scalar()
-    return reports == turns
+    Several processes may call it at once.
+    """
+    with _ONE_AT_A_TIME, engine.connect() as connection, _locked(connection):
+        schema = look(connection)
+        config = _config()
+        config.attributes["connection"] = connection
+        if schema.revision is None:
+            METADATA.create_all(connection)
+            connection.execute(sql.insert(NUMBERS), {"id": 1, "upto": 0, "highest": 0})
+            command.stamp(config, "head")
+        elif not schema.is_newest:
+            command.upgrade(config, "head")
+        return schema
 
 
 @contextmanager
 def _locked(connection: sql.Connection) -> Iterator[None]:
-    """One transaction for all of it, which nobody else writes beside."""
+    """A transaction that excludes every other writer."""
     if connection.dialect.name == "postgresql":
         connection.execute(sql.select(sql.func.pg_advisory_xact_lock(_UPGRADING)))
     else:
@@ -325,5 +331,5 @@ def _locked(connection: sql.Connection) -> Iterator[None]:
 
 def _config() -> Config:
     config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     return config

@@ -1,4 +1,4 @@
-"""Stored turns in files that other programs read: JSON lines and Parquet."""
+"""Exports stored turns for other programs, as JSON lines or Parquet."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BATCH = 1000
 
 
 def write(turns: Iterable[KeptTurn], path: Path, format: Format, *, texts: bool = False) -> int:
-    """Writes the turns into a new file; how many.
+    """Writes the turns to a new file; returns their number.
 
     Args:
         turns: as `ReportReader.reports` gives them.
@@ -35,7 +35,7 @@ def write(turns: Iterable[KeptTurn], path: Path, format: Format, *, texts: bool 
         ConfigError: Parquet needs pyarrow.
     """
     if path.exists():
-        raise InputError(f"{path} is there already; choose another file, or remove it")
+        raise InputError(f"{path} exists; choose another file, or remove it")
     beginning = path.with_name(f".{path.name}.part")
     try:
         count = {"jsonl": _jsonl, "parquet": _parquet}[format](turns, beginning, texts)

@@ -1,4 +1,4 @@
-"""What is asked of stored reports, and the rows that come back. Pure."""
+"""The filter for stored reports, the rows that reading returns, and their cursors. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FORMAT = "%Y%m%dT%H%M%S%f"
 
 @dataclass(frozen=True)
 class ReportFilter:
-    """Which turns. What is left at its default is not looked at.
+    """Selects turns. Fields left at their default select nothing away.
 
     Args:
         start, end: when the report was made: from `start` on, before `end`. Times without a zone are UTC.
@@ -54,7 +54,7 @@ ATTENTION = (Action.FLAG, Action.REPAIR, Action.BLOCK)
 
 @dataclass(frozen=True)
 class TurnRow:
-    """One report as lists show it: no text of the conversation in it. `id` is the report's.
+    """A report as lists show it, without the conversation's text. `id` is the report's.
 
     `action` is the decision's, `first_action` that of the first draft. `labels` counts claims by label, `UNCHECKED` among them,
     without zeros. `lowest_confidence` is that of the least sure finding. `duration_ms` is the guard's whole time for the turn.
@@ -85,13 +85,13 @@ class TurnRow:
 
     @property
     def cursor(self) -> str:
-        """What `after` takes to go on behind this row."""
+        """The `after` that continues behind this row."""
         return to_cursor(self.created_at, str(self.number))
 
 
 @dataclass(frozen=True)
 class SourceCount:
-    """How many claims have their first piece of evidence in one source: a document by its id, with the source `document`, say."""
+    """Number of claims whose first piece of evidence comes from this source. A document's `source` is `document`."""
 
     source: str
     source_id: str
@@ -100,7 +100,7 @@ class SourceCount:
 
 @dataclass(frozen=True)
 class FindingRow:
-    """One claim with what became of it, and the turn it is from. One that was not judged is `UNCHECKED`, without confidence.
+    """A claim with its outcome and its turn. An unjudged one has the label `UNCHECKED` and no confidence.
 
     `source` and `source_id` are those of its first piece of evidence.
     """
@@ -123,7 +123,7 @@ class FindingRow:
 
 @dataclass(frozen=True)
 class ConversationRow:
-    """One named conversation. Counts are of its turns that are kept; `contradicted` and `unchecked` count claims."""
+    """A named conversation. Counts cover the kept turns; `contradicted` and `unchecked` count claims."""
 
     conversation_id: str
     key: str
@@ -139,13 +139,13 @@ class ConversationRow:
 
     @property
     def cursor(self) -> str:
-        """What `after` takes to go on behind this row."""
+        """The `after` that continues behind this row."""
         return to_cursor(self.last_at, self.key)
 
 
 @dataclass(frozen=True)
 class Page(Generic[Row]):
-    """Rows, newest first, and what `after` takes for those behind them: None when these were the last."""
+    """Rows, newest first, and the `after` for the rows behind them: None on the last page."""
 
     rows: tuple[Row, ...]
     next: str | None
@@ -153,7 +153,7 @@ class Page(Generic[Row]):
 
 @dataclass(frozen=True)
 class KeptTurn:
-    """A whole report with the texts that were kept beside it: None when none were, or when they expired."""
+    """A whole report with its texts: None when none were kept, or when they expired."""
 
     report: TurnReport
     texts: TurnTexts | None
@@ -161,7 +161,7 @@ class KeptTurn:
 
 @dataclass(frozen=True)
 class LiveCursor:
-    """How far a reader of `since` has come. `seen` holds rows of the last seconds, by number, with when each was seen first."""
+    """The position of a reader of `since`. `seen` maps numbers of the last seconds' rows to the time each was first seen."""
 
     floor: int
     seen: Mapping[int, float] = field(default_factory=dict)
@@ -169,7 +169,7 @@ class LiveCursor:
 
 @dataclass(frozen=True)
 class News:
-    """Rows that were written since, oldest first, and the cursor for the next time."""
+    """The rows written since the cursor, oldest first, and the next cursor."""
 
     rows: tuple[TurnRow, ...]
     cursor: LiveCursor
@@ -177,7 +177,7 @@ class News:
 
 @dataclass(frozen=True)
 class Summary:
-    """What `summary` counts over thin rows: for minutes, not for months.
+    """Counts over thin rows, for minutes rather than months.
 
     `claims` counts by label, `UNCHECKED` among them. `latency` counts turns by bucket (`tables.BOUNDS_MS`).
     """
@@ -191,12 +191,12 @@ class Summary:
 
 
 def to_cursor(moment: datetime, key: str) -> str:
-    """A place in an order of time: fit for a URL."""
+    """Formats a place in an order of time for a URL."""
     return f"{moment.astimezone(UTC).strftime(_FORMAT)}-{key}"
 
 
 def from_cursor(cursor: str) -> tuple[datetime, str]:
-    """The moment and the key of a place.
+    """Parses a place to its moment and key.
 
     Raises:
         InputError: it is no cursor.
@@ -207,20 +207,20 @@ def from_cursor(cursor: str) -> tuple[datetime, str]:
             raise ValueError
         return datetime.strptime(found[1], _FORMAT).replace(tzinfo=UTC), found[2]
     except ValueError:
-        raise InputError(f"{cursor[:80]!r} is no place in a list; take `next` of the page before it") from None
+        raise InputError(f"{cursor[:80]!r} is no cursor; use `next` of the previous page") from None
 
 
 def number_of(key: str) -> int:
-    """The number in a cursor of turns.
+    """Parses the number in a cursor of turns.
 
     Raises:
         InputError: it is none.
     """
     if not key.isdecimal():
-        raise InputError(f"{key!r} is no place in a list of turns; take `next` of the page before it")
+        raise InputError(f"{key!r} is no cursor of turns; use `next` of the previous page")
     return int(key)
 
 
 def utc(moment: datetime) -> datetime:
-    """The moment with its zone. SQLite gives times back without."""
+    """Returns the moment with its zone. SQLite returns times without."""
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

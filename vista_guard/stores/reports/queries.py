@@ -1,4 +1,4 @@
-"""Questions in SQL, and rows as what they mean. Pure, but for the counting."""
+"""SQL queries for reports, and rows converted to values. Pure, except `summary`."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ _NOBODY = "\x1f"
 
 
 def narrowed(filter: ReportFilter, tenant: str | None) -> ReportFilter:
-    """The filter, of one tenant's turns only. One that asks for another's finds nothing."""
+    """Restricts the filter to one tenant. A filter for another tenant then matches nothing."""
     if tenant is None:
         return filter
     return replace(filter, tenant=tenant if filter.tenant in (None, tenant) else _NOBODY)
 
 
 def owned_by(table: sql.Table, tenant: str) -> sql.ColumnElement[bool]:
-    """Rows of the tenant. Those of version 0.2.0 do not say whose they are: what is named after a tenant is taken for its own."""
+    """Selects the tenant's rows. Early builds stored no tenant: there the conversation id's prefix decides."""
     before = table.c.conversation_id.startswith(f"{tenant}/", autoescape=True)
     return sql.or_(table.c.tenant == tenant, sql.and_(table.c.tenant == "", before))
 
 
 def turns(filter: ReportFilter) -> sql.Select[Any]:
-    """Thin rows of the turns."""
+    """Selects thin rows."""
     return sql.select(TURNS).where(*conditions(filter))
 
 
 def conditions(filter: ReportFilter) -> list[sql.ColumnElement[bool]]:
-    """What the filter asks of `TURNS`.
+    """Translates the filter to conditions on `TURNS`.
 
     Raises:
         InputError: a label that there is none of.
@@ -71,19 +71,19 @@ def conditions(filter: ReportFilter) -> list[sql.ColumnElement[bool]]:
 
 
 def _in(actions: tuple[Action, ...]) -> sql.ColumnElement[bool]:
-    """Said in the words of the partial index, where it can be used."""
+    """Words the condition so that the partial index applies."""
     chosen = TURNS.c.action.in_([action.value for action in actions])
     return chosen if Action.ALLOW in actions else sql.and_(TURNS.c.action != "ALLOW", chosen)
 
 
 def _column(label: str) -> str:
     if label not in LABELS:
-        raise InputError(f"there is no label {label[:40]!r}; the labels are {', '.join(LABELS)}")
+        raise InputError(f"unknown label {label[:40]!r}; the labels are {', '.join(LABELS)}")
     return label.lower()
 
 
 def findings(filter: ReportFilter) -> sql.Select[Any]:
-    """Claims, with the turns they are from, newest first."""
+    """Selects claims with their turns, newest first."""
     turn = TURNS.c.report_id, TURNS.c.conversation_id, TURNS.c.turn_index, TURNS.c.action
     query = sql.select(FINDINGS, *turn).join(TURNS, TURNS.c.id == FINDINGS.c.report)
     query = query.where(*conditions(replace(filter, labels=(), start=None, end=None)))
@@ -101,7 +101,7 @@ def findings(filter: ReportFilter) -> sql.Select[Any]:
 
 
 def sources(filter: ReportFilter, newest: int) -> sql.Select[Any]:
-    """Sources of the newest claims that the filter finds, the most frequent first."""
+    """Selects the sources of the newest matching claims, the most frequent first."""
     claims = findings(filter).with_only_columns(FINDINGS.c.source, FINDINGS.c.source_id).limit(newest).subquery()
     amount = sql.func.count().label("claims")
     query = sql.select(claims.c.source, claims.c.source_id, amount).where(claims.c.source_id.is_not(None))
@@ -109,7 +109,7 @@ def sources(filter: ReportFilter, newest: int) -> sql.Select[Any]:
 
 
 def conversations(filter: ReportFilter) -> sql.Select[Any]:
-    """Named conversations, the newest first. Only what asks for more than a tenant looks at turns."""
+    """Selects named conversations, newest first. Reads turns only for more than a tenant."""
     query = sql.select(CONVERSATIONS)
     if filter.tenant is not None:
         query = query.where(CONVERSATIONS.c.tenant == filter.tenant)
@@ -122,7 +122,7 @@ def conversations(filter: ReportFilter) -> sql.Select[Any]:
 
 
 def summary(connection: sql.Connection, filter: ReportFilter) -> Summary:
-    """Counts over the turns that the filter finds."""
+    """Counts the matching turns."""
     where = conditions(filter)
     actions = sql.select(TURNS.c.action, sql.func.count()).where(*where).group_by(TURNS.c.action)
     names = [label.lower() for label in LABELS]
@@ -150,13 +150,13 @@ def _latencies() -> Iterator[tuple[float | None, float | None]]:
 
 
 def _slower(low: float | None, high: float | None) -> sql.ColumnElement[bool]:
-    """Turns that took more than `low` and at most `high` milliseconds."""
+    """Selects turns that took more than `low` and at most `high` milliseconds."""
     parts = [] if low is None else [TURNS.c.duration_ms > low]
     return sql.and_(sql.true(), *parts, *([] if high is None else [TURNS.c.duration_ms <= high]))
 
 
 def turn_row(row: sql.Row[Any]) -> TurnRow:
-    """A row of `TURNS`."""
+    """Converts a row of `TURNS`."""
     counts = {label: getattr(row, label.lower()) for label in LABELS}
     return TurnRow(
         id=row.report_id,
@@ -184,7 +184,7 @@ def turn_row(row: sql.Row[Any]) -> TurnRow:
 
 
 def finding_row(row: sql.Row[Any]) -> FindingRow:
-    """A row of `findings`."""
+    """Converts a row of `findings`."""
     placed = row.span_start is not None
     return FindingRow(
         report_id=row.report_id,

@@ -1,4 +1,4 @@
-"""Which turns a person should look at, and why: decided when the report is written, in its transaction."""
+"""Selects turns for review when their report is written, in the same transaction."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GUARD = "vista-guard"
 
 
 class Reason(StrEnum):
-    """Why a turn waits for review, the most urgent first."""
+    """Reasons for review, the most urgent first."""
 
     COMPLAINT = "complaint"
     """Somebody said that the verdict is wrong."""
@@ -38,7 +38,7 @@ class Reason(StrEnum):
 
 
 def reason_of(report: TurnReport) -> Reason | None:
-    """Why the turn waits for review; None when it does not."""
+    """Returns the reason to review the turn, or None."""
     if report.decision.action is Action.BLOCK:
         return Reason.BLOCKED
     if _disagreed(report):
@@ -51,12 +51,12 @@ def reason_of(report: TurnReport) -> Reason | None:
 
 
 def drawn(report_id: str) -> bool:
-    """Whether a report is one of the sample: by a hash of its id, so that the same ones are drawn wherever it is asked."""
+    """True for a sampled report. A hash of its id decides, so the sample is the same everywhere."""
     return int.from_bytes(sha256(report_id.encode()).digest()[:8]) % SAMPLE == 0
 
 
 def queue(connection: sql.Connection, report: TurnReport, number: int) -> None:
-    """Puts the report into the queue, where there is a reason."""
+    """Queues the report if it has a reason."""
     reason = reason_of(report)
     if reason is not None:
         connection.execute(_QUEUED, review_row(number, report.tenant or "", reason, report.created_at.astimezone(UTC)))
@@ -65,7 +65,7 @@ def queue(connection: sql.Connection, report: TurnReport, number: int) -> None:
 
 
 def review_row(number: int, tenant: str, reason: Reason, at: Any) -> dict[str, Any]:
-    """An open review, as it is when it enters the queue."""
+    """Returns the row of an open review."""
     return {"report": number, "tenant": tenant, "reason": reason.value, "state": "open", "queued_at": at}
 
 

@@ -1,4 +1,4 @@
-"""Reading stored reports: lists, what is new, one turn, conversations, claims. No list reads a report's text."""
+"""Reads stored reports: lists, news, single turns, conversations, claims. No list reads a report's text."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ class ReportReader:
         self._tenant = tenant
 
     def of_tenant(self, tenant: str) -> Self:
-        """A reader that sees this tenant's turns only."""
+        """Returns a reader restricted to this tenant's turns."""
         return type(self)(self._database, tenant=tenant)
 
     def page(self, filter: ReportFilter = EVERYTHING, *, after: str | None = None, limit: int = 50) -> Page[TurnRow]:
-        """Turns, newest first; those behind `after` (`Page.next`, `TurnRow.cursor`) when it is given."""
+        """Returns a page of turns, newest first, behind `after` (`Page.next`, `TurnRow.cursor`) if given."""
         query = queries.turns(self._own(filter)).order_by(TURNS.c.created_at.desc(), TURNS.c.id.desc())
         if after is not None:
             moment, key = from_cursor(after)
@@ -76,7 +76,7 @@ class ReportReader:
         return Page(rows[:limit], rows[limit - 1].cursor if len(rows) > limit else None)
 
     def since(self, cursor: LiveCursor | None = None, filter: ReportFilter = EVERYTHING, *, limit: int = 200) -> News:
-        """Turns that were written since the cursor, in the order of writing; the newest `limit` without one.
+        """Returns the turns written since the cursor, in the order of writing; the newest `limit` without a cursor.
 
         Ask again with the cursor that came back, and each turn comes once. Where several processes write (Postgres), a row may be
         committed after one with a higher number: the last seconds are read again, and what was seen is left out.
@@ -94,22 +94,22 @@ class ReportReader:
         return News(rows, self._advanced(cursor, reached))
 
     def get(self, report_id: str) -> KeptTurn | None:
-        """The whole report with this id, with the texts that were kept beside it; None when there is none."""
+        """Returns the whole report with its texts, or None."""
         query = _whole().where(TURNS.c.report_id == report_id)
         return next(iter(self._whole_turns(self._visible(query), 1)), None)
 
     def many(self, report_ids: Sequence[str]) -> dict[str, KeptTurn]:
-        """The whole reports with these ids, by id; those that there are. For what is shown of a list, not for a list."""
+        """Returns the existing reports of these ids, by id."""
         query = _whole().where(TURNS.c.report_id.in_(report_ids[:MOST_ROWS]))
         return {turn.report.id: turn for turn in self._whole_turns(self._visible(query), MOST_ROWS)}
 
     def row(self, report_id: str) -> TurnRow | None:
-        """The thin row of the report with this id."""
+        """Returns the thin row of a report, or None."""
         query = self._visible(queries.turns(EVERYTHING)).where(TURNS.c.report_id == report_id)
         return next(iter(self._rows(query, 1, queries.turn_row)), None)
 
     def established_by(self, conversation_id: str, turn_key: str) -> TurnRow | None:
-        """The turn that brought a piece of knowledge: evidence from knowledge has the `source_id` `turn_key:claim id`."""
+        """Returns the turn that established a piece of knowledge, whose evidence has the `source_id` `turn_key:claim id`."""
         query = queries.turns(self._own(ReportFilter(conversation_id=conversation_id)))
         rows = query.where(TURNS.c.turn_key == turn_key).order_by(TURNS.c.created_at.desc(), TURNS.c.id.desc())
         return next(iter(self._rows(rows, 1, queries.turn_row)), None)
@@ -117,7 +117,7 @@ class ReportReader:
     def conversations(
         self, filter: ReportFilter = EVERYTHING, *, after: str | None = None, limit: int = 50
     ) -> Page[ConversationRow]:
-        """Named conversations, the one that spoke last first; those with a turn that the filter finds, when it asks for any."""
+        """Returns a page of named conversations, latest activity first; a filter on turns keeps those with a match."""
         query = queries.conversations(self._own(filter))
         if after is not None:
             place = sql.tuple_(CONVERSATIONS.c.last_at, CONVERSATIONS.c.conversation_key)
@@ -126,7 +126,7 @@ class ReportReader:
         return Page(rows[:limit], rows[limit - 1].cursor if len(rows) > limit else None)
 
     def conversation(self, conversation_id: str, *, after: str | None = None, limit: int = 100) -> Page[KeptTurn]:
-        """The turns of a conversation, oldest first, whole, with their texts. `next` goes on with the later ones."""
+        """Returns a page of a conversation's whole turns with their texts, oldest first."""
         own = self._own(ReportFilter(conversation_id=conversation_id))
         query = _whole().where(*queries.conditions(own)).order_by(TURNS.c.created_at, TURNS.c.id)
         if after is not None:
@@ -137,7 +137,7 @@ class ReportReader:
         return Page(tuple(self._kept(row) for row in rows[:limit]), following)
 
     def conversation_ids(self, tenant: str) -> list[str]:
-        """The ids of all of a tenant's conversations, those that version 0.2.0 kept under its name among them."""
+        """Returns the ids of all of a tenant's conversations."""
         asked = queries.narrowed(ReportFilter(tenant=tenant), self._tenant).tenant
         query = sql.select(CONVERSATIONS.c.conversation_id).where(queries.owned_by(CONVERSATIONS, asked or ""))
         return self._database.run("read conversations", lambda c: list(c.execute(query).scalars()))
@@ -145,7 +145,7 @@ class ReportReader:
     def findings(
         self, filter: ReportFilter = EVERYTHING, *, after: str | None = None, limit: int = 50
     ) -> Page[FindingRow]:
-        """Claims of the turns that the filter finds, newest first; of `labels` only those claims."""
+        """Returns a page of claims of the matching turns, newest first; with `labels` only those claims."""
         query = queries.findings(self._own(filter))
         if after is not None:
             moment, key = from_cursor(after)
@@ -158,7 +158,7 @@ class ReportReader:
     def sources(
         self, filter: ReportFilter = EVERYTHING, *, newest: int = 10_000, limit: int = 10
     ) -> tuple[SourceCount, ...]:
-        """Where the evidence on the `newest` claims that the filter finds is from, the most frequent sources first.
+        """Counts the sources of evidence on the `newest` matching claims, the most frequent first.
 
         With `labels=("CONTRADICTED",)`: the documents that answers contradict most.
         """
@@ -166,7 +166,7 @@ class ReportReader:
         return self._rows(query, limit, lambda row: SourceCount(row.source, row.source_id, row.claims))
 
     def summary(self, filter: ReportFilter) -> Summary:
-        """Counts over the turns that the filter finds, from their rows: for the last minutes. For longer there is `rollup`."""
+        """Counts the matching turns from their rows: for the last minutes. `rollup` serves longer times."""
         own = self._own(filter)
         return self._database.run("count reports", lambda connection: queries.summary(connection, own))
 
@@ -180,7 +180,7 @@ class ReportReader:
         keys: Collection[str] | None = None,
         claim_keys: Collection[str] | None = None,
     ) -> Rollup:
-        """Counts for each hour or day from `start` (rounded down to the hour) to before `end`, from the roll-ups alone.
+        """Returns counts for each hour or day from `start` (rounded down to the hour) to before `end`, from the roll-ups alone.
 
         Args:
             start, end: the time.
@@ -199,12 +199,12 @@ class ReportReader:
     def makers(
         self, start: datetime, end: datetime, by: Step = "hour", filter: ReportFilter = EVERYTHING
     ) -> tuple[Maker, ...]:
-        """The judges and policies that were at work in each hour or day, in order of time; from the roll-ups alone."""
+        """Returns the judges and policies of each hour or day, in order of time, from the roll-ups."""
         asked = rollups.Asked(start, end, by, self._own(filter))
         return self._database.run("read roll-ups", lambda connection: rollups.makers(connection, asked))
 
     def reports(self, filter: ReportFilter = EVERYTHING, *, batch: int = 200) -> Iterator[KeptTurn]:
-        """Whole turns, newest first, read in batches as they are taken: for the policy lab and for export."""
+        """Yields whole turns, newest first, reading a batch at a time."""
         after: str | None = None
         while True:
             page = self.page(filter, after=after, limit=batch)
@@ -215,7 +215,7 @@ class ReportReader:
                 return
 
     def choices(self) -> dict[str, tuple[str, ...]]:
-        """The values that `tenant`, `policy`, `judge` and `gate` have, from the roll-ups: for a page's filters."""
+        """Returns the values of `tenant`, `policy`, `judge` and `gate`, from the roll-ups."""
         return self._database.run("read roll-ups", lambda connection: rollups.choices(connection, self._tenant))
 
     def close(self) -> None:
@@ -259,7 +259,7 @@ def _whole() -> sql.Select[Any]:
 
 
 def parsed(text: str, number: int, schema_version: str, name: str) -> TurnReport:
-    """The report.
+    """Parses a stored report.
 
     Raises:
         StoreError: it is none that this version can read.

@@ -1,11 +1,7 @@
-"""What is deleted, and when: conversations and tenants on request, reports and texts when their time is over.
-
-What operators do to a database of reports: look at it, bring it up to date, delete what is past its time.
-"""
+"""Deletion of reports, by conversation, by tenant and by age, and the commands of `vista-guard db`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,17 +9,15 @@ from typing import Any
 import sqlalchemy as sql
 
 from vista_guard.stores.entries import digest
-from vista_guard.stores.reports import backfill
-from vista_guard.stores.reports import database as schema
-from vista_guard.stores.reports.database import Database, truncate_log
+from vista_guard.stores.reports.database import Database, Schema, look, truncate_log, upgrade
 from vista_guard.stores.reports.queries import owned_by
 from vista_guard.stores.reports.tables import (
-    BACKFILL,
     CLAIMS_HOUR,
     CONVERSATIONS,
+    NUMBERS,
     OF_A_REPORT,
+    PEOPLE_ON_A_REPORT,
     REPORTS,
-    SAID_OF_A_REPORT,
     TEXTS,
     TURNS,
     TURNS_HOUR,
@@ -31,19 +25,19 @@ from vista_guard.stores.reports.tables import (
 )
 
 BATCH = 500
-"""Reports that are deleted in one transaction."""
+"""Reports deleted in one transaction."""
 
 
 @dataclass(frozen=True)
 class Pruned:
-    """How much was deleted for its age."""
+    """Counts of reports and texts deleted by age."""
 
     reports: int
     texts: int
 
 
 def forget(connection: sql.Connection, conversation_id: str) -> int:
-    """Deletes one conversation; how many reports that were. Roll-ups stay: they name no conversation."""
+    """Deletes one conversation and returns its number of reports. Roll-ups stay: they name no conversation."""
     key = digest(conversation_id)
     deleted = _delete(connection, sql.select(REPORTS.c.id).where(REPORTS.c.conversation_key == key))
     connection.execute(sql.delete(CONVERSATIONS).where(CONVERSATIONS.c.conversation_key == key))
@@ -51,7 +45,7 @@ def forget(connection: sql.Connection, conversation_id: str) -> int:
 
 
 def forget_tenant(connection: sql.Connection, tenant: str) -> int:
-    """Deletes all of a tenant, with its roll-ups; how many reports that were."""
+    """Deletes everything of a tenant, roll-ups included, and returns its number of reports."""
     deleted = _delete(connection, sql.select(TURNS.c.id).where(owned_by(TURNS, tenant)))
     connection.execute(sql.delete(CONVERSATIONS).where(owned_by(CONVERSATIONS, tenant)))
     for table in (TURNS_HOUR, CLAIMS_HOUR, UNCHECKED_HOUR):
@@ -60,7 +54,7 @@ def forget_tenant(connection: sql.Connection, tenant: str) -> int:
 
 
 def prune(connection: sql.Connection, now: datetime, report_days: float | None, *, most: int = BATCH) -> Pruned:
-    """Deletes texts that expired, and reports that are older than so many days: at most a batch of each, the oldest first."""
+    """Deletes one batch each of expired texts and of reports older than `report_days`, oldest first."""
     expired = sql.select(TEXTS.c.report).where(TEXTS.c.expires_at <= now).limit(most)
     texts = connection.execute(sql.delete(TEXTS).where(TEXTS.c.report.in_(expired))).rowcount
     if report_days is None:
@@ -78,18 +72,18 @@ def prune(connection: sql.Connection, now: datetime, report_days: float | None, 
 def _delete(connection: sql.Connection, numbers: sql.Select[Any]) -> int:
     chosen = connection.execute(numbers).scalars().all()
     if chosen:
-        above = sql.case((BACKFILL.c.highest < max(chosen), max(chosen)), else_=BACKFILL.c.highest)
-        connection.execute(sql.update(BACKFILL).values(highest=above))
+        above = sql.case((NUMBERS.c.highest < max(chosen), max(chosen)), else_=NUMBERS.c.highest)
+        connection.execute(sql.update(NUMBERS).values(highest=above))
     for start in range(0, len(chosen), BATCH):
         some = chosen[start : start + BATCH]
-        for table, column in (*OF_A_REPORT, *SAID_OF_A_REPORT):
+        for table, column in (*OF_A_REPORT, *PEOPLE_ON_A_REPORT):
             connection.execute(sql.delete(table).where(column.in_(some)))
         connection.execute(sql.delete(REPORTS).where(REPORTS.c.id.in_(some)))
     return len(chosen)
 
 
 def _recount(connection: sql.Connection, keys: list[str]) -> None:
-    """Conversations of which turns were deleted: what is left of them."""
+    """Counts the remaining turns of these conversations anew; drops empty ones."""
     left = sql.select(sql.func.count()).where(TURNS.c.conversation_key == CONVERSATIONS.c.conversation_key)
     some = CONVERSATIONS.c.conversation_key.in_(keys)
     of = {"flagged": "FLAG", "repaired": "REPAIR", "blocked": "BLOCK"}
@@ -106,26 +100,19 @@ def _recount(connection: sql.Connection, keys: list[str]) -> None:
 
 
 @dataclass(frozen=True)
-class State:
-    """A database as it is. `revision` is None where there are no tables; `waiting` counts reports of an older version."""
+class DatabaseState:
+    """A database's name, schema and number of reports."""
 
     name: str
-    revision: str | None
-    newest: str
+    schema: Schema
     reports: int
-    waiting: int
-
-    @property
-    def is_newest(self) -> bool:
-        """Whether nothing has to be done."""
-        return self.revision == self.newest
 
 
-def state(url: str) -> State:
-    """Looks, and changes nothing.
+def state(url: str) -> DatabaseState:
+    """Reads the state and changes nothing.
 
     Raises:
-        StoreError: the database is missing, cannot be read, or of a newer schema.
+        StoreError: the database is missing or cannot be read.
     """
     database = Database(url, create=False)
     try:
@@ -134,38 +121,29 @@ def state(url: str) -> State:
         database.close()
 
 
-def _state(connection: sql.Connection, name: str) -> State:
-    found = schema.look(connection)
-    count = 0
-    if found.revision is not None:
+def _state(connection: sql.Connection, name: str) -> DatabaseState:
+    schema, count = look(connection), 0
+    if schema.revision is not None:
         count = int(connection.execute(sql.select(sql.func.count()).select_from(REPORTS)).scalar_one())
-    waiting = backfill.left(connection) if found.is_newest else count
-    return State(name, found.revision, found.newest, count, waiting)
+    return DatabaseState(name, schema, count)
 
 
-def bring_up_to_date(url: str) -> Iterator[int]:
-    """Brings tables and reports up to date: yields how many reports came over, batch by batch.
+def bring_up_to_date(url: str) -> Schema:
+    """Upgrades the tables and returns the schema that was there before.
 
     Raises:
-        StoreError: the database cannot be reached or written, or is of a newer schema.
+        StoreError: the database cannot be written, or this version cannot read its schema.
     """
     database = Database(url)
     try:
-        with database.translating_errors("bring the tables up to date"):
-            schema.upgrade(database.engine)
-        while count := database.write("bring older reports over", backfill.step):
-            yield count
+        with database.translating_errors("upgrade the tables"):
+            return upgrade(database.engine)
     finally:
         database.close()
 
 
 def prune_all(url: str, report_days: float | None) -> Pruned:
-    """Deletes all that is past its time, in batches.
-
-    Args:
-        url: of the database.
-        report_days: how old a report may be; as old as it likes when None. Texts know themselves when they expire.
-    """
+    """Deletes all expired texts, and all reports older than `report_days` unless None, in batches."""
     database, now = Database(url, create=False), datetime.now(UTC)
     reports = texts = 0
     try:

@@ -1,4 +1,4 @@
-"""Counts by the hour: what a report adds to them, and how they are read. They hold no text and name no conversation."""
+"""Counts by the hour, added up as reports are written. They hold no text and name no conversation."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Maker:
 
 @dataclass(frozen=True)
 class Asked:
-    """Which counts: from the hour of `start` to before `end`. Other keys than `keys` are summed over; none when it is None.
+    """A request for counts from the hour of `start` to before `end`. Keys missing from `keys` are summed over; None keeps all.
 
     `claim_keys` are those of claims, where they are not those of the turns.
     """
@@ -150,7 +150,7 @@ def added(report: TurnReport) -> dict[sql.Table, list[dict[str, Any]]]:
 
 
 def judge_name(report: TurnReport) -> str:
-    """The judge as rows have it: name and version."""
+    """Returns the judge's name and version, as rows have it."""
     return f"{report.judge.name} {report.judge.version}"
 
 
@@ -182,7 +182,7 @@ def _claim_counts(report: TurnReport) -> list[dict[str, Any]]:
 
 
 def summed(many: Iterable[Mapping[sql.Table, Sequence[Mapping[str, Any]]]]) -> dict[sql.Table, list[dict[str, Any]]]:
-    """What several reports add, as one row for each key: in one order, so that two writers never wait for each other."""
+    """Adds up the rows of several reports by key. Sorted keys keep two writers from waiting for each other."""
     whole: dict[sql.Table, dict[tuple[Any, ...], dict[str, Any]]] = {}
     for rows_of in many:
         for table, rows in rows_of.items():
@@ -198,7 +198,7 @@ def _plus(table: sql.Table, one: Mapping[str, Any], other: Mapping[str, Any]) ->
 
 
 def add(connection: sql.Connection, rows_of: Mapping[sql.Table, Sequence[Mapping[str, Any]]]) -> None:
-    """Adds to the roll-ups, in the caller's transaction."""
+    """Adds rows to the roll-ups, in the caller's transaction."""
     for table, rows in rows_of.items():
         if rows:
             connection.execute(_upsert(connection.dialect.name, table), list(rows))
@@ -213,7 +213,7 @@ def _upsert(dialect_name: str, table: sql.Table) -> Any:
 
 
 def read(connection: sql.Connection, asked: Asked) -> Rollup:
-    """The counts of the hours that were asked for."""
+    """Reads the requested counts."""
     of_claims = asked if asked.claim_keys is None else replace(asked, keys=asked.claim_keys)
     return Rollup(
         turns=tuple(_turn_count(row) for row in connection.execute(_counts(connection, TURNS_HOUR, asked))),
@@ -223,7 +223,7 @@ def read(connection: sql.Connection, asked: Asked) -> Rollup:
 
 
 def makers(connection: sql.Connection, asked: Asked) -> tuple[Maker, ...]:
-    """Who judged by which policy, hour by hour or day by day."""
+    """Returns the judge and policy of each hour or day."""
     table = TURNS_HOUR
     at = (table.c.hour if asked.by == "hour" else _day(connection, table)).label("at")
     who = (table.c.tenant, table.c.judge, table.c.policy, table.c.rules)
@@ -284,7 +284,7 @@ def _asked(table: sql.Table, filter: ReportFilter) -> list[sql.ColumnElement[boo
 
 
 def choices(connection: sql.Connection, tenant: str | None) -> dict[str, tuple[str, ...]]:
-    """The values that the keys of the roll-ups have."""
+    """Returns the values of each key of the roll-ups."""
     found = {}
     for name in ("tenant", "policy", "judge", "gate"):
         query = sql.select(TURNS_HOUR.c[name]).distinct().order_by(TURNS_HOUR.c[name])

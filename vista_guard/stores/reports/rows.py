@@ -1,4 +1,4 @@
-"""What a report becomes in the tables. Pure."""
+"""Converts a report to rows of the tables. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WITHOUT_NUL = str.maketrans({"\x00": "�"})
 
 
 def report_row(report: TurnReport) -> dict[str, Any]:
-    """For `REPORTS`, without its number."""
+    """Returns the row of `REPORTS`, without its number."""
     return {
         **_place(report),
         "action": report.decision.action.value,
@@ -29,7 +29,7 @@ def report_row(report: TurnReport) -> dict[str, Any]:
 
 
 def turn_row(report: TurnReport, number: int) -> dict[str, Any]:
-    """For `TURNS`."""
+    """Returns the row of `TURNS`."""
     confidences = [finding.confidence for finding in report.findings]
     counts = Counter(label_of(outcome) for outcome in report.outcomes)
     return {
@@ -56,12 +56,12 @@ def turn_row(report: TurnReport, number: int) -> dict[str, Any]:
 
 
 def finding_rows(report: TurnReport, number: int) -> list[dict[str, Any]]:
-    """For `FINDINGS`: one for each outcome, in order."""
+    """Returns a row of `FINDINGS` for each outcome, in order."""
     return [_finding_row(outcome, n, number, report) for n, outcome in enumerate(report.outcomes)]
 
 
 def conversation_row(report: TurnReport) -> dict[str, Any]:
-    """For `CONVERSATIONS`: what the report adds to its conversation."""
+    """Returns the row of `CONVERSATIONS` that the report adds."""
     action, labels = report.decision.action, Counter(label_of(outcome) for outcome in report.outcomes)
     place = _place(report)
     return {
@@ -80,7 +80,7 @@ def conversation_row(report: TurnReport) -> dict[str, Any]:
 
 
 def text_row(report: TurnReport, texts: TurnTexts, number: int, days: float | None) -> dict[str, Any]:
-    """For `TEXTS`."""
+    """Returns the row of `TEXTS`."""
     made = report.created_at.astimezone(UTC)
     return {
         "report": number,
@@ -90,7 +90,7 @@ def text_row(report: TurnReport, texts: TurnTexts, number: int, days: float | No
 
 
 def expiry(made: datetime, days: float) -> datetime:
-    """When what was made then expires; at the end of all times where the calendar has no such day."""
+    """Returns the time of expiry; the end of the calendar where that overflows."""
     try:
         return made + timedelta(days=days)
     except OverflowError:
@@ -98,12 +98,12 @@ def expiry(made: datetime, days: float) -> datetime:
 
 
 def first_action(report: TurnReport) -> Action:
-    """What was decided about the first draft."""
+    """Returns the decision about the first draft."""
     return report.attempts[0].decision.action if report.attempts else report.decision.action
 
 
 def label_of(outcome: Outcome) -> str:
-    """The claim's label, or that it could not be judged."""
+    """Returns the claim's label, or `UNCHECKED`."""
     return outcome.label.value if isinstance(outcome, Finding) else UNCHECKED
 
 
@@ -128,7 +128,7 @@ def _finding_row(outcome: Outcome, n: int, number: int, report: TurnReport) -> d
 
 
 def _plain(text: str) -> str:
-    """The text as every database takes it; the report has it as it was."""
+    """Removes characters that a database refuses; the report's JSON keeps them."""
     return storable(text).translate(_WITHOUT_NUL)
 
 

@@ -1,7 +1,4 @@
-"""Reports in a database: a SQLite file by default, Postgres by URL.
-
-A report on its way into the tables, all of them in one transaction.
-"""
+"""The report store: writes each report into all tables in one transaction, and deletes what is past its retention."""
 
 from __future__ import annotations
 
@@ -10,7 +7,6 @@ import logging
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import cache
-from threading import Event, Lock, Thread
 from time import monotonic
 from typing import Any, TypeVar
 
@@ -19,15 +15,15 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from vista_guard.errors import StoreError
 from vista_guard.stores.entries import digest
-from vista_guard.stores.reports import backfill, queueing, retention, rollups, rows
+from vista_guard.stores.reports import queueing, retention, rollups, rows
 from vista_guard.stores.reports.database import BUSY_S, Database, truncate_log
 from vista_guard.stores.reports.reading import ReportReader, parsed
-from vista_guard.stores.reports.tables import BACKFILL, CONVERSATIONS, FINDINGS, REPORTS, TEXTS, TURNS
+from vista_guard.stores.reports.tables import CONVERSATIONS, FINDINGS, NUMBERS, REPORTS, TEXTS, TURNS
 from vista_guard.types import Record, TurnReport, TurnTexts
 
 
 def insert(connection: sql.Connection, report: TurnReport, texts: TurnTexts | None, days: float | None) -> int:
-    """Writes one report everywhere; its number."""
+    """Writes one report into all tables and returns its number."""
     made = connection.execute(_numbered(connection.dialect.name), rows.report_row(report))
     number = int(made.scalar_one())
     spread(connection, [(number, report)])
@@ -38,7 +34,7 @@ def insert(connection: sql.Connection, report: TurnReport, texts: TurnTexts | No
 
 
 def spread(connection: sql.Connection, numbered: Sequence[tuple[int, TurnReport]]) -> None:
-    """Writes all but the reports themselves: thin rows, claims, conversations, roll-ups."""
+    """Writes the rows derived from reports: turns, claims, conversations, roll-ups."""
     connection.execute(_INTO[TURNS], [rows.turn_row(report, number) for number, report in numbered])
     findings = [row for number, report in numbered for row in rows.finding_rows(report, number)]
     if findings:
@@ -57,11 +53,11 @@ _COUNTS = ("turns", "flagged", "repaired", "blocked", "contradicted", "unchecked
 
 @cache  # building a statement costs more than running it
 def _numbered(dialect_name: str) -> Any:
-    """Inserts a report and gives its number: on SQLite one that no report ever had; elsewhere sequences see to it."""
+    """Inserts a report and returns its number. SQLite would reuse a deleted report's number; sequences elsewhere never do."""
     statement = sql.insert(REPORTS)
     if dialect_name == "sqlite":
         newest = sql.select(sql.func.coalesce(sql.func.max(REPORTS.c.id), 0)).scalar_subquery()
-        next_number = sql.func.max(newest, sql.select(BACKFILL.c.highest).scalar_subquery()) + 1
+        next_number = sql.func.max(newest, sql.select(NUMBERS.c.highest).scalar_subquery()) + 1
         own = {
             column.name: sql.bindparam(column.name, type_=column.type) for column in REPORTS.c if column.name != "id"
         }
@@ -71,7 +67,7 @@ def _numbered(dialect_name: str) -> Any:
 
 @cache
 def _joining(dialect_name: str) -> Any:
-    """Adds a report to its conversation."""
+    """Upserts a conversation, adding a turn's counts."""
     dialect: Any = postgresql if dialect_name == "postgresql" else sqlite
     statement = dialect.insert(CONVERSATIONS)
     old, new = CONVERSATIONS.c, statement.excluded
@@ -88,21 +84,20 @@ T = TypeVar("T")
 logger = logging.getLogger("vista_guard")
 
 PRUNE_EVERY_S = 3600.0
-"""How often a store that writes looks for what is past its time."""
+"""Seconds between two checks for expired reports and texts."""
 
 
 class SqlReports:
-    """A `ReportStore` in a database that several processes may share, a SQLite file on a local disk included.
+    """A `ReportStore` in a SQL database. Several processes may share it, a SQLite file on a local disk included.
 
-    What is kept of a turn: see `Record`. The report as JSON is in the table `vista_guard_reports`; the others are there to list,
-    count and draw by (docs/design/observability.md). Read them by `reader`. Closing the store closes the engine's pool.
+    `reader` reads it back. Closing the store closes the engine's pool. The tables: docs/design/observability.md.
 
     Args:
         database: a SQLAlchemy URL (`sqlite:///reports.sqlite`, `postgresql+psycopg://user@host/name`) or an engine.
-        record: `verdicts` keeps reports alone; `delivered` also what the user said and the documents and knowledge that the
-            turn was held against; `full` the draft as well, withheld or not.
-        text_retention_days: after which those texts are deleted; never when None.
-        report_retention_days: after which the reports are deleted, with all that belongs to them; never when None.
+        record: `verdicts` keeps reports alone; `delivered` also the user's text, the documents and the knowledge that the turn
+            was checked against; `full` also the draft, even a withheld one.
+        text_retention_days: deletes those texts after so many days; None keeps them.
+        report_retention_days: deletes reports, with all that belongs to them, after so many days; None keeps them.
 
     Raises:
         ConfigError: the URL is malformed, or its driver is not installed.
@@ -120,7 +115,6 @@ class SqlReports:
         self._database = Database(database)
         self._text_days = text_retention_days
         self._report_days = report_retention_days
-        self._backfill = _Backfill(self._database)
         self._pruned = -PRUNE_EVERY_S
 
     @property
@@ -129,15 +123,15 @@ class SqlReports:
         return ReportReader(self._database)
 
     async def write(self, report: TurnReport) -> None:
-        """See `Sink.write`."""
+        """Stores a report without texts (`Sink.write`)."""
         await self._write(report, None)
 
     async def write_turn(self, report: TurnReport, texts: TurnTexts) -> None:
-        """See `TextSink.write_turn`."""
+        """Stores a report, with its texts unless `record` is `verdicts` (`TextSink.write_turn`)."""
         await self._write(report, None if self.record == "verdicts" else texts)
 
     async def reports(self, conversation_id: str | None = None, *, limit: int = 1000) -> Sequence[TurnReport]:
-        """The newest `limit` reports, oldest of them first; of all conversations when no id is given."""
+        """Returns the newest `limit` reports of one conversation or of all, oldest first."""
         newest = sql.select(REPORTS).order_by(REPORTS.c.created_at.desc(), REPORTS.c.id.desc()).limit(max(limit, 0))
         if conversation_id is not None:
             newest = newest.where(REPORTS.c.conversation_key == digest(conversation_id))
@@ -146,20 +140,16 @@ class SqlReports:
         return tuple(parsed(row.report, row.id, row.schema_version, name) for row in reversed(rows))
 
     async def forget(self, conversation_id: str) -> int:
-        """Deletes the conversation's reports, with its texts, claims, reviews and annotations; how many reports that were."""
+        """Deletes a conversation's reports, texts, claims, reviews and annotations; returns the number of reports."""
         return await self._delete(lambda connection: retention.forget(connection, conversation_id))
 
     async def forget_tenant(self, tenant: str) -> int:
-        """Deletes all that is kept of a tenant, its roll-ups included; how many reports that were."""
+        """Deletes everything of a tenant, roll-ups included; returns the number of reports."""
         return await self._delete(lambda connection: retention.forget_tenant(connection, tenant))
 
     async def aclose(self) -> None:
         """Closes the pool of connections."""
-        await asyncio.to_thread(self._close)
-
-    def _close(self) -> None:
-        self._backfill.stop()
-        self._database.close()
+        await asyncio.to_thread(self._database.close)
 
     async def _write(self, report: TurnReport, texts: TurnTexts | None) -> None:
         await self._run("write a report", lambda connection: insert(connection, report, texts, self._text_days))
@@ -167,13 +157,13 @@ class SqlReports:
             await asyncio.to_thread(self._prune)
 
     def _prune(self) -> None:
-        """One batch of what is past its time; the next write takes the next, until nothing is left for an hour."""
+        """Deletes one batch of expired rows. While batches come back full, each write deletes another."""
         now = datetime.now(UTC)
         try:
             gone = self._database.write(
                 "delete old reports", lambda connection: retention.prune(connection, now, self._report_days)
             )
-        except StoreError as exc:  # the report is written: what is too old is deleted at the next one
+        except StoreError as exc:  # the report is written; the next write tries again
             logger.error("old reports were not deleted: %s", exc)
             gone = retention.Pruned(0, 0)
         if not gone.reports and not gone.texts:
@@ -186,46 +176,7 @@ class SqlReports:
         return deleted
 
     async def _run(self, operation: str, work: Callable[[sql.Connection], T], *, writes: bool = True) -> T:
-        def attempt() -> T:
-            answer = (self._database.write if writes else self._database.run)(operation, work)
-            self._backfill.start()
-            return answer
-
-        return await asyncio.to_thread(attempt)
-
-
-class _Backfill:
-    """Brings the reports of an older version over in a thread of its own, while turns are judged and written."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._lock = Lock()
-        self._stopping = Event()
-        self._thread: Thread | None = None
-        self._begun = False
-
-    def start(self) -> None:
-        """Begins, once, where anything waits."""
-        with self._lock:
-            if self._begun:
-                return
-            self._begun = True
-            if self._database.run("look for older reports", backfill.left):
-                self._thread = Thread(target=self._run, name="vista-guard reports: backfill", daemon=True)
-                self._thread.start()
-
-    def stop(self) -> None:
-        """Ends after the batch that it is at."""
-        self._stopping.set()
-        if self._thread is not None:
-            self._thread.join(BUSY_S)
-
-    def _run(self) -> None:
-        try:
-            while not self._stopping.is_set() and self._database.write("bring older reports over", backfill.step):
-                self._stopping.wait(0.01)  # others want to write, too
-        except StoreError as exc:
-            logger.error("older reports were not brought over, the next opening goes on: %s", exc)
+        return await asyncio.to_thread(self._database.write if writes else self._database.run, operation, work)
 
 
 __all__ = ["BUSY_S", "SqlReports"]

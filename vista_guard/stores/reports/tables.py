@@ -1,11 +1,8 @@
-"""The tables of what people said of reports: reviews with their trail, annotations, and what annotators agreed on.
+"""The tables of reports, reviews and annotations. `migrations` alters older databases to match.
 
-Each has the report's number, so that whatever deletes a report deletes what people wrote about it.
-
-The tables, as they are now. How an older database comes to them is told in `migrations`.
-
-Whole reports are in `vista_guard_reports`, as JSON. `vista_guard_turns` has one narrow row for each, so that lists never read
-past a report's text; roll-ups have a row for each hour, so that charts read neither. Times are UTC.
+`vista_guard_reports` holds whole reports as JSON, `vista_guard_turns` one narrow row for each, so that lists never read a
+report's text, and the roll-ups one row an hour, so that charts read neither. Reviews and annotations carry the report's number,
+so that deleting a report deletes them too. Times are UTC.
 """
 
 from __future__ import annotations
@@ -17,12 +14,12 @@ from vista_guard.types import Label
 METADATA = sql.MetaData()
 
 UNCHECKED = "UNCHECKED"
-"""Stands beside the labels where a claim could not be judged. No label: it is in no score."""
+"""Marks a claim that could not be judged. It is no label and counts in no score."""
 
 LABELS = (*(label.value for label in Label), UNCHECKED)
 
 BOUNDS_MS = (5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000)
-"""Upper bounds of the latency buckets, in milliseconds; a last bucket is for what took longer."""
+"""Upper bounds of the latency buckets, in milliseconds; one more bucket holds slower turns."""
 
 BUCKETS = tuple(f"latency_{number}" for number in range(len(BOUNDS_MS) + 1))
 
@@ -33,7 +30,7 @@ REPORTS = sql.Table(
     "vista_guard_reports",
     METADATA,
     sql.Column("id", sql.Integer, primary_key=True),
-    # An index takes neither ids of any length nor of any characters; it is the hash that is looked up.
+    # A hash, since no index takes ids of any length and characters.
     sql.Column("conversation_key", sql.String(32)),
     sql.Column("conversation_id", sql.Text),
     sql.Column("turn_index", sql.Integer, nullable=False),
@@ -150,7 +147,7 @@ TURNS_HOUR = sql.Table(
     *(_sum(name, sql.Float) for name in ("score_sum", "milliseconds", "cost")),
     *map(_sum, BUCKETS),
 )
-"""Turns by what was done with them; `latency_n` counts those that took at most `BOUNDS_MS[n]` and more than the bound before."""
+"""Turns by action; `latency_n` counts turns in the n-th latency bucket (`BOUNDS_MS`)."""
 
 CLAIMS_HOUR = sql.Table(
     "vista_guard_claims_hour",
@@ -169,18 +166,18 @@ UNCHECKED_HOUR = sql.Table(
     _sum("claims"),
 )
 
-BACKFILL = sql.Table(
+NUMBERS = sql.Table(
     "vista_guard_backfill",
     METADATA,
     sql.Column("id", sql.Integer, primary_key=True),
-    sql.Column("upto", _BIG, nullable=False),
+    sql.Column("upto", _BIG, nullable=False),  # unused since schema 0003
     sql.Column("highest", _BIG, nullable=False),
 )
-"""One row: up to which report of an older version all is in the other tables, and the highest number that was ever deleted,
-which SQLite would give out again: who follows the numbers would take the new report for one that it has seen."""
+"""One row: the highest report number that was ever deleted. SQLite would assign it again, and a reader that follows the numbers
+would take the new report for an old one."""
 
 OF_A_REPORT = ((TURNS, TURNS.c.id), (FINDINGS, FINDINGS.c.report), (TEXTS, TEXTS.c.report))
-"""Tables with rows for single reports, and the column that holds the number of `vista_guard_reports.id`."""
+"""Tables derived from a report, each with its column of report numbers (`vista_guard_reports.id`)."""
 
 REVIEWS = sql.Table(
     "vista_guard_reviews",
@@ -272,7 +269,7 @@ CONSENSUS = sql.Table(
 )
 sql.Index("vista_guard_consensus_report", CONSENSUS.c.report)
 
-SAID_OF_A_REPORT = tuple(
+PEOPLE_ON_A_REPORT = tuple(
     (table, table.c.report) for table in (REVIEWS, EVENTS, TASKS, ANNOTATIONS, ANNOTATION_CLAIMS, CONSENSUS)
 )
-"""As `tables.OF_A_REPORT`."""
+"""Tables of people's work on a report, with the same column."""

@@ -23,7 +23,7 @@ from vista_guard.stores.reviews.queue import find_report, person, visible, writt
 from vista_guard.stores.reviews.records import (
     AnnotatedClaim,
     Annotation,
-    Batch,
+    AnnotationBatch,
     CompleteTask,
     Condition,
     Consensus,
@@ -41,7 +41,7 @@ _IN_ONE_QUERY = 500
 
 
 def needed(found: T | None) -> T:
-    """What must be there, since it was just written.
+    """Requires a row that was just written.
 
     Raises:
         InputError: it is gone: somebody deleted its turn at the same time.
@@ -60,7 +60,7 @@ def _settled() -> sql.Exists:
     return sql.exists().where(CONSENSUS.c.task == TASKS.c.id)
 
 
-def batches(connection: sql.Connection, visible: sql.ColumnElement[bool]) -> tuple[Batch, ...]:
+def batches(connection: sql.Connection, visible: sql.ColumnElement[bool]) -> tuple[AnnotationBatch, ...]:
     """Counts by batch, the newest batch first."""
     one = sql.select(
         TASKS.c.id,
@@ -73,7 +73,7 @@ def batches(connection: sql.Connection, visible: sql.ColumnElement[bool]) -> tup
     sums = (sql.func.sum(tasks.c[name]) for name in ("complete", "settled"))
     counts = sql.select(tasks.c.batch, sql.func.count(), *sums, sql.func.max(tasks.c.wanted))
     ordered = counts.group_by(tasks.c.batch).order_by(sql.func.max(tasks.c.id).desc())
-    return tuple(Batch(name, *map(int, numbers)) for name, *numbers in connection.execute(ordered))
+    return tuple(AnnotationBatch(name, *map(int, numbers)) for name, *numbers in connection.execute(ordered))
 
 
 def tasks(annotator: str) -> sql.Select[Any]:
@@ -101,14 +101,14 @@ def task(row: sql.Row[Any]) -> Task:
 
 
 def fresh(task: int, report: int, annotator: str, condition: Condition) -> dict[str, Any]:
-    """A new draft's row."""
+    """Returns the row of a new draft."""
     now = datetime.now(UTC)
     names = {"task": task, "report": report, "annotator": annotator, "condition": condition.value}
     return {**names, "version": 0, "state": "draft", "seconds": 0.0, "notes": "", "started_at": now, "saved_at": now}
 
 
 def claim_rows(claims: Sequence[AnnotatedClaim], annotation: int, report: int) -> list[dict[str, Any]]:
-    """Rows of an annotation's claims, in order."""
+    """Returns the rows of an annotation's claims, in order."""
     return [
         {
             "annotation": annotation,
@@ -126,7 +126,7 @@ def claim_rows(claims: Sequence[AnnotatedClaim], annotation: int, report: int) -
 
 
 def annotation_of(connection: sql.Connection, task: int, annotator: str) -> Annotation | None:
-    """One annotator's work on a task."""
+    """Returns one annotator's work on a task."""
     mine = ANNOTATIONS.c.task == task, ANNOTATIONS.c.annotator == annotator
     found = _annotations(connection, sql.select(ANNOTATIONS).where(*mine))
     return found[0] if found else None
@@ -149,8 +149,8 @@ def completed(connection: sql.Connection, query: sql.Select[Any]) -> tuple[Compl
 def consensus_row(task: int, report: int, claims: Sequence[ConsensusClaim], method: Method, who: str) -> dict[str, Any]:
     """A row of `CONSENSUS`."""
     text = _CLAIMS.dump_json(tuple(claims)).decode()
-    told = {"method": method.value, "settled_by": who, "settled_at": datetime.now(UTC)}
-    return {"task": task, "report": report, "claims": text, **told}
+    settled = {"method": method.value, "settled_by": who, "settled_at": datetime.now(UTC)}
+    return {"task": task, "report": report, "claims": text, **settled}
 
 
 def _work(connection: sql.Connection, tasks: list[int]) -> dict[int, list[Annotation]]:
@@ -243,15 +243,15 @@ class Annotations:
 
     @property
     def database(self) -> Database:
-        """Where they are kept."""
+        """The database of the annotations."""
         return self._database
 
     def of_tenants(self, tenants: Sequence[str] | None) -> Self:
-        """The annotations of these tenants' turns only."""
+        """Returns the annotations restricted to these tenants' turns."""
         return type(self)(self._database, tenants=tenants)
 
     def create(self, batch: str, report_ids: Sequence[str], *, wanted: int = 2, who: str) -> int:
-        """Makes a task of each report; how many are new. One that is in the batch already stays as it is.
+        """Creates a task for each report; returns the number of new ones. Tasks that the batch has already stay.
 
         Args:
             batch: its name, 1 to 200 printable characters. One that is there already grows.
@@ -277,18 +277,18 @@ class Annotations:
 
         return self._write(make)
 
-    def batches(self) -> tuple[Batch, ...]:
-        """All batches, the newest first."""
+    def batches(self) -> tuple[AnnotationBatch, ...]:
+        """Returns all batches, newest first."""
         return self._read(lambda connection: batches(connection, self._visible()))
 
     def tasks(self, batch: str, annotator: str) -> tuple[Task, ...]:
-        """The tasks of a batch as one annotator sees them, in the order in which they were made; at most 2,000."""
+        """Returns up to 2,000 tasks of a batch, oldest first, with their state for one annotator."""
         query = tasks(annotator).where(TASKS.c.batch == batch, self._visible())
         rows = self._read(lambda connection: connection.execute(query.limit(MOST_TASKS)).all())
         return tuple(map(task, rows))
 
     def start(self, task: int, annotator: str, *, condition: Condition = Condition.BLIND) -> Annotation:
-        """The annotator's work on a task: what they have begun, or a new draft.
+        """Returns the annotator's work on a task: their draft, or a new one.
 
         Raises:
             InputError: as many annotators as are wanted have begun already.
@@ -317,7 +317,7 @@ class Annotations:
         seconds: float = 0.0,
         condition: Condition | None = None,
     ) -> Annotation:
-        """Keeps a draft in the place of the one it was made from.
+        """Saves a draft in place of the version that it was made from.
 
         Args:
             annotation: the state that was worked on.
@@ -329,21 +329,21 @@ class Annotations:
         Raises:
             InputError: it was submitted, or saved from elsewhere meanwhile: read it again with `start`.
         """
-        said = written(notes, "the notes", needed=False)
+        text = written(notes, "the notes", needed=False)
         if len(claims) > MOST_CLAIMS:
             raise InputError(f"{len(claims):,} claims for one turn; at most {MOST_CLAIMS} are kept")
         seen = Condition.SUGGESTIONS in (condition, annotation.condition)
-        told = {
+        values = {
             "version": annotation.version + 1,
             "condition": (Condition.SUGGESTIONS if seen else Condition.BLIND).value,
             "seconds": max(float(seconds), annotation.seconds),
-            "notes": said,
+            "notes": text,
             "saved_at": datetime.now(UTC),
         }
 
         def keep(connection: sql.Connection) -> Annotation:
             found = self._locked(connection, annotation.task)
-            _advance(connection, annotation, told)
+            _advance(connection, annotation, values)
             connection.execute(sql.delete(ANNOTATION_CLAIMS).where(ANNOTATION_CLAIMS.c.annotation == annotation.id))
             rows = claim_rows(claims, annotation.id, found.report)
             if rows:
@@ -353,7 +353,7 @@ class Annotations:
         return self._write(keep)
 
     def submit(self, annotation: Annotation) -> Annotation:
-        """Ends the work on a task. It cannot be changed any more.
+        """Submits the work on a task. It cannot be changed afterwards.
 
         Raises:
             InputError: a claim has no label or no text, or the draft was saved from elsewhere meanwhile.
@@ -373,7 +373,7 @@ class Annotations:
         return self._write(end)
 
     def complete(self, batch: str | None = None, *, task: int | None = None) -> tuple[CompleteTask, ...]:
-        """Tasks that all wanted annotators have submitted, with their work and the consensus, where there is one."""
+        """Returns the tasks that all their annotators submitted, with the work and the consensus, if any."""
         query = complete_tasks().where(self._visible())
         if batch is not None:
             query = query.where(TASKS.c.batch == batch)
@@ -382,7 +382,7 @@ class Annotations:
         return self._read(lambda connection: completed(connection, query.limit(MOST_TASKS)))
 
     def settle(self, task: int, claims: Sequence[ConsensusClaim], *, method: Method, who: str) -> Consensus:
-        """Writes down what a task's annotators agreed on, in place of what was settled before.
+        """Stores the annotators' consensus on a task, in place of an earlier one.
 
         Raises:
             InputError: the task is not complete.
@@ -405,7 +405,7 @@ class Annotations:
         self._database.close()
 
     def _locked(self, connection: sql.Connection, task: int) -> sql.Row[Any]:
-        """The task, which nobody else writes to before this transaction ends: to change it is to hold it, on every database."""
+        """Locks the task's row until the transaction ends, on every database by updating it."""
         mine = sql.and_(TASKS.c.id == task, self._visible())
         connection.execute(sql.update(TASKS).where(mine).values(wanted=TASKS.c.wanted))
         row = connection.execute(sql.select(TASKS).where(mine)).first()

@@ -18,7 +18,7 @@ from vista_guard.stores.reports.database import Database
 from vista_guard.stores.reports.filters import Page, from_cursor, number_of, to_cursor, utc
 from vista_guard.stores.reports.queueing import Reason, review_row
 from vista_guard.stores.reports.tables import EVENTS, REVIEWS, TURNS
-from vista_guard.stores.reviews.records import Review, ReviewEvent, Verdict
+from vista_guard.stores.reviews.records import Review, ReviewEvent, ReviewVerdict
 
 LONGEST_NAME = 200
 LONGEST_TEXT = 10_000
@@ -48,25 +48,25 @@ def find_report(connection: sql.Connection, report_id: str, tenants: Sequence[st
     row = connection.execute(query.where(visible(TURNS.c.tenant, tenants))).first()
     if row is None:
         raise InputError(
-            f"there is no report {report_id[:80]!r}; its id is in the report, and in the dashboard's address"
+            f"there is no report {report_id[:80]!r}; find the id in the report, or in the dashboard's address"
         )
     return FoundReport(row.id, row.tenant)
 
 
 def person(name: str) -> str:
-    """A person's name, trimmed.
+    """Returns a person's name, trimmed.
 
     Raises:
         InputError: it is empty, too long, or not printable.
     """
     kept = storable(name).strip()
     if not kept or len(kept) > LONGEST_NAME or not kept.isprintable():
-        raise InputError(f"{name[:40]!r} is no name; give 1 to {LONGEST_NAME} printable characters")
+        raise InputError(f"{name[:40]!r} is no valid name; give 1 to {LONGEST_NAME} printable characters")
     return kept
 
 
 def written(text: str, what: str, *, needed: bool = True) -> str:
-    """What a person wrote, trimmed.
+    """Returns a person's text, trimmed.
 
     Raises:
         InputError: nothing was written where something is needed, or too much.
@@ -101,7 +101,7 @@ class Reviews:
     Example:
         >>> reviews = Reviews("sqlite:///reports.sqlite")
         >>> taken = reviews.take_next("ada@example.com")
-        >>> if taken: reviews.decide(taken.report_id, "ada@example.com", Verdict.OVERTURNED, "The leaflet says so.")
+        >>> if taken: reviews.decide(taken.report_id, "ada@example.com", ReviewVerdict.OVERTURNED, "The leaflet says so.")
     """
 
     def __init__(self, database: str | sql.Engine | Database, *, tenants: Sequence[str] | None = None) -> None:
@@ -109,7 +109,7 @@ class Reviews:
         self._tenants = tenants
 
     def of_tenants(self, tenants: Sequence[str] | None) -> Self:
-        """The queue of these tenants' turns only."""
+        """Returns the queue restricted to these tenants' turns."""
         return type(self)(self._database, tenants=tenants)
 
     def queue(
@@ -121,7 +121,7 @@ class Reviews:
         after: str | None = None,
         limit: int = 50,
     ) -> Page[Review]:
-        """What waits, the longest waiting first; or what was decided, the newest first. `after` is a page's `next`."""
+        """Returns a page of open reviews, longest waiting first, or of decided ones, newest first. `after` is a page's `next`."""
         query = self._reviews(open).limit(max(0, min(limit, MOST_ROWS)) + 1)
         if reason is not None:
             query = query.where(REVIEWS.c.reason == reason.value)
@@ -135,24 +135,24 @@ class Reviews:
         return Page(rows[:limit], _place(rows[limit - 1]) if len(rows) > limit else None)
 
     def counts(self) -> Mapping[Reason, int]:
-        """How many turns wait, by reason."""
+        """Counts the open reviews by reason."""
         query = sql.select(REVIEWS.c.reason, sql.func.count()).where(REVIEWS.c.state == "open", self._visible())
         rows = self._database.run("read reviews", lambda c: c.execute(query.group_by(REVIEWS.c.reason)).all())
         return {Reason(reason): int(count) for reason, count in rows}
 
     def get(self, report_id: str) -> Review | None:
-        """The review of a report; None when it was never queued."""
+        """Returns the review of a report; None when it was never queued."""
         return self._database.run("read reviews", lambda c: self._get(c, report_id))
 
     def trail(self, report_id: str) -> tuple[ReviewEvent, ...]:
-        """All that was done about a report, oldest first."""
+        """Returns everything done about a report, oldest first."""
         query = sql.select(EVENTS).join(TURNS, TURNS.c.id == EVENTS.c.report).where(TURNS.c.report_id == report_id)
         query = query.where(visible(TURNS.c.tenant, self._tenants)).order_by(EVENTS.c.id)
         rows = self._database.run("read reviews", lambda c: c.execute(query).all())
         return tuple(ReviewEvent(utc(row.at), row.who, row.what, row.text) for row in rows)
 
     def reserve(self, report_id: str, who: str, *, time: timedelta = RESERVED_FOR) -> Review:
-        """Makes the turn one reviewer's, for so long; again before that is over, for so long from now.
+        """Reserves the turn for one reviewer. Reserving again extends the time.
 
         Raises:
             InputError: it is not open, or another has it.
@@ -160,7 +160,7 @@ class Reviews:
         return self._write(report_id, lambda c, number: _reserve(c, number, person(who), time))
 
     def take_next(self, who: str, reason: Reason | None = None, *, time: timedelta = RESERVED_FOR) -> Review | None:
-        """Reserves the turn that waits longest and that nobody has; None when there is none."""
+        """Reserves the longest waiting turn that is free, or returns None."""
         name = person(who)
 
         def take(connection: sql.Connection) -> Review | None:
@@ -177,38 +177,40 @@ class Reviews:
         return self._database.write("reserve a review", take)
 
     def release(self, report_id: str, who: str) -> Review:
-        """Gives the turn back, if it is theirs."""
+        """Gives the reviewer's turn back."""
         return self._write(report_id, lambda c, number: _release(c, number, person(who)))
 
-    def decide(self, report_id: str, who: str, verdict: Verdict, reason: str) -> Review:
-        """Says whether the guard was right, and why; takes the turn out of the queue.
+    def decide(self, report_id: str, who: str, verdict: ReviewVerdict, reason: str) -> Review:
+        """Records the reviewer's verdict and reason; the turn leaves the queue.
 
         Raises:
             InputError: no reason; the turn is not open, or another has it.
         """
-        said = written(reason, "the reason")
-        return self._write(report_id, lambda c, number: _decide(c, number, person(who), Verdict(verdict), said))
+        text = written(reason, "the reason")
+        return self._write(report_id, lambda c, number: _decide(c, number, person(who), ReviewVerdict(verdict), text))
 
     def comment(self, report_id: str, who: str, text: str) -> None:
-        """Writes a line into the trail of a report, queued or not."""
-        said = written(text, "the comment")
+        """Adds a comment to the trail of any report, queued or not."""
+        content = written(text, "the comment")
         name = person(who)
-        self._database.write("write a comment", lambda c: _tell(c, self._number(c, report_id), name, "comment", said))
+        self._database.write(
+            "write a comment", lambda c: _tell(c, self._number(c, report_id), name, "comment", content)
+        )
 
     def complain(self, report_id: str, reason: str, who: str = "user") -> Review:
-        """Puts a turn into the queue because somebody says that its verdict is wrong; one that was decided is open again.
+        """Queues a turn whose verdict somebody disputes, again if it was decided.
 
         Raises:
             InputError: no reason, or no such report.
         """
-        said = written(reason, "the complaint")
-        return self._write(report_id, lambda c, number: self._complain(c, report_id, person(who), said), queued=False)
+        text = written(reason, "the complaint")
+        return self._write(report_id, lambda c, number: self._complain(c, report_id, person(who), text), queued=False)
 
     def close(self) -> None:
         """Closes the connections."""
         self._database.close()
 
-    def _complain(self, connection: sql.Connection, report_id: str, who: str, said: str) -> None:
+    def _complain(self, connection: sql.Connection, report_id: str, who: str, text: str) -> None:
         report, now = find_report(connection, report_id, self._tenants), datetime.now(UTC)
         fresh: dict[str, Any] = review_row(report.id, report.tenant, Reason.COMPLAINT, now)
         undecided = dict.fromkeys(("verdict", "verdict_reason", "decided_by", "decided_at"))
@@ -216,7 +218,7 @@ class Reviews:
         queued = dialect.insert(REVIEWS).values(**fresh)
         changed = {**fresh, **undecided}
         connection.execute(queued.on_conflict_do_update(index_elements=[REVIEWS.c.report], set_=changed))
-        _tell(connection, report.id, who, "complaint", said)
+        _tell(connection, report.id, who, "complaint", text)
 
     def _write(self, report_id: str, work: Callable[[sql.Connection, int], None], *, queued: bool = True) -> Review:
         def write(connection: sql.Connection) -> Review:
@@ -260,7 +262,7 @@ def _free(now: datetime) -> sql.ColumnElement[bool]:
 
 
 def _take(connection: sql.Connection, number: int, who: str, time: timedelta) -> bool:
-    """One statement, so that of two who ask at once one gets it."""
+    """Takes the review in one statement: of two reviewers who ask at once, one gets it."""
     now = datetime.now(UTC)
     mine = sql.or_(_free(now), REVIEWS.c.assignee == who)
     taken = sql.update(REVIEWS).where(REVIEWS.c.report == number, REVIEWS.c.state == "open", mine)
@@ -279,7 +281,7 @@ def _release(connection: sql.Connection, number: int, who: str) -> None:
         _tell(connection, number, who, "released")
 
 
-def _decide(connection: sql.Connection, number: int, who: str, verdict: Verdict, reason: str) -> None:
+def _decide(connection: sql.Connection, number: int, who: str, verdict: ReviewVerdict, reason: str) -> None:
     if not _take(connection, number, who, timedelta()):
         raise _unavailable(connection, number)
     decided = {"verdict": verdict.value, "verdict_reason": reason, "decided_by": who, "decided_at": datetime.now(UTC)}
@@ -314,7 +316,7 @@ def _review(row: sql.Row[Any]) -> Review:
         queued_at=utc(row.queued_at),
         assignee=row.assignee,
         reserved_until=_maybe(row.reserved_until),
-        verdict=None if row.verdict is None else Verdict(row.verdict),
+        verdict=None if row.verdict is None else ReviewVerdict(row.verdict),
         verdict_reason=row.verdict_reason,
         decided_by=row.decided_by,
         decided_at=_maybe(row.decided_at),

@@ -1,4 +1,4 @@
-"""The nouns of review and annotation, and what both come to: people's word on turns."""
+"""Values of reviews and annotations, and the labels that both come to. Pure."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ PAGE = 200
 """Reviews that are read at once."""
 
 
-class Verdict(StrEnum):
-    """What a reviewer says of what the guard did with a turn."""
+class ReviewVerdict(StrEnum):
+    """A reviewer's verdict on the guard's decision."""
 
     UPHELD = "upheld"
     """It was right: what was let through is fine, what was flagged, repaired or blocked is not."""
@@ -33,7 +33,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Review:
-    """One turn in the queue, or out of it. `report_id` is the report's.
+    """A turn that waits for review, or was reviewed. `report_id` is the report's.
 
     `assignee` holds it until `reserved_until`; after that anybody may take it. `verdict`, `verdict_reason`, `decided_by` and
     `decided_at` are None until somebody decided.
@@ -50,20 +50,20 @@ class Review:
     queued_at: datetime
     assignee: str | None = None
     reserved_until: datetime | None = None
-    verdict: Verdict | None = None
+    verdict: ReviewVerdict | None = None
     verdict_reason: str | None = None
     decided_by: str | None = None
     decided_at: datetime | None = None
 
     def held_by(self, now: datetime) -> str | None:
-        """Who has it now; None when nobody has, or when their time is over."""
+        """Returns the reviewer who has the turn now, or None."""
         until = self.reserved_until
         return self.assignee if until is not None and until > now else None
 
 
 @dataclass(frozen=True)
 class ReviewEvent:
-    """One line of a turn's trail. `what`: queued, complaint, reserved, released, upheld, overturned or comment."""
+    """An event of a turn's trail. `what`: queued, complaint, reserved, released, upheld, overturned or comment."""
 
     at: datetime
     who: str
@@ -72,7 +72,7 @@ class ReviewEvent:
 
 
 class Op(StrEnum):
-    """What an annotator did with a claim (VISTA, App. C.2)."""
+    """An annotator's change to a claim (VISTA, App. C.2)."""
 
     CONFIRM = "confirm"
     EDIT = "edit"
@@ -81,7 +81,7 @@ class Op(StrEnum):
 
 
 class Condition(StrEnum):
-    """What an annotator saw of the judge while they worked."""
+    """What the annotator saw: the text alone, or the judge's labels too."""
 
     BLIND = "blind"
     SUGGESTIONS = "suggestions"
@@ -89,7 +89,7 @@ class Condition(StrEnum):
 
 
 class AnnotatedClaim(BaseModel):
-    """One claim as an annotator left it.
+    """A claim after an annotator's work on it.
 
     `source_claim_id` is the judge's claim it came from, None for an added one. `span` is its place in the judged draft, where it
     has one. `label` is None until it was chosen, and always None for a deleted claim.
@@ -105,12 +105,12 @@ class AnnotatedClaim(BaseModel):
 
     @property
     def kept(self) -> bool:
-        """Whether it belongs to the annotator's set of claims."""
+        """True unless the claim was deleted."""
         return self.op is not Op.DELETE
 
 
 class ConsensusClaim(BaseModel):
-    """One claim of the consensus. `op` says whether the judge's claim stood as it was, was edited, or was missing."""
+    """A claim of the consensus. `op`: the judge's claim was confirmed, edited, or missing."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -122,7 +122,7 @@ class ConsensusClaim(BaseModel):
 
 
 class Method(StrEnum):
-    """How annotators came to one answer."""
+    """The way that annotators reached consensus."""
 
     UNANIMOUS = "unanimous"
     MAJORITY = "majority"
@@ -131,7 +131,7 @@ class Method(StrEnum):
 
 @dataclass(frozen=True)
 class Annotation:
-    """One annotator's work on one turn. `version` grows by one with each save; `seconds` is the time spent on it."""
+    """An annotator's work on a turn. Each save increments `version`; `seconds` is the time spent."""
 
     id: int
     task: int
@@ -146,13 +146,13 @@ class Annotation:
 
     @property
     def kept(self) -> tuple[AnnotatedClaim, ...]:
-        """The annotator's set of claims."""
+        """The claims without deleted ones."""
         return tuple(claim for claim in self.claims if claim.kept)
 
 
 @dataclass(frozen=True)
 class Task:
-    """One turn that annotators are to label. `mine` is the state of the one who asked: `free`, `draft`, `submitted`, or `full`
+    """A turn to annotate. `mine` is the viewer's state: `free`, `draft`, `submitted`, or `full`
     when as many as are wanted have begun and they have not. `submitted` counts annotators who are done."""
 
     id: int
@@ -165,8 +165,8 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Batch:
-    """Tasks made together. `complete` are those with as many submitted annotations as wanted, `settled` those with consensus."""
+class AnnotationBatch:
+    """Tasks created together. `complete` counts those that all wanted annotators submitted, `settled` those with consensus."""
 
     name: str
     tasks: int
@@ -177,7 +177,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class CompleteTask:
-    """A task that all wanted annotators submitted: from then on their work may be compared."""
+    """A task that all wanted annotators submitted, so that their work may be compared."""
 
     id: int
     report_id: str
@@ -188,7 +188,7 @@ class CompleteTask:
 
 @dataclass(frozen=True)
 class Consensus:
-    """What a task's annotators agreed on, how, and who settled it."""
+    """The consensus on a task: its claims, the method, and who settled it."""
 
     task: int
     report_id: str
@@ -232,7 +232,7 @@ def _decided(reviews: Reviews) -> Iterator[Review]:
 
 
 def _is_fine(review: Review) -> bool:
-    return (review.verdict is Verdict.UPHELD) == (review.action == Action.ALLOW.value)
+    return (review.verdict is ReviewVerdict.UPHELD) == (review.action == Action.ALLOW.value)
 
 
 def _of_consensus(consensus: Consensus) -> Word:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from vista_guard.errors import InputError
-from vista_lab.datasets.files import Entry, SourceRow, answer, documents, ending, entries, json_rows, table_rows, whole
+from vista_lab.datasets.files import Entry, Row, answer, documents, ending, entries, json_rows, table_rows, whole
 from vista_lab.datasets.sets.qrecc import Questions, passages
 from vista_lab.datasets.sets.wizard import grounded
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold
@@ -37,7 +37,7 @@ def read_wow(paths: Sequence[Path]) -> Iterator[Entry]:
     annotations, wizard = paths
     dialogues = list(whole(json_rows(wizard)))
 
-    def conversation(row: SourceRow) -> Iterator[LoggedConversation]:
+    def conversation(row: Row) -> Iterator[LoggedConversation]:
         place, turn = _places(row)
         gold = _gold(row)
         if place >= len(dialogues):
@@ -63,7 +63,7 @@ def read_qrecc(paths: Sequence[Path]) -> Iterator[Entry]:
     wanted = {str(row.content["doc-url"]) for row in rows if not isinstance(row, BrokenEntry)}
     texts = passages(collection, wanted)
 
-    def conversation(row: SourceRow) -> Iterator[LoggedConversation]:
+    def conversation(row: Row) -> Iterator[LoggedConversation]:
         url, gold = row.said("doc-url"), _gold(row)
         if url not in texts:
             raise InputError(f"leans on the passage {url[:200]}, which {collection} does not hold")
@@ -73,7 +73,7 @@ def read_qrecc(paths: Sequence[Path]) -> Iterator[Entry]:
     yield from entries(rows, conversation)
 
 
-def _gold(row: SourceRow) -> TurnGold:
+def _gold(row: Row) -> TurnGold:
     if row.label("Flagged", BINARY):
         raise InputError("was flagged by the annotators: the task is malformed, and nothing was judged")
     understood, carried = row.label("INT", BINARY), row.label("INT & AIS", BINARY)
@@ -82,12 +82,12 @@ def _gold(row: SourceRow) -> TurnGold:
     return ATTRIBUTABLE if carried else NOT_ATTRIBUTABLE
 
 
-def _places(row: SourceRow) -> tuple[int, int]:
+def _places(row: Row) -> tuple[int, int]:
     found = row.said("ex-idx").split(":")
     if len(found) != 2 or not all(part.isdigit() for part in found):
         raise InputError(f"ex-idx is {':'.join(found)[:80]!r}; expected conversation:turn, as in 150:1")
     return int(found[0]), int(found[1])
 
 
-def _identity(source: str, row: SourceRow) -> str:
+def _identity(source: str, row: Row) -> str:
     return f"ais-{source}-{row.said('ex-idx')}-{row.said('model-name')}"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vista_guard.errors import InputError
-from vista_lab.datasets.files import Entry, SourceRow, answer, ending, entries, json_rows, records, said
+from vista_lab.datasets.files import Entry, Row, answer, ending, entries, json_rows, records, said
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold
 
 INCOMPLETE = frozenset(("Incomplete requests", "Indeterminate requests"))
@@ -47,7 +47,7 @@ def replies(path: Path) -> Iterator[Reply | BrokenEntry]:
         yield from (both,) if isinstance(both, BrokenEntry) else both
 
 
-def _conversations(row: SourceRow) -> Iterator[LoggedConversation]:
+def _conversations(row: Row) -> Iterator[LoggedConversation]:
     for reply in _replies(row):
         if reply.category not in INCOMPLETE:
             gold = TurnGold(REFUSES if reply.refuses else COMPLIES, reply.refuses)
@@ -55,13 +55,13 @@ def _conversations(row: SourceRow) -> Iterator[LoggedConversation]:
             yield ending(row, identity, (*said([reply.request]), answer(reply.answer)), gold)
 
 
-def _replies(row: SourceRow) -> Iterator[Reply]:
+def _replies(row: Row) -> Iterator[Reply]:
     request, category = row.said("prompt"), _category(row)
     for side, refuses in SIDES:
         yield Reply(request, _content(row, side), refuses, category)
 
 
-def _category(row: SourceRow) -> str:
+def _category(row: Row) -> str:
     if "category" in row.content:
         return row.said("category")
     kind = row.said("prompt_id")
@@ -70,7 +70,7 @@ def _category(row: SourceRow) -> str:
     return _KINDS.get(kind.split("_")[0], "Requests with safety concerns")
 
 
-def _content(row: SourceRow, side: str) -> str:
+def _content(row: Row, side: str) -> str:
     if isinstance(row.value(side), str):
         return row.said(side)
     messages = row.parts(side)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from vista_guard.errors import InputError
-from vista_lab.datasets.files import Entry, SourceRow, answer, clean, documents, ending, entries, said, table_rows
+from vista_lab.datasets.files import Entry, Row, answer, clean, documents, ending, entries, said, table_rows
 from vista_lab.logs.source import LoggedConversation, TurnGold
 
 COLUMNS = ("history", "corrupted_response", "hallucination_tags", "knowledge_base")
@@ -31,7 +31,7 @@ def read(paths: Sequence[Path]) -> Iterator[Entry]:
     yield from entries(table_rows(path, COLUMNS), _conversation)
 
 
-def _conversation(row: SourceRow) -> Iterator[LoggedConversation]:
+def _conversation(row: Row) -> Iterator[LoggedConversation]:
     knowledge = _literal(row, "knowledge_base")
     if not isinstance(knowledge, Mapping) or not isinstance(knowledge.get("render"), str):
         raise InputError(f"knowledge_base is {str(knowledge)[:80]!r}; expected a mapping with render")
@@ -43,7 +43,7 @@ def _conversation(row: SourceRow) -> Iterator[LoggedConversation]:
     yield ending(row, identity, (*history, response), _gold(row))
 
 
-def _gold(row: SourceRow) -> TurnGold:
+def _gold(row: Row) -> TurnGold:
     tags = set(_texts(row, "hallucination_tags"))
     if not tags or tags - TAGS:
         raise InputError(
@@ -52,14 +52,14 @@ def _gold(row: SourceRow) -> TurnGold:
     return FAITHFUL if tags == {OUTSIDE} else HALLUCINATED
 
 
-def _texts(row: SourceRow, name: str) -> list[str]:
+def _texts(row: Row, name: str) -> list[str]:
     found = _literal(row, name)
     if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
         raise InputError(f"{name} is {str(found)[:80]!r}; expected a list of texts")
     return found
 
 
-def _literal(row: SourceRow, name: str) -> object:
+def _literal(row: Row, name: str) -> object:
     try:
         return ast.literal_eval(row.said(name))
     except (ValueError, SyntaxError, RecursionError, MemoryError) as exc:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from vista_guard.errors import InputError
 from vista_guard.types import Conversation, Turn
-from vista_lab.datasets.files import Entry, SourceRow, answer, documents, entries, json_rows, said
+from vista_lab.datasets.files import Entry, Row, answer, documents, entries, json_rows, said
 from vista_lab.logs.source import LoggedConversation, TurnGold
 
 HALLUCINATION = "Hallucination"
@@ -29,7 +29,7 @@ def read(paths: Sequence[Path]) -> Iterator[Entry]:
     yield from entries(json_rows(path), _conversation)
 
 
-def _conversation(row: SourceRow) -> Iterator[LoggedConversation]:
+def _conversation(row: Row) -> Iterator[LoggedConversation]:
     turns: list[Turn] = []
     gold: dict[int, TurnGold] = {}
     for utterance in row.parts("utterances"):
@@ -44,7 +44,7 @@ def _conversation(row: SourceRow) -> Iterator[LoggedConversation]:
     yield LoggedConversation(Conversation(turns=tuple(turns), id=identity), labels={}, line=row.line, gold=gold)
 
 
-def _new_turns(utterance: SourceRow, heard: int) -> Sequence[Turn]:
+def _new_turns(utterance: Row, heard: int) -> Sequence[Turn]:
     """New turns of the history. The wizard's earlier turns in it are edited ones; the originals are there already."""
     history = utterance.texts("history")
     if heard and len(history) <= heard:
@@ -52,12 +52,12 @@ def _new_turns(utterance: SourceRow, heard: int) -> Sequence[Turn]:
     return said(history[heard:])
 
 
-def _response(utterance: SourceRow) -> str:
+def _response(utterance: Row) -> str:
     original = utterance.content.get("original_response")
     return original if isinstance(original, str) and original.strip() else utterance.said("response")
 
 
-def _gold(utterance: SourceRow) -> TurnGold | None:
+def _gold(utterance: Row) -> TurnGold | None:
     if not utterance.content.get("BEGIN"):
         return None
     words = utterance.texts("BEGIN")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from vista_guard.errors import InputError
 from vista_guard.types import Role, Turn
-from vista_lab.datasets.files import Entry, SourceRow, answer, documents, ending, entries, json_rows
+from vista_lab.datasets.files import Entry, Row, answer, documents, ending, entries, json_rows
 from vista_lab.logs.source import LoggedConversation, TurnGold
 
 SPEAKERS = {"Human": Role.USER, "Assistant": Role.ASSISTANT}
@@ -30,7 +30,7 @@ def read(paths: Sequence[Path]) -> Iterator[Entry]:
     yield from entries(json_rows(path), _conversations)
 
 
-def _conversations(row: SourceRow) -> Iterator[LoggedConversation]:
+def _conversations(row: Row) -> Iterator[LoggedConversation]:
     history, knowledge = _history(row.text("dialogue_history")), documents([row.said("knowledge")])
     for side, gold in SIDES.items():
         identity = f"halueval-{row.number}-{gold.label}"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from vista_guard.errors import InputError
 from vista_guard.types import Document, Role, Turn
-from vista_lab.datasets.files import Entry, SourceRow, answer, ending, entries, json_rows, records
+from vista_lab.datasets.files import Entry, Row, answer, ending, entries, json_rows, records
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold
 
 ANSWERABLE = "ANSWERABLE"
@@ -79,7 +79,7 @@ def tasks(path: Path) -> Iterator[GenerationTask | BrokenEntry]:
     yield from records(json_rows(path), task_of)
 
 
-def task_of(row: SourceRow) -> GenerationTask:
+def task_of(row: Row) -> GenerationTask:
     """A row of the file.
 
     Raises:
@@ -100,12 +100,12 @@ def task_of(row: SourceRow) -> GenerationTask:
     )
 
 
-def spoken(message: SourceRow) -> Turn:
+def spoken(message: Row) -> Turn:
     """A message of `input`."""
     return Turn(role=message.label("speaker", SPEAKERS), text=message.text("text"))
 
 
-def passage(part: SourceRow) -> Document:
+def passage(part: Row) -> Document:
     """A passage of `contexts`; its title may be missing."""
     title = part.content.get("title")
     text = str(title) if isinstance(title, str) and title else None
@@ -113,7 +113,7 @@ def passage(part: SourceRow) -> Document:
 
 
 def _read(paths: Sequence[Path], wanted: Callable[[GenerationTask], bool]) -> Iterator[Entry]:
-    def conversation(row: SourceRow) -> Iterator[LoggedConversation]:
+    def conversation(row: Row) -> Iterator[LoggedConversation]:
         task = task_of(row)
         if task.carried and wanted(task):
             yield ending(row, task.task, (*task.said, answer(task.answer, task.documents)), FAITHFUL)
@@ -122,7 +122,7 @@ def _read(paths: Sequence[Path], wanted: Callable[[GenerationTask], bool]) -> It
     yield from entries(json_rows(path), conversation)
 
 
-def _answerability(row: SourceRow) -> tuple[str, ...]:
+def _answerability(row: Row) -> tuple[str, ...]:
     found = tuple(row.texts("answerability" if "answerability" in row.content else "Answerability"))
     strange = [one for one in found if one not in KINDS]
     if strange or not found:

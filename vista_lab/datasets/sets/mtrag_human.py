@@ -13,7 +13,7 @@ from statistics import median
 
 from vista_guard.errors import InputError
 from vista_guard.types import Document
-from vista_lab.datasets.files import Entry, SourceRow, answer, ending, entries, json_object
+from vista_lab.datasets.files import Entry, Row, answer, ending, entries, json_object
 from vista_lab.datasets.sets.mtrag import spoken
 from vista_lab.logs.source import LoggedConversation, TurnGold
 
@@ -38,7 +38,7 @@ def read(paths: Sequence[Path]) -> Iterator[Entry]:
     tasks = {one.name("task_id"): one for one in file.parts("tasks")}
     metric = _metric(file)
 
-    def conversation(row: SourceRow) -> Iterator[LoggedConversation]:
+    def conversation(row: Row) -> Iterator[LoggedConversation]:
         name, annotations = row.name("task_id"), row.value("annotations")
         if not isinstance(annotations, Mapping) or metric not in annotations:
             raise InputError(f"nobody judged its {metric}")
@@ -52,7 +52,7 @@ def read(paths: Sequence[Path]) -> Iterator[Entry]:
     yield from entries(file.parts("evaluations"), conversation)
 
 
-def _metric(file: SourceRow) -> str:
+def _metric(file: Row) -> str:
     """The metric's name in the annotations, which files write differently."""
     for one in file.parts("metrics"):
         shown = str(one.content.get("display_name", one.content.get("displayName", "")))
@@ -63,7 +63,7 @@ def _metric(file: SourceRow) -> str:
     )
 
 
-def _document(part: SourceRow, documents: Mapping[str, SourceRow]) -> Document:
+def _document(part: Row, documents: Mapping[str, Row]) -> Document:
     name = part.name("document_id")
     if name not in documents:
         raise InputError(f"leans on the document {name!r}, which the file does not hold")

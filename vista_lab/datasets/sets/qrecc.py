@@ -8,7 +8,7 @@ from pathlib import Path
 
 from vista_guard.errors import InputError
 from vista_guard.types import Turn
-from vista_lab.datasets.files import SourceRow, json_rows, said, whole
+from vista_lab.datasets.files import Row, json_rows, said, whole
 
 ANSWERS = ("Answer", "Truth_answer")
 """QReCC's own name, and the name in the files of SCAI-QReCC-21."""
@@ -19,7 +19,7 @@ class Questions:
     """The questions of one file, by conversation and turn."""
 
     path: Path
-    rows: Mapping[tuple[int, int], SourceRow]
+    rows: Mapping[tuple[int, int], Row]
 
     @classmethod
     def read(cls, path: Path) -> Questions:
@@ -64,5 +64,5 @@ def passages(path: Path, wanted: Collection[str]) -> dict[str, str]:
     }
 
 
-def _answer(row: SourceRow) -> str:
+def _answer(row: Row) -> str:
     return next((row.text(name) for name in ANSWERS if name in row.content), "")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from vista_guard.errors import InputError
 from vista_guard.types import Role, Turn
-from vista_lab.datasets.files import Entry, SourceRow, ending, entries, json_rows, records
+from vista_lab.datasets.files import Entry, Row, ending, entries, json_rows, records
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold
 
 ANNOTATORS, MAJORITY = 3, 2
@@ -52,13 +52,13 @@ def pairs(path: Path) -> Iterator[SpeakerPair | BrokenEntry]:
     yield from records(json_rows(path), _pair)
 
 
-def _conversation(row: SourceRow) -> Iterator[LoggedConversation]:
+def _conversation(row: Row) -> Iterator[LoggedConversation]:
     pair = _pair(row)
     gold = TurnGold(f"{_votes(row)} of {ANNOTATORS}", pair.contradictory)
     yield ending(row, f"{row.stem}-{row.number}", pair.turns, gold)
 
 
-def _pair(row: SourceRow) -> SpeakerPair:
+def _pair(row: Row) -> SpeakerPair:
     utterances, speakers = row.texts("utterances"), row.texts("speakers")
     if len(utterances) != len(speakers):
         raise InputError(f"has {len(utterances)} utterances and {len(speakers)} speakers")
@@ -72,7 +72,7 @@ def _pair(row: SourceRow) -> SpeakerPair:
     return SpeakerPair(tuple(turns[: second + 1]), first, _votes(row) >= MAJORITY)
 
 
-def _places(row: SourceRow, count: int) -> tuple[int, int]:
+def _places(row: Row, count: int) -> tuple[int, int]:
     match row.value("annotation_target_pair"):
         case [int(first), int(second)] if 0 <= first < second < count:
             return first, second
@@ -80,7 +80,7 @@ def _places(row: SourceRow, count: int) -> tuple[int, int]:
             raise InputError(f"annotation_target_pair is {str(other)[:80]!r}; expected two places below {count}")
 
 
-def _votes(row: SourceRow) -> int:
+def _votes(row: Row) -> int:
     votes = row.number_of("contradictory_label_count")
     if not 0 <= votes <= ANNOTATORS:
         raise InputError(f"contradictory_label_count is {votes}; it must lie in 0 to {ANNOTATORS}")

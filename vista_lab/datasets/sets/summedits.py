@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vista_guard.types import Document
-from vista_lab.datasets.files import Entry, SourceRow, answer, ending, entries, json_rows, records
+from vista_lab.datasets.files import Entry, Row, answer, ending, entries, json_rows, records
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold
 
 CONSISTENT, INCONSISTENT = "consistent", "inconsistent"
@@ -63,14 +63,14 @@ def summaries(path: Path) -> Iterator[EditedSummary | BrokenEntry]:
     yield from records(json_rows(path), _summary)
 
 
-def _conversation(row: SourceRow) -> Iterator[LoggedConversation]:
+def _conversation(row: Row) -> Iterator[LoggedConversation]:
     told = Document(id="document", text=row.said("doc"))
     yield ending(
         row, f"{row.stem}-{row.name('id')}", (answer(row.said("summary"), (told,)),), row.label("label", LABELS)
     )
 
 
-def _summary(row: SourceRow) -> EditedSummary:
+def _summary(row: Row) -> EditedSummary:
     text = row.said("summary")
     return EditedSummary(
         identity=row.name("id"),

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from vista_guard.errors import InputError
-from vista_lab.datasets.files import Entry, SourceRow, entries
+from vista_lab.datasets.files import Entry, Row, entries
 from vista_lab.logs.formats import PARSERS, LogFormat, LogValue
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold, values
 
@@ -29,16 +29,16 @@ def read(paths: Sequence[Path]) -> Iterator[Entry]:
     yield from entries(_rows(path), _conversation)
 
 
-def _rows(path: Path) -> Iterator[SourceRow | BrokenEntry]:
+def _rows(path: Path) -> Iterator[Row | BrokenEntry]:
     """A conversation is a list of turns: it stands under a name of ours, so that it can be read as other rows are."""
     for number, value in enumerate(values(path), 1):
         if isinstance(value, BrokenEntry):
             yield value
         else:
-            yield SourceRow({TURNS: value.content}, path, value.place, number, value.line)
+            yield Row({TURNS: value.content}, path, value.place, number, value.line)
 
 
-def _conversation(row: SourceRow) -> Iterator[LoggedConversation]:
+def _conversation(row: Row) -> Iterator[LoggedConversation]:
     entry = PARSERS[LogFormat.REFERENCE](LogValue(row.content[TURNS], row.place, row.line))
     turns = row.parts(TURNS)
     gold = {
@@ -49,7 +49,7 @@ def _conversation(row: SourceRow) -> Iterator[LoggedConversation]:
     yield replace(entry, gold=gold)
 
 
-def _gold(turn: SourceRow) -> TurnGold:
+def _gold(turn: Row) -> TurnGold:
     try:
         return turn.label("original_dataset_label", LABELS)
     except InputError as exc:

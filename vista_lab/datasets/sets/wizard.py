@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from vista_guard.errors import InputError
 from vista_guard.types import Document, Role, Turn
-from vista_lab.datasets.files import SourceRow
+from vista_lab.datasets.files import Row
 
 NO_PASSAGE = "no_passages_used"
 
 
-def grounded(dialogue: SourceRow, turn: int) -> tuple[tuple[Turn, ...], tuple[Document, ...]]:
+def grounded(dialogue: Row, turn: int) -> tuple[tuple[Turn, ...], tuple[Document, ...]]:
     """The turns before turn `turn`, which counts from 0, and the sentence that the wizard chose for it.
 
     The wizard is the assistant. `dialogue` is an item of `test_random_split.json`: a list `dialog` of `speaker` (`0_Wizard`,
@@ -30,18 +30,18 @@ def grounded(dialogue: SourceRow, turn: int) -> tuple[tuple[Turn, ...], tuple[Do
         raise InputError(f"{dialogue.source}: {exc}") from exc
 
 
-def _role(message: SourceRow) -> Role:
+def _role(message: Row) -> Role:
     return Role.ASSISTANT if message.said("speaker").endswith("Wizard") else Role.USER
 
 
-def _documents(message: SourceRow) -> tuple[Document, ...]:
+def _documents(message: Row) -> tuple[Document, ...]:
     sentence, title = _first_text(message, "checked_sentence"), _first_text(message, "checked_passage")
     if not sentence or sentence == NO_PASSAGE:
         return ()
     return (Document(id="e1", text=sentence, title=None if title == NO_PASSAGE else title or None),)
 
 
-def _first_text(message: SourceRow, name: str) -> str:
+def _first_text(message: Row, name: str) -> str:
     found = message.content.get(name)
     if isinstance(found, Mapping):
         found = next(iter(found.values()), "")

@@ -11,7 +11,7 @@ import pytest
 
 from tests.evaluation.datasets.published import rows
 from vista_guard.errors import InputError
-from vista_lab.datasets.files import SourceRow, fingerprint, json_object, json_rows, table_rows, whole
+from vista_lab.datasets.files import Row, fingerprint, json_object, json_rows, table_rows, whole
 from vista_lab.datasets.sets import begin, halueval
 from vista_lab.logs.formats import BrokenEntry
 
@@ -103,7 +103,7 @@ def test_a_file_that_is_no_mapping(tmp_path: Path, content: bytes, error: str) -
 
 
 def test_fields_say_what_they_should_be() -> None:
-    row = SourceRow({"n": "x", "t": ["a", 1], "p": [3], "l": "c", "f": 1.0}, Path("f.jsonl"), "line 4", 4)
+    row = Row({"n": "x", "t": ["a", 1], "p": [3], "l": "c", "f": 1.0}, Path("f.jsonl"), "line 4", 4)
     tries = {
         "n is 'x'; expected a whole number": lambda: row.number_of("n"),
         "f is '1.0'; expected a whole number": lambda: row.number_of("f"),
@@ -134,5 +134,5 @@ def test_a_file_and_its_archive_have_one_fingerprint(tmp_path: Path) -> None:
 def test_quotes_hold_no_cell_together_where_they_are_characters(tmp_path: Path) -> None:
     file = rows.write(tmp_path / "t.tsv", 'a\tb\n"1\tx"\n')
     (row,) = table_rows(file, ("a", "b"), "\t", csv.QUOTE_NONE)
-    assert isinstance(row, SourceRow)
+    assert isinstance(row, Row)
     assert (row.content, row.line) == ({"a": '"1', "b": 'x"'}, 2)

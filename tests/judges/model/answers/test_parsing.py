@@ -8,11 +8,11 @@ import pytest
 
 from vista_guard.errors import UnreadableError
 from vista_guard.judges.model.answers.parsing import (
-    Category,
     ClaimText,
     Fused,
     FusedClaim,
-    Verdict,
+    ParsedCategory,
+    ParsedVerdict,
     read_category,
     read_claims,
     read_fused,
@@ -21,7 +21,7 @@ from vista_guard.judges.model.answers.parsing import (
 )
 from vista_guard.types import Label
 
-YES, NO = Verdict(True, None), Verdict(False, None)
+YES, NO = ParsedVerdict(True, None), ParsedVerdict(False, None)
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_an_answer_beyond_200_000_characters_is_not_read() -> None:
 
 
 def test_quotes_come_with_the_verdict() -> None:
-    assert read_verdict('{"quote": "it is \\"red\\"", "label": "VERIFIED"}', []) == Verdict(True, 'it is "red"')
+    assert read_verdict('{"quote": "it is \\"red\\"", "label": "VERIFIED"}', []) == ParsedVerdict(True, 'it is "red"')
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_quotes_come_with_the_verdict() -> None:
     ],
 )
 def test_categories(text: str, label: Label, reason: str) -> None:
-    assert read_category(text, []) == Category(label, reason, None)
+    assert read_category(text, []) == ParsedCategory(label, reason, None)
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_unreadable_claims(text: str) -> None:
         read_claims(text)
 
 
-JUDGED = {"c1": Category(Label.VERIFIED, "", "q"), "c2": Category(Label.CONTRADICTED, "r", None)}
+JUDGED = {"c1": ParsedCategory(Label.VERIFIED, "", "q"), "c2": ParsedCategory(Label.CONTRADICTED, "r", None)}
 WHOLE = (
     '{"answers": [{"id": "c1", "reason": "", "quote": "q", "label": "VERIFIED"}, '
     '{"id": "c2", "reason": "r", "quote": "", "label": "CONTRADICTED"}]}'

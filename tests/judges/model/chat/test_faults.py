@@ -11,7 +11,7 @@ import pytest
 from tests.judges.model.conftest import Make, failure
 from tests.judges.model.endpoint import KEY, REQUEST, Answered, Endpoint, Received, completion, refused, with_message
 from vista_guard.errors import ContextTooLongError
-from vista_guard.judges.contract import measured
+from vista_guard.judges.contract import measure
 from vista_guard.judges.model.chat.calling import Reply
 from vista_guard.testing import Fault, ScriptedChatServer
 from vista_guard.types import Usage
@@ -39,7 +39,7 @@ from vista_guard.types import Usage
 async def test_an_answer_that_is_none_is_an_error(endpoint: Endpoint, make: Make, answered: Answered) -> None:
     endpoint.then(answered)
     error = await failure(make())
-    assert str(error).startswith(f"openai:m@{endpoint.url} gave no answer that can be read: ")
+    assert str(error).startswith(f"openai:m@{endpoint.url} returned an unreadable answer: ")
     assert "chat completions" in str(error)
 
 
@@ -121,7 +121,7 @@ async def test_a_call_ends_at_its_deadline_with_all_of_its_retries(
         return completion()
 
     endpoint.answer = answer
-    with measured() as meter:
+    with measure() as meter:
         error = str(await failure(make(timeout_s=0.2, max_retries=retries)))
     release.set()
     assert "did not answer within 0.2 s, retries included" in error
@@ -131,7 +131,7 @@ async def test_a_call_ends_at_its_deadline_with_all_of_its_retries(
 async def test_faults_that_pass_are_tried_again_and_count_as_one_call(endpoint: Endpoint, make: Make) -> None:
     soon = {"retry-after-ms": "1"}
     endpoint.then(Answered({}, 429, soon), Answered({}, 500, soon), Answered({}, 409, soon), completion())
-    with measured() as meter:
+    with measure() as meter:
         assert await make(max_retries=3).complete(REQUEST) == Reply("fine")
     assert len(endpoint.received) == 4
     assert meter.usage == Usage(calls=1, input_tokens=10, output_tokens=5, cached_tokens=4, unpriced_calls=1)
@@ -143,9 +143,9 @@ async def test_an_endpoint_that_keeps_failing_is_left_alone_and_tried_again(endp
     await failure(chat)
     await failure(chat)
 
-    with measured() as meter:
+    with measure() as meter:
         error = str(await failure(chat))
-    assert "failed 2 times in a row and is left alone for" in error
+    assert "failed 2 times in a row" in error
     assert "500: Out of memory" in error
     assert (len(endpoint.received), meter.usage) == (2, Usage())
 
@@ -170,9 +170,9 @@ async def test_requests_that_are_our_own_fault_do_not_shut_the_endpoint_out(endp
         (Fault.http(503, retry_after=0.01), None),
         (Fault.reset(), None),
         (Fault.cut('{"label": "VERIFIED"}'), None),
-        (Fault.cut('{"label": "VERIFIED"}', clean=True), "gave no answer that can be read"),
-        (Fault.empty(), "gave no answer that can be read"),
-        (Fault.html(200), "gave no answer that can be read"),
+        (Fault.cut('{"label": "VERIFIED"}', clean=True), "returned an unreadable answer"),
+        (Fault.empty(), "returned an unreadable answer"),
+        (Fault.html(200), "returned an unreadable answer"),
         (Fault.hang(), "did not answer within 2 s"),
     ],
 )

@@ -57,7 +57,7 @@ async def test_places_are_bounded_and_given_back_after_an_error() -> None:
 async def fails(gate: Gate, error: Exception | None) -> str:
     """What comes out of a call that fails so."""
     try:
-        async with gate.unbroken():
+        async with gate.circuit():
             if error is not None:
                 raise error
     except JudgeError as exc:
@@ -77,14 +77,14 @@ async def test_failures_in_a_row_open_the_breaker_and_others_do_not() -> None:
     ]
     assert await fails(breaking, down) == "no answer"
     assert await fails(breaking, None) == (
-        "openai:m failed 2 times in a row and is left alone for 600 s more; the last failure: no answer"
+        "openai:m failed 2 times in a row; calls resume in 600 s; the last failure: no answer"
     )
 
 
 async def test_a_call_that_is_given_up_is_no_failure_of_the_endpoint() -> None:
     breaking = gate(breaker={"failures": 1, "cool_down_s": 600})
     with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.01), breaking.unbroken():
+        async with asyncio.timeout(0.01), breaking.circuit():
             await asyncio.sleep(60)
     assert await fails(breaking, None) == "answered"
 

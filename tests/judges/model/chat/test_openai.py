@@ -30,7 +30,7 @@ from tests.judges.model.endpoint import (
 )
 from vista_guard._aio import loop
 from vista_guard.errors import BudgetError, ConfigError, ContextTooLongError, JudgeError
-from vista_guard.judges.contract import measured
+from vista_guard.judges.contract import measure
 from vista_guard.judges.model.chat.calling import ChatRequest, Message, Reply
 from vista_guard.judges.model.chat.openai import OpenAIChat
 from vista_guard.settings.model import ModelOptions
@@ -41,7 +41,7 @@ from vista_guard.types import Usage
 async def test_a_call_sends_the_prompt_with_its_schema_and_reads_text_and_usage(endpoint: Endpoint, make: Make) -> None:
     chat = make(seed=7, prices={"m": {"input": 1, "output": 2, "cached_input": 0.5}})
 
-    with measured() as meter:
+    with measure() as meter:
         reply = await chat.complete(REQUEST)
 
     assert reply == Reply("fine", "stop")
@@ -71,7 +71,7 @@ async def test_a_call_without_token_numbers_is_counted_and_nothing_is_estimated(
     endpoint: Endpoint, make: Make, usage: tuple[int, int, int] | None
 ) -> None:
     endpoint.then(completion(usage=usage))
-    with measured() as meter:
+    with measure() as meter:
         await make(prices={"m": {"input": 1, "output": 2}}).complete(REQUEST)
     assert meter.usage == Usage(calls=1, unpriced_calls=1)
 
@@ -127,7 +127,7 @@ async def test_the_way_to_ask_for_structure_is_found_out_once(
 
 async def test_what_a_call_with_two_refusals_used_is_one_call(endpoint: Endpoint, make: Make) -> None:
     endpoint.answer = only(None)
-    with measured() as meter:
+    with measure() as meter:
         await make().complete(REQUEST)
     assert meter.usage == Usage(calls=1, input_tokens=10, output_tokens=5, cached_tokens=4, unpriced_calls=1)
 
@@ -252,7 +252,7 @@ async def test_a_run_stops_at_its_calls_exactly(endpoint: Endpoint, make: Make) 
 async def test_a_turn_stops_at_its_tokens_and_the_next_one_goes_on(endpoint: Endpoint, make: Make) -> None:
     chat = make(budget={"turn": {"tokens": 20}})
     for _ in range(2):
-        with measured():
+        with measure():
             await chat.complete(REQUEST)
             await chat.complete(REQUEST)
             with pytest.raises(BudgetError, match=r"the turn's budget of 20 tokens is spent \(30 used\)"):
@@ -263,7 +263,7 @@ async def test_a_turn_stops_at_its_tokens_and_the_next_one_goes_on(endpoint: End
 
 def test_a_budget_of_money_needs_a_price(endpoint: Endpoint) -> None:
     options = ModelOptions.model_validate({"budget": {"run": {"cost": 1}}})
-    with pytest.raises(ConfigError, match="whose price is not known; give prices"):
+    with pytest.raises(ConfigError, match="whose price is unknown; set prices"):
         OpenAIChat("m", base_url=endpoint.url, options=options)
 
 
@@ -347,7 +347,7 @@ def test_what_shapes_the_answers_is_told() -> None:
 async def test_a_strict_server_takes_what_is_sent(make: Make) -> None:
     with ScriptedChatServer('{"label": "VERIFIED"}', key=KEY, models=["m"]) as server:
         chat = make(url=server.base_url, seed=1, max_output_tokens=50)
-        with measured() as meter:
+        with measure() as meter:
             assert await chat.complete(REQUEST) == Reply('{"label": "VERIFIED"}')
         assert (server.rejected, server.requests[0].schema) == ((), SCHEMA)
         assert meter.usage == Usage(**server.usage.model_dump(exclude={"unpriced_calls"}), unpriced_calls=1)

@@ -20,7 +20,7 @@ from tests.judges.model.asking import (
     user_text,
 )
 from vista_guard import ConfigError
-from vista_guard.judges.contract import measured
+from vista_guard.judges.contract import measure
 from vista_guard.judges.model.chat.calling import ChatRequest, Message
 from vista_guard.judges.model.prompts import FOLDER, STAGES, Prompts, Roles
 from vista_guard.types import Claim, EvidenceSet
@@ -126,7 +126,7 @@ def test_a_folder_may_hold_some_of_the_files(tmp_path: Path) -> None:
 
 def test_evidence_that_a_prompt_cannot_show_is_told(tmp_path: Path) -> None:
     (tmp_path / "verify.txt").write_text("Sure?\n=== INPUT ===\n$documents\n$claim\n")
-    with measured() as meter:
+    with measure() as meter:
         Prompts.load(tmp_path).verify(CLAIM, EVIDENCE.model_copy(update={"history": HISTORY}))
     assert meter.warnings == (
         "the verify prompt has no slot $knowledge: the judge did not see the knowledge",

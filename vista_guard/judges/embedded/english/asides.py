@@ -1,8 +1,6 @@
-"""What is said of a noun in passing: "X, which did Y, ...", "X, a Y, ...", "X, born in Y, ..." are claims of their own.
+"""Asides as claims of their own: "X, which did Y, ...", "X, a Y, ...", and statements in questions, brackets and small talk.
 
 Only where the noun is sure: a capitalised name, or "the" and at most three words right before the comma.
-
-What a sentence says by the way: behind "did you know", in brackets, hung on small talk, taken for granted by a question.
 """
 
 from __future__ import annotations
@@ -118,7 +116,7 @@ def _is_full_name(name: str) -> bool:
 
 
 def _goes_on(text: str) -> bool:
-    """Whether `text` is a verb with something behind it."""
+    """True if `text` is a verb with something behind it."""
     words = words_of(text)
     index = past_adverbs(words, 0)
     return index + 1 < len(words) and (is_verb(words[index]) or is_third(words[index]))
@@ -174,7 +172,7 @@ _MAX_SENTENCE = 1500
 
 
 def hides_statement(small_talk: str) -> bool:
-    """Whether "let me know if …" goes on to say something that is neither the speaker's nor the listener's own."""
+    """True if "let me know if …" contains a statement that is neither the speaker's nor the listener's own."""
     match = _FREE_TAIL.search(small_talk)
     if match is None:
         return False
@@ -190,12 +188,12 @@ def hides_statement(small_talk: str) -> bool:
 
 
 def supposes(said: str) -> bool:
-    """Whether a sentence hangs on a condition, which its own part need not meet: only figures are taken out of it."""
+    """True for a sentence with a condition that need not hold: only its figures become claims."""
     return _CONDITION.match(said) is not None
 
 
 def is_frame(said: str) -> bool:
-    """Whether a sentence begins as those do that say something only by the way: an order, a wish, a word to the listener."""
+    """True if a sentence opens like an order, a wish or an address to the listener, with any statement only in passing."""
     return _FRAME.match(said) is not None
 
 
@@ -210,8 +208,8 @@ def asides_of(said: str) -> Iterator[str]:
             yield inner
 
 
-def presupposed(question: str) -> Iterator[str]:
-    """What a question or an exclamation takes for granted."""
+def presuppositions(question: str) -> Iterator[str]:
+    """Claims that a question or an exclamation takes for granted."""
     asked = question.rstrip("?! ")
     why = _WHY.match(asked)
     doubt = _NOT.match(asked)
@@ -229,7 +227,7 @@ def presupposed(question: str) -> Iterator[str]:
 
 
 def figures_of(said: str) -> Iterator[str]:
-    """What a year or another long figure is said of: "the hall, open since 1850" of "Welcome to the hall, open since 1850!" """
+    """Claims with a year or another long figure: "the hall, open since 1850" of "Welcome to the hall, open since 1850!" """
     match = LONG_FIGURE.search(said)
     if match is None or len(said) > _MAX_SENTENCE:
         return
@@ -260,7 +258,7 @@ def inner_statements(said: str, *, behind: int = 0) -> Iterator[str]:
 
 
 def _tells(words: Sequence[str]) -> bool:
-    """Whether words begin with a subject and its verb; "the halls do you mean" has them the other way round."""
+    """True if the words begin with subject and verb; "the halls do you mean" has them the other way round."""
     verb = verb_index(words)
     return verb is not None and (verb + 1 == len(words) or words[verb + 1].lower() not in _OWN)
 
@@ -271,7 +269,7 @@ def _without_relative(said: str) -> str:
 
 
 def _is_asked(before: str, *, takes_for_granted: bool) -> bool:
-    """Whether the words before make a question of the clause: "whether the hall is open"; "when" as a first word does not."""
+    """True if the words before make the clause a question: "whether the hall is open"; a "when" in first place does not."""
     words = words_of(before[-40:])
     if not words or words[-1].lower() not in _ASKING:
         return False

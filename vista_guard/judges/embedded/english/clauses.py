@@ -1,7 +1,7 @@
-"""Sentences to atomic clauses, without a parser: split only where both halves surely stand alone.
+"""Splits sentences into atomic clauses, without a parser, only where both halves surely stand alone.
 
-A clause keeps its exact place in the text. What is unclear stays whole: a long claim costs some precision, a broken one
-is judged wrongly.
+A clause keeps its place in the text. Unclear sentences stay whole: a long claim costs some precision, a broken one is judged
+wrongly.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from vista_guard.judges.embedded.english.predicates import (
     goes_on,
     hangs_on,
     is_conditional,
-    limited,
+    limited_verb,
     opening,
     says_again,
     subject_of,
@@ -73,10 +73,10 @@ def clauses(text: str, start: int, end: int) -> Iterator[Clause]:
             continue
         whole = text[part.start : part.end]
         for left, right in _independent(whole):
-            yield from _scoped(whole[left:right], part.start + left)
+            yield from _scoped_clauses(whole[left:right], part.start + left)
 
 
-def _scoped(sentence: str, offset: int) -> Iterator[Clause]:
+def _scoped_clauses(sentence: str, offset: int) -> Iterator[Clause]:
     """The clauses of a sentence. A condition or a time that opens it is said again with each: "On Mondays, ..."."""
     ahead = opening(sentence)
     begun = sentence[:ahead].rstrip()
@@ -102,19 +102,19 @@ def _within(sentence: str, offset: int) -> Iterator[Clause]:
 
 def _independent(sentence: str) -> Iterator[tuple[int, int]]:
     """Cuts at conjunctions, semicolons and dashes that are followed by a clause of its own."""
-    yield from _cut_at(sentence, [joint for joint in _JOINT.finditer(sentence) if not _is_plain(joint)])
+    yield from _split_at(sentence, [joint for joint in _JOINT.finditer(sentence) if not _is_plain(joint)])
 
 
 def _plainly_joined(sentence: str) -> Iterator[tuple[int, int]]:
     """Cuts at an "and" without a comma, which joins clauses more closely."""
-    yield from _cut_at(sentence, [joint for joint in _JOINT.finditer(sentence) if _is_plain(joint)])
+    yield from _split_at(sentence, [joint for joint in _JOINT.finditer(sentence) if _is_plain(joint)])
 
 
 def _is_plain(joint: re.Match[str]) -> bool:
     return joint.group().strip().lower() in ("and", "but", "so", "and then")
 
 
-def _cut_at(sentence: str, joints: Sequence[re.Match[str]]) -> Iterator[tuple[int, int]]:
+def _split_at(sentence: str, joints: Sequence[re.Match[str]]) -> Iterator[tuple[int, int]]:
     begin = 0
     for match in joints:
         left, right = sentence[begin : match.start()], sentence[match.end() :]
@@ -158,7 +158,7 @@ def _cuts(joint: str, left: str, right: str) -> bool:
 
 
 def _asks(following: Sequence[str], right: str) -> bool:
-    """Whether a question is hung on a statement: ", but are they open?" """
+    """True if a question follows a statement: ", but are they open?" """
     inverted = len(following) > 2 and is_auxiliary(following[0]) and following[1].lower() in PRONOUNS
     return inverted and right.rstrip().endswith("?")
 
@@ -168,13 +168,13 @@ def _has_verb(text: str) -> bool:
 
 
 def _lists(left: str, following: Sequence[str]) -> bool:
-    """Whether the last comma before a joint parted two words of a list, so that a bare noun behind it is one more."""
+    """True if the last comma before a joint separates two list items, so that a bare noun behind it is one more."""
     _, comma, last = left.rpartition(", ")
     return comma != "" and len(words_of(last)) < 3 and following[0].lower() not in DETERMINERS | PRONOUNS
 
 
 def _is_open(left: str) -> bool:
-    """Whether a bracket, a quotation or marks of Markdown are open, so that no clause ends here."""
+    """True if a bracket, a quotation or Markdown emphasis is open, so no clause can end here."""
     return (
         left.count("(") > left.count(")")
         or left.count("[") > left.count("]")
@@ -200,7 +200,7 @@ def _has_infinitive(words: Sequence[str]) -> bool:
 
 
 def _is_splice(left: str, words: Sequence[str], following: Sequence[str]) -> bool:
-    """Whether a comma alone joins two clauses: ", it is ..." after a full one, or a noun with its verb right behind it."""
+    """True if a comma alone joins two clauses: ", it is ..." after a full clause, or a noun with its verb right behind it."""
     opens = (
         words[0].lower() in PRONOUNS | DETERMINERS or is_pronoun_with_verb(words[0]) or verb_index(words) is not None
     )
@@ -218,7 +218,7 @@ def _is_splice(left: str, words: Sequence[str], following: Sequence[str]) -> boo
 
 
 def _are_clauses(left: str, words: Sequence[str], following: Sequence[str], right: str) -> bool:
-    """Whether "and", without a comma, joins two clauses and not two nouns."""
+    """True if "and", without a comma, joins two clauses rather than two nouns."""
     if _is_bare_predicate(words):
         return verb_index(following) is not None
     # No noun is joined with a number: "... in the 1950s and work has gone on".
@@ -240,7 +240,7 @@ def _phrase(words: Sequence[str]) -> Sequence[str]:
 
 
 def _is_clause(text: str) -> bool:
-    """Whether what follows a semicolon is no list item: a few words, then a finite verb, then more."""
+    """True if a clause and no list item follows a semicolon: a few words, a finite verb, then more."""
     words = words_of(re.split(r"[;,(]", text[:200], maxsplit=1)[0])
     return (
         words[:1] != [] and words[0].lower() not in SUBORDINATORS and any(map(is_past, words[1:5])) and len(words) > 3
@@ -291,7 +291,7 @@ def _cut_coordination(sentence: str, left: int, right: int, offset: int, said_of
 def _predicate(
     sentence: str, left: int, right: int, joint: re.Match[str], words: Sequence[str], verb: int
 ) -> str | None:
-    """What the predicate behind a joint shares with the clause's verb; None where no predicate of its subject follows."""
+    """The words that a second predicate shares with the first; None if no predicate of the same subject follows."""
     after = words_of(sentence[joint.end() : min(right, joint.end() + _AHEAD)])
     before = sentence[left : joint.start()]
     said = words_of(before)
@@ -323,7 +323,7 @@ def _with_limit(sentence: str, begin: int, right: int, offset: int, said_of: str
         yield Clause(offset + begin, offset + right, said_of)
         return
     yield Clause(offset + begin, offset + bound.start(), said_of)
-    said_of = words[0] if orders else f"{subject} {limited(words, verb or 0)}"
+    said_of = words[0] if orders else f"{subject} {limited_verb(words, verb or 0)}"
     yield Clause(offset + bound.end(), offset + right, said_of)
 
 

@@ -1,13 +1,8 @@
-"""Lexical cues that back the claim-type head where wording decides: refusals, plain tastes, a speaker's own life.
+"""Lexical cues that back the claim-type head where wording decides: refusals, plain tastes, a speaker's own life, figures.
 
-The head reads meaning, and meaning is nearly blind to "does not know". The cues are few, and each is sure. Saying what
-one thinks is none: "I think it opened in 1925" is a fact with a hedge, and the head must look at it.
-
-Figures without a stance: "It starts at 5:00" is a fact, whatever the claim-type head makes of it.
-
-An opinion about something counted or timed says so: by who speaks or is spoken to, by a word of taste, value, feeling, advice,
-degree or comparison, by the ending of an adjective. A claim with a figure, a time or a date and none of these is for documents
-to prove. The list is wide on purpose: a claim that has one of its words is left to the head.
+The head is nearly blind to "does not know". The cues are few and sure; "I think it opened in 1925" is a hedged fact and none. A
+claim with a figure, a time or a date and no word of stance is for documents to prove; that list is wide on purpose, since a
+claim with any of its words is left to the head.
 """
 
 from __future__ import annotations
@@ -184,28 +179,28 @@ _RECOMMENDS = re.compile(
 
 
 def recommends(claim: str) -> bool:
-    """Whether the claim recommends, instructs or permits something, in whatever mood."""
+    """True if the claim recommends, instructs or permits something, in any mood."""
     return any(pattern.search(claim) for pattern in (_RECOMMENDS, _ADVICE, _COURTESY))
 
 
 def abstains(claim: str) -> bool:
-    """Whether the claim is a refusal, or says that its speaker does not know. What it quotes does not count."""
+    """True if the claim refuses or says that its speaker does not know. Quoted words do not count."""
     own = _QUOTED.sub(" ", claim)
     return any(pattern.search(own) for pattern in (*_ABSTENTION, *_REFUSAL, _SILENT))
 
 
 def may_abstain(claim: str) -> bool:
-    """Whether the claim has any word of doubt, lack or refusal at all, and is no item of a how-to ("Avoid ...", "Step: ...")."""
+    """True if the claim has a word of doubt, lack or refusal, and is no item of a how-to ("Avoid ...", "Step: ...")."""
     return _LACK.search(_QUOTED.sub(" ", claim)) is not None and not _HOW_TO.match(claim)
 
 
 def subjective(claim: str) -> bool:
-    """Whether the claim is a taste, a judgement of value, a speaker's own life, advice or a courtesy."""
+    """True if the claim is a taste, a value judgement, a speaker's own life, advice or a courtesy."""
     return of_a_mind(claim) or any(pattern.search(claim) for pattern in (_ADVICE, _COURTESY))
 
 
 def of_a_mind(claim: str) -> bool:
-    """Whether the claim is a taste, a judgement of value or a speaker's own life: no document proves or refutes one.
+    """True if the claim is a taste, a value judgement or a speaker's own life: no document proves or refutes one.
 
     Advice and courtesies are none of these: "You should take it with water" is held against a leaflet that speaks of it.
     """
@@ -213,7 +208,7 @@ def of_a_mind(claim: str) -> bool:
 
 
 def personal(claim: str) -> bool:
-    """Whether the claim tells of the assistant itself. It may still be a refusal: that is not settled here."""
+    """True if the claim is about the assistant itself. It may still be a refusal."""
     return _AS_SUBJECT.search(claim) is not None
 
 
@@ -286,10 +281,10 @@ _JUDGES = re.compile(
 
 
 def judges(claim: str) -> bool:
-    """Whether the claim has a word of value, taste or feeling, so that no document could settle all of it."""
+    """True if the claim has a word of value, taste or feeling, so that no document could settle all of it."""
     return _JUDGES.search(claim) is not None
 
 
 def plain_figure(claim: str) -> bool:
-    """Whether the claim has a figure, a time or a date, and no word of a stance at all."""
+    """True if the claim has a figure, a time or a date, and no word of a stance."""
     return _FIGURE.search(claim) is not None and _STANCE.search(claim) is None and _ASKS.search(claim) is None

@@ -14,25 +14,25 @@ from vista_guard.judges.embedded.english.asides import (
     hides_statement,
     inner_statements,
     is_frame,
-    presupposed,
+    presuppositions,
     supposes,
 )
 from vista_guard.judges.embedded.english.clauses import clauses
 from vista_guard.judges.embedded.english.predicates import is_opening
-from vista_guard.judges.embedded.english.pronouns import NOTHING, Topic, resolved, topic_of, topic_of_turn
+from vista_guard.judges.embedded.english.pronouns import NOTHING, PronounTopic, resolve_pronoun, topic_of, topic_of_turn
 from vista_guard.judges.embedded.english.segment import Sentence, each, sentences
 from vista_guard.judges.embedded.english.speakers import (
-    answered,
-    expected,
+    claim_of_answer,
+    claim_of_name,
+    claim_of_tag,
     name_speakers,
-    named_by,
     names,
     open_question,
     which,
     without_opener,
     written_names,
 )
-from vista_guard.judges.embedded.english.verbs import ends_with_verb, finished, has_verb, verb_index, words_of
+from vista_guard.judges.embedded.english.verbs import ends_with_verb, finish_sentence, has_verb, verb_index, words_of
 from vista_guard.judges.embedded.english.words import (
     ANSWER,
     ASKED_IF_KNOWN,
@@ -50,9 +50,9 @@ from vista_guard.judges.embedded.english.words import (
     is_verb,
     word_set,
 )
-from vista_guard.judges.embedded.forms.blocks import Kind
-from vista_guard.judges.embedded.forms.code import SYMBOLS, fenced, says
-from vista_guard.judges.embedded.forms.markup import clean, coded, rendered
+from vista_guard.judges.embedded.forms.blocks import BlockKind
+from vista_guard.judges.embedded.forms.code import SYMBOLS, fence, says
+from vista_guard.judges.embedded.forms.markup import clean, inline_code, render
 from vista_guard.reading.canonical import Reading, canonical, folded
 from vista_guard.types import Claim, Role, Span, Turn
 
@@ -92,21 +92,21 @@ def decompose(turn: Turn, history: Sequence[Turn]) -> tuple[Claim, ...]:
 
     A block of code is one claim, in its fence: the judge says of it that code is not judged.
     """
-    reading = rendered(canonical(turn.text))
+    reading = render(canonical(turn.text))
     speaker, listener = names(turn.role)
     before = clean(folded(history[-1].text[-_MAX_BEFORE:])) if history else ""
     question = open_question(before) if before and history[-1].role is Role.USER else ""
     kept = written_names(reading.text)
-    codes = frozenset(code.split(" ", 1)[0] for code in coded(reading.text))
+    codes = frozenset(code.split(" ", 1)[0] for code in inline_code(reading.text))
     found: dict[str, Span] = {}
     here: set[tuple[str, int]] = set()
     for said, start, end, kind in _resolved_statements(reading.text, question, topic_of_turn(before)):
-        span = _trimmed(reading, start, end)
+        span = _trimmed_span(reading, start, end)
         says_something = re.search(r"[^\W_]", said) and not _LIST_MARK.fullmatch(said)
-        if kind is Kind.CODE or SYMBOLS.search(said) or (says_something and len(said) > MAX_STATEMENT):
+        if kind is BlockKind.CODE or SYMBOLS.search(said) or (says_something and len(said) > MAX_STATEMENT):
             found.setdefault(said, span)
             continue
-        named = finished(name_speakers(said, speaker, listener, kept), codes) if says_something else ""
+        named = finish_sentence(name_speakers(said, speaker, listener, kept), codes) if says_something else ""
         # The same words of the same place with another mark behind them, once from a frame and once whole, are one claim.
         place = (named.rstrip(".!?…"), span.start)
         if named and place not in here:
@@ -116,20 +116,20 @@ def decompose(turn: Turn, history: Sequence[Turn]) -> tuple[Claim, ...]:
     return tuple(Claim(id=f"t{len(history)}.c{number}", text=claim, span=span) for number, (claim, span) in pairs)
 
 
-def _trimmed(reading: Reading, start: int, end: int) -> Span:
+def _trimmed_span(reading: Reading, start: int, end: int) -> Span:
     """Where the range stands in the turn, without the white space at its ends."""
     raw = reading.text[start:end]
     return reading.span(start + len(raw) - len(raw.lstrip()), start + len(raw.rstrip()))
 
 
-def _resolved_statements(text: str, question: str, topic: Topic) -> Iterator[tuple[str, int, int, Kind]]:
+def _resolved_statements(text: str, question: str, topic: PronounTopic) -> Iterator[tuple[str, int, int, BlockKind]]:
     """The statements of a turn; each tells what a pronoun that opens the next can mean."""
     asked = ""
-    seen: set[tuple[str, Sentence, str, Topic]] = set()
+    seen: set[tuple[str, Sentence, str, PronounTopic]] = set()
     for sentence in sentences(text):
         source, start = text[sentence.start : sentence.end], sentence.start
-        if sentence.kind is Kind.CODE:
-            yield fenced(source), start, sentence.end, sentence.kind
+        if sentence.kind is BlockKind.CODE:
+            yield fence(source), start, sentence.end, sentence.kind
             continue
         if len(source) > MAX_STATEMENT:
             yield (sentence.text or source).strip(), start, sentence.end, sentence.kind
@@ -146,13 +146,13 @@ def _resolved_statements(text: str, question: str, topic: Topic) -> Iterator[tup
 
 @lru_cache(_REMEMBERED)
 def _read(
-    source: str, sentence: Sentence, question: str, topic: Topic
-) -> tuple[tuple[tuple[str, int, int], ...], Topic, str]:
-    """What a sentence states, each with its place in it; then what a pronoun behind it can mean, and what it asks."""
-    topics: list[Topic] = []
+    source: str, sentence: Sentence, question: str, topic: PronounTopic
+) -> tuple[tuple[tuple[str, int, int], ...], PronounTopic, str]:
+    """The statements of a sentence with their places, the topic for later pronouns, and the sentence's question."""
+    topics: list[PronounTopic] = []
     found = []
     for said, start, end in _statements(source, sentence, question):
-        clear, after = resolved(said, topic)
+        clear, after = resolve_pronoun(said, topic)
         # What answers the question leaves its topic: "Do you know Vale?" "Yes. He ..."
         topics.append(topic := topic if said.startswith(("the assistant", "the user")) else after)
         found.append((clear, start, end))
@@ -162,26 +162,26 @@ def _read(
     return tuple(found), _next_topic(raw, topic, topics), open_question(asks) or which(asks)
 
 
-def _next_topic(raw: str, topic: Topic, topics: Sequence[Topic]) -> Topic:
-    """What a pronoun behind a sentence can mean, after what each of its statements left."""
+def _next_topic(raw: str, topic: PronounTopic, topics: Sequence[PronounTopic]) -> PronounTopic:
+    """The topic for a pronoun after this sentence, from its statements in order."""
     if topics:
         return topics[0] if all(one == topics[0] for one in topics) else NOTHING
     return topic_of(raw) if raw and not SMALL_TALK.fullmatch(raw) else topic
 
 
 def _statements(text: str, sentence: Sentence, question: str) -> Iterator[tuple[str, int, int]]:
-    """What the sentence states: text in the speaker's own words, and where it stands."""
+    """The sentence's statements in the speaker's own words, with their places."""
     start, end = sentence.start, sentence.end
     raw = clean(sentence.text or text[start:end])
     answer = ANSWER.match(raw)
     asked = which(question)
-    named, question = (named_by(asked, raw), "") if asked else ("", question)
+    named, question = (claim_of_name(asked, raw), "") if asked else ("", question)
     if sentence.text is not None:
         yield raw, start, end
     elif named:
         yield named, start, end
     elif question and answer and _says_no_more(raw):
-        yield answered(question, raw, Role.USER), start, end
+        yield claim_of_answer(question, raw, Role.USER), start, end
     elif _names_only(raw, sentence):
         return
     elif sentence.lead and _is_completed(raw, sentence):
@@ -191,16 +191,16 @@ def _statements(text: str, sentence: Sentence, question: str) -> Iterator[tuple[
 
 
 def _names_only(raw: str, sentence: Sentence) -> bool:
-    """Whether a sentence says nothing that could be checked: small talk, a topic as a heading, a lead-in to what follows."""
+    """True if a sentence has nothing to check: small talk, a heading's topic, a lead-in."""
     if SMALL_TALK.fullmatch(raw):
         return not hides_statement(raw)
     if raw.endswith(":"):
         return sentence.leads and not _is_statement_lead(raw[:-1])
-    return sentence.kind is Kind.HEADING and not (says(raw) or _VALUE.search(raw))
+    return sentence.kind is BlockKind.HEADING and not (says(raw) or _VALUE.search(raw))
 
 
 def _is_statement_lead(lead: str) -> bool:
-    """Whether "The hall opened in 1850:" says something, and not only what comes, as "The hall has:" does."""
+    """True if a lead-in is itself a statement: "The hall opened in 1850:", but not "The hall has:"."""
     words = words_of(lead)
     if LONG_FIGURE.search(lead) and len(words) > 2 and not _ANNOUNCES.match(lead):
         return True
@@ -210,12 +210,14 @@ def _is_statement_lead(lead: str) -> bool:
 
 
 def _is_completed(raw: str, sentence: Sentence) -> bool:
-    """Whether the sentence only completes what its lead began: "The hall opened:", then "in 1850"."""
-    if sentence.kind is Kind.ITEM and is_opening(sentence.lead):
+    """True if the sentence only completes its lead-in: "The hall opened:", then "in 1850"."""
+    if sentence.kind is BlockKind.ITEM and is_opening(sentence.lead):
         return True
     if _is_statement(raw):
         return LONG_FIGURE.search(sentence.lead) is not None and len(words_of(sentence.lead)) < 3
-    return sentence.kind is Kind.ITEM or (sentence.kind is Kind.PROSE and (raw[:1].islower() or raw[:1].isdigit()))
+    return sentence.kind is BlockKind.ITEM or (
+        sentence.kind is BlockKind.PROSE and (raw[:1].islower() or raw[:1].isdigit())
+    )
 
 
 def _clauses(text: str, start: int, end: int, question: str) -> Iterator[tuple[str, int, int]]:
@@ -224,14 +226,14 @@ def _clauses(text: str, start: int, end: int, question: str) -> Iterator[tuple[s
         if clause.subject and SMALL_TALK.fullmatch(said):
             continue
         if question and ELLIPTIC.fullmatch(without_opener(said).rstrip(".! ")):
-            yield answered(question, said, Role.USER), clause.start, clause.end
+            yield claim_of_answer(question, said, Role.USER), clause.start, clause.end
             continue
         for statement in _claims_of(f"{clean(clause.subject)} {said}" if clause.subject else said):
             yield statement, clause.start, clause.end
 
 
 def _claims_of(said: str) -> Iterator[str]:
-    """What a clause claims. A question claims what it takes for granted, "I didn't know that ..." what follows it."""
+    """A clause's claims: of a question what it takes for granted, of "I didn't know that ..." what follows it."""
     said = without_opener(said)
     subjectless = SUBJECTLESS.match(said)
     if subjectless:
@@ -251,16 +253,16 @@ def _claims_of(said: str) -> Iterator[str]:
         return
     yield from asides_of(said)
     if EXCLAMATION.match(said):
-        yield from presupposed(said)
+        yield from presuppositions(said)
     elif SMALL_TALK.fullmatch(said):
         yield from _hung_on(said)
     elif not ELLIPTIC.fullmatch(said.rstrip(".! ")):
-        yield from _framed(said)
+        yield from _framed_statements(said)
         yield from _without_frames(said)
 
 
-def _framed(said: str) -> Iterator[str]:
-    """What an opinion, a wish or a condition says by the way, so that it is judged by itself."""
+def _framed_statements(said: str) -> Iterator[str]:
+    """Statements inside an opinion, a wish or a condition, to be judged by themselves."""
     if is_frame(said):
         found = [*inner_statements(said, behind=1)]
         yield from found or figures_of(said)
@@ -269,8 +271,8 @@ def _framed(said: str) -> Iterator[str]:
 
 
 def _of_question(said: str) -> Iterator[str]:
-    """What a question says all the same: "Aren't they owned by Vale?", "The hall opened in 1850?", "Who knew that …?" """
-    supposed = expected(said)
+    """Claims in a question: "Aren't they owned by Vale?", "The hall opened in 1850?", "Who knew that …?" """
+    supposed = claim_of_tag(said)
     if supposed:
         yield supposed
         yield from inner_statements(supposed, behind=1)
@@ -286,11 +288,11 @@ def _of_question(said: str) -> Iterator[str]:
         yield _BEFORE_QUESTION.split(said.rstrip("? "))[0]
         return
     yield from asides_of(said)
-    yield from presupposed(said)
+    yield from presuppositions(said)
 
 
 def _hung_on(small_talk: str) -> Iterator[str]:
-    """What is hung on small talk; all of it where it says something that cannot be taken off."""
+    """The statement attached to small talk; the whole sentence if it cannot be split off."""
     if hides_statement(small_talk):
         yield from [*inner_statements(small_talk)] or [small_talk]
 
@@ -309,7 +311,7 @@ def _without_frames(said: str) -> Iterator[str]:
 
 
 def _is_fact(text: str, after: str) -> bool:
-    """Whether a remark's `text` stands alone: after "that" it does, whether or not its verb is a known one."""
+    """True if a remark's `text` stands alone: after "that" it does, whether or not its verb is known."""
     words = words_of(text)
     told = after.lower().endswith("that ") and len(words) > 2 and words[0].lower() not in _OPEN_WORDS
     return told or _is_statement(text)
@@ -329,7 +331,7 @@ def _with_subject(said: str, after: int) -> Iterator[str]:
 
 
 def _is_statement(text: str) -> bool:
-    """Whether `text` has a subject and a verb of its own, so that it may stand alone."""
+    """True if `text` has a subject and a verb of its own, so that it can stand alone."""
     words = words_of(text)
     if len(words) < 3 or words[0].lower() in _OPEN_WORDS:
         return False
@@ -344,6 +346,6 @@ def _is_question(text: str) -> bool:
 
 
 def _says_no_more(text: str) -> bool:
-    """Whether nothing but yes or no is said."""
+    """True if the answer is only yes or no."""
     rest = without_opener(text).rstrip(".! ")
     return not re.search(r"\w", rest) or bool(ELLIPTIC.fullmatch(rest) or ANSWER.fullmatch(rest))

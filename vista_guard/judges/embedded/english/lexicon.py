@@ -1,6 +1,6 @@
 """Verbs of the texts that assistants write, and the few nouns that need care. Lists and their forms, no grammar.
 
-Many English verbs are nouns, too ("charges", "travel"). They stand apart, for only their neighbours tell which they are.
+Many English verbs are also nouns ("charges", "travel"). They are listed separately: only their neighbours tell which they are.
 """
 
 from __future__ import annotations
@@ -109,29 +109,29 @@ _NO_PLURALS = word_set(
 
 
 def can_be_verb(word: str) -> bool:
-    """Whether `word` is a form of any verb that is listed."""
+    """True if `word` is a form of a listed verb."""
     lower = word.lower()
     listed = lower in CLEAR_S or lower in UNSURE_S or lower in VERBS or lower in NOUN_VERBS or lower in BASES
     return listed or lower in AUXILIARIES or lower in PASTS or (lower.endswith("ed") and lower not in NOT_PAST)
 
 
 def is_clear_base(word: str) -> bool:
-    """Whether `word` is a verb without an ending that is no noun."""
+    """True if `word` is a base form that is no noun."""
     return word in _CLEAR_BASES
 
 
 def is_unsure_base(word: str) -> bool:
-    """Whether `word` is a verb without an ending that may be a noun."""
+    """True if `word` is a base form that may be a noun."""
     return word in _UNSURE_BASES
 
 
 def is_base(word: str) -> bool:
-    """Whether `word` is a verb without an ending, be it a noun as well."""
+    """True if `word` is a base form, even if it is a noun as well."""
     return is_clear_base(word) or is_unsure_base(word)
 
 
 def is_plural(word: str) -> bool:
-    """Whether `word` looks like a noun in the plural."""
+    """True if `word` looks like a plural noun."""
     lower = word.lower()
     if lower in _IRREGULAR_PLURALS:
         return True

@@ -1,7 +1,4 @@
-"""Second predicates of a subject: what "and closes at 5" or "but no more than eight a day" is said of.
-
-What holds for more than one clause: a condition or a time that opens a sentence, a condition that ends it.
-"""
+"""Second predicates of a subject ("and closes at 5"), and conditions or times that hold for several clauses."""
 
 from __future__ import annotations
 
@@ -74,7 +71,7 @@ def subject_of(clause: str, words: Sequence[str], verb: int) -> str:
 
 
 def goes_on(words: Sequence[str], verb: int, before: str, after: Sequence[str]) -> str | None:
-    """What stands between the subject and `after` when it is one more predicate: nothing, or the auxiliary that both share.
+    """The words between the subject and a further predicate `after`: none, or the shared auxiliary.
 
     `words` is the clause, its verb at `verb`; `before` is what stands between that verb and the joint. None: it is none.
     """
@@ -92,7 +89,7 @@ def goes_on(words: Sequence[str], verb: int, before: str, after: Sequence[str]) 
     return "" if _agrees(main, before, after, index) else None
 
 
-def limited(words: Sequence[str], verb: int) -> str:
+def limited_verb(words: Sequence[str], verb: int) -> str:
     """The verb, with its auxiliaries, that a limit is added to: "may take" of "You may take two tablets"."""
     last = verb
     while is_auxiliary(words[last]) and last + 1 < len(words) and _follows_auxiliary(words[last], words[last + 1]):
@@ -120,7 +117,7 @@ def _passive(words: Sequence[str], verb: int, after: Sequence[str], index: int) 
 
 
 def is_participle_only_form(word: str) -> bool:
-    """Whether a past form is a participle as well: "sold", but not "wrote"."""
+    """True if a past form is a participle as well: "sold", but not "wrote"."""
     return is_participle(word) and word not in _PASTS_ONLY
 
 
@@ -131,7 +128,7 @@ _PASTS_ONLY = word_set(
 
 
 def _agrees(main: str, before: str, after: Sequence[str], index: int) -> bool:
-    """Whether a verb in the present goes on with the verb `main` in the same person."""
+    """True if a present-tense verb continues the verb `main` in the same person."""
     word = after[index]
     if main in CLEAR_S | UNSURE_S | THIRD_PERSON or main in ("is", "has", "does", "isn't", "doesn't"):
         measured = (
@@ -145,7 +142,7 @@ def _agrees(main: str, before: str, after: Sequence[str], index: int) -> bool:
 
 
 def _same_subject(verb: str, after: Sequence[str]) -> bool:
-    """Whether `after` goes on with the same subject: an auxiliary in the same number, or the same tense."""
+    """True if `after` has the same subject: an auxiliary in the same number, or the same tense."""
     index = past_adverbs(after, 0)
     if index + 1 >= len(after):
         return False
@@ -217,7 +214,7 @@ def alternative(sentence: str) -> tuple[int, int, str] | None:
 
 
 def is_opening(lead: str) -> bool:
-    """Whether a lead-in is or begins with a condition, a time or a place, which holds for each item: "If you are under 26:"."""
+    """True if a lead-in begins with a condition, a time or a place that holds for each item: "If you are under 26:"."""
     words = words_of(lead)
     if _CONDITION.match(lead):
         return len(words) <= _MOST_WORDS
@@ -225,18 +222,18 @@ def is_opening(lead: str) -> bool:
 
 
 def is_conditional(text: str) -> bool:
-    """Whether a clause, or what a colon announces in it, opens with a condition: "Option 2: if you ..."."""
+    """True if a clause, or the part after its colon, opens with a condition: "Option 2: if you ..."."""
     opens = text.rsplit(": ", 1)[-1]
     return _CONDITION.match(opens) is not None or words_of(opens[:20])[:1] in (["while"], ["although"], ["though"])
 
 
 def hangs_on(right: str) -> bool:
-    """Whether a clause ends with a condition or a cause, which may be one of the clause before, too."""
+    """True if a clause ends with a condition or a cause, which the clause before may share."""
     return _TRAILING.search(right) is not None
 
 
 def embeds(words: Sequence[str], verb: int, *, nouns: bool = False) -> bool:
-    """Whether a clause within the sentence is open behind its verb, so that what follows may go on with that one.
+    """True if a subordinate clause is open behind its verb, so that later words may belong to it.
 
     `nouns`: a noun follows, which any verb may have as its object that can also have a clause ("requires the gym and the pool").
     """
@@ -245,7 +242,7 @@ def embeds(words: Sequence[str], verb: int, *, nouns: bool = False) -> bool:
 
 
 def says_again(begun: str, right: str) -> bool:
-    """Whether `right` has a time or place of its own, so that the one that opens the sentence may not hold for it."""
+    """True if `right` has its own time or place, so that the sentence's opening one may not hold for it."""
     word = begun.split(" ", 1)[0].lower()
     return re.search(rf"\b{re.escape(word)}\b", right, re.IGNORECASE) is not None
 

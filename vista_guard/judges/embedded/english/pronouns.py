@@ -1,8 +1,7 @@
-"""He, she, it and they, by name where a claim opens with one and only one noun can be meant; everything else stays.
+"""Replaces he, she, it and they by a name, where a claim opens with one and only one noun can be meant.
 
-A pronoun that is left costs some precision, one that is resolved wrongly makes a false claim. So a noun counts only as the
-subject of the statement just before, or as the topic of the question or of the likes that were spoken of last ("Do you
-know Ada Vale?"), and not when a second noun could be meant as well.
+A pronoun left in place costs some precision, a wrong name makes a false claim. So a noun counts only as the subject of the
+previous statement, or as the topic of the last question or like ("Do you know Ada Vale?"), and only without a rival.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from vista_guard.judges.embedded.english.words import (
 
 
 @dataclass(frozen=True)
-class Topic:
+class PronounTopic:
     """The noun that the next pronoun may stand for; empty when there is none or more than one."""
 
     noun: str = ""
@@ -40,7 +39,7 @@ class Topic:
     """Whether "he" or "she" can mean nothing else."""
 
 
-NOTHING = Topic()
+NOTHING = PronounTopic()
 _MAX_TEXT = 400
 """Longest statement or question, in characters, that gives a topic."""
 _OPENING = re.compile(
@@ -90,7 +89,7 @@ _POINTING = word_set("this that these those there he she it they")
 _VAGUE = word_set("many some most each every both all other another several few no")
 
 
-def resolved(said: str, topic: Topic) -> tuple[str, Topic]:
+def resolve_pronoun(said: str, topic: PronounTopic) -> tuple[str, PronounTopic]:
     """`said`, in its speaker's words, with the pronoun that opens it replaced by `topic`, where it can mean nothing else.
 
     Beside it stands what the next pronoun can mean.
@@ -110,8 +109,8 @@ def resolved(said: str, topic: Topic) -> tuple[str, Topic]:
     return f"{topic.noun}{tense}{rest}", replace(after, plural=topic.plural) if after.noun else NOTHING
 
 
-def topic_of(said: str) -> Topic:
-    """What a pronoun right after the statement or question `said` can mean."""
+def topic_of(said: str) -> PronounTopic:
+    """The topic for a pronoun right after the statement or question `said`."""
     if len(said) > _MAX_TEXT:
         return NOTHING
     said = without_opener(said)
@@ -121,11 +120,11 @@ def topic_of(said: str) -> Topic:
     verb = None if said.endswith("?") else verb_index(words)
     if verb and opens not in PRONOUNS and not is_pronoun_with_verb(opens):
         return _subject(said, words, verb)
-    return NOTHING if not opens or opens in _POINTING else _spoken_of(said)
+    return NOTHING if not opens or opens in _POINTING else _sole_name(said)
 
 
-def topic_of_turn(text: str) -> Topic:
-    """What a pronoun that opens the answer to a turn can mean: nothing when the turn has a second name or person."""
+def topic_of_turn(text: str) -> PronounTopic:
+    """The topic for a pronoun that opens the answer to a turn: none if the turn has a second name or person."""
     if not text or len(text) > _MAX_TEXT:
         return NOTHING
     spoken = re.split(r"(?<=[.!?])\s+", text)
@@ -136,7 +135,7 @@ def topic_of_turn(text: str) -> Topic:
     return NOTHING if re.match(r"(?:my|your|our)\b", topics[0].noun, re.IGNORECASE) else topics[0]
 
 
-def _agrees(pronoun: str, rest: str, topic: Topic) -> bool:
+def _agrees(pronoun: str, rest: str, topic: PronounTopic) -> bool:
     if pronoun in _PERSONAL:
         # "New York is big. He loves it."
         return topic.person and not topic.plural and not re.search(r"\b(?:there|here|it|its)\b", rest)
@@ -145,11 +144,11 @@ def _agrees(pronoun: str, rest: str, topic: Topic) -> bool:
     return topic.thing and not topic.plural and not (pronoun == "it" and _EXPLETIVE.match(rest))
 
 
-def _genitive(topic: Topic) -> str:
+def _genitive(topic: PronounTopic) -> str:
     return "'" if topic.plural and topic.noun.endswith("s") else "'s"
 
 
-def _subject(said: str, words: list[str], verb: int, noun: str = "") -> Topic:
+def _subject(said: str, words: list[str], verb: int, noun: str = "") -> PronounTopic:
     """The subject of a statement, as far as nothing else in it can be meant; `noun` stands for a pronoun there."""
     until = re.search(rf"\b{re.escape(words[verb])}(?!\w)", said)
     if not until:
@@ -168,7 +167,7 @@ def _subject(said: str, words: list[str], verb: int, noun: str = "") -> Topic:
     plural = words[verb].lower() in ("are", "were", "have", "do") or (
         last.islower() and re.search(r"[^s]s$", last) is not None
     )
-    return Topic(noun if named else noun[0].lower() + noun[1:], plural, thing, person)
+    return PronounTopic(noun if named else noun[0].lower() + noun[1:], plural, thing, person)
 
 
 def _without_adverbs(noun: str) -> str:
@@ -179,7 +178,7 @@ def _without_adverbs(noun: str) -> str:
 
 
 def _without_rivals(rest: str, linked: bool) -> tuple[bool, bool]:
-    """Whether behind a verb stands no thing, and no person, that could be meant as well.
+    """True if no thing or person after the verb could be meant as well.
 
     What the subject is said to be, as in "Vale was a painter", is no other.
     """
@@ -193,14 +192,14 @@ def _without_rivals(rest: str, linked: bool) -> tuple[bool, bool]:
     return not things, not people
 
 
-def _spoken_of(said: str) -> Topic:
+def _sole_name(said: str) -> PronounTopic:
     """The one name of a question or of someone's likes, when it ends the sentence: "Have you read The Tides?" """
     match = _SPOKEN_OF.search(said)
     if not match or len(_all_names(said)) != 1 or _THIRD.search(said[: match.start()]):
         return NOTHING
     noun = match["name"].strip(".")
     many = noun.lower().startswith("the ") and noun.endswith("s")
-    return Topic(noun, plural=None if many else False, thing=True, person=True)
+    return PronounTopic(noun, plural=None if many else False, thing=True, person=True)
 
 
 def _all_names(said: str) -> list[str]:

@@ -1,8 +1,6 @@
-"""From a turn's text to its statements: Markdown blocks, then sentences, each with its exact place in the text.
+"""Segments a turn: Markdown blocks, sentences with their exact places, and lists whose items hold one by one.
 
-Whether a text is surely not English. Built to raise no false alarm: typos and foreign names are English.
-
-Lists whose parts hold one by one: "It stars Ada Vale and Bo Lind" is two claims, "It is made of flour and water" one.
+Also detects text that is surely not English, built to raise no false alarm on typos and foreign names.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from vista_guard.judges.embedded.english.words import word_set
-from vista_guard.judges.embedded.forms.blocks import Block, Kind, blocks, continues, kind_of
+from vista_guard.judges.embedded.forms.blocks import Block, BlockKind, blocks, continues, kind_of
 from vista_guard.reading.passages import sentence_spans
 
 if TYPE_CHECKING:
@@ -143,17 +141,17 @@ class Sentence:
 
     start: int
     end: int
-    kind: Kind = Kind.PROSE
+    kind: BlockKind = BlockKind.PROSE
     lead: str = ""
     text: str | None = None
     leads: bool = False
 
 
-def unwrapped(text: str) -> str:
+def unwrap(text: str) -> str:
     """`text` with the line breaks of hard-wrapped prose as spaces, character for character."""
     lines = text.split("\n")
     joints = [
-        " " if kind_of(line) is kind_of(before) is Kind.PROSE and continues(before, line) else "\n"
+        " " if kind_of(line) is kind_of(before) is BlockKind.PROSE and continues(before, line) else "\n"
         for before, line in pairwise(lines)
     ]
     return "".join(f"{line}{joint}" for line, joint in zip(lines, [*joints, ""], strict=True))
@@ -165,17 +163,17 @@ def sentences(text: str) -> Iterator[Sentence]:
     found = list(blocks(text))
     if not found and any(map(str.isalnum, text)):
         # "12." is an item's number where there is a list, and an answer where there is nothing else.
-        found = [Block(0, len(text), Kind.PROSE)]
+        found = [Block(0, len(text), BlockKind.PROSE)]
     for number, block in enumerate(found):
         follows = number + 1 < len(found)
-        if block.kind in (Kind.ROW, Kind.CODE):
+        if block.kind in (BlockKind.ROW, BlockKind.CODE):
             yield Sentence(block.start, block.end, block.kind, lead, block.text)
             continue
         places = list(_split(text, block))
         for start, end in places:
             yield Sentence(start, end, block.kind, lead, leads=follows and end == places[-1][1])
         last = text[places[-1][0] : places[-1][1]] if places else ""
-        if block.kind is not Kind.ITEM:
+        if block.kind is not BlockKind.ITEM:
             opens = last.rstrip("*_ ")
             lead = opens[:-1] if opens.endswith(":") else ""
 

@@ -1,6 +1,7 @@
-"""First and second person to names: "I love my dog" is "The assistant loves the assistant's dog" out of context.
+"""Replaces first and second person by names: "I love my dog" becomes "The assistant loves the assistant's dog".
 
-What a bare "yes" or "no" claims: the question turned round where its subject is a pronoun, else the question, quoted.
+Also makes claims of bare answers: "yes" and "no" claim the question, turned into a statement where its subject is a pronoun,
+else quoted.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from vista_guard.judges.embedded.english.words import (
     is_past,
     word_set,
 )
-from vista_guard.judges.embedded.forms.markup import coded, marked
+from vista_guard.judges.embedded.forms.markup import emphasised_words, inline_code
 from vista_guard.types import Role
 
 _IRREGULAR = {
@@ -91,14 +92,14 @@ def name_speakers(text: str, speaker: str, listener: str, kept: Iterable[str] = 
 
 
 def written_names(text: str) -> tuple[str, ...]:
-    """What a turn sets as code, in bold, in italics or as a link, and what names a thing although it holds "my" or "your"."""
-    codes = (code for code in coded(text) if _SPEAKING.search(code))
+    """Names in a turn: code, bold, italics, links, and names that contain "my" or "your"."""
+    codes = (code for code in inline_code(text) if _SPEAKING.search(code))
     found = dict.fromkeys([*codes, *_marked_names(text)])
     return tuple(sorted((name for name in found if len(name) <= _LONGEST_NAME), key=len, reverse=True)[:_MOST_NAMES])
 
 
 def _marked_names(text: str) -> Iterator[str]:
-    for start, phrase in marked(text):
+    for start, phrase in emphasised_words(text):
         words = phrase.split()
         if not words or len(words) > _MOST_NAME_WORDS or not words[0][0].isupper() or not _SPEAKING.search(phrase):
             continue
@@ -108,10 +109,10 @@ def _marked_names(text: str) -> Iterator[str]:
 
 
 def _name_speakers(text: str, speaker: str, listener: str, generic: bool) -> str:
-    text = _named(_I, text, speaker)
+    text = _name_speaker(_I, text, speaker)
     text = _possessives(text, _forms("my", "mine", "me", "myself", speaker))
     if not generic:
-        text = _objects(_named(_YOU, text, listener), listener)
+        text = _objects(_name_speaker(_YOU, text, listener), listener)
         text = _possessives(text, _forms("your", "yours", "", "yourself", listener))
     return text
 
@@ -127,7 +128,7 @@ def names(role: Role) -> tuple[str, str]:
     return ("the user", "the assistant") if role is Role.USER else ("the assistant", "the user")
 
 
-def _named(pattern: re.Pattern[str], text: str, name: str) -> str:
+def _name_speaker(pattern: re.Pattern[str], text: str, name: str) -> str:
     """Replaces a subject pronoun, and makes its verb and a coordinated second verb third person."""
     subject = False
 
@@ -153,7 +154,7 @@ def _named(pattern: re.Pattern[str], text: str, name: str) -> str:
 
 
 def _is_object(before: list[str], word: str) -> bool:
-    """Whether the pronoun is what a verb before it acts on, so that `word` behind it is no verb of its own."""
+    """True if the pronoun is the object of the verb before it, so that the next `word` is no verb of it."""
     if word.lower() in FUNCTION_WORDS and word.lower() not in ("not", "all"):
         return True
     acts = bool(before) and before[-1].islower() and can_be_verb(before[-1]) and before[-1] not in SAYING
@@ -216,10 +217,10 @@ def open_question(text: str) -> str:
     return next((one for one in reversed([*asked]) if one.endswith("?") and not _is_open(one)), "")
 
 
-def answered(question: str, answer: str, role: Role) -> str:
-    """What `answer`, a yes or no, claims of the question that a `role` asked; the speakers are named."""
+def claim_of_answer(question: str, answer: str, role: Role) -> str:
+    """The claim of a yes or no `answer` to a question by `role`, with the speakers named."""
     no = _NO.search(answer) is not None
-    turned = _turned_round(question, no)
+    turned = _as_statement(question, no)
     if turned:
         return name_speakers(turned, *names(role))
     return f'The answer to "{name_speakers(question, *names(role))}" is {"no" if no else "yes"}'
@@ -230,8 +231,8 @@ def which(question: str) -> str:
     return question if _NAMES.fullmatch(question) else ""
 
 
-def named_by(question: str, answer: str) -> str:
-    """What a bare name claims of the question before it; nothing for an answer that says more, or is no name."""
+def claim_of_name(question: str, answer: str) -> str:
+    """The claim of a bare name as answer; None for longer answers and for words that are no name."""
     name = answer.strip(" .!")
     is_name = 0 < len(name.split()) <= _LONGEST_ANSWER_NAME and not has_verb(answer) and "?" not in name
     if not is_name or ANSWER.match(answer) or SMALL_TALK.fullmatch(answer):
@@ -239,12 +240,12 @@ def named_by(question: str, answer: str) -> str:
     return f'The answer to "{question}" is {name}'
 
 
-def expected(question: str) -> str:
-    """What "Aren't they owned by Vale?" takes to be so; nothing for any other question."""
-    return _turned_round(question.replace(" n't", "n't"), False) if _EXPECTS.match(question) else ""
+def claim_of_tag(question: str) -> str:
+    """The claim that "Aren't they owned by Vale?" expects; None for any other question."""
+    return _as_statement(question.replace(" n't", "n't"), False) if _EXPECTS.match(question) else ""
 
 
-def _turned_round(question: str, no: bool) -> str:
+def _as_statement(question: str, no: bool) -> str:
     """ "Do you like to swim?" as "you like to swim" or "you do not like to swim"; nothing where that is not sure."""
     if _DECLARED.match(question) and not no:
         return question.rstrip("? ")
@@ -265,7 +266,7 @@ def _turned_round(question: str, no: bool) -> str:
 
 
 def _is_open(question: str) -> bool:
-    """Whether one of the first words asks for more than yes or no: "In which year ...?" """
+    """True if one of the first words asks for more than yes or no: "In which year ...?" """
     return any(word.lower().partition("'")[0] in _OPEN_WORDS for word in _first_words(question))
 
 

@@ -1,10 +1,7 @@
-"""Where a clause's finite verb stands, told from closed lists alone. What is not sure is answered with None.
+"""Finds a clause's finite verb from closed lists alone; None when unsure.
 
-Where a clause's finite verb stands when its subject is a plain noun phrase: "children under 6 travel free".
-
-A word that may be a noun is a verb here only where it agrees with the noun before it and what follows belongs to a verb.
-
-A claim as a sentence of its own.
+A word that may be a noun is a verb only where it agrees with the noun before it and a verb's complement follows: "children
+under 6 travel free".
 """
 
 from __future__ import annotations
@@ -71,7 +68,7 @@ def words_of(text: str) -> list[str]:
 
 
 def has_verb(text: str) -> bool:
-    """Whether a finite verb follows at least one other word."""
+    """True if a finite verb follows at least one other word."""
     words = words_of(text)
     return verb_index(words) is not None or any(is_verb(word) or is_pronoun_with_verb(word) for word in words[1:])
 
@@ -141,7 +138,7 @@ def finite_verb(words: Sequence[str], *, joined: bool = False) -> int | None:
 
 
 def begins_imperative(words: Sequence[str]) -> bool:
-    """Whether `words` tell someone what to do: "tap the button", "do not use it". A noun ("tap water") is none."""
+    """True for instructions: "tap the button", "do not use it"; false for a noun ("tap water")."""
     lower = [word.lower() for word in words[:5]]
     while lower and lower[0] in ("please", "then", "always", "never", "just", "simply"):
         if lower[0] in ("always", "never") and len(lower) > 1 and is_base(lower[1]):
@@ -158,7 +155,7 @@ def begins_imperative(words: Sequence[str]) -> bool:
 
 
 def ends_elliptic(words: Sequence[str]) -> bool:
-    """Whether a clause ends with its auxiliary, so that what it means stands elsewhere: "electricity is not"."""
+    """True if a clause ends with its auxiliary, so that its meaning stands elsewhere: "electricity is not"."""
     said = [word.lower() for word in words if word[0].isalnum()]
     while said and said[-1] in ("not", "too", "either", "so"):
         said.pop()
@@ -166,12 +163,12 @@ def ends_elliptic(words: Sequence[str]) -> bool:
 
 
 def is_third(word: str) -> bool:
-    """Whether `word` is surely a verb in the third person singular."""
+    """True if `word` is surely a third person singular verb."""
     return word.lower() in CLEAR_S
 
 
 def may_be_third(words: Sequence[str], index: int, before: str) -> bool:
-    """Whether the word at `index` is a third person that might be a plural noun, and its neighbours speak for the verb.
+    """True if the word at `index` could be a third person or a plural noun, and its neighbours speak for the verb.
 
     `before` is the word before it: behind a noun in the plural "prints" is one more thing that a shop sells.
     """
@@ -182,7 +179,7 @@ def may_be_third(words: Sequence[str], index: int, before: str) -> bool:
 
 
 def _is_adjective(words: Sequence[str], index: int) -> bool:
-    """Whether what looks like a past tells of a noun: "a limited edition", "the free guided tour of the hall"."""
+    """True if a past form describes a noun: "a limited edition", "the free guided tour of the hall"."""
     first = past_adverbs(words, 0)
     if words[first].lower() not in DETERMINERS or not is_past(words[index]) or is_auxiliary(words[index]):
         return False
@@ -193,7 +190,7 @@ def _is_adjective(words: Sequence[str], index: int) -> bool:
 
 
 def _has_relative(words: Sequence[str], verb: int) -> bool:
-    """Whether a subject has a clause of its own without a "that": "the first time the company goes public"."""
+    """True if a subject has a relative clause without "that": "the first time the company goes public"."""
     articles = (index for index in range(2, verb) if words[index].lower() in _ARTICLES)
     return any(words[index - 1].lower() not in PREPOSITIONS | DETERMINERS | {"and"} for index in articles)
 
@@ -208,7 +205,7 @@ def _opens_subject(word: str) -> bool:
 
 
 def _is_finite(words: Sequence[str], first: int, index: int) -> bool:
-    """Whether the word at `index` is the verb of the noun phrase from `first` to it."""
+    """True if the word at `index` is the verb of the noun phrase that starts at `first`."""
     word, before = words[index].lower(), _noun_before(words, first, index)
     if not before or _is_infinitive(words, index):
         return False
@@ -237,7 +234,7 @@ def _agrees_with_subject(words: Sequence[str], verb: int) -> bool:
 
 
 def _agrees(words: Sequence[str], first: int, verb: int) -> bool:
-    """Whether the auxiliary at `verb` has its subject's number: "sauna are free" goes on with another subject."""
+    """True if the auxiliary at `verb` agrees with its subject's number: "sauna are free" has another subject."""
     word = words[verb].lower()
     if word not in _PLURAL_AUXILIARIES | _SINGULAR_AUXILIARIES or word in ("do", "does"):
         return True
@@ -269,7 +266,7 @@ def _is_infinitive(words: Sequence[str], index: int) -> bool:
 
 
 def _rest_of_phrase(words: Sequence[str], index: int) -> Sequence[str]:
-    """What stands behind a word, up to what ends its phrase or opens another clause."""
+    """The words after a word, up to the end of its phrase or the next clause."""
     rest = []
     for word in words[index + 1 : index + 1 + _MOST_WORDS]:
         if not word[0].isalnum() or word.lower() in _ENDS_SUBJECT:
@@ -279,7 +276,7 @@ def _rest_of_phrase(words: Sequence[str], index: int) -> Sequence[str]:
 
 
 def _takes_object(word: str) -> bool:
-    """Whether a word begins what stands behind verbs rather than behind nouns that stand before another noun."""
+    """True if a word opens what follows verbs, rather than nouns before another noun."""
     lower = word.lower()
     if lower in ("of", "and", "or"):
         return False
@@ -295,7 +292,7 @@ def _takes_object(word: str) -> bool:
 
 
 def ends_with_verb(words: Sequence[str]) -> bool:
-    """Whether `words` break off before the object of their verb, as "you can bring" does."""
+    """True if `words` break off before their verb's object: "you can bring"."""
     if len(words) < 2:
         return False
     last, before = words[-1].lower(), words[-2].lower()
@@ -305,12 +302,12 @@ def ends_with_verb(words: Sequence[str]) -> bool:
 
 
 def is_counted(word: str) -> bool:
-    """Whether a word begins what only verbs have behind them: an article, or a number."""
+    """True if a word can follow only verbs: an article, or a number."""
     return word[0].isdigit() or word.lower() in _NUMBER_WORDS | DETERMINERS
 
 
 def is_participle(word: str) -> bool:
-    """Whether `word` may be a past participle."""
+    """True if `word` may be a past participle."""
     return is_past(word) or word.lower() in _PARTICIPLES
 
 
@@ -325,9 +322,9 @@ _IDENTIFIER = re.compile(r"[a-z]+[A-Z]|\S*\w[_/.=(@]\w|\S*\w\(\)|-")
 """What begins like a name of code, or "iPhone": no capital is put on it."""
 
 
-def finished(text: str, codes: Collection[str]) -> str:
+def finish_sentence(text: str, codes: Collection[str]) -> str:
     """A claim as a sentence: marks that are left at its ends off, a capital and a full stop on, what is code as it is."""
-    text = _unquoted(text.strip())
+    text = _strip_quotes(text.strip())
     text = _LEFT_OVER.sub("", text).strip()
     if not text:
         return ""
@@ -336,7 +333,7 @@ def finished(text: str, codes: Collection[str]) -> str:
     return text if re.search(r"[.!?…。！？][\"']?$", text) else f"{text}."
 
 
-def _unquoted(text: str) -> str:
+def _strip_quotes(text: str) -> str:
     """Without the quotes around all of it, or the one that lost its other; `"Pay later" is free` keeps both."""
     for quote in ('"', "'"):
         count = text.count(quote)

@@ -1,6 +1,5 @@
-"""Closed word classes of English that the segmenter leans on. Lists, no logic: what is not here is not split.
-
-Set phrases of English talk: openers, small talk, questions, frames around a fact. Patterns, no logic.
+"""Closed word classes of English and set phrases of talk: openers, small talk, frames around a fact. Lists and patterns:
+what is not here is not split.
 """
 
 from __future__ import annotations
@@ -73,24 +72,24 @@ CLITICS = ("'s", "'re", "'m", "'ve", "'ll", "'d")
 
 
 def is_auxiliary(word: str) -> bool:
-    """Whether `word` can only be a finite auxiliary."""
+    """True if `word` can only be a finite auxiliary."""
     return word.lower() in AUXILIARIES
 
 
 def is_past(word: str) -> bool:
-    """Whether `word` looks like a past tense."""
+    """True if `word` looks like a past tense."""
     lower = word.lower()
     return lower in PASTS or (lower.endswith("ed") and len(lower) > 4 and lower not in NOT_PAST)
 
 
 def is_verb(word: str) -> bool:
-    """Whether `word` can be a finite verb. An unknown word is none: a split that is not made does no harm."""
+    """True if `word` can be a finite verb. Unknown words are none: a missed split does no harm."""
     lower = word.lower()
     return lower in AUXILIARIES or lower in THIRD_PERSON or lower in BASES or is_past(lower)
 
 
 def is_pronoun_with_verb(word: str) -> bool:
-    """Whether `word` is a pronoun with its verb attached: "it's", "they've"."""
+    """True if `word` is a pronoun with its verb attached: "it's", "they've"."""
     lower = word.lower()
     return lower.endswith(CLITICS) and lower.rsplit("'", 1)[0] in PRONOUNS
 

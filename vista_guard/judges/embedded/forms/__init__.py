@@ -1,1 +1,4 @@
-"""The forms that a text comes in: fences and code, headings, tables, HTML, what no reader can read."""
+"""The forms of a text: fences and code, headings, tables, HTML, encodings that no reader can read.
+
+`blocks` splits Markdown, `code` tells code from prose, `markup` removes HTML and inline Markdown.
+"""

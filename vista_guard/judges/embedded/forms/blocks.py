@@ -1,6 +1,6 @@
-"""Markdown to blocks: paragraphs, items, headings, rows of tables, code. Every line that says a word is in one of them.
+"""Markdown to blocks: paragraphs, items, headings, table rows, code. Every line with a word belongs to one.
 
-Rows of Markdown tables: each cell under its header, the first cell of a row as what the others speak of.
+Table rows read as sentences: each cell under its header, with the row's first cell as the subject.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from vista_guard.judges.embedded.forms.code import (
     fences,
     is_prose,
     line_ranges,
-    said_in,
+    prose_spans,
     says,
     without_quote_marks,
 )
@@ -29,7 +29,7 @@ _MOST_COLUMNS = 30
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """A line of a table, and where it begins."""
 
     start: int
@@ -38,7 +38,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Said:
-    """What a row says: `text`, its cells under their header, and apart from it the places of cells that are sentences."""
+    """The text of a row: `text`, its cells under their header, and separately the places of cells that are sentences."""
 
     start: int
     end: int
@@ -54,25 +54,25 @@ class _Cell:
 
 
 def is_row(line: str) -> bool:
-    """Whether a line can be of a table: bars around it, or a rule's dashes between bars."""
+    """True if a line can belong to a table: bars around it, or dashes between bars."""
     if "|" not in line:
         return False
     return (_EDGE.match(line) is not None and line.count("|") > 1) or _TABLE_RULE.fullmatch(line) is not None
 
 
 def is_rule(line: str) -> bool:
-    """Whether a line is the rule between a table's header and its rows."""
+    """True if a line separates a table's header from its rows."""
     return _TABLE_RULE.fullmatch(line) is not None
 
 
 def under_header(header: str, line: str) -> str:
     """A whole row, each cell under its header: "Ward: North; Beds: 12"."""
-    names = _cells(Row(0, header))
-    named = (_named(names, index, cell) for index, cell in enumerate(_cells(Row(0, line))) if cell.text)
+    names = _cells(TableRow(0, header))
+    named = (_named_cell(names, index, cell) for index, cell in enumerate(_cells(TableRow(0, line))) if cell.text)
     return "; ".join(named)
 
 
-def rows(table: Sequence[Row]) -> Iterator[Said]:
+def rows(table: Sequence[TableRow]) -> Iterator[Said]:
     """The rows of a table. The first is a header when a rule follows it, or rows of as many cells do; it may state, too."""
     lines = [row for row in table if not _TABLE_RULE.fullmatch(row.line)]
     ruled = len(table) > 1 and _TABLE_RULE.fullmatch(table[1].line) is not None
@@ -86,7 +86,7 @@ def rows(table: Sequence[Row]) -> Iterator[Said]:
         yield from _row(row, header, cells)
 
 
-def _header(row: Row, cells: Sequence[_Cell], *, alone: bool) -> Iterator[Said]:
+def _header(row: TableRow, cells: Sequence[_Cell], *, alone: bool) -> Iterator[Said]:
     joined = "; ".join(cell.text for cell in cells if cell.text)
     # A header over nothing is no header.
     if alone or (says(joined.replace(";", " ")) and any(character.isdigit() for character in joined)):
@@ -97,11 +97,11 @@ def _header(row: Row, cells: Sequence[_Cell], *, alone: bool) -> Iterator[Said]:
             yield Said(spoken[0][0], spoken[-1][1], "", spoken)
 
 
-def _row(row: Row, header: Sequence[_Cell], cells: Sequence[_Cell]) -> Iterator[Said]:
+def _row(row: TableRow, header: Sequence[_Cell], cells: Sequence[_Cell]) -> Iterator[Said]:
     spoken = tuple((cell.start, cell.end) for cell in cells if says(cell.text) and cell.text[-1] in ".!?")
     places = {place for place, _ in spoken}
     rest = [(index, cell) for index, cell in enumerate(cells) if cell.text and cell.start not in places]
-    named = [_named(header, index, cell) for index, cell in rest]
+    named = [_named_cell(header, index, cell) for index, cell in rest]
     start, end = row.start, row.start + len(row.line)
     if len(named) > 2 and header and len(cells) <= _MOST_COLUMNS:
         # Two facts in one claim would be judged as one.
@@ -111,12 +111,12 @@ def _row(row: Row, header: Sequence[_Cell], cells: Sequence[_Cell]) -> Iterator[
     yield Said(start, end, "; ".join(named), spoken)
 
 
-def _named(header: Sequence[_Cell], index: int, cell: _Cell) -> str:
+def _named_cell(header: Sequence[_Cell], index: int, cell: _Cell) -> str:
     name = header[index].text if index < len(header) else ""
     return f"{name}: {cell.text}" if name else cell.text
 
 
-def _cells(row: Row) -> tuple[_Cell, ...]:
+def _cells(row: TableRow) -> tuple[_Cell, ...]:
     """Cells with their places, those at the edges without the row's own bars."""
     edge = _EDGE.match(row.line)
     begin = edge.end() if edge else 0
@@ -126,14 +126,14 @@ def _cells(row: Row) -> tuple[_Cell, ...]:
     return tuple(_cell(row, start, end) for start, end in zip(starts, ends, strict=True))
 
 
-def _cell(row: Row, start: int, end: int) -> _Cell:
+def _cell(row: TableRow, start: int, end: int) -> _Cell:
     raw = row.line[start:end]
     left = start + len(raw) - len(raw.lstrip())
     return _Cell(row.start + left, row.start + start + len(raw.rstrip()), raw.strip())
 
 
-class Kind(StrEnum):
-    """What a block is."""
+class BlockKind(StrEnum):
+    """Kinds of block."""
 
     PROSE = "prose"
     ITEM = "item"
@@ -149,7 +149,7 @@ class Block:
 
     start: int
     end: int
-    kind: Kind
+    kind: BlockKind
     text: str | None = None
 
 
@@ -178,22 +178,22 @@ def blocks(text: str) -> Iterator[Block]:
     yield from _open_blocks(text, start, len(text))
 
 
-def kind_of(line: str) -> Kind:
-    """What a line outside of fences begins or is."""
+def kind_of(line: str) -> BlockKind:
+    """The kind of a line outside of fences."""
     if is_row(line):
-        return Kind.ROW
+        return BlockKind.ROW
     if SYMBOLS.search(line):
-        return Kind.PROSE
+        return BlockKind.PROSE
     if _RULE.match(line) or _MARK_ONLY.fullmatch(line) or not any(map(str.isalnum, line)):
-        return Kind.BLANK
+        return BlockKind.BLANK
     if _HEADING.match(line) and not _ENDS.search(line.rstrip("# ")):
-        return Kind.HEADING
+        return BlockKind.HEADING
     marker = _MARKER.match(line)
-    return Kind.ITEM if marker and marker.group().strip() else Kind.PROSE
+    return BlockKind.ITEM if marker and marker.group().strip() else BlockKind.PROSE
 
 
 def continues(block: str, line: str) -> bool:
-    """Whether `line` goes on with the block's sentence: hard-wrapped prose, not one statement a line."""
+    """True if `line` continues the block's sentence: hard-wrapped prose, not one statement a line."""
     if _ENDS.search(block):
         return False
     return line.lstrip()[:1].islower() or len(block.rsplit("\n", 1)[-1]) >= _LONG_LINE
@@ -202,7 +202,7 @@ def continues(block: str, line: str) -> bool:
 def _open_blocks(text: str, start: int, end: int) -> Iterator[Block]:
     """The blocks of a stretch without fences."""
     current: Block | None = None
-    table: list[Row] = []
+    table: list[TableRow] = []
     for begin, last in line_ranges(text, start, end):
         line = text[begin:last]
         kind = kind_of(line)
@@ -212,12 +212,12 @@ def _open_blocks(text: str, start: int, end: int) -> Iterator[Block]:
         if current:
             yield current
             current = None
-        if kind is Kind.ROW:
-            table.append(Row(begin, line))
+        if kind is BlockKind.ROW:
+            table.append(TableRow(begin, line))
             continue
         yield from _table(table)
         table = []
-        if kind is not Kind.BLANK:
+        if kind is not BlockKind.BLANK:
             marker = _MARKER.match(line)
             current = Block(begin + (marker.end() if marker else 0), last, kind)
     if current:
@@ -225,19 +225,19 @@ def _open_blocks(text: str, start: int, end: int) -> Iterator[Block]:
     yield from _table(table)
 
 
-def _goes_on(text: str, block: Block, kind: Kind, line: str) -> bool:
-    if kind is not Kind.PROSE or block.kind is Kind.HEADING:
+def _goes_on(text: str, block: Block, kind: BlockKind, line: str) -> bool:
+    if kind is not BlockKind.PROSE or block.kind is BlockKind.HEADING:
         return False
     return continues(text[max(block.start, block.end - _TAIL) : block.end], line)
 
 
-def _table(table: list[Row]) -> Iterator[Block]:
+def _table(table: list[TableRow]) -> Iterator[Block]:
     """The rows under their header. A cell that says something by itself is taken out of its row."""
     for row in rows(table):
         for start, end in row.spoken:
-            yield Block(start, end, Kind.PROSE)
+            yield Block(start, end, BlockKind.PROSE)
         if row.text:
-            yield Block(row.start, row.end, Kind.ROW, row.text)
+            yield Block(row.start, row.end, BlockKind.ROW, row.text)
 
 
 def _fenced_blocks(text: str, fence: Fence) -> Iterator[Block]:
@@ -251,10 +251,10 @@ def _fenced_blocks(text: str, fence: Fence) -> Iterator[Block]:
         yield from _prose(text, prose)
         prose = []
         code = code or bool(text[begin:end].strip())
-        yield from (Block(one, last, Kind.PROSE) for one, last in said_in(text[begin:end], begin))
+        yield from (Block(one, last, BlockKind.PROSE) for one, last in prose_spans(text[begin:end], begin))
     yield from _prose(text, prose)
     if code:
-        yield Block(fence.start, fence.end, Kind.CODE)
+        yield Block(fence.start, fence.end, BlockKind.CODE)
 
 
 def _prose(text: str, lines: list[tuple[int, int]]) -> Iterator[Block]:

@@ -1,9 +1,7 @@
-"""What of a fence is code and what is prose. Errs towards prose: what is called code, no document is asked about.
+"""Tells code from prose inside fences, and finds unreadable text: base64, ROT13, swapped letters, rows of numbers.
 
-A line is code when it has a mark of code and no run of words as only prose has them: in code two plain words hardly ever stand
-side by side. What its strings and comments say is prose again.
-
-What is written so that no reader of English can read it: base64, ROT13, turned or swapped letters, rows of numbers.
+Errs towards prose, as no document is consulted about code. A line is code if it has a mark of code and no run of plain words,
+as only prose has them; its strings and comments are prose again.
 """
 
 from __future__ import annotations
@@ -90,7 +88,7 @@ def line_ranges(text: str, start: int = 0, end: int | None = None) -> Iterator[t
 
 
 def is_prose(line: str, *, written: bool) -> bool:
-    """Whether a line within a fence, as a whole, is prose."""
+    """True if a whole line within a fence is prose."""
     if not line.strip():
         return False
     rest = _PIECE.sub(lambda match: " " * len(match.group()), line)
@@ -106,33 +104,33 @@ def is_prose(line: str, *, written: bool) -> bool:
     return not coded
 
 
-def said_in(line: str, start: int) -> Iterator[tuple[int, int]]:
+def prose_spans(line: str, start: int) -> Iterator[tuple[int, int]]:
     """Where the strings and comments of a line of code, which begins at `start`, say something."""
     for match in _PIECE.finditer(line):
         name = match.lastgroup or "double"
         begin, end = match.span(name)
         inner = line[begin:end]
         if name == "comment" and '"' in inner and not says(_PIECE.sub(" ", inner)):
-            yield from said_in(inner, start + begin)
+            yield from prose_spans(inner, start + begin)
         elif says(inner):
             yield start + begin, start + begin + len(inner.rstrip("*/->\"' "))
 
 
 def says(text: str) -> bool:
-    """Whether a string, a comment or a heading says something that could be checked, and does not only name it."""
+    """True if a string, a comment or a heading states something checkable rather than only naming it."""
     words = [word for word in words_of(text) if word[0].isalnum()]
     if len(words) == 1:
         return _GLUED.search(text) is not None
     return (len(words) > 2 and has_verb(text)) or (len(words) > 1 and _FIGURE.search(text) is not None)
 
 
-def fenced(block: str) -> str:
+def fence(block: str) -> str:
     """A block of code as the text of its claim: in a fence, whatever marks it had."""
     return block if block.startswith(MARK) else f"{MARK}\n{block.strip('~')}"
 
 
 def is_code(claim: str) -> bool:
-    """Whether a claim stands for a block of code, and not for a fence of prose."""
+    """True if a claim stands for a block of code, and not for a fence of prose."""
     if not claim.startswith(MARK):
         return False
     written = _is_language(claim[3 : claim.find("\n")] if "\n" in claim else "")
@@ -187,12 +185,12 @@ _PRINTABLE = range(32, 127)
 
 
 def looks_encoded(text: str) -> bool:
-    """Whether nobody can read `text`, or a part of it, as English."""
+    """True if `text`, or a part of it, is unreadable as English."""
     return next(unreadable_parts(text), None) is not None
 
 
 def unreadable_parts(text: str) -> Iterator[str]:
-    """What of `text` cannot be read; all of it where its words are no words."""
+    """The unreadable parts of `text`; all of it if its words are no words."""
     said = _LINK.sub(" ", text)
     yield from (match.group() for match in _LONG.finditer(said) if _is_code_like(match.group()))
     yield from (match.group() for pattern in (_BYTES, SYMBOLS) for match in pattern.finditer(said))
@@ -218,7 +216,7 @@ def _is_code_like(token: str) -> bool:
 
 
 def _spells(numbers: str) -> bool:
-    """Whether each number is the code of a letter, as no row of figures is by chance."""
+    """True if each number is a letter's code, which figures are not by chance."""
     return all(int(number) in _PRINTABLE for number in re.findall(r"\d+", numbers))
 
 

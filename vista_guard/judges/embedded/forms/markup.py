@@ -1,7 +1,4 @@
-"""HTML to lines: block tags break them, inline tags vanish, and what only attributes or comments say stands behind the text.
-
-Markdown within a line: links, notes, emphasis and code, taken off to leave the words.
-"""
+"""HTML to lines and inline Markdown to words: block tags break lines, inline tags vanish, attribute and comment text follows."""
 
 from __future__ import annotations
 
@@ -34,14 +31,14 @@ _PRE_TOKENISED = (
 """Spaces that corpora and speech recognisers leave: "I do n't know ." """
 
 
-def marked(text: str) -> Iterator[tuple[int, str]]:
-    """What of a text is emphasised or a link's text, and where it begins."""
+def emphasised_words(text: str) -> Iterator[tuple[int, str]]:
+    """The emphasised words and link texts, with their offsets."""
     for pattern, group in ((_EMPHASIS, 2), (_LINK, 1)):
         yield from ((match.start(), match[group]) for match in pattern.finditer(text))
 
 
-def coded(text: str) -> Iterator[str]:
-    """What of a text is set as code within its lines."""
+def inline_code(text: str) -> Iterator[str]:
+    """The inline code of a text."""
     yield from (match[2] for match in _CODE_SPAN.finditer(text))
 
 
@@ -93,7 +90,7 @@ _WORDED = re.compile(r"\w\s+\w|\w{12}")
 _FAR = 1 << 60
 
 
-def rendered(reading: Reading) -> Reading:
+def render(reading: Reading) -> Reading:
     """The reading without its HTML. Fences are left as they are: a tag in them is code, or is read with it."""
     text = reading.text
     if "<" not in text and "](" not in text:
@@ -106,7 +103,7 @@ def rendered(reading: Reading) -> Reading:
         [(start, end, " ") for start, end in comments] + [(*tag.span(), _in_place_of(tag)) for tag in tags]
     )
     behind = [(start + 4, end - 3) for start, end in comments]
-    behind += [place for tag in tags for place in _shown(tag)]
+    behind += [place for tag in tags for place in _attribute_spans(tag)]
     behind += [place for place in _targets(text) if not _within(place[0], opaque)]
     parts = (part for start, end in behind for part in (_BREAK, reading.part(start, end)))
     return joined([replaced(reading, changes), *parts])
@@ -127,13 +124,13 @@ def _comments(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _within(place: int, ranges: Sequence[tuple[int, int]]) -> bool:
-    """Whether a place is in one of the ranges, which are in order and apart from each other."""
+    """True if a place lies in one of the ranges, which are sorted and disjoint."""
     index = bisect_right(ranges, (place, _FAR)) - 1
     return index >= 0 and place < ranges[index][1]
 
 
 def _in_place_of(tag: re.Match[str]) -> str:
-    """What a tag does to its line: nothing, a break, a mark of Markdown that does the same, or a space for what it may mean."""
+    """The replacement for a tag: nothing, a line break, equivalent Markdown, or a space."""
     name = tag["name"].lower()
     if name in _INLINE:
         return ""
@@ -150,7 +147,7 @@ def _in_place_of(tag: re.Match[str]) -> str:
     return "\n\n" if name in _LINES else " "
 
 
-def _shown(tag: re.Match[str]) -> Iterator[tuple[int, int]]:
+def _attribute_spans(tag: re.Match[str]) -> Iterator[tuple[int, int]]:
     """Where the attributes of a tag hold words for a reader: a tooltip, a label, what stands for a picture."""
     for match in _ATTRIBUTE.finditer(tag["rest"]):
         value = "double" if match["double"] is not None else "single"

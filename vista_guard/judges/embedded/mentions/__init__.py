@@ -1,1 +1,5 @@
-"""What evidence only mentions: questions, reports, denials, suppositions, plans, fiction. Such a statement supports nothing."""
+"""Statements that evidence only mentions: questions, reports, denials, suppositions, plans, fiction. They support nothing.
+
+`frames` splits a sentence into stated, mentioned and denied parts; `passage` adds the context of title, heading and neighbours;
+`clauses`, `cues` and `words` have the patterns.
+"""

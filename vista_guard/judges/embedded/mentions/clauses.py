@@ -1,7 +1,4 @@
-"""Clauses that another word governs: "the rival claims that ...", "no proof that ...", "asked whether ...".
-
-Questions and what follows them: an answered question is a statement, or the denial of one.
-"""
+"""Clauses that another word governs ("the rival claims that ...", "no proof that ..."), and questions with their answers."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ from vista_guard.judges.embedded.mentions.words import (
     THINKING,
     UNSURE,
     UNTRUE,
-    Kind,
+    MentionKind,
     Region,
     holder,
     is_clause,
@@ -79,17 +76,17 @@ def complements(said: str) -> Iterator[Region]:
         yield from _adjective(said, match)
     for match in _THAT.finditer(said):
         if not _RELATIVE.match(said, match.end()):
-            yield from _governed(said, match)
+            yield from _governed_regions(said, match)
     for match in _LATER_THAT.finditer(said):
-        yield Region(match.start(), len(said), Kind.REPORTED, holder(said[: match.start()]))
+        yield Region(match.start(), len(said), MentionKind.REPORTED, holder(said[: match.start()]))
     for match in _WHETHER.finditer(said):
-        yield Region(match.start(), len(said), Kind.SUPPOSED)
+        yield Region(match.start(), len(said), MentionKind.SUPPOSED)
     bare = _BARE.search(said)
-    if bare and is_clause(bare["rest"]) and not _stated_by(said[: bare.start()], bare["word"]):
-        yield Region(bare.start(), len(said), Kind.REPORTED, holder(said[: bare.start()]))
+    if bare and is_clause(bare["rest"]) and not _is_authority(said[: bare.start()], bare["word"]):
+        yield Region(bare.start(), len(said), MentionKind.REPORTED, holder(said[: bare.start()]))
     subject = _THAT_SUBJECT.match(said)
     if subject and not subject[0].lower().endswith(" true"):
-        yield Region(0, subject.end(), Kind.DENIED, denies=UNTRUE.search(subject[0]) is not None)
+        yield Region(0, subject.end(), MentionKind.DENIED, denies=UNTRUE.search(subject[0]) is not None)
 
 
 def _adjective(said: str, match: re.Match[str]) -> Iterator[Region]:
@@ -98,19 +95,19 @@ def _adjective(said: str, match: re.Match[str]) -> Iterator[Region]:
     negated = NEGATION.search(before[-_WINDOW:] + word) is not None
     if re.search(rf"\b{UNTRUE.pattern}\b", word, _I):
         if not negated:
-            yield Region(match.start(), len(said), Kind.DENIED, denies=True)
+            yield Region(match.start(), len(said), MentionKind.DENIED, denies=True)
     elif re.search(rf"\b{UNSURE.pattern}\b", word, _I):
-        yield Region(match.start(), len(said), Kind.SUPPOSED)
+        yield Region(match.start(), len(said), MentionKind.SUPPOSED)
     elif re.search(rf"\b(?:{SURE.pattern}|case|so)\b", word, _I) and negated:
         yield Region(
             match.start(),
             len(said),
-            Kind.DENIED,
+            MentionKind.DENIED,
             denies=re.search(r"\b(?:true|case|correct|so)\b", word, _I) is not None,
         )
 
 
-def _governed(said: str, match: re.Match[str]) -> Iterator[Region]:
+def _governed_regions(said: str, match: re.Match[str]) -> Iterator[Region]:
     """ "The rival claims that ...", "no proof that ...": nothing for what states it."""
     word, before = match["word"], said[max(0, match.start() - _WINDOW) : match.start()]
     before = re.split(r"[;:]|, (?:but|and)\b", before)[-1]
@@ -118,33 +115,33 @@ def _governed(said: str, match: re.Match[str]) -> Iterator[Region]:
     if (DOUBTING.fullmatch(word) and negated) or _WELCOME.search(before.rstrip()):
         return
     if STATING.fullmatch(word) or FACTS.fullmatch(word):
-        if (negated and not _FEW_KNOW.search(before)) or _imagined(before):
-            yield Region(match.start(), len(said), Kind.REPORTED, holder(before))
+        if (negated and not _FEW_KNOW.search(before)) or _is_imagined(before):
+            yield Region(match.start(), len(said), MentionKind.REPORTED, holder(before))
         return
     if SURE.fullmatch(word) or UNTRUE.fullmatch(word) or UNSURE.fullmatch(word):
         return
     if word.lower() in ("is", "was", "be", "are", "were"):
         if re.search(rf"\b{IDEAS.pattern}\b", before, _I):
-            yield Region(match.start(), len(said), Kind.REPORTED, holder(before))
+            yield Region(match.start(), len(said), MentionKind.REPORTED, holder(before))
         return
-    if SAYING.fullmatch(word) and not negated and _stated_by(before, word):
+    if SAYING.fullmatch(word) and not negated and _is_authority(before, word):
         return
     if any(known.fullmatch(word) for known in (SAYING, THINKING, OPEN_VERBS, IDEAS, DOUBTING)) or (
         is_verb(word)
         or (_SUBJECT.match(said, match.end()) and word.lower() not in _LINKING and not word.endswith("ly"))
     ):
-        yield Region(match.start(), len(said), Kind.REPORTED, holder(before))
+        yield Region(match.start(), len(said), MentionKind.REPORTED, holder(before))
 
 
-def _stated_by(before: str, word: str) -> bool:
-    """Whether an authority says it."""
+def _is_authority(before: str, word: str) -> bool:
+    """True if an authority says it."""
     near = re.split(r"[,;:]", before)[-1]
-    if STRANGERS.search(near) or NEGATION.search(near) or _imagined(near):
+    if STRANGERS.search(near) or NEGATION.search(near) or _is_imagined(near):
         return False
     return SAYING.fullmatch(word) is not None and AUTHORITIES.search(near) is not None
 
 
-def _imagined(before: str) -> bool:
+def _is_imagined(before: str) -> bool:
     return (
         re.search(
             r"\b(?:hero|heroine|protagonist|narrator|villain|character|detective in|novel|film|movie)\w*\b", before, _I
@@ -200,12 +197,12 @@ _TAIL = re.compile(
 
 
 def question(said: str) -> str:
-    """What a sentence asks, without its label and its mark; nothing where it asks nothing."""
+    """The question in a sentence, without label and question mark; empty if there is none."""
     bare = said.strip().rstrip("\"'”’)* ")
     return _LABEL.sub("", bare).rstrip("? ") if bare.endswith("?") else ""
 
 
-def declared(asked: str) -> str:
+def statement_of_question(asked: str) -> str:
     """The statement that a question of yes or no asks for, its auxiliary dropped; nothing for any other question."""
     match = _YES_OR_NO.fullmatch(asked)
     if match is None:
@@ -214,25 +211,25 @@ def declared(asked: str) -> str:
 
 
 def is_open(asked: str) -> bool:
-    """Whether it asks for a value of what is so: when, who, how long. "Why" takes for granted what it asks: it is not."""
+    """True if it asks for a value of a fact: when, who, how long. "Why" presupposes its statement, so it is not open."""
     return _OPEN.match(asked) is not None and not _SUPPOSES.search(asked)
 
 
 def answer(said: str) -> str:
-    """What follows a question, without its label."""
+    """The answer after a question, without its label."""
     return _ANSWER_LABEL.sub("", said).strip()
 
 
 def agrees(said: str) -> bool:
-    """Whether an answer begins with yes."""
+    """True if an answer begins with yes."""
     return _YES.match(answer(said)) is not None
 
 
 def declines(said: str) -> bool:
-    """Whether an answer begins with no."""
+    """True if an answer begins with no."""
     return _NO.match(answer(said)) is not None
 
 
 def names_nothing(said: str) -> bool:
-    """Whether the answer to an open question is that there is none."""
+    """True if the answer to an open question is that there is none."""
     return _NOBODY.match(answer(said)) is not None

@@ -13,7 +13,7 @@ from vista_guard.judges.embedded.mentions.words import (
     STRANGERS,
     THINKING,
     UNTRUE,
-    Kind,
+    MentionKind,
     Region,
     holder,
     is_clause,
@@ -30,9 +30,9 @@ _STORY = any_of(
     thought experiments?, role-?plays?, fan fictions?"""
 )
 
-_FORWARD: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+_FORWARD: tuple[tuple[MentionKind, re.Pattern[str]], ...] = (
     (
-        Kind.REPORTED,
+        MentionKind.REPORTED,
         re.compile(
             r"\b(?:allegedly|reportedly|supposedly|purportedly|ostensibly|rumou?redly|seemingly|apparently"
             r"|purported|alleged|so-called"
@@ -44,7 +44,7 @@ _FORWARD: tuple[tuple[Kind, re.Pattern[str]], ...] = (
         ),
     ),
     (
-        Kind.SUPPOSED,
+        MentionKind.SUPPOSED,
         re.compile(
             r"\b(?:possibly|perhaps|maybe|presumably|conceivably|hypothetically|theoretically|in theory"
             r"|(?:would|could|should|might|may|ought to)(?:n't| not| well| \w+ly)? have\s"
@@ -53,7 +53,7 @@ _FORWARD: tuple[tuple[Kind, re.Pattern[str]], ...] = (
         ),
     ),
     (
-        Kind.PLANNED,
+        MentionKind.PLANNED,
         re.compile(
             r"\b(?:(?:is|was|are|were|been|be)\s+(?:\w+\s+)?(?:planned|scheduled|meant|intended|set|slated"
             r"|proposed|expected|projected|forecast|due|hoped|going|about) to\s"
@@ -66,7 +66,7 @@ _FORWARD: tuple[tuple[Kind, re.Pattern[str]], ...] = (
         ),
     ),
     (
-        Kind.NEARLY,
+        MentionKind.NEARLY,
         re.compile(
             r"\b(?:(?:try|tries|tried|trying|attempt\w*|fail\w*|refus\w+|declin\w+|neglect\w*|forgot|struggl\w+)\s+to\s"
             r"|came close to|come close to|(?:on|to) the (?:verge|brink|point) of|stop(?:s|ped)? short of"
@@ -152,37 +152,40 @@ def cues(said: str) -> Iterator[Region]:
     for kind, pattern in _FORWARD:
         for match in pattern.finditer(said):
             yield Region(
-                match.start(), len(said), kind, holder(said[: match.start()]) if kind is Kind.REPORTED else frozenset()
+                match.start(),
+                len(said),
+                kind,
+                holder(said[: match.start()]) if kind is MentionKind.REPORTED else frozenset(),
             )
     for match in _ALMOST.finditer(said):
         word = match["word"]
         if not _NO_VERB.match(word) and (is_verb(word) or is_past(word) or word.endswith("s")):
-            yield Region(match.start(), len(said), Kind.NEARLY)
+            yield Region(match.start(), len(said), MentionKind.NEARLY)
     for match in _IF.finditer(said):
-        yield Region(match.start(), len(said), Kind.SUPPOSED)
+        yield Region(match.start(), len(said), MentionKind.SUPPOSED)
     for match in _QUOTED.finditer(said):
         yield from _quotation(said, match)
 
 
 def _whole(said: str) -> Iterator[Region]:
-    """What takes back the sentence from its start."""
+    """Cues that retract the sentence from its start."""
     every = len(said)
     if _SUPPOSE.match(said):
-        yield Region(0, every, Kind.SUPPOSED)
+        yield Region(0, every, MentionKind.SUPPOSED)
     if _CHOICE.search(said):
-        yield Region(0, every, Kind.ASKED)
+        yield Region(0, every, MentionKind.ASKED)
     if _IN_STORY.search(said) or _STORY_TELLS.search(said):
-        yield Region(0, every, Kind.FICTION)
+        yield Region(0, every, MentionKind.FICTION)
     lead = _WRONG_LEAD.match(said)
     if lead and not re.search(r"\b(?:not|no|never|dead|over|contrary|correct\w*)\b", lead["lead"], _I):
-        yield Region(lead.end(), every, Kind.DENIED, denies=True)
+        yield Region(lead.end(), every, MentionKind.DENIED, denies=True)
     by = _AS_SAID.match(said) or _INVERTED.search(said.rstrip(".! "))
     if by and not (SAYING.fullmatch(by["word"]) and AUTHORITIES.search(by["who"]) and not STRANGERS.search(by["who"])):
-        yield Region(0, every, Kind.REPORTED, holder(by["who"]))
+        yield Region(0, every, MentionKind.REPORTED, holder(by["who"]))
     for match in _ACCORDING.finditer(said):
         who = match["who"] or match["whose"]
-        if match["whose"] or not _trusted(who):
-            yield Region(0, every, Kind.REPORTED, holder(who))
+        if match["whose"] or not _is_trusted(who):
+            yield Region(0, every, MentionKind.REPORTED, holder(who))
     tail = _TAIL.search(said.rstrip(".! "))
     if tail and not (
         tail["word"]
@@ -190,25 +193,27 @@ def _whole(said: str) -> Iterator[Region]:
         and AUTHORITIES.search(tail["who"])
         and not STRANGERS.search(tail["who"])
     ):
-        yield Region(0, every, Kind.REPORTED, holder(tail["who"] or ""))
+        yield Region(0, every, MentionKind.REPORTED, holder(tail["who"] or ""))
     back = _TAKEN_BACK.search(said)
     if back and is_clause(said[: back.start()]):
-        yield Region(0, every, Kind.DENIED, denies=True)
+        yield Region(0, every, MentionKind.DENIED, denies=True)
 
 
 def _quotation(said: str, match: re.Match[str]) -> Iterator[Region]:
-    """What stands in quotation marks and is no name or term: four words or more."""
+    """Quoted text that is no name or term: four words or more."""
     quoted = match["said"] or match["single"]
     if len(quoted.split()) < 4 or not is_clause(quoted):
         return
     rest = said[: match.start()] + " " + said[match.end() :]
     denies = re.search(rf"\b{UNTRUE.pattern}\b", rest, _I) is not None
     if denies or not (rest.strip(" .,:;!?") == "" or (AUTHORITIES.search(rest) and not STRANGERS.search(rest))):
-        yield Region(match.start(), match.end(), Kind.DENIED if denies else Kind.REPORTED, holder(rest), denies)
+        yield Region(
+            match.start(), match.end(), MentionKind.DENIED if denies else MentionKind.REPORTED, holder(rest), denies
+        )
 
 
-def _trusted(who: str) -> bool:
-    """Whether "according to" names an authority, or somebody by name."""
+def _is_trusted(who: str) -> bool:
+    """True if "according to" names an authority, or somebody by name."""
     if STRANGERS.search(who) or re.search(rf"\b{IDEAS.pattern}\b", re.sub(r"\breports?\b", "", who), _I):
         return False
     return AUTHORITIES.search(who) is not None or re.search(r"\b[A-Z]", who) is not None

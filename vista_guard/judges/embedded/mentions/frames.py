@@ -1,4 +1,4 @@
-"""What one sentence states, what it only mentions, and what it says is false. Rules over its words, no model."""
+"""Splits one sentence into stated, mentioned and denied parts, by rules over its words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from vista_guard.judges.embedded.english.verbs import words_of
 from vista_guard.judges.embedded.english.words import ASKED_IF_KNOWN, is_past
 from vista_guard.judges.embedded.mentions.clauses import complements
 from vista_guard.judges.embedded.mentions.cues import cues
-from vista_guard.judges.embedded.mentions.words import LEFT_OVER, Kind, Region, SentenceReading, is_clause
+from vista_guard.judges.embedded.mentions.words import LEFT_OVER, MentionKind, Region, SentenceReading, is_clause
 
 _I = re.IGNORECASE
 _MOST = 1200
@@ -38,14 +38,14 @@ def read(said: str) -> SentenceReading:
     if len(said) > _MOST:
         begun = read(said[:_MOST])
         return replace(begun, said=said, stated=begun.stated if begun.regions else said)
-    regions = tuple(_bounded(said, region) for region in (*complements(said), *cues(said)))
+    regions = tuple(_bounded_region(said, region) for region in (*complements(said), *cues(said)))
     if said.rstrip("\"'”’) ").endswith("?") and not ASKED_IF_KNOWN.match(said):
-        regions = (*regions, Region(0, len(said), Kind.ASKED))
-    denied = next((embedded(said, region) for region in regions if region.denies), "")
-    return SentenceReading(said, stated(said, regions), regions, denied)
+        regions = (*regions, Region(0, len(said), MentionKind.ASKED))
+    denied = next((embedded_statement(said, region) for region in regions if region.denies), "")
+    return SentenceReading(said, stated_part(said, regions), regions, denied)
 
 
-def stated(said: str, regions: tuple[Region, ...]) -> str:
+def stated_part(said: str, regions: tuple[Region, ...]) -> str:
     """The sentence without what it mentions; nothing where no statement is left."""
     if not regions:
         return said
@@ -58,14 +58,14 @@ def stated(said: str, regions: tuple[Region, ...]) -> str:
     return rest if len(content) > 1 and is_clause(rest) else ""
 
 
-def embedded(said: str, region: Region) -> str:
+def embedded_statement(said: str, region: Region) -> str:
     """The statement inside a frame: behind its "that", else all of it."""
     inside = said[region.start : region.end]
     that = re.search(r"\bthat\s+(.+)", inside, _I)
     return that[1] if that else inside
 
 
-def _bounded(said: str, region: Region) -> Region:
+def _bounded_region(said: str, region: Region) -> Region:
     """The region up to where its sentence goes on with something else."""
     if region.end < len(said) or (region.start == 0 and not _FRONTED.match(said)):
         return region

@@ -1,7 +1,4 @@
-"""A passage's sentences as what each states: by its own words, its title, its heading, its label and its neighbours.
-
-A passage's text as lines: sentences with their places, cleaned of markup, headings and list items told apart.
-"""
+"""Reads a passage line by line: each sentence stated, mentioned or denied, by its words, title, heading, label and neighbours."""
 
 from __future__ import annotations
 
@@ -10,17 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from vista_guard.judges.embedded.english.segment import unwrapped
+from vista_guard.judges.embedded.english.segment import unwrap
 from vista_guard.judges.embedded.english.words import word_set
 from vista_guard.judges.embedded.forms.markup import clean
 from vista_guard.judges.embedded.mentions.clauses import (
     agrees,
     answer,
-    declared,
     declines,
     is_open,
     names_nothing,
     question,
+    statement_of_question,
 )
 from vista_guard.judges.embedded.mentions.frames import read
 from vista_guard.judges.embedded.mentions.words import (
@@ -32,7 +29,7 @@ from vista_guard.judges.embedded.mentions.words import (
     STATING_LABELS,
     THINKING,
     UNTRUE,
-    Kind,
+    MentionKind,
     Region,
     SentenceReading,
 )
@@ -89,11 +86,11 @@ _SOMEONE_SAID = re.compile(
     rf"|source\?)\b[^.!?]{{0,30}}[.!?]?$",
     _I,
 )
-_SCOPED = frozenset((Kind.FICTION, Kind.SUPPOSED))
+_SCOPED = frozenset((MentionKind.FICTION, MentionKind.SUPPOSED))
 
 
 @dataclass(frozen=True)
-class Line:
+class PassageLine:
     """A sentence of a passage, cleaned of markup, and where it stands."""
 
     said: str
@@ -104,8 +101,8 @@ class Line:
 
 
 def readings(
-    lines: Sequence[Line], title: str = "", above: Kind | None = None
-) -> tuple[list[SentenceReading], Kind | None]:
+    lines: Sequence[PassageLine], title: str = "", above: MentionKind | None = None
+) -> tuple[list[SentenceReading], MentionKind | None]:
     """One reading for each line, and what the last heading makes of the text that follows.
 
     Args:
@@ -116,17 +113,17 @@ def readings(
     found, under = _by_heading(lines, above or title_kind(title))
     found = _by_lead(lines, _by_scope(lines, found))
     for index in range(len(lines)):
-        _answered(lines, found, index)
+        _join_answer(lines, found, index)
         someone = _SOMEONE_SAID.match(lines[index].said) if index else None
         if someone and not AUTHORITIES.search(someone["who"] or ""):
-            found[index - 1] = _marked(found[index - 1], Kind.REPORTED, "")
+            found[index - 1] = _with_kind(found[index - 1], MentionKind.REPORTED, "")
         if index and _TAKES_BACK.match(lines[index].said) and not lines[index - 1].heading:
-            found[index - 1] = _marked(found[index - 1], Kind.DENIED, lines[index - 1].said)
+            found[index - 1] = _with_kind(found[index - 1], MentionKind.DENIED, lines[index - 1].said)
     return found, under
 
 
-def kind_of(label: str) -> Kind | None:
-    """What a heading, a title or a label makes of what it stands over; None where that is stated."""
+def kind_of(label: str) -> MentionKind | None:
+    """How a heading, a title or a label frames the text under it; None if that text is stated."""
     words = _words(label)
     if words & STATING_LABELS and not words & LABELS:
         return None
@@ -139,18 +136,20 @@ def kind_of(label: str) -> Kind | None:
     if not marks and not leads:
         return None
     if marks & DENYING_LABELS:
-        return Kind.DENIED
+        return MentionKind.DENIED
     if marks & _ASKING:
-        return Kind.ASKED
-    return Kind.FICTION if marks & _TELLING or re.search(_STORY, label, _I) else Kind.REPORTED
+        return MentionKind.ASKED
+    return MentionKind.FICTION if marks & _TELLING or re.search(_STORY, label, _I) else MentionKind.REPORTED
 
 
-def title_kind(title: str) -> Kind | None:
-    """What a title makes of the whole document: titles of books and films hold any word, so only the plainest count."""
-    return Kind.DENIED if _words(title) & _TITLES else None
+def title_kind(title: str) -> MentionKind | None:
+    """How a title frames the whole document: book and film titles hold any word, so only the plainest count."""
+    return MentionKind.DENIED if _words(title) & _TITLES else None
 
 
-def _by_heading(lines: Sequence[Line], under: Kind | None) -> tuple[list[SentenceReading], Kind | None]:
+def _by_heading(
+    lines: Sequence[PassageLine], under: MentionKind | None
+) -> tuple[list[SentenceReading], MentionKind | None]:
     found = []
     for line in lines:
         if line.heading:
@@ -164,53 +163,53 @@ def _by_heading(lines: Sequence[Line], under: Kind | None) -> tuple[list[Sentenc
             kind, label = under, None
         rest = line.said[label.end() :] if label else line.said
         reading = read(line.said)
-        found.append(_marked(reading, kind, rest) if kind else reading)
+        found.append(_with_kind(reading, kind, rest) if kind else reading)
     return found, under
 
 
-def _by_scope(lines: Sequence[Line], found: list[SentenceReading]) -> list[SentenceReading]:
-    """What follows "Suppose ..." and "In the novel, ..." in the same line is supposed and told too, for two sentences."""
-    scope, left = Kind.SUPPOSED, 0
+def _by_scope(lines: Sequence[PassageLine], found: list[SentenceReading]) -> list[SentenceReading]:
+    """The frame of "Suppose ..." and "In the novel, ...", which extends over the next two sentences of the line."""
+    scope, left = MentionKind.SUPPOSED, 0
     for index, line in enumerate(lines):
         if line.opens or line.heading or _REAL.match(line.said):
             left = 0
         opened = _SUPPOSES.match(line.said) or _TELLS.match(line.said)
         whole = {one.kind for one in found[index].regions if one.start == 0 and one.end == len(line.said)} & _SCOPED
         if left and not whole:
-            found[index] = _marked(found[index], scope, "")
+            found[index] = _with_kind(found[index], scope, "")
             left -= 1
         elif whole and opened:
             scope, left = min(whole), 2
     return found
 
 
-def _by_lead(lines: Sequence[Line], found: list[SentenceReading]) -> list[SentenceReading]:
-    """What a line such as "Common myths:" or "Which of these are wrong?" makes of the items under it."""
-    lead: Kind | None = None
+def _by_lead(lines: Sequence[PassageLine], found: list[SentenceReading]) -> list[SentenceReading]:
+    """The frame that "Common myths:" or "Which of these are wrong?" gives to the items below."""
+    lead: MentionKind | None = None
     listed = False  # Or only items count: a question may stand over any paragraph.
     for index, line in enumerate(lines):
         if line.said.endswith((":", "?")) and (line.opens or line.heading):
             lead, listed = kind_of(line.said), line.said.endswith("?")
         elif lead and (line.item or (not listed and not line.heading)):
-            found[index] = _marked(found[index], lead, line.said)
+            found[index] = _with_kind(found[index], lead, line.said)
             lead, listed = (lead, True) if line.item else (None, False)
         elif line.opens:
             lead = None
     return found
 
 
-def _answered(lines: Sequence[Line], found: list[SentenceReading], index: int) -> None:
+def _join_answer(lines: Sequence[PassageLine], found: list[SentenceReading], index: int) -> None:
     """A question and its answer are one statement, or a denial; a question alone is neither."""
     asked, after = question(lines[index].said), index + 1
     while after < len(lines) and _NUMBERED.fullmatch(lines[after].said):
         after += 1
     if not asked or after == len(lines):
         return
-    then, yes_or_no = lines[after].said, declared(asked)
+    then, yes_or_no = lines[after].said, statement_of_question(asked)
     if yes_or_no and agrees(then):
         found[index] = SentenceReading(lines[index].said, sentence(yes_or_no))
     elif yes_or_no and declines(then):
-        found[index] = _marked(found[index], Kind.DENIED, yes_or_no)
+        found[index] = _with_kind(found[index], MentionKind.DENIED, yes_or_no)
     elif is_open(asked) and not names_nothing(then) and found[after].stated and not question(then):
         stated = read(answer(then)).stated
         found[after] = replace(found[after], stated=f"{asked}? {stated}") if stated else found[after]
@@ -221,8 +220,8 @@ def sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
-def _marked(reading: SentenceReading, kind: Kind, denied: str) -> SentenceReading:
-    whole = Region(0, len(reading.said), kind, denies=kind is Kind.DENIED)
+def _with_kind(reading: SentenceReading, kind: MentionKind, denied: str) -> SentenceReading:
+    whole = Region(0, len(reading.said), kind, denies=kind is MentionKind.DENIED)
     inner = reading.denied or (denied if whole.denies else "")
     return replace(reading, stated="", regions=(*reading.regions, whole), denied=inner)
 
@@ -238,26 +237,26 @@ _MARK = re.compile(r"^\s*(?:#{1,6}\s+|>\s*|[-*+•‣◦–]\s+|\(?\d{1,3}[.)]\s
 
 @lru_cache(maxsize=1024)
 def read_passage(
-    text: str, title: str, above: Kind | None
-) -> tuple[tuple[Span, ...], tuple[SentenceReading, ...], Kind | None]:
+    text: str, title: str, above: MentionKind | None
+) -> tuple[tuple[Span, ...], tuple[SentenceReading, ...], MentionKind | None]:
     """The sentences' spans, what each states, and what the last heading makes of the text that follows; of a `canonical` text."""
-    spans = tuple(sentence_spans(unwrapped(text))) or (Span(start=0, end=len(text)),)
+    spans = tuple(sentence_spans(unwrap(text))) or (Span(start=0, end=len(text)),)
     lines = [_line(text, span) for span in spans]
     found, under = readings(lines, clean(folded(title)), above)
     return spans, tuple(found), under
 
 
-def _line(text: str, span: Span) -> Line:
+def _line(text: str, span: Span) -> PassageLine:
     raw = text[span.start : span.end]
     line_start = text.rfind("\n", 0, span.start) + 1
     line_end = text.find("\n", span.end)
     line = text[line_start : line_end if line_end >= 0 else len(text)]
     opens = not text[line_start : span.start].strip(" #>*+-•0123456789.)(")
     heading = bool(_HEADING.match(line)) or _bold(line)
-    return Line(clean(_MARK.sub("", raw)), heading, bool(_ITEM.match(line)), opens)
+    return PassageLine(clean(_MARK.sub("", raw)), heading, bool(_ITEM.match(line)), opens)
 
 
 def _bold(line: str) -> bool:
-    """Whether the whole line stands in bold and does not end as a sentence does."""
+    """True if the whole line is bold and does not end like a sentence."""
     stripped = line.strip()
     return re.fullmatch(r"(\*\*|__)(?:(?!\1).){1,80}(?<![.!?])\1:?", stripped) is not None

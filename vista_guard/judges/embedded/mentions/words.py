@@ -1,8 +1,6 @@
-"""Words by which English states what they govern, leaves it open or denies it. Lists, no logic.
+"""Words that state, question or deny what follows them, and the kinds of mention. Lists, no logic.
 
-What may state is listed (`STATING`, `SURE`, `AUTHORITIES`): an unknown verb before "that" leaves open what follows.
-
-How a statement can stand in a text without being stated, and where.
+Words that state are listed (`STATING`, `SURE`, `AUTHORITIES`): an unknown verb before "that" leaves open what follows.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ _NO_HOLDER = word_set(
 )
 
 
-class Kind(StrEnum):
+class MentionKind(StrEnum):
     """Why a statement is not stated."""
 
     ASKED = "asked"
@@ -41,7 +39,7 @@ class Region:
 
     start: int
     end: int
-    kind: Kind
+    kind: MentionKind
     holder: frozenset[str] = frozenset()
     denies: bool = False
     """Whether the sentence says that it is false, nobody in between."""
@@ -58,13 +56,13 @@ class SentenceReading:
 
     @property
     def is_rule(self) -> bool:
-        """Whether it states what follows from a condition, and mentions nothing but the condition."""
+        """True if it states a consequence, and mentions only its condition."""
         return bool(self.stated) and all(
-            one.kind is Kind.SUPPOSED and self.said[one.start :][:3].lower() == "if " for one in self.regions
+            one.kind is MentionKind.SUPPOSED and self.said[one.start :][:3].lower() == "if " for one in self.regions
         )
 
     def framed_like(self, claim: SentenceReading) -> bool:
-        """Whether the claim is put in the same kind of frame as this sentence, and in the same mouth."""
+        """True if the claim has the same kind of frame and the same speaker as this sentence."""
         return any(
             ours.kind is theirs.kind and (not theirs.holder or not ours.holder or ours.holder & theirs.holder)
             for ours in self.regions
@@ -73,7 +71,7 @@ class SentenceReading:
 
 
 def is_clause(text: str) -> bool:
-    """Whether a verb stands behind a subject: one that is known, or a word that looks like one ("weighs 2 kilograms")."""
+    """True if a verb follows a subject: a known one, or a word that looks like one ("weighs 2 kilograms")."""
     return has_verb(text) or _LIKELY_VERB.match(text.strip("\"'“” ")) is not None
 
 

@@ -1,1 +1,4 @@
-"""Amounts, times, dates and identifiers in any of their written forms, and what of a claim's evidence lacks."""
+"""Amounts, times, dates and identifiers in any written form.
+
+`amounts` reads them, `veto` finds those of a claim that its evidence lacks, `weekdays` does the same for days.
+"""

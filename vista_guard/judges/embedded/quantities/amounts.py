@@ -1,9 +1,4 @@
-"""What a text gives as amounts: plain numbers, numbers with a unit, times of day, days of the year. Pure.
-
-Numbers as they are written: in figures, in words, as fractions, with a scale behind them. Pure.
-
-Units of measure by name and sign, and what each comes to in its dimension's base unit. A table, no logic.
-"""
+"""Amounts in a text: numbers in figures and words, fractions, units, times of day, days of the year."""
 
 from __future__ import annotations
 
@@ -81,12 +76,12 @@ def numbers(text: str) -> Iterator[Number]:
 
 
 def equal(first: float, second: float) -> bool:
-    """Whether two numbers are one, but for what arithmetic loses."""
+    """True if two numbers are equal up to floating-point error."""
     return isclose(first, second, rel_tol=1e-6, abs_tol=1e-9)
 
 
 def rounds_to(value: float, digits: int, given: float) -> bool:
-    """Whether `value` with as many significant digits is `given`."""
+    """True if `value`, rounded to as many significant digits, is `given`."""
     return value > 0 and digits > 0 and equal(float(f"{value:.{digits - 1}e}"), given)
 
 
@@ -110,10 +105,10 @@ def _number(match: re.Match[str]) -> Number | None:
         )
     if match["named"]:
         return Number(start, end, _NAMED[match["named"].lower()], "named")
-    return _counted(match)
+    return _number_in_words(match)
 
 
-def _counted(match: re.Match[str]) -> Number:
+def _number_in_words(match: re.Match[str]) -> Number:
     start, end = match.span()
     written = (match["figures"] or "").replace(",", "")
     value = float(written) if written else float(in_words(match["words"]))
@@ -256,7 +251,7 @@ def amounts(text: str) -> tuple[Amount, ...]:
     for one in fixed:
         taken[one.start : one.end] = b"\1" * (one.end - one.start)
     free = [number for number in numbers(text) if not any(taken[number.start : number.end])]
-    return (*fixed, *_lone(text), *_sized(text, free))
+    return (*fixed, *_lone(text), *_amounts_with_unit(text, free))
 
 
 def _dates(text: str) -> Iterator[Amount]:
@@ -325,7 +320,7 @@ def _lone(text: str) -> Iterator[Amount]:
             yield Amount(match.start(), match.end(), unit[0], unit[1], sure=False)
 
 
-def _sized(text: str, found: list[Number]) -> Iterator[Amount]:
+def _amounts_with_unit(text: str, found: list[Number]) -> Iterator[Amount]:
     """Numbers with their unit, which both ends of a range share."""
     units = [_unit(text, number) for number in found]
     for index in range(len(found) - 1, 0, -1):

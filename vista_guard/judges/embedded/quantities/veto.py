@@ -1,12 +1,7 @@
-"""What of a claim's quantities, codes and identifiers its evidence has in no form. Pure.
+"""Finds a claim's quantities, codes and identifiers that its evidence lacks in every form.
 
-A verifier reads "5 mg" and "50 mg" as nearly the same. What can be read off a text need not be left to it. But a wrong veto
-is a false alarm: what could be counted, computed, rounded or told in words of its own is not asked for.
-
-Evidence that says of a claim's words all but the figure, and another figure in its place. Pure.
-
-"The collection holds 412 clocks" against "The collection holds only 90 clocks": what a verifier hesitates about can
-be read off the two.
+A verifier reads "5 mg" and "50 mg" as nearly the same. But a wrong veto is a false alarm: amounts that can be counted, computed,
+rounded or paraphrased are not required. Evidence with the claim's words and another figure counts against the claim.
 """
 
 from __future__ import annotations
@@ -54,7 +49,7 @@ def lacking(claim: str, evidence: str) -> str | None:
     """The first quantity or identifier of the claim that the evidence has in no form, as the claim puts it; None for none."""
     for code in _identifiers(claim):
         name = _NAME.fullmatch(code)  # "COVID-19" is told as "COVID" too.
-        if _folded(name[1] if name else code) not in _folded(evidence):
+        if _fold(name[1] if name else code) not in _fold(evidence):
             return code
     wanted = [amount for amount in amounts(claim) if _is_asked_for(claim, amount)]
     if not wanted:
@@ -64,7 +59,7 @@ def lacking(claim: str, evidence: str) -> str | None:
         written = claim[amount.start : amount.end]
         if (
             not any(_same(amount, one) for one in given)
-            and not _computed(amount, given)
+            and not _is_computed(amount, given)
             and not _stands(written, evidence)
         ):
             return written
@@ -72,7 +67,7 @@ def lacking(claim: str, evidence: str) -> str | None:
 
 
 def _is_asked_for(text: str, amount: Amount) -> bool:
-    """Whether the claim says just this amount: no bound, no estimate, nothing that could have been counted."""
+    """True if the claim states exactly this amount: no bound, no estimate, nothing that can be counted."""
     if not amount.sure and amount.dimension != "clock":
         return False
     before, behind = text[: amount.start].rstrip(" $€£¥₹("), text[amount.end : amount.end + 14]
@@ -112,7 +107,7 @@ def _same(wanted: Amount, given: Amount) -> bool:
 
 
 def _stands(written: str, evidence: str) -> bool:
-    """Whether the evidence has it letter for letter: "2:22" of a psalm is no time."""
+    """True if the evidence has it letter for letter: "2:22" of a psalm is no time."""
     return not written.isdigit() and re.search(rf"(?<![\w.,]){re.escape(written)}(?![\w]|[.,]\d)", evidence) is not None
 
 
@@ -148,8 +143,8 @@ def _written_alike(wanted: Amount, given: Amount) -> bool:
     return equal(mine, other)
 
 
-def _computed(wanted: Amount, given: tuple[Amount, ...]) -> bool:
-    """Whether two amounts of the evidence give the claim's: by a sum, a difference, a product or a ratio."""
+def _is_computed(wanted: Amount, given: tuple[Amount, ...]) -> bool:
+    """True if two amounts of the evidence give the claim's: by a sum, a difference, a product or a ratio."""
     if wanted.dimension == "time" and sum(one.dimension == "clock" for one in given) > 1:
         return True  # From nine to five is eight hours.
     found = [one for one in given if one.dimension not in ("clock", "date")]
@@ -183,7 +178,7 @@ def _identifiers(claim: str) -> list[str]:
 
 
 @lru_cache(maxsize=1024)
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     return _FOLD.sub("", text).casefold()
 
 
@@ -191,7 +186,7 @@ _IDLE = frozenset({"only", "just", "exactly", "also", "still", "now"})
 
 
 def other_figure(claim: str, evidence: str) -> bool:
-    """Whether the evidence has every content word of the claim, lacks a figure of it, and has one of the same kind instead.
+    """True if the evidence has all content words of the claim, but another figure of the same kind.
 
     Args:
         claim: folded.

@@ -1,7 +1,6 @@
-"""Weekdays of a claim that its evidence has in no form, and days on which it says open where the evidence says closed. Pure.
+"""Weekdays of a claim that its evidence lacks, and days that are open in one and closed in the other.
 
-"Closed on Mondays" and "open on Mondays" share all but one word. Which days a text names, and what it says of each, can be
-read off it.
+"Closed on Mondays" and "open on Mondays" share all but one word, too little for a verifier.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ _OTHER_FORMS = re.compile(
 )
 
 
-class State(Enum):
-    """What is said of a day."""
+class DayState(Enum):
+    """States of a day, such as open and closed."""
 
     OPEN = auto()
     CLOSED = auto()
@@ -48,10 +47,10 @@ class Days:
     """The days that a text names, and what it says of those that it calls open or closed."""
 
     named: frozenset[int]
-    states: Mapping[int, frozenset[State]]
+    states: Mapping[int, frozenset[DayState]]
 
-    def say(self, state: State) -> bool:
-        """Whether any day is in the state."""
+    def say(self, state: DayState) -> bool:
+        """True if any day has the state."""
         return any(state in found for found in self.states.values())
 
 
@@ -66,12 +65,12 @@ def missing_day(claim: str, evidence: str) -> str | None:
         return None
     given = days(evidence)
     dated = _OTHER_FORMS.search(evidence) is not None
-    for number in sorted({*asked, *(said.named - _implied(claim))}):
+    for number in sorted({*asked, *(said.named - _implied_days(claim))}):
         if number in given.named:
             states, found = said.states.get(number, frozenset()), given.states.get(number, frozenset())
             if states and found and not states & found:
                 return WEEK[number]
-        elif not dated and not (State.CLOSED in said.states.get(number, ()) and given.say(State.OPEN)):
+        elif not dated and not (DayState.CLOSED in said.states.get(number, ()) and given.say(DayState.OPEN)):
             return WEEK[number]
     return None
 
@@ -79,40 +78,40 @@ def missing_day(claim: str, evidence: str) -> str | None:
 @lru_cache(maxsize=1024)
 def days(text: str) -> Days:
     """The days of a text."""
-    told = [one for sentence in _SENTENCE.split(text) for one in _told(sentence)]
+    told = [one for sentence in _SENTENCE.split(text) for one in _day_states(sentence)]
     stated = [(found, state) for found, state in told if state and found]
     # "Open daily. Closed on Mondays.": what is said of a day by its name stands against what is said of many.
     widths = {
         number: min(len(found) for found, _ in stated if number in found) for found, _ in stated for number in found
     }
-    states = defaultdict[int, frozenset[State]](frozenset)
+    states = defaultdict[int, frozenset[DayState]](frozenset)
     for found, state in stated:
         for number in found:
             states[number] |= {state} if min(len(found), 2) == min(widths[number], 2) else frozenset()
     return Days(frozenset().union(*(found for found, _ in told), frozenset()), dict(states))
 
 
-def _implied(text: str) -> frozenset[int]:
+def _implied_days(text: str) -> frozenset[int]:
     """Days of "daily", "weekdays" and the like: these words need not be told day by day."""
     return frozenset().union(
-        *(_named(token) for token in _TOKENS.finditer(text) if token.lastgroup not in ("day", "range")), frozenset()
+        *(_days_of(token) for token in _TOKENS.finditer(text) if token.lastgroup not in ("day", "range")), frozenset()
     )
 
 
-def _told(sentence: str) -> Iterator[tuple[frozenset[int], State | None]]:
+def _day_states(sentence: str) -> Iterator[tuple[frozenset[int], DayState | None]]:
     """Days and what is said of them: by the word before where the sentence begins with what is said, else by the one behind."""
     tokens = list(_TOKENS.finditer(sentence))
     stated = [index for index, token in enumerate(tokens) if token.lastgroup in ("shut", "open")]
-    named = [index for index, token in enumerate(tokens) if _named(token) or token.lastgroup == "others"]
+    named = [index for index, token in enumerate(tokens) if _days_of(token) or token.lastgroup == "others"]
     behind_first = bool(stated and named) and named[0] < stated[0]
     earlier = frozenset[int]()
-    kept = list[tuple[frozenset[int], State | None]]()
+    kept = list[tuple[frozenset[int], DayState | None]]()
     for index in named:
         before = [_state(tokens[one]) for one in stated if one < index]
         after = [_state(tokens[one]) for one in stated if one > index]
         order = [*after[:1], *before[-1:]] if behind_first else [*before[-1:], *after[:1]]
         state = order[0] if order else None
-        found = _named(tokens[index]) or _ALL - earlier
+        found = _days_of(tokens[index]) or _ALL - earlier
         if index and tokens[index - 1].lastgroup == "except":
             kept = [(one - found, held) for one, held in kept]
             state = _opposite(kept[-1][1] if kept else state)
@@ -121,7 +120,7 @@ def _told(sentence: str) -> Iterator[tuple[frozenset[int], State | None]]:
     yield from kept
 
 
-def _named(token: re.Match[str]) -> frozenset[int]:
+def _days_of(token: re.Match[str]) -> frozenset[int]:
     kind = token.lastgroup
     if kind == "range":
         first, last, *_ = (_number(day) for day in re.findall(_DAY, token[0]))
@@ -137,9 +136,9 @@ def _number(day: str) -> int:
     return next(number for number, name in enumerate(WEEK) if name[:3] == day[:3])
 
 
-def _state(token: re.Match[str]) -> State:
-    return State.CLOSED if token.lastgroup == "shut" else State.OPEN
+def _state(token: re.Match[str]) -> DayState:
+    return DayState.CLOSED if token.lastgroup == "shut" else DayState.OPEN
 
 
-def _opposite(state: State | None) -> State | None:
-    return {State.OPEN: State.CLOSED, State.CLOSED: State.OPEN}[state] if state else None
+def _opposite(state: DayState | None) -> DayState | None:
+    return {DayState.OPEN: DayState.CLOSED, DayState.CLOSED: DayState.OPEN}[state] if state else None

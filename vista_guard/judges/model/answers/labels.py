@@ -1,15 +1,8 @@
-"""Finds the label that an answer gives, and tells it from labels that it only talks about or quotes. Pure.
+"""Finds the label that an answer declares, its numbered claims, and its quotes in the evidence.
 
-A label is *declared* where it opens a line, follows a word such as `CATEGORY:`, or is stated of the claim without a doubt.
-The last one declared wins. Words that merely occur can make an answer ambiguous; they never make a claim VERIFIED.
-
-Reads the numbered list of claims that a model wrote in place of JSON. Pure.
-
-Nothing of an item is lost: a line that is no item of its own goes on with the one before.
-
-Finds the words that a model quotes in the texts it quotes them from. Pure.
-
-A model's quote is evidence only where it can be found: white space, letter case and typographic quotes may differ.
+A label is declared where it opens a line, follows a word such as `CATEGORY:`, or is asserted of the claim without doubt. The
+last one wins. Words that merely occur can make an answer ambiguous; they never make a claim VERIFIED. A quote is evidence only
+if a source holds it; white space, case and typographic quotes may differ.
 """
 
 from __future__ import annotations
@@ -176,7 +169,7 @@ def _mention(line: str, match: re.Match[str], offset: int) -> Mention | None:
 
 
 def _opens(line: str, begin: int, match: re.Match[str]) -> bool:
-    """Whether nothing but markup, a number or a word such as `CATEGORY:` comes before the label in its sentence."""
+    """True if only markup, a number or a word such as `CATEGORY:` precedes the label in its sentence."""
     before = line[begin : match.start()]
     lead = _LEAD.fullmatch(before) if len(before) < 120 else None
     if lead is None or lead["key"] or not any(character.isalpha() for character in line[:begin]):
@@ -186,7 +179,7 @@ def _opens(line: str, begin: int, match: re.Match[str]) -> bool:
 
 
 def _quoting(line: str, match: re.Match[str]) -> bool:
-    """Whether the label stands in quotation marks together with other words."""
+    """True if the label stands in quotation marks together with other words."""
     before, after = line[: match.start()], line[match.end() :]
     opened = (
         before.count('"') % 2 == 1 or before.count("“") > before.count("”") or before.count("«") > before.count("»")
@@ -210,12 +203,12 @@ class Untrusted:
         )
 
     def hold(self, text: str) -> bool:
-        """Whether one of them has all of these words."""
+        """True if one of them has all of these words."""
         words = letters(text)
         return bool(words) and any(words in own for own in self._texts)
 
-    def around(self, text: str, mention: Mention) -> bool:
-        """Whether the label and its surroundings, or its whole line, stand in one of them."""
+    def surrounds(self, text: str, mention: Mention) -> bool:
+        """True if one of them contains the label with its surroundings, or its whole line."""
         core = letters(text[mention.start : mention.end])
         if core not in self._near:
             return False
@@ -267,7 +260,7 @@ def _last_of(text: str, found: Sequence[Mention], untrusted: Untrusted) -> tuple
     after: list[Mention] = []
     loose: list[Mention] = []
     for mention in reversed(found):
-        foreign = not mention.entry and mention.said is not None and untrusted.around(text, mention)
+        foreign = not mention.entry and mention.said is not None and untrusted.surrounds(text, mention)
         if mention.declared and not foreign:
             if mention.said is None:
                 return None, False
@@ -311,7 +304,7 @@ _NONE = re.compile(
 
 
 def says_none(text: str) -> bool:
-    """Whether an answer says that there is no claim at all."""
+    """True if an answer says that there is no claim at all."""
     return len(text) < 200 and bool(_NONE.fullmatch(text) or text.strip("` \n") == "[]")
 
 
@@ -333,7 +326,7 @@ def items(text: str) -> list[str]:
         # A number that does not count on may be the first word of a wrapped line: "... was born on / 12. March".
         if item and (value is None or value == 1 or not found or not number or ended or number <= value <= number + 3):
             number, nested = (value or (below[0] if below else number)), (below[-1] if below else 0)
-            found.append((len(item["indent"]), _unmarked(item["text"], bool(item["bold"] and not item["closing"]))))
+            found.append((len(item["indent"]), _strip_marks(item["text"], bool(item["bold"] and not item["closing"]))))
         elif found and not _NOISE.fullmatch(line) and (not paragraph_over or _belongs(line)):
             found[-1] = (found[-1][0], f"{found[-1][1]} {line.strip()}".strip())
         ended = line.rstrip("*_\"')” ").endswith((".", "!", "?", ";", "。"))
@@ -344,7 +337,7 @@ def items(text: str) -> list[str]:
         for (_, words), heads in zip(found, deeper, strict=True)
         if not (heads and words.rstrip("*_ ").endswith(":"))
     ]
-    return [words for words in map(_unwrapped, kept) if any(map(str.isalnum, words))]
+    return [words for words in map(_unwrap, kept) if any(map(str.isalnum, words))]
 
 
 def _belongs(line: str) -> bool:
@@ -356,12 +349,12 @@ def _value(item: re.Match[str]) -> int | None:
     return int(digits) if digits and digits.isdecimal() else None
 
 
-def _unmarked(words: str, bold: bool) -> str:
+def _strip_marks(words: str, bold: bool) -> str:
     words = words.strip()
     return words.replace("**", "", 1).replace("__", "", 1) if bold and ("**" in words or "__" in words) else words
 
 
-def _unwrapped(words: str) -> str:
+def _unwrap(words: str) -> str:
     """Without the marks that dress a whole item: `**claim**`, `"claim"`."""
     words = words.strip()
     for mark in ("**", "__", '"', "`", "*"):
@@ -387,11 +380,11 @@ def place(quote: str, text: str) -> Span | None:
     return Span(start=found.start(), end=found.end()) if found else None
 
 
-def quoted(quote: str | None, evidence: EvidenceSet) -> tuple[Evidence, ...]:
+def quoted_evidence(quote: str | None, evidence: EvidenceSet) -> tuple[Evidence, ...]:
     """The piece of evidence that holds the quote, as it reads there; nothing when none does."""
     if not quote:
         return ()
-    for passage in (*evidence.documents, *evidence.knowledge, *_said(evidence)):
+    for passage in (*evidence.documents, *evidence.knowledge, *_passages(evidence)):
         span = place(quote, passage.text)
         if span is not None:
             return (_evidence(passage, span),)
@@ -410,7 +403,7 @@ def _evidence(passage: Passage, found: Span) -> Evidence:
     )
 
 
-def _said(evidence: EvidenceSet) -> list[Passage]:
+def _passages(evidence: EvidenceSet) -> list[Passage]:
     return [
         Passage(source=SourceKind.HISTORY, source_id=f"t{index}", text=turn.text)
         for index, turn in enumerate(evidence.history)

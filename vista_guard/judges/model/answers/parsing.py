@@ -1,10 +1,8 @@
-"""Reads a chat model's answers (VISTA, App. A). Pure; an answer may be anything, and is never trusted.
+"""Reads a chat model's answers (VISTA, App. A). An answer may be anything and is never trusted.
 
-Better no reading than a wrong one: what cannot be read, or can be read in two ways, is an `UnreadableError`, never a label.
-Words that a model repeats from a document, the knowledge, the turn or a claim set no label. A source that holds word for word
-what a model would answer can so keep a claim from being judged; it can never make it VERIFIED.
-
-The shapes that the JSON of an answer may have. Pure.
+An answer that is unreadable or ambiguous is an `UnreadableError`, never a label. Words repeated from a document, the
+knowledge, the turn or a claim set no label: a source that quotes a model's answer word for word can keep a claim from being
+judged, but never make it VERIFIED.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from vista_guard.judges.model.answers.tolerant import (
     CLAIM_KEYS,
     LABEL_KEYS,
     RAW_CHARS,
-    Answer,
+    ReadableAnswer,
     read,
     strings,
     unreadable,
@@ -32,13 +30,13 @@ _WORDS = ("quote", "reason", "evidence", "explanation", "claim", "text")
 """Fields of words: whatever a model puts there, even an object, sets no label."""
 
 
-def labelled(value: object, known: dict[str, str] | None = None, depth: int = 0) -> Iterator[dict[str, object]]:
+def labelled_objects(value: object, known: dict[str, str] | None = None, depth: int = 0) -> Iterator[dict[str, object]]:
     """The objects with a label, inside lists and objects; also `{"c1": "VERIFIED"}` and `{"c1": {"label": ...}}`."""
     if depth > _DEEPEST:
         return
     if isinstance(value, list):
         for one in value:
-            yield from labelled(one, known, depth + 1)
+            yield from labelled_objects(one, known, depth + 1)
     elif isinstance(value, dict):
         if any(not isinstance(value[key], (dict, list)) for key in LABEL_KEYS if key in value):
             yield value
@@ -47,7 +45,7 @@ def labelled(value: object, known: dict[str, str] | None = None, depth: int = 0)
             if known and key in known:
                 yield {**one, "id": key} if isinstance(one, dict) else {"label": one, "id": key}
             elif key not in _WORDS:
-                yield from labelled(one, known, depth + 1)
+                yield from labelled_objects(one, known, depth + 1)
 
 
 def label_of(entry: dict[str, object]) -> Said | None:
@@ -78,15 +76,15 @@ class ClaimText:
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """Whether the evidence supports a claim, and its words that decide it."""
+class ParsedVerdict:
+    """A verdict of a model: supported or not, and the quoted evidence."""
 
     supported: bool
     quote: str | None
 
 
 @dataclass(frozen=True)
-class Category:
+class ParsedCategory:
     """A label, why ("" where the model does not say), and the words of the evidence that decide it."""
 
     label: Label
@@ -150,8 +148,8 @@ def read_claims(text: str) -> list[ClaimText]:
     return [ClaimText(item, None) for item in dict.fromkeys(items)]
 
 
-def read_verdict(text: str, untrusted: Sequence[str]) -> Verdict:
-    """Whether a claim is supported: VERIFIED is, every other label is not.
+def read_verdict(text: str, untrusted: Sequence[str]) -> ParsedVerdict:
+    """Reads a verdict: VERIFIED is supported, every other label is not.
 
     Args:
         untrusted: the texts that the prompt held: evidence, history and the claim.
@@ -160,10 +158,10 @@ def read_verdict(text: str, untrusted: Sequence[str]) -> Verdict:
         UnreadableError: no label, more than one, or only such as `untrusted` holds.
     """
     winner = _winner(text, read(text), Untrusted(untrusted))
-    return Verdict(winner.said is Label.VERIFIED, strings(winner.entry.get("quote")) or None)
+    return ParsedVerdict(winner.said is Label.VERIFIED, strings(winner.entry.get("quote")) or None)
 
 
-def read_category(text: str, untrusted: Sequence[str]) -> Category:
+def read_category(text: str, untrusted: Sequence[str]) -> ParsedCategory:
     """Why a claim is not verified.
 
     Raises:
@@ -175,10 +173,10 @@ def read_category(text: str, untrusted: Sequence[str]) -> Category:
         raise unreadable(f"says {winner.said}, which is none of the four categories", text)
     if winner.entry:
         return _category(winner.said, winner.entry)
-    return Category(winner.said, _after(answer.prose, winner), None)
+    return ParsedCategory(winner.said, _after(answer.prose, winner), None)
 
 
-def read_judgements(text: str, ids: Sequence[str], untrusted: Sequence[str]) -> dict[str, Category]:
+def read_judgements(text: str, ids: Sequence[str], untrusted: Sequence[str]) -> dict[str, ParsedCategory]:
     """The labels of many claims by id. An id is absent when it is not answered, not readably, or in two ways."""
     try:
         answer = read(text)
@@ -186,7 +184,7 @@ def read_judgements(text: str, ids: Sequence[str], untrusted: Sequence[str]) -> 
         return {}
     sources = Untrusted(untrusted)
     known = {one.casefold(): one for one in ids}
-    said: dict[str, list[tuple[Said | None, Category | None]]] = {}
+    said: dict[str, list[tuple[Said | None, ParsedCategory | None]]] = {}
     for name, label, entry in _answers(answer, known, sources):
         category = _category(label, entry) if isinstance(label, Label) else None
         said.setdefault(known[name], []).append((label, category))
@@ -218,7 +216,7 @@ def read_fused(text: str, untrusted: Sequence[str]) -> Fused:
             continue
         shaped = True
         for entry in listed:
-            claim = _fused(entry)
+            claim = _read_fused(entry)
             complete &= claim is not None and claims.get(claim.text, claim) == claim
             if claim is not None:
                 claims.setdefault(claim.text, claim)
@@ -229,18 +227,18 @@ def read_fused(text: str, untrusted: Sequence[str]) -> Fused:
     return Fused(list(claims.values()), complete)
 
 
-def _winner(text: str, answer: Answer, untrusted: Untrusted) -> Mention:
-    found = sorted([*mentions(answer.prose), *_labelled(answer, untrusted)], key=lambda mention: mention.start)
+def _winner(text: str, answer: ReadableAnswer, untrusted: Untrusted) -> Mention:
+    found = sorted([*mentions(answer.prose), *_label_mentions(answer, untrusted)], key=lambda mention: mention.start)
     winner = last(answer.text, found, untrusted, answer.breaks)
     if winner is None:
         raise unreadable("gives no label of its own" if not found else "gives no single label of its own", text)
     return winner
 
 
-def _labelled(answer: Answer, untrusted: Untrusted) -> Iterator[Mention]:
-    """What the JSON of an answer says of one claim. Quotes inside its fields set no label: only label fields are read."""
+def _label_mentions(answer: ReadableAnswer, untrusted: Untrusted) -> Iterator[Mention]:
+    """The label in the JSON answer about one claim. Only label fields are read: quotes elsewhere set no label."""
     for piece in answer.pieces:
-        entries = list(labelled(piece.value))
+        entries = list(labelled_objects(piece.value))
         if (not entries and piece.whole) or untrusted.hold(answer.text[piece.start : piece.end]):
             continue
         said = {label_of(entry) for entry in entries}
@@ -249,7 +247,7 @@ def _labelled(answer: Answer, untrusted: Untrusted) -> Iterator[Mention]:
 
 
 def _answers(
-    answer: Answer, known: dict[str, str], untrusted: Untrusted
+    answer: ReadableAnswer, known: dict[str, str], untrusted: Untrusted
 ) -> Iterator[tuple[str, Said | None, dict[str, object]]]:
     """Every label of every claim, by its id in lower case."""
     for piece in answer.pieces:
@@ -258,7 +256,7 @@ def _answers(
         if piece.value is None:
             words = answer.text[piece.start : piece.end].casefold()
             yield from ((name, None, {}) for name in known if name in words)
-        for entry in labelled(piece.value, known):
+        for entry in labelled_objects(piece.value, known):
             name = strings(entry.get("id")).casefold()
             if name in known:
                 yield name, label_of(entry) if piece.closed else None, entry
@@ -267,7 +265,7 @@ def _answers(
 
 
 def _lines(
-    answer: Answer, known: dict[str, str], untrusted: Untrusted
+    answer: ReadableAnswer, known: dict[str, str], untrusted: Untrusted
 ) -> Iterator[tuple[str, Said | None, dict[str, object]]]:
     """Answers in words, such as `c1: CONTRADICTED. The text says otherwise.` Each reaches to the next id that opens a line."""
     ids = "|".join(map(re.escape, known)) or "c1"
@@ -296,9 +294,9 @@ def _after(text: str, label: Mention) -> str:
     return " ".join(reason[:RAW_CHARS].split())
 
 
-def _category(label: Label, entry: dict[str, object]) -> Category:
+def _category(label: Label, entry: dict[str, object]) -> ParsedCategory:
     reason = strings(entry.get("reason")) or strings(entry.get("explanation"))
-    return Category(label, reason[:RAW_CHARS], strings(entry.get("quote")) or None)
+    return ParsedCategory(label, reason[:RAW_CHARS], strings(entry.get("quote")) or None)
 
 
 def _claim(entry: object) -> ClaimText | None:
@@ -312,7 +310,7 @@ def _claim(entry: object) -> ClaimText | None:
     return ClaimText(strings(found[0]), strings(entry.get("quote")) or None)
 
 
-def _fused(entry: object) -> FusedClaim | None:
+def _read_fused(entry: object) -> FusedClaim | None:
     claim = _claim(entry) if isinstance(entry, dict) else None
     label = label_of(entry) if isinstance(entry, dict) else None
     if claim is None or not claim.text or not isinstance(label, Label) or not isinstance(entry, dict):

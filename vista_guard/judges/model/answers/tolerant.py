@@ -1,7 +1,7 @@
-"""Finds what a model meant to say in what it wrote: tidies the text, blanks its thoughts, and reads JSON, broken or not. Pure.
+"""Makes an answer readable: tidies the text, blanks thoughts, and parses JSON, broken or not.
 
-Blanked text keeps its length, so that every position is one of the tidied answer. Work is bounded: json-repair takes more
-than quadratic time on hostile text, so it only ever sees one flat entry of bounded size.
+Blanked text keeps its length, so positions stay valid. Work is bounded: json-repair takes more than quadratic time on hostile
+text, so it only ever sees one flat entry of bounded size.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _TIDY = str.maketrans({**_DROPPED, "\n": "\n", "\t": " ", "\x0b": "\n", "\x0c": 
 
 
 @dataclass(frozen=True)
-class Piece:
+class JsonPiece:
     """A JSON value that an answer holds at `start:end`.
 
     `value` is None when the text is broken and more than one reading is possible. `whole` is False for a value that had to
@@ -53,11 +53,11 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ReadableAnswer:
     """An answer made readable: its text with thoughts blanked, its JSON values, and its text without these."""
 
     text: str
-    pieces: tuple[Piece, ...]
+    pieces: tuple[JsonPiece, ...]
     prose: str
     breaks: tuple[int, ...]
 
@@ -73,7 +73,7 @@ def clean(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n").translate(_TIDY)
 
 
-def read(text: str) -> Answer:
+def read(text: str) -> ReadableAnswer:
     """Takes an answer apart.
 
     Raises:
@@ -82,14 +82,14 @@ def read(text: str) -> Answer:
     if len(text) > LONGEST:
         raise unreadable(f"has {len(text)} characters, more than the {LONGEST} that are read", text)
     tidied = clean(text)
-    whole = _decoded(tidied.strip())
+    whole = _decode(tidied.strip())
     seen, breaks = (tidied, ()) if whole is not None else _without_thoughts(tidied)
     if not seen.strip():
         raise unreadable("is empty" if not tidied.strip() else "holds thoughts and no answer", text)
     pieces, spans = _pieces(seen)
     if len(pieces) > _MOST_ENTRIES:
         raise unreadable(f"holds {len(pieces)} JSON values, more than the {_MOST_ENTRIES} that are read", text)
-    return Answer(text=seen, pieces=tuple(pieces), prose=_blank(seen, spans), breaks=breaks)
+    return ReadableAnswer(text=seen, pieces=tuple(pieces), prose=_blank(seen, spans), breaks=breaks)
 
 
 def key_count(text: str, keys: tuple[str, ...]) -> int:
@@ -137,16 +137,16 @@ def _without_thoughts(text: str) -> tuple[str, tuple[int, ...]]:
     return _TOKENS.sub(lambda token: "\n" * len(token[0]), text), tuple(breaks)
 
 
-def _pieces(text: str) -> tuple[list[Piece], list[tuple[int, int]]]:
+def _pieces(text: str) -> tuple[list[JsonPiece], list[tuple[int, int]]]:
     """The JSON values of a text, and the stretches they stand in. What is broken is broken to the end of the text."""
-    pieces: list[Piece] = []
+    pieces: list[JsonPiece] = []
     spans: list[tuple[int, int]] = []
     position = tries = 0
     while (found := _OBJECT.search(text, position)) and tries < _MOST_TRIES:
-        decoded = _decoded_at(text, found.start())
+        decoded = _decode_at(text, found.start())
         if decoded is not None:
             value, position = decoded
-            pieces.append(Piece(found.start(), position, value))
+            pieces.append(JsonPiece(found.start(), position, value))
             spans.append((found.start(), position))
         elif _ENTRY.match(text, found.start()) or (text[found.start()] == "{" and _ENTRY.search(text, found.start())):
             # Never look for values inside a broken one: they may stand in a string that quotes an injected answer.
@@ -156,17 +156,17 @@ def _pieces(text: str) -> tuple[list[Piece], list[tuple[int, int]]]:
         else:
             position, tries = found.start() + 1, tries + 1
             if tries == _MOST_TRIES:
-                pieces.append(Piece(found.start(), len(text), None, whole=False))
+                pieces.append(JsonPiece(found.start(), len(text), None, whole=False))
                 spans.append((found.start(), len(text)))
     return pieces, spans
 
 
-def _decoded(text: str) -> object | None:
-    decoded = _decoded_at(text, 0) if text[:1] in ("{", "[") else None
+def _decode(text: str) -> object | None:
+    decoded = _decode_at(text, 0) if text[:1] in ("{", "[") else None
     return decoded[0] if decoded and decoded[1] == len(text) else None
 
 
-def _decoded_at(text: str, start: int) -> tuple[object, int] | None:
+def _decode_at(text: str, start: int) -> tuple[object, int] | None:
     try:
         return json.JSONDecoder(strict=False, object_pairs_hook=_object).raw_decode(text, start)
     except (ValueError, RecursionError):
@@ -182,7 +182,7 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return found
 
 
-def _entries(text: str, start: int) -> Iterator[Piece]:
+def _entries(text: str, start: int) -> Iterator[JsonPiece]:
     """The flat entries of broken JSON, each repaired by itself, so that none can take a label from its neighbour."""
     starts = [found.start() for found in _ENTRY.finditer(text, start) if _stands_free(text, found.start())]
     for index, begin in enumerate(starts[: _MOST_ENTRIES + 1]):
@@ -191,21 +191,21 @@ def _entries(text: str, start: int) -> Iterator[Piece]:
         if not key_count(body, (*LABEL_KEYS, *CLAIM_KEYS)):
             # Only the head of a list, as in `{"answers": [`, unless the list is one of plain words.
             if re.match(rf"\{{\s*{_Q}claims{_Q}\s*:\s*\[\s*{_Q}\w", body) and end == len(text):
-                yield Piece(begin, end, _plain(text[begin:end]), whole=False)
+                yield JsonPiece(begin, end, _plain(text[begin:end]), whole=False)
             continue
         body = body[: body.rfind("}") + 1] or body
         cut = end - begin > _LONGEST_ENTRY
         closed = bool(_CLOSED.search(body)) and not cut
-        yield Piece(begin, begin + len(body), None if cut else _repaired(body), whole=False, closed=closed)
+        yield JsonPiece(begin, begin + len(body), None if cut else _repair(body), whole=False, closed=closed)
 
 
 def _stands_free(text: str, position: int) -> bool:
-    """Whether an entry can begin here: not in the middle of a string."""
+    """True if an entry can begin here: not in the middle of a string."""
     before = text[max(0, position - 50) : position].rstrip()
     return not before or before[-1] in "[,}:{`" or "\n" in text[len(before) : position]
 
 
-def _repaired(body: str) -> dict[str, object] | None:
+def _repair(body: str) -> dict[str, object] | None:
     """The entry, or None when it might be read in two ways."""
     from json_repair import loads
 

@@ -1,1 +1,5 @@
-"""Chat models behind one protocol: OpenAI-compatible endpoints and LangChain, with limits, budgets and prices."""
+"""Chat models behind one protocol, with limits, budgets and prices.
+
+`calling` has the protocol and makes each call; `openai` and `langchain` implement it; `limits` holds rates, budgets and
+prices; `faults` turns vendors' exceptions into this package's errors.
+"""

@@ -1,7 +1,4 @@
-"""One call to a chat model, whoever serves it: a place, a rate, a budget, a breaker and the books around it.
-
-What the model judge needs from a chat model, whoever serves it.
-"""
+"""The `ChatModel` protocol, and one call to any of them: with a free slot, rate, budget, circuit breaker and usage."""
 
 from __future__ import annotations
 
@@ -64,7 +61,7 @@ class ChatModel(Protocol):
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """What else shapes the answers: temperature and the like; JSON types only."""
+        """Further request parameters such as temperature; JSON types only."""
         ...
 
     @property
@@ -87,11 +84,11 @@ class ChatModel(Protocol):
 
 CHARACTERS_A_TOKEN = 4
 LIBRARIES = ("aiolimiter", "genai_prices", "purgatory")
-"""What a `Line` needs of the extra `model`."""
+"""What a `EndpointClient` needs of the extra `model`."""
 
 
 @dataclass(frozen=True)
-class Answer:
+class ModelReply:
     """A reply, and the tokens that the endpoint counted for it; zeros where it counts none."""
 
     reply: Reply
@@ -100,7 +97,7 @@ class Answer:
     cached_tokens: int = 0
 
 
-class Line:
+class EndpointClient:
     """The way to one endpoint, shared by all who call it. Its calls run on the background loop.
 
     Args:
@@ -128,15 +125,15 @@ class Line:
         limits = options.budget
         if not prices.known and (limits.run.cost is not None or limits.turn.cost is not None):
             raise ConfigError(
-                f"the budget bounds the cost of {name}, whose price is not known; "
-                f'give prices, for example {{"{model}": {{"input": 0.15, "output": 0.6}}}} in US dollars for a million tokens'
+                f"the budget limits the cost of {name}, whose price is unknown; "
+                f'set prices, for example {{"{model}": {{"input": 0.15, "output": 0.6}}}} in US dollars per million tokens'
             )
         self.budget = Budget(limits)
         self.prices = prices
         self._model, self._provider, self._instrumented = model, provider, instrumented
         self._gate = OnLoop(lambda: Gate(name, options))
 
-    async def call(self, request: ChatRequest, ask: Callable[[], Awaitable[Answer]]) -> Reply:
+    async def call(self, request: ChatRequest, ask: Callable[[], Awaitable[ModelReply]]) -> Reply:
         """Asks when it may, and tells the turn's meter and the run's budget what that used.
 
         Raises:
@@ -148,15 +145,15 @@ class Line:
         async with gate.place():
             self.budget.check(meter().usage)
             await gate.turn_to_send(estimate)
-            async with gate.unbroken():
+            async with gate.circuit():
                 self.budget.check(meter().usage)  # others may have spent the rest in the meantime
                 self._book(Usage(calls=1))
-                answer = await self._traced(ask)
+                answer = await self._trace_call(ask)
         gate.settle(estimate, answer.input_tokens + answer.output_tokens)
-        self._book(self._used(answer))
+        self._book(self._usage_of(answer))
         return answer.reply
 
-    async def _traced(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:
+    async def _trace_call(self, ask: Callable[[], Awaitable[ModelReply]]) -> ModelReply:
         call = ModelCall(self._provider, self._model, instrumented=self._instrumented)
         try:
             answer = await ask()
@@ -167,7 +164,7 @@ class Line:
         call.end()
         return answer
 
-    def _used(self, answer: Answer) -> Usage:
+    def _usage_of(self, answer: ModelReply) -> Usage:
         counted = answer.input_tokens + answer.output_tokens > 0
         cost = self.prices.cost(answer.input_tokens, answer.output_tokens, answer.cached_tokens) if counted else None
         return Usage(
@@ -183,7 +180,7 @@ class Line:
         meter().add(used)
 
 
-def counted(tokens: object) -> int:
+def token_count(tokens: object) -> int:
     """A number of tokens as an endpoint gives it, which may be anything."""
     return max(int(tokens), 0) if isinstance(tokens, int | float) and not isinstance(tokens, bool) else 0
 
@@ -193,14 +190,14 @@ _refused: dict[tuple[str, ...], frozenset[str]] = {}
 _finding_out: dict[tuple[object, ...], asyncio.Event] = {}
 
 
-def refused(key: tuple[str, ...]) -> frozenset[str]:
+def refused_parameters(key: tuple[str, ...]) -> frozenset[str]:
     """The parameters that the model behind `key` is known to refuse."""
     return _refused.get(key, frozenset())
 
 
 def learn(key: tuple[str, ...], more: frozenset[str]) -> None:
     """Keeps what a call that went through had to leave out."""
-    _refused[key] = refused(key) | more
+    _refused[key] = refused_parameters(key) | more
 
 
 @asynccontextmanager

@@ -1,8 +1,6 @@
-"""What went wrong at an endpoint, read from whatever error its client raises, and told so that one can act on it.
+"""Reads a client's exceptions, of any library, into errors that name the next step.
 
-What a model might have said instead: the log-probabilities that an endpoint gives along with an answer.
-
-URLs of endpoints: what may be shown of them, and whether one pays there.
+Here too: log-probabilities of an answer, and which parts of an endpoint's URL may be shown.
 """
 
 from __future__ import annotations
@@ -41,7 +39,7 @@ _SECRET = re.compile(r"\b(sk|key|pk)-[\w*.-]{6,}|(?<=Bearer )\S+|(?<=://)[^\s/@]
 
 
 @dataclass(frozen=True)
-class Fault:
+class EndpointFault:
     """An error of a client, in the words that all of them share. `message` is free of secrets."""
 
     kind: Literal["status", "connection", "timeout", "other"]
@@ -52,19 +50,19 @@ class Fault:
 
     @property
     def is_passing(self) -> bool:
-        """Whether another try may do better."""
+        """True if another attempt may succeed."""
         return self.kind in ("connection", "timeout") or (
             self.status is not None and (self.status in (408, 409, 429) or self.status >= 500)
         )
 
     @property
     def is_filtered(self) -> bool:
-        """Whether a content filter refused the prompt."""
+        """True if a content filter refused the prompt."""
         return self.status == 400 and (self.code == "content_filter" or "content management policy" in self.message)
 
     @property
     def too_long(self) -> bool:
-        """Whether the prompt is more than the model reads."""
+        """True if the prompt exceeds the model's context."""
         if self.status == 413 or (self.status == 429 and "request too large" in self.message.lower()):
             return True  # more than a whole minute's tokens: no pause will make it fit
         return self.status in (400, 422, 500) and _TOO_LONG.search(f"{self.code} {self.message}") is not None
@@ -87,26 +85,26 @@ class Fault:
         return next((name for name in sorted(sent) if name == self.param or re.search(rf"\b{name}\b", text)), None)
 
 
-def read_fault(exc: BaseException, secrets: Collection[str] = ()) -> Fault:
+def read_fault(exc: BaseException, secrets: Collection[str] = ()) -> EndpointFault:
     """Reads the error of any client: openai's, or one of LangChain's providers'."""
     names = {kind.__name__ for kind in type(exc).__mro__}
     status = _status(exc)
     if status is None and "ContextOverflowError" in names:  # LangChain's own
-        return Fault("status", clean(str(exc), secrets), 400, "context_length_exceeded")
+        return EndpointFault("status", clean(str(exc), secrets), 400, "context_length_exceeded")
     if status is not None:
         body = getattr(exc, "body", None)
         details = body if isinstance(body, Mapping) else {}
         code = str(details.get("code") or details.get("type") or "")
         message = clean(_words(body) or str(exc), secrets)
-        return Fault("status", message, status, code, str(details.get("param") or ""))
+        return EndpointFault("status", message, status, code, str(details.get("param") or ""))
     if names & _TIMEOUT:
-        return Fault("timeout", clean(str(exc), secrets))
+        return EndpointFault("timeout", clean(str(exc), secrets))
     if names & _CONNECTION or isinstance(exc, OSError):
-        return Fault("connection", clean(str(exc.__cause__ or exc) or type(exc).__name__, secrets))
-    return Fault("other", clean(f"{type(exc).__name__}: {exc}", secrets))
+        return EndpointFault("connection", clean(str(exc.__cause__ or exc) or type(exc).__name__, secrets))
+    return EndpointFault("other", clean(f"{type(exc).__name__}: {exc}", secrets))
 
 
-def to_error(fault: Fault, endpoint: str, model: str, *, key: str, timeout_s: float) -> JudgeError:
+def to_error(fault: EndpointFault, endpoint: str, model: str, *, key: str, timeout_s: float) -> JudgeError:
     """The error to raise: the endpoint, the cause, the next step.
 
     Args:
@@ -114,13 +112,10 @@ def to_error(fault: Fault, endpoint: str, model: str, *, key: str, timeout_s: fl
     """
     said = f"{endpoint} answered {fault.status}: {fault.message}" if fault.status else ""
     if fault.too_long:
-        return ContextTooLongError(
-            f"{said}; the prompt is longer than {model} reads: give it fewer or shorter documents"
-        )
+        return ContextTooLongError(f"{said}; the prompt exceeds the context of {model}; use fewer or shorter documents")
     if fault.kind == "timeout":
         return EndpointError(
-            f"{endpoint} did not answer within {timeout_s:g} s, retries included; "
-            "see whether it is overloaded, or raise timeout_s"
+            f"{endpoint} did not answer within {timeout_s:g} s, retries included; check its load, or raise timeout_s"
         )
     if fault.kind == "connection":
         return EndpointError(
@@ -140,9 +135,9 @@ def to_error(fault: Fault, endpoint: str, model: str, *, key: str, timeout_s: fl
     if fault.is_passing:
         return EndpointError(f"{said}; it failed after all retries, so try again later")
     if fault.status is not None:
-        return JudgeError(f"{said}; the endpoint does not take this request, so see what it says it takes")
+        return JudgeError(f"{said}; the endpoint rejects this request; check which parameters it accepts")
     return JudgeError(
-        f"{endpoint} gave no answer that can be read: {fault.message}; see whether it speaks chat completions"
+        f"{endpoint} returned an unreadable answer: {fault.message}; check that it speaks chat completions"
     )
 
 
@@ -160,7 +155,7 @@ def _status(exc: BaseException) -> int | None:
 
 
 def _words(body: object) -> str:
-    """What an error body says: OpenAI's `message`, FastAPI's `detail`, Ollama's plain `error`, or text."""
+    """The message in an error body: OpenAI's `message`, FastAPI's `detail`, Ollama's plain `error`, or text."""
     if isinstance(body, Mapping):
         said: Any = body.get("message") or body.get("detail") or body.get("error") or ""
         return said if isinstance(said, str) else str(said)
@@ -223,7 +218,7 @@ def read_url(url: str, *, query_allowed: bool = True) -> tuple[str, str]:
     except ValueError as exc:
         raise ConfigError(f"base_url {shown!r} is no URL: {exc}; it looks like https://host/v1") from None
     if parts.scheme not in ("http", "https") or not host:
-        raise ConfigError(f"base_url {shown!r} is no HTTP URL; it looks like https://host/v1")
+        raise ConfigError(f"base_url {shown!r} is not an HTTP URL; use the form https://host/v1")
     if (parts.query or parts.fragment) and not query_allowed:
         raise ConfigError(
             f"base_url {shown!r} has a query or a fragment; pass a client with default_query, such as AsyncAzureOpenAI"

@@ -17,15 +17,15 @@ from vista_guard._extras import how_to_install, require
 from vista_guard.errors import ConfigError, JudgeError
 from vista_guard.judges.model.chat.calling import (
     LIBRARIES,
-    Answer,
     ChatRequest,
+    EndpointClient,
     Finish,
-    Line,
+    ModelReply,
     Reply,
-    counted,
     first_finds_out,
     learn,
-    refused,
+    refused_parameters,
+    token_count,
 )
 from vista_guard.judges.model.chat.faults import clean, priced_url, read_fault, read_url, sendable, to_error
 from vista_guard.judges.model.chat.limits import PriceTable
@@ -65,17 +65,17 @@ class LangChainChat:
     def __init__(self, model: BaseChatModel, *, options: ModelOptions = MODEL_DEFAULTS) -> None:
         require("a judge that asks a LangChain chat model", *LIBRARIES, extra="model")
         import_module("tenacity")  # loaded at the start: no turn should wait for it
-        told: Mapping[str, Any] = model._get_ls_params()  # what the integration tells LangSmith: free of secrets
-        provider = str(told.get("ls_provider") or model._llm_type)
+        ls_params: Mapping[str, Any] = model._get_ls_params()  # what the integration tells LangSmith: free of secrets
+        provider = str(ls_params.get("ls_provider") or model._llm_type)
         self._model = model
-        self._model_name = str(told.get("ls_model_name") or getattr(model, "model", "") or type(model).__name__)
-        self._told = told
+        self._model_name = str(ls_params.get("ls_model_name") or getattr(model, "model", "") or type(model).__name__)
+        self._ls_params = ls_params
         given = getattr(model, "openai_api_base", None) or getattr(model, "base_url", None)
         url = read_url(given)[0] if isinstance(given, str) else None
         self._name = f"langchain:{provider}:{self._model_name}" + (f"@{url}" if url else "")
         self._options = options
         where = {"url": priced_url(url)} if url else {"provider": provider}
-        self._line = Line(
+        self._line = EndpointClient(
             self._name,
             self._model_name,
             options,
@@ -124,16 +124,16 @@ class LangChainChat:
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """What else shapes the answers; JSON types only."""
+        """Further request parameters; JSON types only."""
         return {
-            "temperature": self._told.get("ls_temperature"),
-            "max_output_tokens": self._told.get("ls_max_tokens"),
+            "temperature": self._ls_params.get("ls_temperature"),
+            "max_output_tokens": self._ls_params.get("ls_max_tokens"),
             "structured_output": self._options.structured_output,
         }
 
     @property
     def prices(self) -> PriceTable:
-        """What its calls cost."""
+        """The price table for its calls."""
         return self._line.prices
 
     @property
@@ -157,7 +157,7 @@ class LangChainChat:
     async def aclose(self) -> None:
         """Nothing: the model stays the caller's."""
 
-    async def _ask(self, request: ChatRequest) -> Answer:
+    async def _ask(self, request: ChatRequest) -> ModelReply:
         kind = "structured" if request.schema is not None else "text"
         async with first_finds_out(key := (self._name, kind)):
             try:
@@ -166,16 +166,16 @@ class LangChainChat:
             except TimeoutError as exc:
                 raise self._error(exc) from None
 
-    async def _ask_until_taken(self, request: ChatRequest, key: tuple[str, ...]) -> Answer:
-        structured = None if "tools" in refused(key) else self._structured(request)
+    async def _ask_until_taken(self, request: ChatRequest, key: tuple[str, ...]) -> ModelReply:
+        structured = None if "tools" in refused_parameters(key) else self._structured_model(request)
         try:
             answer = _read(await self._invoke(structured or self._model, request))
         except Exception as exc:  # each integration has errors of its own: read_fault tells them apart
             fault = read_fault(exc, self._secrets)
             if fault.is_filtered or type(exc).__name__ == "ContentFilterFinishReasonError":
-                return Answer(Reply("", "refusal"))
+                return ModelReply(Reply("", "refusal"))
             if type(exc).__name__ == "LengthFinishReasonError":
-                return Answer(Reply("", "length"))
+                return ModelReply(Reply("", "length"))
             if structured is None or not fault.blames({"tools"}):
                 raise self._error(exc) from None  # the client's error carries the request, and with it the key
             learn(key, frozenset({"tools"}))
@@ -183,7 +183,7 @@ class LangChainChat:
         learn(key, frozenset())
         return answer
 
-    def _structured(self, request: ChatRequest) -> Runnable[Any, Any] | None:
+    def _structured_model(self, request: ChatRequest) -> Runnable[Any, Any] | None:
         """The model, held to the schema; None where it is not to be, or its integration cannot."""
         if request.schema is None or self._options.structured_output == "off":
             return None
@@ -220,21 +220,23 @@ class LangChainChat:
         )
 
 
-def _read(result: object) -> Answer:
+def _read(result: object) -> ModelReply:
     """The reply in what a model gave, or in what one that is held to a schema did."""
     parsed = result.get("parsed") if isinstance(result, dict) else None
     message: Any = result["raw"] if isinstance(result, dict) else result
     refusal = message.additional_kwargs.get("refusal")
-    told = message.response_metadata
-    finish = str(told.get("finish_reason") or told.get("stop_reason") or told.get("done_reason") or "").lower()
+    metadata = message.response_metadata
+    finish = str(
+        metadata.get("finish_reason") or metadata.get("stop_reason") or metadata.get("done_reason") or ""
+    ).lower()
     # Where structure comes by a tool call, the words of the message are empty, and what was parsed is the answer.
     text = json.dumps(parsed, ensure_ascii=False) if isinstance(parsed, dict) else str(refusal or message.text)
     usage = message.usage_metadata or {}
-    return Answer(
+    return ModelReply(
         Reply(sendable(text), "refusal" if refusal else _FINISH.get(finish, "other" if finish else "stop")),
-        input_tokens=counted(usage.get("input_tokens")),
-        output_tokens=counted(usage.get("output_tokens")),
-        cached_tokens=counted((usage.get("input_token_details") or {}).get("cache_read")),
+        input_tokens=token_count(usage.get("input_tokens")),
+        output_tokens=token_count(usage.get("output_tokens")),
+        cached_tokens=token_count((usage.get("input_token_details") or {}).get("cache_read")),
     )
 
 
@@ -249,7 +251,7 @@ def _pause(state: RetryCallState) -> float:
 
 
 def _seconds(retry_after: str) -> float | None:
-    """What the header says, a number of seconds or a date; None when it says neither."""
+    """The header's delay, from a number of seconds or a date; None for anything else."""
     try:
         return max(float(retry_after), 0.0)
     except ValueError:
@@ -261,6 +263,6 @@ def _seconds(retry_after: str) -> float | None:
 
 
 def _is_instrumented() -> bool:
-    """Whether OpenInference or OpenTelemetry traces LangChain's calls."""
+    """True if OpenInference or OpenTelemetry traces LangChain's calls."""
     callbacks = import_module("langchain_core.callbacks")  # loaded: there is a model of it
     return is_instrumented(callbacks.BaseCallbackManager.__init__)

@@ -1,8 +1,6 @@
-"""How hard an endpoint is pressed: calls at a time, calls and tokens a minute, and a pause when it keeps failing.
+"""Limits of an endpoint and of a run: concurrency, calls and tokens a minute, a circuit breaker, and budgets.
 
-What a run and a turn may spend.
-
-What a call cost, in US dollars: the user's prices first, then the table of the library genai-prices. Never the network.
+Prices are the user's first, then those of genai-prices. No price is ever looked up on the network.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ class Budget:
 
     @property
     def spent(self) -> Usage:
-        """What the run used so far."""
+        """Usage of the run so far."""
         return self._spent
 
     @property
@@ -152,7 +150,7 @@ class Gate:
             self._owed += used - estimated
 
     @asynccontextmanager
-    async def unbroken(self) -> AsyncIterator[None]:
+    async def circuit(self) -> AsyncIterator[None]:
         """Counts the endpoint's failures, and refuses at once while it is left alone.
 
         Raises:
@@ -172,7 +170,7 @@ class Gate:
             wait = max(opened.opened_at + breaker.context.ttl - time.time(), 0.0)
             opened.__traceback__ = None  # the library raises the same object each time, and tracebacks would pile up
             raise JudgeError(
-                f"{self._endpoint} failed {breaker.context.threshold} times in a row and is left alone for {wait:.0f} s more; "
+                f"{self._endpoint} failed {breaker.context.threshold} times in a row; calls resume in {wait:.0f} s; "
                 f"the last failure: {self._last_failure}"
             ) from None
 

@@ -15,15 +15,15 @@ from vista_guard._extras import require
 from vista_guard.errors import ConfigError, JudgeError
 from vista_guard.judges.model.chat.calling import (
     LIBRARIES,
-    Answer,
     ChatRequest,
+    EndpointClient,
     Finish,
-    Line,
+    ModelReply,
     Reply,
-    counted,
     first_finds_out,
     learn,
-    refused,
+    refused_parameters,
+    token_count,
 )
 from vista_guard.judges.model.chat.faults import (
     clean,
@@ -95,7 +95,7 @@ class OpenAIChat:
             raise ConfigError(
                 f"{self.name} needs a key: set {KEY_VARIABLE}, or name an endpoint, openai:{model}@http://host/v1"
             )
-        self._line = Line(
+        self._line = EndpointClient(
             self.name,
             model,
             options,
@@ -116,7 +116,7 @@ class OpenAIChat:
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """What else shapes the answers; JSON types only."""
+        """Further request parameters; JSON types only."""
         options = self._options
         return {
             "temperature": options.temperature,
@@ -127,7 +127,7 @@ class OpenAIChat:
 
     @property
     def prices(self) -> PriceTable:
-        """What its calls cost."""
+        """The price table for its calls."""
         return self._line.prices
 
     @property
@@ -170,7 +170,7 @@ class OpenAIChat:
             api_key=self._key or "none", base_url=self._url, max_retries=tries, timeout=timeout, default_headers=headers
         )
 
-    async def _ask(self, request: ChatRequest) -> Answer:
+    async def _ask(self, request: ChatRequest) -> ModelReply:
         kind = "structured" if request.schema is not None else "text"
         async with first_finds_out(key := (self._url, self._model, kind)):
             try:
@@ -179,16 +179,16 @@ class OpenAIChat:
             except TimeoutError as exc:
                 raise self._error(exc) from None
 
-    async def _ask_until_taken(self, request: ChatRequest, key: tuple[str, ...]) -> Answer:
+    async def _ask_until_taken(self, request: ChatRequest, key: tuple[str, ...]) -> ModelReply:
         left_out: frozenset[str] = frozenset()
         while True:
-            sent = self._sent(request, refused(key) | left_out)
+            sent = self._sent(request, refused_parameters(key) | left_out)
             try:
                 completion = await self._create(request, sent)
             except _client_errors() as exc:
                 fault = read_fault(exc, self._secrets)
                 if fault.is_filtered:
-                    return Answer(Reply("", "refusal"))
+                    return ModelReply(Reply("", "refusal"))
                 blamed = fault.blames(sent)
                 if blamed is None or (blamed == self._options.structured_output):
                     raise self._error(exc) from None  # the client's error carries the request, and with it the key
@@ -203,7 +203,7 @@ class OpenAIChat:
         return await self._client.get().chat.completions.create(model=self._model, messages=messages, **more)
 
     def _sent(self, request: ChatRequest, without: frozenset[str]) -> dict[str, Any]:
-        """What goes along with the messages. A way to ask for structure stands under its own name."""
+        """The request's fields beside the messages. A structured-output mode is listed by its own name."""
         options = self._options
         longest = "max_tokens" if "max_tokens" not in without else "max_completion_tokens"
         wanted = {"temperature": options.temperature, "seed": options.seed, longest: options.max_output_tokens}
@@ -222,7 +222,7 @@ class OpenAIChat:
             sent[way] = {"type": way}
         return sent
 
-    def _read(self, completion: object) -> Answer:
+    def _read(self, completion: object) -> ModelReply:
         choices = getattr(completion, "choices", None)
         if not isinstance(choices, list) or not choices:
             raise self._unreadable(completion)
@@ -235,18 +235,18 @@ class OpenAIChat:
             raise self._unreadable(completion)
         usage = getattr(completion, "usage", None)
         cached = getattr(getattr(usage, "prompt_tokens_details", None), "cached_tokens", None)
-        return Answer(
+        return ModelReply(
             Reply(sendable(text), how, first_tokens(choices[0])),
-            input_tokens=counted(getattr(usage, "prompt_tokens", None)),
-            output_tokens=counted(getattr(usage, "completion_tokens", None)),
-            cached_tokens=counted(cached),
+            input_tokens=token_count(getattr(usage, "prompt_tokens", None)),
+            output_tokens=token_count(getattr(usage, "completion_tokens", None)),
+            cached_tokens=token_count(cached),
         )
 
     def _unreadable(self, completion: object) -> JudgeError:
         body = str(completion.to_dict(warnings=False)) if hasattr(completion, "to_dict") else str(completion)
         return JudgeError(
-            f"{self.name} gave no answer that can be read: {clean(body, self._secrets)!r}; "
-            "see whether it speaks chat completions, and whether its URL should end in /v1"
+            f"{self.name} returned an unreadable answer: {clean(body, self._secrets)!r}; "
+            "check that it speaks chat completions, and whether its URL should end in /v1"
         )
 
     @property
@@ -273,7 +273,7 @@ def _client_errors() -> tuple[type[Exception], ...]:
 
 
 def _is_instrumented() -> bool:
-    """Whether an instrumentation of the openai library, OpenTelemetry's or OpenInference's, traces its calls."""
+    """True if OpenTelemetry's or OpenInference's instrumentation of the openai library traces its calls."""
     from openai import AsyncOpenAI
     from openai.resources.chat.completions import AsyncCompletions
 

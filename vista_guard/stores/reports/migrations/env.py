@@ -1,4 +1,4 @@
-"""What Alembic runs for every command: the steps, on the connection that it was given, in its transaction."""
+"""Alembic runs this file for each command: the revisions, in the transaction of the connection that `database.upgrade` passes."""
 
 from __future__ import annotations
 

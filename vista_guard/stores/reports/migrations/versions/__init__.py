@@ -1,1 +1,5 @@
-"""The steps. Each says what the one before it left, and is never changed once it was released."""
+"""The revisions, a module each, oldest first: `baseline`.
+
+A revision never changes after its release: databases that ran it would differ from new ones.
+`tests/stores/test_schema.py` opens a database of each.
+"""

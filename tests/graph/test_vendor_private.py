@@ -1,0 +1,64 @@
+"""The installed LangChain and LangGraph still have each private part that `graph.vendor_private` stands on."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import version
+from typing import Any
+
+import pytest
+from langchain_core.runnables.config import ensure_config
+from langgraph.graph import START, StateGraph
+
+from vista_guard.graph import vendor_private
+from vista_guard.graph.machine import GuardState
+
+VERSIONS = f"langchain-core {version('langchain-core')}, langgraph {version('langgraph')}"
+
+PARTS = {
+    "langchain_core.tracers._streaming": ("_StreamingCallbackHandler",),
+    "langchain_core.tracers.base": ("BaseTracer",),
+    "langchain_core.tracers.langchain": ("LangChainTracer.copy_with_metadata_defaults",),
+    "langchain_core.runnables.config": ("set_config_context", "var_child_runnable_config.set"),
+    "langchain_core.runnables": ("Runnable._transform_stream_with_config", "Runnable._atransform_stream_with_config"),
+    "langgraph.pregel._messages": ("StreamMessagesHandler",),
+}
+
+
+@pytest.mark.parametrize(("module", "name"), [(module, name) for module, names in PARTS.items() for name in names])
+def test_private_part_exists(module: str, name: str) -> None:
+    part: Any = import_module(module)
+    for step in name.split("."):
+        assert hasattr(part, step), f"{VERSIONS}: {module} lost {name}; mend vista_guard/graph/vendor_private.py"
+        part = getattr(part, step)
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("CONFIG_KEY_STREAM", vendor_private.STREAM_KEY),
+        ("CONFIG_KEY_DURABILITY", vendor_private.DURABILITY_KEY),
+    ],
+)
+def test_configuration_keys_are_the_same(name: str, key: str) -> None:
+    constants = import_module("langgraph._internal._constants")
+    assert getattr(constants, name, None) == key, f"{VERSIONS}: {name} is no longer {key!r}"
+
+
+def test_handler_of_messages_is_a_stream_handler() -> None:
+    handler = import_module("langgraph.pregel._messages").StreamMessagesHandler
+    assert vendor_private.StreamHandler in handler.__mro__, f"{VERSIONS}: tokens reach the host by another handler"
+
+
+def test_host_key_stays_out_of_metadata() -> None:
+    config = ensure_config({"configurable": {vendor_private.HOST_KEY: "callbacks", "seen": "yes"}})
+    assert vendor_private.HOST_KEY not in config["metadata"], f"{VERSIONS}: such keys are copied into metadata"
+
+
+def test_a_graph_is_made_of_its_attributes() -> None:
+    builder = StateGraph(GuardState)
+    builder.add_node("node", lambda state: state)
+    builder.add_edge(START, "node")
+    graph = builder.compile(name="host")
+    copy = vendor_private.untraced(graph)
+    assert (type(copy), copy.name, copy.nodes) == (vendor_private.UntracedGraph, "host", graph.nodes), VERSIONS

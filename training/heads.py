@@ -1,0 +1,124 @@
+"""Train the claim-type head on the shipped embedder: ``python -m training.heads --data DIR --out DIR``.
+
+``heads.npz``: ``type_words`` [w] strings, ``type_W1`` [384 + w, h], ``type_b1`` [h], ``type_W2`` [h, 3], ``type_b2`` [3],
+float32. The probabilities of factual, opinion and abstention are ``softmax(relu(x @ W1 + b1) @ W2 + b2)``, where ``x`` is
+the claim's embedding followed by a 1 or a 0 for each word: in the claim or not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.neural_network import MLPClassifier
+
+from training import claim_texts, plain_texts
+from training.data import TRAIN_FILES, data_argument
+from vista_guard.inference.onnx import Encoder
+from vista_guard.judges.embedded.models import word_features
+from vista_lab.suites.loaders import FeverClaim, faithdial_rows, read_fever, read_jsonl
+from vista_lab.training.export import update_judge
+
+FACTUAL, OPINION, ABSTENTION = range(3)
+PASSES, WORD_SCALE = 25, 0.2
+PLAIN_FACTS, PLAIN_OPINIONS = 2500, 3000
+"""Sentences about things that can be counted, priced and timed; each is learnt from twice."""
+_VRM = {
+    "edification": FACTUAL,
+    "disclosure": OPINION,
+    "advisement": OPINION,
+    "ack.": OPINION,
+    "acknowledgment": OPINION,
+    "question": OPINION,
+}
+
+
+def fever_texts(claims: Sequence[FeverClaim], rng: random.Random, count: int) -> list[tuple[str, int]]:
+    """FEVER claims as facts, one in seven reported by or thought by somebody."""
+    frames = (
+        "I think ",
+        "The assistant said that ",
+        "The wizard thinks that ",
+        "I believe ",
+        "According to the user, ",
+    )
+    picked = [c.claim for c in rng.sample(claims, count)]
+    texts = [rng.choice(frames) + text if rng.random() < 0.14 else text for text in picked]
+    return [(text.lower() if rng.random() < 0.2 else text, FACTUAL) for text in texts]
+
+
+def faithdial_texts(data: Path) -> list[tuple[str, int]]:
+    """Audited responses with one VRM act: edification informs, disclosure and advisement do not."""
+    texts = []
+    for name in TRAIN_FILES:
+        if "faithdial" in name:
+            for _, response, _, vrm in faithdial_rows(data / name):
+                kind = _VRM.get(vrm.strip().lower())
+                if kind is not None and response:
+                    texts.append((response, kind))
+    return texts
+
+
+def wice_texts(data: Path) -> list[tuple[str, int]]:
+    """Wikipedia sub-claims."""
+    return [(str(row["claim"]), FACTUAL) for row in read_jsonl(data / TRAIN_FILES[-1])]
+
+
+def training_texts(data: Path, seed: int, generated: int) -> list[tuple[str, int]]:
+    """Everything the head learns from. Nothing of CoCoNot: its training file may share rows with the file we are measured on."""
+    rng = random.Random(seed)
+    claims = read_fever(data / TRAIN_FILES[0])
+    facts = fever_texts(claims, rng, generated // 2)
+    names = rng.sample(sorted({c.title for c in claims if 0 < len(c.title.split()) < 5}), 1500)
+    quoted = [c.claim for c in rng.sample(claims, 2000) if len(c.claim.split()) < 14]
+    small = faithdial_texts(data) + wice_texts(data)
+    plain = [(text, FACTUAL) for text in plain_texts.sentences(plain_texts.FACT, PLAIN_FACTS, seed)]
+    plain += [(text, OPINION) for text in plain_texts.sentences(plain_texts.OPINION, PLAIN_OPINIONS, seed)]
+    return facts + small * 2 + claim_texts.sentences(names, quoted, generated, seed) + plain * 2
+
+
+def fit(inputs: np.ndarray, kinds: np.ndarray, hidden: int, alpha: float, seed: int) -> dict[str, np.ndarray]:
+    """One hidden layer, 25 passes. Held-out generated text is no guide to when to stop: it is easier than talk."""
+    model = MLPClassifier(
+        (hidden,), alpha=alpha, max_iter=PASSES, batch_size=400, learning_rate_init=2e-3, random_state=seed
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the number of passes is the choice
+        model.fit(inputs, kinds)
+    print(f"loss {model.loss_:.4f} after {model.n_iter_} passes")
+    (w1, w2), (b1, b2) = model.coefs_, model.intercepts_
+    return {"type_W1": w1, "type_b1": b1, "type_W2": w2, "type_b2": b2}
+
+
+def main() -> None:
+    """Entry point."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    data_argument(parser)
+    parser.add_argument("--out", type=Path, default=Path("vista_guard/weights"))
+    parser.add_argument("--generated", type=int, default=12000)
+    parser.add_argument("--hidden", type=int, default=64)
+    parser.add_argument("--alpha", type=float, default=1e-3)
+    parser.add_argument("--seed", type=int, default=13)
+    args = parser.parse_args()
+    texts = training_texts(args.data, args.seed, args.generated)
+    print(f"{len(texts)} texts", Counter(claim_texts.TYPE_LABELS[kind] for _, kind in texts))
+    words = claim_texts.function_words()
+    said = [text for text, _ in texts]
+    # A word counts a fifth of what it would: the embedding's 384 numbers are about a twentieth each.
+    embedder = Encoder.load("embedder", max_length=64, folder=args.out.resolve())
+    inputs = np.hstack([embedder.run(said), WORD_SCALE * word_features(said, words)])
+    arrays = fit(inputs, np.array([kind for _, kind in texts]), args.hidden, args.alpha, args.seed)
+    arrays["type_W1"][-len(words) :] *= WORD_SCALE  # the runtime's words are 1 or 0
+    floats = {name: array.astype(np.float32) for name, array in arrays.items()}
+    np.savez(args.out / "heads.npz", type_words=np.array(words), **floats)
+    update_judge(args.out, type_labels=list(claim_texts.TYPE_LABELS))
+
+
+if __name__ == "__main__":
+    main()

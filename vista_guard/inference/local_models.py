@@ -1,0 +1,383 @@
+"""Models that users bring, as ONNX: a model's folder, its tokenizer, batches of texts by length, the ONNX network.
+
+Own code because the libraries that load the same models (optimum, sentence-transformers) need torch, and fastembed reads
+one score a pair only; see docs/design/dependencies.md.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from vista_guard._extras import require
+from vista_guard.errors import ConfigError
+from vista_guard.inference.batching import shared_passes
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from onnxruntime import InferenceSession
+    from tokenizers import Encoding, Tokenizer
+
+ONNX_FILES = ("model.onnx", "onnx/model.onnx")
+SEQ2SEQ_FILES = (
+    ("encoder_model.onnx", "decoder_model.onnx"),
+    ("onnx/encoder_model.onnx", "onnx/decoder_model.onnx"),
+)
+"""The two halves of an encoder-decoder, as Optimum exports them."""
+TORCH_FILES = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
+
+
+@dataclass(frozen=True)
+class ModelFolder:
+    """Where a model's files are. `name` is how the settings call it."""
+
+    path: Path
+    name: str
+    config: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, path: Path, name: str) -> ModelFolder:
+        """The folder with its `config.json`.
+
+        Raises:
+            ConfigError: no such folder, or no configuration in it that can be read.
+        """
+        if not path.is_dir():
+            raise ConfigError(
+                f"verifier is {name!r}, and {path} is not a folder; give one with config.json and model.onnx or safetensors, "
+                "or hf:ORG/MODEL"
+            )
+        folder = cls(path, name, read_json(path / "config.json"))
+        if not folder.config:
+            raise ConfigError(f"verifier {name} has no config.json in {path}; copy the model's own into the folder")
+        return folder
+
+    def json(self, file: str) -> Mapping[str, Any]:
+        """A JSON file of the folder; empty when there is none."""
+        return read_json(self.path / file)
+
+    def first(self, files: Sequence[str]) -> Path | None:
+        """The first of these files that is there."""
+        return next((self.path / file for file in files if (self.path / file).is_file()), None)
+
+    def onnx(self, wanted: str | None) -> Path | None:
+        """The ONNX graph of an encoder; the one that is `wanted`, where one is.
+
+        Raises:
+            ConfigError: the wanted file is not there.
+        """
+        if wanted is None:
+            return self.first(ONNX_FILES)
+        if not (self.path / wanted).is_file():
+            raise ConfigError(
+                f"verifier_options.file is {wanted!r}, and verifier {self.name} has no such file in {self.path}"
+            )
+        return self.path / wanted
+
+    def seq2seq(self) -> tuple[Path, Path] | None:
+        """The ONNX graphs of an encoder-decoder."""
+        for encoder, decoder in SEQ2SEQ_FILES:
+            if (self.path / encoder).is_file() and (self.path / decoder).is_file():
+                return self.path / encoder, self.path / decoder
+        return None
+
+    @property
+    def has_torch_weights(self) -> bool:
+        """True if there are weights for torch."""
+        return self.first(TORCH_FILES) is not None
+
+
+def read_json(file: Path) -> Mapping[str, Any]:
+    """A JSON object; empty when there is no such file.
+
+    Raises:
+        ConfigError: the file is something else.
+    """
+    if not file.is_file():
+        return {}
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as exc:
+        raise ConfigError(f"{file} cannot be read ({exc}); download the model again") from exc
+    if not isinstance(found, dict):
+        raise ConfigError(f"{file} is not a JSON object; download the model again")
+    return found
+
+
+Text = str | tuple[str, str]
+
+
+class ModelTokens:
+    """Texts, or pairs of texts, to tokens. Nothing is cut: who asks sees to it that a text fits. Safe to share between threads.
+
+    Attributes:
+        pad: id of the token that fills a batch.
+        eos: the token that ends a text, as text.
+        model_max: longest input as the tokenizer's own settings say; None where they don't.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, *, pad: int, eos: str, model_max: int | None) -> None:
+        self._tokenizer = tokenizer
+        self.pad = pad
+        self.eos = eos
+        self.model_max = model_max
+
+    @classmethod
+    def load(cls, folder: ModelFolder, *, instead: Path | None = None) -> ModelTokens:
+        """Reads `tokenizer.json`; where a folder has only another form, transformers makes one of that.
+
+        Args:
+            folder: of the model.
+            instead: a `tokenizer.json` from elsewhere, for a folder that has none.
+
+        Raises:
+            ConfigError: no tokenizer, or one that cannot be read.
+        """
+        tokenizer = _tokenizer(folder, instead)
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        special = {**folder.json("special_tokens_map.json"), **folder.json("tokenizer_config.json")}
+        eos = (
+            _special(special, "eos_token") or _special(special, "sep_token") or _known_token(tokenizer, "</s>", "[SEP]")
+        )
+        longest = special.get("model_max_length")
+        return cls(
+            tokenizer,
+            pad=_pad(folder, tokenizer, special),
+            eos=eos,
+            # transformers writes a number of 31 digits where a tokenizer has no limit.
+            model_max=int(longest) if isinstance(longest, int | float) and longest < 1_000_000 else None,
+        )
+
+    def encode(self, texts: Sequence[Text]) -> list[Encoding]:
+        """With special tokens, in the order of the texts."""
+        return self._tokenizer.encode_batch(list(texts))
+
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        """Where each token of a text stands in it, special tokens left out."""
+        return list(self._tokenizer.encode(text, add_special_tokens=False).offsets)
+
+
+def _tokenizer(folder: ModelFolder, instead: Path | None) -> Tokenizer:
+    from tokenizers import Tokenizer
+
+    file = folder.first(["tokenizer.json"]) or instead
+    if file is None:
+        return _convert_tokenizer(folder)
+    try:
+        return Tokenizer.from_file(str(file))
+    except Exception as exc:  # tokenizers raises bare Exceptions
+        raise ConfigError(f"verifier {folder.name}: {file} cannot be read ({exc}); download the model again") from exc
+
+
+def _convert_tokenizer(folder: ModelFolder) -> Tokenizer:
+    """A tokenizer of an older form, which transformers knows how to turn into a `tokenizer.json`."""
+    require(
+        f"verifier {folder.name} has no tokenizer.json, and to make one of its older files it",
+        "transformers",
+        "sentencepiece",
+        extra="torch",
+    )
+    from transformers import AutoTokenizer
+
+    try:
+        made: Any = AutoTokenizer.from_pretrained(str(folder.path), use_fast=True, local_files_only=True)
+        return made.backend_tokenizer  # type: ignore[no-any-return]  # transformers has no types for it
+    except Exception as exc:  # whatever the conversion of that model's files raises
+        why = " ".join(str(exc).split())[:200]
+        raise ConfigError(
+            f"verifier {folder.name} has no tokenizer.json, and none can be made of {folder.path}: {why}"
+        ) from exc
+
+
+def _pad(folder: ModelFolder, tokenizer: Tokenizer, special: Mapping[str, Any]) -> int:
+    given = folder.config.get("pad_token_id")
+    if isinstance(given, int):
+        return given
+    name = _special(special, "pad_token") or _known_token(tokenizer, "<pad>", "[PAD]")
+    return tokenizer.token_to_id(name) or 0 if name else 0
+
+
+def _special(special: Mapping[str, Any], name: str) -> str:
+    """A special token, which is written as a text or as an object with its text."""
+    value = special.get(name)
+    value = value.get("content") if isinstance(value, Mapping) else value
+    return value if isinstance(value, str) else ""
+
+
+def _known_token(tokenizer: Tokenizer, *names: str) -> str:
+    return next((name for name in names if tokenizer.token_to_id(name) is not None), "")
+
+
+BATCH_TOKENS = 8192
+"""Most tokens of a pass, padding included: very long texts go alone."""
+
+
+@dataclass(frozen=True)
+class TokenBatch:
+    """Token ids of some texts, filled up to the longest: each array has the shape (texts, tokens)."""
+
+    ids: NDArray[np.int64]
+    mask: NDArray[np.int64]
+    types: NDArray[np.int64]
+
+
+class Network(Protocol):
+    """A model in memory. Safe to call from several threads."""
+
+    def logits(self, batch: TokenBatch) -> NDArray[np.float32]:
+        """Of each text (texts, outputs), or of each of its tokens (texts, tokens, outputs)."""
+        ...
+
+    def each(self, batches: Sequence[TokenBatch]) -> list[NDArray[np.float32]]:
+        """The logits of several batches, in order, side by side where the machine has the cores."""
+        ...
+
+
+def run(network: Network, encodings: Sequence[Encoding], *, pad: int, batch_size: int) -> list[NDArray[np.float32]]:
+    """The network's logits of each text, in order; those of padding are left out.
+
+    Args:
+        network: the model.
+        encodings: the texts' tokens.
+        pad: id that fills the shorter ones up.
+        batch_size: most texts of a pass.
+    """
+    # The longest first: a long one that starts last would leave the other cores without work.
+    order = sorted(range(len(encodings)), key=lambda index: -len(encodings[index].ids))
+    groups = list(group_by_length(order, lambda index: len(encodings[index].ids), batch_size))
+    found: list[Any] = [None] * len(encodings)
+    outputs = network.each([pad_batch([encodings[index] for index in group], pad) for group in groups])
+    for group, logits in zip(groups, outputs, strict=True):
+        for index, row in zip(group, logits, strict=True):
+            found[index] = row[: len(encodings[index].ids)] if row.ndim == 2 else row
+    return found
+
+
+def group_by_length(order: Sequence[int], length: Callable[[int], int], most: int) -> Iterator[list[int]]:
+    """Neighbours in `order`, the longest first, as many as a pass may hold."""
+    group: list[int] = []
+    for index in order:
+        if group and (len(group) == most or length(group[0]) * (len(group) + 1) > BATCH_TOKENS):
+            yield group
+            group = []
+        group.append(index)
+    if group:
+        yield group
+
+
+def pad_batch(encodings: Sequence[Encoding], pad: int) -> TokenBatch:
+    """The tokens of some texts as arrays."""
+    import numpy as np
+
+    longest = max(len(one.ids) for one in encodings)
+    ids = np.full((len(encodings), longest), pad, np.int64)
+    mask, types = np.zeros_like(ids), np.zeros_like(ids)
+    for row, one in enumerate(encodings):
+        ids[row, : len(one.ids)] = one.ids
+        mask[row, : len(one.ids)] = 1
+        types[row, : len(one.ids)] = one.type_ids
+    return TokenBatch(ids, mask, types)
+
+
+_OUTPUTS = ("tri_label_logits", "logits")
+"""Names of the output that is read, the first that a graph has; else its first output is."""
+_KNOWN_INPUTS = {"input_ids", "attention_mask", "token_type_ids"}
+
+
+class EncoderGraph:
+    """Implements `Network`: one graph from tokens to logits."""
+
+    def __init__(self, session: InferenceSession, name: str) -> None:
+        self._session = session
+        self._inputs = {one.name for one in session.get_inputs()}
+        outputs = [one.name for one in session.get_outputs()]
+        self._output = next((known for known in _OUTPUTS if known in outputs), outputs[0])
+        if odd := sorted(self._inputs - _KNOWN_INPUTS):
+            raise ConfigError(
+                f"verifier {name}: its ONNX graph asks for {', '.join(odd)}; it must take input_ids, attention_mask and, "
+                "where the model has them, token_type_ids"
+            )
+
+    @classmethod
+    def load(cls, file: Path, name: str, device: str) -> EncoderGraph:
+        """Reads the file.
+
+        Raises:
+            ConfigError: it is damaged, or no graph of a text classifier; or the device is not there.
+        """
+        return cls(_session(file, name, device), name)
+
+    def logits(self, batch: TokenBatch) -> NDArray[np.float32]:
+        """Implements `Network.logits`."""
+        given = {"input_ids": batch.ids, "attention_mask": batch.mask, "token_type_ids": batch.types}
+        feed = {key: value for key, value in given.items() if key in self._inputs}
+        found: NDArray[np.float32] = self._session.run([self._output], feed)[0].astype("float32")
+        return found
+
+    def each(self, batches: Sequence[TokenBatch]) -> list[NDArray[np.float32]]:
+        """Implements `Network.each`, in the queue that all models of the process share."""
+        return shared_passes().run(self.logits, batches)
+
+
+class DecoderGraph:
+    """Implements `Network`: an encoder and a decoder, of which the first step is read: (texts, vocabulary)."""
+
+    def __init__(self, encoder: InferenceSession, decoder: InferenceSession, start: int) -> None:
+        self._encoder = encoder
+        self._decoder = decoder
+        self._start = start
+
+    @classmethod
+    def load(cls, files: tuple[Path, Path], name: str, device: str, start: int) -> DecoderGraph:
+        """Reads both files. `start` is the token that the decoder begins with.
+
+        Raises:
+            ConfigError: as for `EncoderGraph`.
+        """
+        return cls(_session(files[0], name, device), _session(files[1], name, device), start)
+
+    def logits(self, batch: TokenBatch) -> NDArray[np.float32]:
+        """Implements `Network.logits`."""
+        import numpy as np
+
+        hidden = self._encoder.run(None, {"input_ids": batch.ids, "attention_mask": batch.mask})[0]
+        begin = np.full((len(batch.ids), 1), self._start, np.int64)
+        feed = {"input_ids": begin, "encoder_hidden_states": hidden, "encoder_attention_mask": batch.mask}
+        found: NDArray[np.float32] = self._decoder.run(["logits"], feed)[0][:, 0, :].astype("float32")
+        return found
+
+    def each(self, batches: Sequence[TokenBatch]) -> list[NDArray[np.float32]]:
+        """Implements `Network.each`, in the queue that all models of the process share."""
+        return shared_passes().run(self.logits, batches)
+
+
+def _session(file: Path, name: str, device: str) -> InferenceSession:
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # as for the shipped models
+    from onnxruntime import InferenceSession, SessionOptions, get_available_providers
+
+    providers = ["CPUExecutionProvider"]
+    if device.startswith("cuda"):
+        providers.insert(0, "CUDAExecutionProvider")
+        if providers[0] not in get_available_providers():
+            raise ConfigError(
+                f"verifier_options.device is {device!r}, and this onnxruntime has no CUDA: pip install onnxruntime-gpu, "
+                "or set device = 'cpu'"
+            )
+    options = SessionOptions()
+    # One thread a pass: the shared queue runs as many passes side by side as there are cores.
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3  # errors: what else onnxruntime finds odd in a graph is no use to who runs it
+    try:
+        return InferenceSession(str(file), options, providers=providers)
+    except Exception as exc:  # onnxruntime raises bare Exception subclasses for a damaged file
+        why = " ".join(str(exc).split())[:300]
+        raise ConfigError(
+            f"verifier {name}: {file} cannot be loaded by onnxruntime ({why}); download or export it again"
+        ) from exc

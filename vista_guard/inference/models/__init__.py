@@ -1,1 +1,0 @@
-"""Running models that users bring, from a folder or from the Hugging Face hub."""

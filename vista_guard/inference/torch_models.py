@@ -1,0 +1,217 @@
+"""Models that users bring as weights for torch. Only here, and only where the extra `torch` is installed, torch is loaded."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from vista_guard._extras import require
+from vista_guard.errors import ConfigError
+from vista_guard.inference.hub import hub_file
+from vista_guard.inference.local_models import TORCH_FILES, ModelFolder, TokenBatch
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Kind = Literal["classes", "tokens", "decoder", "hhem", "alignscore"]
+"""What is built around the weights."""
+
+FLAN_T5_BASE = {
+    "d_model": 768,
+    "d_kv": 64,
+    "d_ff": 2048,
+    "num_layers": 12,
+    "num_heads": 12,
+    "vocab_size": 32128,
+    "feed_forward_proj": "gated-gelu",
+    "tie_word_embeddings": False,
+}
+"""The shape of google/flan-t5-base, as its config.json gives it: HHEM's own configuration only names that model."""
+
+
+class TorchNetwork:
+    """Implements `Network` with torch. One pass at a time: torch spreads a pass over the cores by itself."""
+
+    def __init__(self, forward: Callable[[Mapping[str, Any]], Any], device: str, *, types: bool) -> None:
+        self._forward = forward
+        self._device = device
+        self._types = types
+        self._lock = threading.Lock()
+
+    @classmethod
+    def load(cls, folder: ModelFolder, kind: Kind, device: str, *, start: int = 0) -> TorchNetwork:
+        """Reads the weights. No code of the model's repository is ever run.
+
+        Args:
+            folder: with config.json and the weights.
+            kind: what is built around them.
+            device: `cpu`, `cuda`, `cuda:1`.
+            start: the token that a decoder begins with.
+
+        Raises:
+            ConfigError: torch or transformers is missing, the device is not there, or the weights are not of that kind.
+        """
+        require(
+            f"verifier {folder.name} has weights for torch only, and to run them it",
+            "torch",
+            "transformers",
+            extra="torch",
+        )
+        _check_device(device)
+        try:
+            model = _BUILDERS[kind](folder, start)
+        except (OSError, ValueError, RuntimeError, KeyError, ImportError) as exc:
+            why = " ".join(str(exc).split())[:300]
+            raise ConfigError(f"verifier {folder.name}: its weights in {folder.path} cannot be loaded ({why})") from exc
+        model.module.to(device).eval()
+        return cls(model.forward, device, types=model.types)
+
+    def logits(self, batch: TokenBatch) -> NDArray[np.float32]:
+        """Implements `Network.logits`."""
+        import torch
+
+        given = {"input_ids": batch.ids, "attention_mask": batch.mask}
+        if self._types:
+            given["token_type_ids"] = batch.types
+        with self._lock, torch.inference_mode():
+            tensors = {key: torch.from_numpy(value).to(self._device) for key, value in given.items()}
+            found: NDArray[np.float32] = self._forward(tensors).float().cpu().numpy()
+        return found
+
+    def each(self, batches: Sequence[TokenBatch]) -> list[NDArray[np.float32]]:
+        """Implements `Network.each`, one after the other."""
+        return [self.logits(batch) for batch in batches]
+
+
+class _Built:
+    """A module and how it is called."""
+
+    def __init__(self, module: Any, forward: Callable[[Mapping[str, Any]], Any], *, types: bool = False) -> None:
+        self.module = module
+        self.forward = forward
+        self.types = types
+
+
+def _check_device(device: str) -> None:
+    import torch
+
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        raise ConfigError(f"verifier_options.device is {device!r}, and torch finds no such device; use 'cpu'")
+
+
+def _classes(folder: ModelFolder, start: int) -> _Built:  # noqa: ARG001  one signature for all
+    from transformers import AutoModelForSequenceClassification
+
+    model = AutoModelForSequenceClassification.from_pretrained(str(folder.path), local_files_only=True)
+    return _Built(model, lambda given: model(**given).logits, types=_has_types(folder))
+
+
+def _tokens(folder: ModelFolder, start: int) -> _Built:  # noqa: ARG001
+    from transformers import AutoModelForTokenClassification
+
+    model = AutoModelForTokenClassification.from_pretrained(str(folder.path), local_files_only=True)
+    return _Built(model, lambda given: model(**given).logits, types=_has_types(folder))
+
+
+def _decoder(folder: ModelFolder, start: int) -> _Built:
+    import torch
+    from transformers import AutoModelForSeq2SeqLM
+
+    model = AutoModelForSeq2SeqLM.from_pretrained(str(folder.path), local_files_only=True)
+
+    def forward(given: Mapping[str, Any]) -> Any:
+        ids = given["input_ids"]
+        begin = torch.full((len(ids), 1), start, dtype=ids.dtype, device=ids.device)
+        return model(**given, decoder_input_ids=begin).logits[:, 0, :]
+
+    return _Built(model, forward)
+
+
+def _hhem(folder: ModelFolder, start: int) -> _Built:  # noqa: ARG001
+    """A T5 encoder with a classifier on its tokens, under the prefix `t5.`: what the repository's own code builds."""
+    from transformers import T5Config, T5ForTokenClassification
+
+    model = T5ForTokenClassification(T5Config(**_foundation(folder), num_labels=2))
+    state = {key.removeprefix("t5."): value for key, value in _state(folder).items()}
+    # The encoder's embeddings are the shared ones; files hold them once or twice.
+    state.setdefault("transformer.encoder.embed_tokens.weight", state["transformer.shared.weight"])
+    _load(model, state)
+    return _Built(model, lambda given: model(**given).logits)
+
+
+def _foundation(folder: ModelFolder) -> Mapping[str, Any]:
+    """The T5 configuration that an HHEM names, or has in its own."""
+    if "d_model" in folder.config:
+        return {key: folder.config[key] for key in FLAN_T5_BASE if key in folder.config}
+    named = str(folder.config.get("foundation", "google/flan-t5-base"))
+    if named == "google/flan-t5-base":
+        return FLAN_T5_BASE
+    found = json.loads(hub_file(named, "config.json").read_text(encoding="utf-8"))
+    return {key: found[key] for key in FLAN_T5_BASE if key in found}
+
+
+def _alignscore(folder: ModelFolder, start: int) -> _Built:  # noqa: ARG001
+    """A RoBERTa encoder whose pooled first token goes through the three-way head of AlignScore, `tri_layer`."""
+    import torch
+    from transformers import RobertaConfig, RobertaModel
+
+    state = _state(folder)
+    head = next((key.removesuffix(".weight") for key in state if key.endswith("tri_layer.weight")), None)
+    anchor = "embeddings.word_embeddings.weight"
+    prefix = next((key.removesuffix(anchor) for key in state if key.endswith(anchor)), None)
+    if head is None or prefix is None:
+        raise ConfigError(f"verifier {folder.name}: its weights have no tri_layer, so they are not AlignScore's")
+    encoder = RobertaModel(RobertaConfig(**folder.config), add_pooling_layer=True)
+    own = {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
+    _load(encoder, {key: value for key, value in own.items() if key.startswith(("embeddings.", "encoder.", "pooler."))})
+    three = torch.nn.Linear(encoder.config.hidden_size, 3)
+    _load(three, {"weight": state[f"{head}.weight"], "bias": state[f"{head}.bias"]})
+    whole = torch.nn.ModuleList([encoder, three])
+    return _Built(whole, lambda given: three(encoder(**given).pooler_output))
+
+
+_BUILDERS: dict[Kind, Callable[[ModelFolder, int], _Built]] = {
+    "classes": _classes,
+    "tokens": _tokens,
+    "decoder": _decoder,
+    "hhem": _hhem,
+    "alignscore": _alignscore,
+}
+
+
+def _state(folder: ModelFolder) -> dict[str, Any]:
+    """All tensors of the weights, from one file or from several. Pickles are read as tensors only."""
+    import torch
+    from safetensors.torch import load_file
+
+    file = folder.first(TORCH_FILES)
+    if file is None:
+        raise ConfigError(
+            f"verifier {folder.name} has no weights in {folder.path}; expected one of {', '.join(TORCH_FILES)}"
+        )
+    names = [file.name]
+    if file.name.endswith(".index.json"):
+        names = sorted(set(folder.json(file.name)["weight_map"].values()))
+    state: dict[str, Any] = {}
+    for name in names:
+        part = folder.path / name
+        whole = part.suffix == ".safetensors"
+        state |= load_file(part) if whole else torch.load(part, map_location="cpu", weights_only=True)
+    return dict(state.get("state_dict", state))
+
+
+def _load(module: Any, state: Mapping[str, Any]) -> None:
+    """Every weight of the module must be there; what else the file holds, such as position ids, is of no use."""
+    missing = [
+        key for key in module.load_state_dict(state, strict=False).missing_keys if not key.endswith("position_ids")
+    ]
+    if missing:
+        raise ValueError(f"the weights lack {', '.join(missing[:3])}{' and more' if len(missing) > 3 else ''}")
+
+
+def _has_types(folder: ModelFolder) -> bool:
+    """True if the model distinguishes first and second segment."""
+    return int(folder.config.get("type_vocab_size") or 0) > 1

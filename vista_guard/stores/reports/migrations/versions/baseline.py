@@ -1,0 +1,14 @@
+"""Schema 0003, the oldest that this package opens: the tables of vista-guard 0.2.0.
+
+A new database gets the tables of `tables.py` and the newest revision at once (`database.upgrade`), so this revision creates
+nothing. A later change to `tables.py` adds a revision beside this one that alters databases which exist already.
+"""
+
+from __future__ import annotations
+
+revision = "0003"
+down_revision = None
+
+
+def upgrade() -> None:
+    """Does nothing: a database of this revision has its tables."""

@@ -1,9 +1,0 @@
-"""Small worlds: documents with a few entities that share attributes, and claims whose labels are known by construction.
-
-Every pair is half of a minimal pair: the same claim over two documents, or two claims of one shape over the same one.
-"""
-
-from vista_lab.synthesis.worlds.build import KINDS, build
-from vista_lab.synthesis.worlds.case import WorldPair
-
-__all__ = ["KINDS", "WorldPair", "build"]
