@@ -16,22 +16,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import asdict
 from pathlib import Path
 
-from training.fever_pairs import (
-    Fever,
-    dialogue_pairs,
-    falsified_pairs,
-    fever_pairs,
-    identity_pairs,
-    mismatch_pairs,
-)
-from training.other_pairs import (
-    docnli_pairs,
-    faithdial_pairs,
-    nli_pairs,
-    persona_pairs,
-    prosecco_pairs,
-    wice_pairs,
-)
+from training.fever_pairs import Fever, dialogue_pairs, falsified_pairs, fever_pairs, identity_pairs, mismatch_pairs
+from training.other_pairs import docnli_pairs, faithdial_pairs, nli_pairs, persona_pairs, prosecco_pairs, wice_pairs
 from training.talk import talk_pairs
 from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS, Pair, read_fever
 

@@ -10,7 +10,7 @@ import pytest
 from tests.attacks.frames import ASSERTIONS, MENTIONS
 from tests.attacks.statements import STATEMENTS, Statement
 from vista_guard import Guard
-from vista_guard.judges.embedded.mentions.frames import read
+from vista_guard.judges.embedded.mentions.clauses import read
 from vista_guard.types import Conversation, Document, Finding, Label, Role, Turn, TurnReport
 
 EACH = 3

@@ -13,9 +13,8 @@ from vista_guard import ConfigError, StoreError
 from vista_guard.dashboard.access import THIS_MACHINE, Viewer
 from vista_guard.dashboard.conversation.evidence import sources_of
 from vista_guard.dashboard.elements.address import Filters
-from vista_guard.dashboard.scoped import WINDOW, ScopedReports
+from vista_guard.dashboard.scoped import HIDDEN, WINDOW, GuardedTurn, ScopedReports, without_withheld
 from vista_guard.dashboard.settings import Permission
-from vista_guard.dashboard.turns import HIDDEN, GuardedTurn, without_withheld
 from vista_guard.stores.reports import ReportReader
 from vista_guard.types import Label, Span
 

@@ -11,19 +11,7 @@ pytest.importorskip("textblob")
 pytest.importorskip("lemminflect")
 pytest.importorskip("num2words")
 
-from training.rewriters import (
-    claims,
-    edits,
-    facts,
-    forms,
-    layout,
-    logic,
-    mention,
-    polarity,
-    swaps,
-    vague,
-    voice,
-)
+from training.rewriters import claims, edits, facts, forms, layout, logic, mention, polarity, swaps, vague, voice
 from training.rewriters.group import Group, Quad
 from training.rewriters.names import NameKinds
 from training.rewriters.register import contracted, expanded, headline, styled

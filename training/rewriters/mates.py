@@ -12,14 +12,7 @@ from dataclasses import replace
 from random import Random
 
 from training.rewriters.group import Group, Item
-from training.rewriters.logic import (
-    OTHER_MARK,
-    conditioned,
-    duty_of,
-    hedge_turned,
-    turned_duty,
-    with_condition,
-)
+from training.rewriters.logic import OTHER_MARK, conditioned, duty_of, hedge_turned, turned_duty, with_condition
 from training.rewriters.polarity import negated
 from training.rewriters.text import a_or_an
 from training.rewriters.values import occurrences, replaced

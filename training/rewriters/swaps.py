@@ -12,15 +12,7 @@ from random import Random
 from training.rewriters.group import FALSE, Quad
 from training.rewriters.names import NameKinds
 from training.rewriters.text import a_or_an
-from training.rewriters.values import (
-    NUMERIC,
-    Value,
-    exchanged,
-    like_numbers,
-    magnitude,
-    numeric_values,
-    occurrences,
-)
+from training.rewriters.values import NUMERIC, Value, exchanged, like_numbers, magnitude, numeric_values, occurrences
 from training.sources.carrier import Carrier, content_words
 from training.sources.windows import stem, stems
 from vista_lab.suites.loaders import UNSUPPORTED

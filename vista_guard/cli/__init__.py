@@ -15,8 +15,7 @@ from vista_guard import __version__
 from vista_guard.cli import check, dashboard, demo, serve
 from vista_guard.cli.demo import schema
 from vista_guard.cli.documents import documents
-from vista_guard.cli.reports import database, forget, reports
-from vista_guard.cli.reviews import reviews
+from vista_guard.cli.reports import database, forget, reports, reviews
 
 app = typer.Typer(
     name="vista-guard",

@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vista_guard.cli.common import (  # typer reads them
-    BLOCKED,
-    JudgeOption,
-    PersonaOption,
-    PolicyOption,
-    VerifierOption,
-    exit_codes,
-)
+from vista_guard.cli.common import BLOCKED, JudgeOption, PersonaOption, PolicyOption, VerifierOption, exit_codes
 
 if TYPE_CHECKING:
     from vista_guard.guard import Guard

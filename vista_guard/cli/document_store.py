@@ -1,15 +1,27 @@
-"""The document store of the settings, for the commands."""
+"""The document store of the settings, for the commands.
+
+Adds files to the document store, one after the other, whatever is wrong with one of them.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from bisect import bisect_right
-from collections.abc import AsyncIterator, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
+from rich.text import Text
+
+from vista_guard.cli.common import visible
 from vista_guard.errors import ConfigError, InputError
+from vista_guard.reading.files import DocumentFile, SkippedFile, find_files, fingerprint, load, read_document
 from vista_guard.settings.sources import Settings
 from vista_guard.stores.chroma.documents import ChromaDocuments, ListedDocument
 from vista_guard.types import Passage
@@ -147,3 +159,148 @@ def _page(passage: Passage, starts: Any) -> int | None:
 def counted(number: int, noun: str) -> str:
     """`1 passage`, `2 passages`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+@dataclass(frozen=True)
+class Collected:
+    """The files of the given places. `files` are the places that are files."""
+
+    entries: Sequence[DocumentFile | SkippedFile]
+    files: Collection[Path]
+
+
+def collect(places: Sequence[Path], prefix: str) -> Collected:
+    """Finds every file of the places and prefixes its id. A second file with the same id counts as broken.
+
+    Raises:
+        InputError: a place does not exist, or there is no file in any of them.
+    """
+    entries: list[DocumentFile | SkippedFile] = []
+    owners: dict[str, Path] = {}
+    start = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
+    for entry in [entry for place in places for entry in find_files(place)]:
+        if isinstance(entry, SkippedFile):
+            entries.append(entry)
+            continue
+        file = replace(entry, id=start + entry.id)
+        owner = owners.get(file.id)
+        if owner is None:
+            owners[file.id] = file.path
+            entries.append(file)
+        elif owner.resolve() != file.path.resolve():
+            reason = f"has the id {file.id!r}, as has {owner}; add it on its own, with a --prefix"
+            entries.append(SkippedFile(file.path, reason, broken=True))
+    if not owners:
+        left_out = "".join(f"\n  {entry.path}: {entry.reason}" for entry in entries if isinstance(entry, SkippedFile))
+        raise InputError(f"there is no file to add in {', '.join(map(str, places))}{left_out}")
+    return Collected(entries, {place for place in places if not place.is_dir()})
+
+
+class Adding:
+    """One run of `documents add`. Each document is stored as soon as it is read, so an interrupted run can be resumed."""
+
+    def __init__(self, found: Collected, location: Location, *, max_bytes: int, prune: bool, dry_run: bool) -> None:
+        self._found = found
+        self._location = location
+        self._max_bytes = max_bytes
+        self._prune = prune
+        self._dry_run = dry_run
+        self._counts: Counter[str] = Counter()
+        self._passages = 0
+        console = Console(stderr=True, highlight=False)
+        columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        self._progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal or dry_run)
+
+    async def run(self) -> bool:
+        """Adds everything and prints progress; True when something could not be read."""
+        if self._dry_run and not self._location.exists:
+            await self._add_all(None, {})
+        else:
+            async with self._location.opened() as store:
+                known = {one.id: one for one in await store.stored()}
+                await self._add_all(None if self._dry_run else store, known)
+        self._summary()
+        return self._counts["failed"] > 0
+
+    async def _add_all(self, store: ChromaDocuments | None, known: Mapping[str, ListedDocument]) -> None:
+        with self._progress:
+            task = self._progress.add_task("", total=len(self._found.entries))
+            for entry in self._found.entries:
+                if isinstance(entry, SkippedFile):
+                    self._left_out(entry)
+                else:
+                    await self._add(entry, store, known.get(entry.id))
+                self._progress.advance(task)
+        await self._remove_gone(store, known)
+
+    async def _add(self, file: DocumentFile, store: ChromaDocuments | None, known: ListedDocument | None) -> None:
+        try:
+            raw = await asyncio.to_thread(load, file.path, self._max_bytes)
+            if known is not None and known.metadata.get("fingerprint") == fingerprint(raw):
+                self._counts["unchanged"] += 1
+                return
+            document = await asyncio.to_thread(read_document, file, raw)
+        except InputError as exc:
+            self._left_out(SkippedFile(file.path, str(exc), broken=True))
+            return
+        if isinstance(document, SkippedFile):
+            self._left_out(document)
+            return
+        outcome = "added" if known is None else "replaced"
+        self._counts[outcome] += 1
+        if store is not None:
+            self._passages += await store.add([document])
+        self._changed(outcome, document.id)
+
+    def _left_out(self, file: SkippedFile) -> None:
+        broken = file.broken or file.path in self._found.files
+        self._counts["failed" if broken else "skipped"] += 1
+        self._tell(f"{'failed' if broken else 'skipped'} {file.path}: {file.reason}")
+
+    async def _remove_gone(self, store: ChromaDocuments | None, known: Mapping[str, ListedDocument]) -> None:
+        gone = self._gone(known)
+        if gone and not self._prune:
+            self._tell(
+                f"{len(gone)} stored, but gone from the folder, such as {gone[0]}; --prune removes such documents"
+            )
+            return
+        for one in gone:
+            self._counts["removed"] += 1
+            if store is not None:
+                await store.delete(one)
+            self._changed("removed", one)
+
+    def _gone(self, known: Mapping[str, ListedDocument]) -> list[str]:
+        """Returns the stored documents of these folders whose files are gone, even after a folder moved."""
+        found = {entry.id: entry.folder for entry in self._found.entries if isinstance(entry, DocumentFile)}
+        folders = {str(folder.resolve()) for folder in found.values() if folder is not None}
+        moved = {str(one.metadata.get("folder")) for one in known.values() if found.get(one.id) is not None}
+        folders |= {folder for folder in moved if not Path(folder).exists()}
+        return [
+            one.id
+            for one in known.values()
+            if one.id not in found
+            and one.metadata.get("folder") in folders
+            and not Path(str(one.metadata["path"])).exists()
+        ]
+
+    def _summary(self) -> None:
+        kinds = ("added", "replaced", "unchanged", "removed", "skipped", "failed")
+        counts = ", ".join(f"{self._counts[kind]} {kind}" for kind in kinds if self._counts[kind])
+        if self._dry_run:
+            typer.echo(visible(f"dry run, nothing was written to {self._location}: {counts}").encode())
+            return
+        typer.echo(visible(f"{counts}; {counted(self._passages, 'passage')} written to {self._location}").encode())
+        settings = self._location.settings
+        if not settings.retrieve:
+            self._tell("note: the setting retrieve is off, so the guard does not look for documents")
+
+    def _changed(self, outcome: str, name: str) -> None:
+        """Prints a change: a dry run's result, a real run's progress."""
+        if self._dry_run:
+            typer.echo(visible(f"would be {outcome}: {name}").encode())
+        else:
+            self._tell(f"{outcome} {name}")
+
+    def _tell(self, line: str) -> None:
+        self._progress.console.print(Text(visible(line)), soft_wrap=True)

@@ -62,8 +62,7 @@ def add(
     with exit_codes():
         import asyncio
 
-        from vista_guard.cli.adding import Adding, collect
-        from vista_guard.cli.document_store import Location
+        from vista_guard.cli.document_store import Adding, Location, collect
 
         location = Location.configured(data_dir, chroma_url, tenant)
         adding = Adding(

@@ -25,8 +25,7 @@ from vista_guard.dashboard.elements import address as times
 from vista_guard.dashboard.elements.address import Filters, filter_bar, from_address, to
 from vista_guard.dashboard.elements.tree import LOOKS, UNCHECKED, Act, Node, chip, counted, draw, el, look, shown, sign
 from vista_guard.dashboard.page import Desk
-from vista_guard.dashboard.scoped import ROWS, ScopedReports
-from vista_guard.dashboard.turns import GuardedTurn
+from vista_guard.dashboard.scoped import ROWS, GuardedTurn, ScopedReports
 from vista_guard.stores.reports import ATTENTION, LiveCursor, Rollup, Summary, TurnRow, percentile
 from vista_guard.types import Action
 

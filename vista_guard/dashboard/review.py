@@ -23,10 +23,10 @@ from vista_guard.dashboard.elements import address as times
 from vista_guard.dashboard.elements.address import to
 from vista_guard.dashboard.elements.tree import Act, Node, chip, draw, el, show_problem
 from vista_guard.dashboard.page import NAME, Desk, name_of, under_name
-from vista_guard.dashboard.turns import GuardedTurn
+from vista_guard.dashboard.scoped import GuardedTurn
 from vista_guard.errors import InputError
 from vista_guard.stores.reports import Page
-from vista_guard.stores.reports.queueing import LOW_CONFIDENCE, SAMPLE, Reason
+from vista_guard.stores.reports.store import LOW_CONFIDENCE, SAMPLE, Reason
 from vista_guard.stores.reviews.records import Review, ReviewEvent, ReviewVerdict
 from vista_guard.types import Action
 

@@ -1,8 +1,12 @@
-"""An answer of OpenAI's API on its way through the guard, whole or streamed: the one way for the client and the proxy."""
+"""An answer of OpenAI's API on its way through the guard, whole or streamed: the one way for the client and the proxy.
+
+What a caller is told about a judged turn: headers and the `vista_guard` field. Pure.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -10,7 +14,6 @@ from typing import TYPE_CHECKING, Final, cast
 
 from vista_guard.errors import InputError
 from vista_guard.graph.surface import without_message
-from vista_guard.openai_api import verdict
 from vista_guard.openai_api.chat import Chat
 from vista_guard.openai_api.dialect import FIELD, Dialect, EventStream, Problem, UnreadableError
 from vista_guard.openai_api.evidence import ReadRequest, as_list
@@ -21,10 +24,73 @@ from vista_guard.stream.delivery import Opening
 from vista_guard.stream.gates import Delta, Documents, Found, Gate, Passed, regenerates
 from vista_guard.stream.source import join_documents
 from vista_guard.turn.work import check_limits
-from vista_guard.types import Conversation, Document, TurnReport
+from vista_guard.types import Action, Conversation, Document, Finding, Outcome, TurnReport
 
 if TYPE_CHECKING:
     from vista_guard.guard import Guard
+
+
+OFF = (("x-vista-guard-decision", "OFF"), ("x-vista-guard-unjudged", "everything"))
+"""Told in place of a decision where the proxy is switched off. No report ever has it."""
+_DELIVERED = (Action.ALLOW, Action.FLAG)
+
+
+def headers(report: TurnReport) -> list[tuple[str, str]]:
+    """The decision, and the score when there is one."""
+    told = [("x-vista-guard-decision", report.decision.action.value)]
+    return told if report.score is None else [*told, ("x-vista-guard-score", f"{report.score:.4f}")]
+
+
+def unjudged_headers(unjudged: Sequence[str]) -> list[tuple[str, str]]:
+    """What passes unjudged by design, when something does."""
+    return [("x-vista-guard-unjudged", ",".join(unjudged))] if unjudged else []
+
+
+def unjudged_field(told: Json | None, unjudged: Sequence[str]) -> Json | None:
+    """The verdict with what passed unjudged by design; None when there is neither."""
+    if not unjudged:
+        return told
+    return {**(told or {}), "unjudged": list(unjudged)}
+
+
+def conversation_header(name: str | None) -> list[tuple[str, str]]:
+    """The conversation's name, when it has one that a header can hold."""
+    return [("x-vista-guard-conversation", name)] if name is not None and name.isascii() else []
+
+
+def field(report: TurnReport, name: str | None) -> Json:
+    """The verdict as JSON. Claims are named only when the whole turn was delivered: those of a withheld one say what it said,
+    and so does the decision's reason."""
+    counts = Counter(
+        outcome.label.value if isinstance(outcome, Finding) else "UNCHECKED" for outcome in report.outcomes
+    )
+    told: Json = {
+        "decision": report.decision.action.value,
+        "score": report.score,
+        "risk": report.risk,
+        "risk_calibrated": report.risk_calibrated,
+        "conversation_id": name,
+        "turn_index": report.turn_index,
+        "evidence_missing": report.evidence_missing,
+        "labels": dict(counts),
+        "judge": report.judge.model_dump(),
+        "policy": report.policy,
+    }
+    if report.decision.action not in _DELIVERED:
+        return told
+    return {**told, "reason": report.decision.reason, "claims": [_claim(outcome) for outcome in report.outcomes]}
+
+
+def _claim(outcome: Outcome) -> Json:
+    claim: Json = outcome.claim.model_dump(mode="json")
+    if not isinstance(outcome, Finding):
+        return {**claim, "label": None, "confidence": None, "evidence": []}
+    evidence = [
+        {"source": piece.source.value, "title": piece.title, "quote": piece.quote, "score": piece.score}
+        for piece in outcome.evidence
+    ]
+    return {**claim, "label": outcome.label.value, "confidence": outcome.confidence, "evidence": evidence}
+
 
 DIALECTS: Final[dict[Api, Dialect]] = {"chat": Chat(), "responses": Responses()}
 
@@ -160,11 +226,11 @@ def worst(reports: dict[int, TurnReport]) -> TurnReport:
 
 
 def _put_verdict(exchange: Exchange, answer: Json, reports: dict[int, TurnReport]) -> list[str]:
-    told = verdict.field(worst(reports), exchange.name) if reports else None
+    told = field(worst(reports), exchange.name) if reports else None
     # Said of what is delivered: a withheld answer brings nothing but the policy's words.
     delivered = Sifting(exchange.asked.sent, structured=exchange.asked.structured)
     exchange.dialect.sift(answer, delivered)
-    if (told := verdict.unjudged_field(told, delivered.told)) is not None:
+    if (told := unjudged_field(told, delivered.told)) is not None:
         answer[FIELD] = told
     return delivered.told
 
@@ -327,7 +393,7 @@ class StreamedAnswer:
                     return
         if self.stream.lost and not called:
             raise UnreadableError(NOTHING_LEFT)
-        for event in self.stream.end(verdict.unjudged_field(None, self.stream.unjudged), blocked=False):
+        for event in self.stream.end(unjudged_field(None, self.stream.unjudged), blocked=False):
             yield event
 
     async def _guarded_words(self, parts: AsyncGenerator[Delta, None], again: bool) -> AsyncGenerator[Json, None]:
@@ -350,7 +416,7 @@ class StreamedAnswer:
                     continue
                 known = join_documents(exchange.documents, self._found)
                 await exchange.on_judged(Judged(item, known, self._choice, self.stream.response_id, alone))
-                told = verdict.unjudged_field(verdict.field(item, exchange.name), self.stream.unjudged)
+                told = unjudged_field(field(item, exchange.name), self.stream.unjudged)
                 for event in self.stream.end(told, blocked=item.blocked):
                     yield event
 

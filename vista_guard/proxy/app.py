@@ -1,4 +1,7 @@
-"""The application: the guard's own routes, and everything else in front of upstream."""
+"""The application: the guard's own routes, and everything else in front of upstream.
+
+What the guarded routes read, as JSON Schema for `/openapi.json`: the API's own requests, and what the guard adds to them.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fastapi import FastAPI, Request
 from starlette.responses import JSONResponse, Response
@@ -15,10 +18,10 @@ import vista_guard
 from vista_guard.errors import VistaGuardError
 from vista_guard.openai_api.dialect import Problem
 from vista_guard.openai_api.requests import Json, judged_api
-from vista_guard.proxy import admin, metrics, openapi, security
-from vista_guard.proxy.errors import error_response
+from vista_guard.proxy import admin, metrics, security
 from vista_guard.proxy.identity import shares_documents
 from vista_guard.proxy.routes import Proxy
+from vista_guard.proxy.security import error_response
 from vista_guard.proxy.settings import ProxySettings
 from vista_guard.proxy.upstream import Upstream
 from vista_guard.stream.gates import check_gate
@@ -26,6 +29,64 @@ from vista_guard.telemetry.propagation import Scope, TracedRequests
 
 if TYPE_CHECKING:
     from vista_guard.guard import Guard
+
+
+_TEXT: Final[Json] = {"type": "string", "minLength": 1}
+_DOCUMENT: Final[Json] = {
+    "anyOf": [
+        _TEXT,
+        {
+            "type": "object",
+            "required": ["text"],
+            "properties": {"id": _TEXT, "text": _TEXT, "title": {"type": "string"}, "url": {"type": "string"}},
+        },
+    ]
+}
+_DOCUMENTS: Final[Json] = {
+    "type": "array",
+    "items": _DOCUMENT,
+    "description": "What the answer is held against. The guard's own field: upstream does not see it.",
+}
+_STREAM: Final[Json] = {"type": "boolean", "description": "Whether the answer comes as server-sent events."}
+_MESSAGE: Final[Json] = {
+    "type": "object",
+    "required": ["role", "content"],
+    "properties": {"role": {"enum": ["system", "user", "assistant"]}, "content": _TEXT},
+}
+_ASKED: Final = {"role": "user", "content": "When does the museum open?"}
+_NOTES: Final = [{"id": "hours", "text": "The museum is open from nine to five."}]
+
+
+def _body(required: list[str], properties: Json, *examples: Json) -> Json:
+    schema = {"type": "object", "required": required, "properties": properties}
+    named = {f"example {number}": {"value": example} for number, example in enumerate(examples, 1)}
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema, "examples": named}}}}
+
+
+CHAT: Final = _body(
+    ["model", "messages"],
+    {
+        "model": _TEXT,
+        "messages": {"type": "array", "items": _MESSAGE, "minItems": 1},
+        "stream": _STREAM,
+        "documents": _DOCUMENTS,
+        "metadata": {"type": "object", "additionalProperties": {"type": "string"}},
+    },
+    {"model": "gpt-4o-mini", "messages": [_ASKED], "documents": _NOTES},
+    {"model": "gpt-4o-mini", "messages": [_ASKED], "documents": _NOTES, "stream": True},
+)
+RESPONSES: Final = _body(
+    ["model", "input"],
+    {
+        "model": _TEXT,
+        "input": {"anyOf": [_TEXT, {"type": "array", "items": _MESSAGE, "minItems": 1}]},
+        "instructions": {"type": "string"},
+        "stream": _STREAM,
+        "documents": _DOCUMENTS,
+    },
+    {"model": "gpt-4o-mini", "input": "When does the museum open?", "documents": _NOTES},
+    {"model": "gpt-4o-mini", "input": [_ASKED], "documents": _NOTES, "stream": True},
+)
 
 logger = logging.getLogger("vista_guard.proxy")
 
@@ -77,12 +138,12 @@ def _is_judged(scope: Scope) -> bool:
 
 
 def _add_routes(app: FastAPI, proxy: Proxy) -> None:
-    @app.post("/v1/chat/completions", openapi_extra=openapi.CHAT, responses=_FAILURES)
+    @app.post("/v1/chat/completions", openapi_extra=CHAT, responses=_FAILURES)
     async def chat_completions(request: Request) -> Response:
         """Chat completions of upstream, judged; also as server-sent events."""
         return await proxy.answer(request)
 
-    @app.post("/v1/responses", openapi_extra=openapi.RESPONSES, responses=_FAILURES)
+    @app.post("/v1/responses", openapi_extra=RESPONSES, responses=_FAILURES)
     async def responses(request: Request) -> Response:
         """Responses of upstream, judged; also as server-sent events."""
         return await proxy.answer(request)

@@ -28,8 +28,7 @@ from vista_guard.guard import Guard
 from vista_guard.openai_api.dialect import Problem
 from vista_guard.openai_api.requests import judged_api
 from vista_guard.protocols import DocumentStore
-from vista_guard.proxy.paths import read_path
-from vista_guard.proxy.settings import ProxySettings
+from vista_guard.proxy.settings import ProxySettings, read_path
 from vista_guard.turn.evidence import past_key
 from vista_guard.turn.report import earned
 from vista_guard.turn.work import PastClaims

@@ -11,7 +11,7 @@ import httpx2
 from starlette.responses import Response
 
 from vista_guard.errors import InputError
-from vista_guard.openai_api import verdict
+from vista_guard.openai_api import judging
 from vista_guard.openai_api.dialect import Problem, answer_headers, is_stream, read_answer
 from vista_guard.openai_api.evidence import ReadRequest
 from vista_guard.openai_api.fields import request_error
@@ -19,8 +19,7 @@ from vista_guard.openai_api.judging import DIALECTS, Exchange, Judged, judge_ans
 from vista_guard.openai_api.requests import Api, Json, judged_api
 from vista_guard.proxy import metrics
 from vista_guard.proxy.identity import Conversations, Identity
-from vista_guard.proxy.paths import passed_by_default, read_path
-from vista_guard.proxy.settings import passes
+from vista_guard.proxy.settings import passed_by_default, passes, read_path
 from vista_guard.proxy.streams import GuardedStream, RelayedAnswer
 from vista_guard.proxy.upstream import (
     Headers,
@@ -123,8 +122,8 @@ class Proxy:
         answer, reports, unjudged = await judge_answer(exchange, read_answer(body), ask_whole)
         headers = answer_headers(returned_headers(response))
         if reports:
-            headers += verdict.headers(worst(reports))
-        headers += [*verdict.unjudged_headers(unjudged), *verdict.conversation_header(exchange.name)]
+            headers += judging.headers(worst(reports))
+        headers += [*judging.unjudged_headers(unjudged), *judging.conversation_header(exchange.name)]
         return _respond(json.dumps(answer).encode(), response, headers)
 
     async def _pass_unjudged(self, request: Request, path: str) -> Response:
@@ -132,7 +131,7 @@ class Proxy:
         if passed_by_default(method, path) or (method == "OPTIONS" and judged_api(path)):
             more = []
         elif passes(method, path, self._settings.pass_paths):
-            more = verdict.unjudged_headers(["everything"])
+            more = judging.unjudged_headers(["everything"])
         else:
             raise Problem(404, "path_not_passed", _NOT_PASSED)
         return await _unless_caller_left(request, self._relay(request, path, await request.body(), more))
@@ -147,7 +146,7 @@ class Proxy:
     async def _relay_while_off(self, request: Request, path: str, sent: Json) -> Response:
         """The proxy is switched off, and the answer says so. What is meant for the guard still goes no further."""
         response = await self._ask(request, path, _write_json(sent))
-        return RelayedAnswer(response, [*returned_headers(response), *verdict.OFF])
+        return RelayedAnswer(response, [*returned_headers(response), *judging.OFF])
 
     async def _ask(self, request: Request, path: str, body: bytes) -> httpx2.Response:
         headers = [(name, value) for name, value in request.headers.items() if name not in _REROUTING]

@@ -13,7 +13,7 @@ import httpx2
 from starlette.responses import StreamingResponse
 
 from vista_guard.errors import VistaGuardError
-from vista_guard.openai_api import verdict
+from vista_guard.openai_api import judging
 from vista_guard.openai_api.dialect import Problem, UnreadableError, UpstreamFailed, answer_headers, frame, is_stream
 from vista_guard.openai_api.judging import Events, Exchange, StreamedAnswer
 from vista_guard.openai_api.requests import Json
@@ -65,7 +65,7 @@ class GuardedStream(RelayedAnswer):
         headers = [item for item in answer_headers(returned_headers(response)) if item[0] != "content-type"]
         self._answer = StreamedAnswer(exchange, self._ask_again)
         # What else will pass unjudged is not known before it comes: the last event tells it.
-        told = [*verdict.unjudged_headers(self._answer.stream.unjudged), *verdict.conversation_header(exchange.name)]
+        told = [*judging.unjudged_headers(self._answer.stream.unjudged), *judging.conversation_header(exchange.name)]
         super().__init__(response, [*headers, *told, ("content-type", "text/event-stream; charset=utf-8")])
         self._ask, self._settings = ask, settings
 

@@ -11,7 +11,7 @@ import typer
 
 from vista_guard.cli.common import exit_codes
 from vista_guard.cli.reports import DataDirOption, ReportsOption, configured  # typer reads them
-from vista_guard.cli.reviews import reviews as reviews_app
+from vista_guard.cli.reports import reviews as reviews_app
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from vista_guard.cli.common import (  # typer reads them
-    FAILED,
-    STOPPED,
-    WRONG_INPUT,
-    JudgeOption,
-    PersonaOption,
-    VerifierOption,
-    exit_codes,
-)
+from vista_guard.cli.common import FAILED, STOPPED, WRONG_INPUT, JudgeOption, PersonaOption, VerifierOption, exit_codes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ import streamlit as st
 from vista_guard.dashboard.elements import address, tree
 from vista_guard.dashboard.elements.tree import Node, chip, draw, el, look, pieces, show_problem
 from vista_guard.dashboard.page import Desk
-from vista_guard.dashboard.turns import GuardedTurn
+from vista_guard.dashboard.scoped import GuardedTurn
 from vista_guard.errors import InputError
 from vista_guard.stores.reviews.records import CompleteTask, Condition, ConsensusClaim, Method
 from vista_guard.types import Label

@@ -10,8 +10,8 @@ from vista_guard.dashboard.elements import address, tree
 from vista_guard.dashboard.elements.address import Filters, filter_bar, from_address
 from vista_guard.dashboard.elements.tree import Act, Node, draw, el, problem, show_problem, shown
 from vista_guard.dashboard.page import Desk, name_of
+from vista_guard.dashboard.scoped import GuardedTurn
 from vista_guard.dashboard.settings import Permission
-from vista_guard.dashboard.turns import GuardedTurn
 from vista_guard.errors import InputError
 from vista_guard.stores.reviews.annotation import MOST_ANNOTATORS
 from vista_guard.stores.reviews.records import Annotation, AnnotationBatch, Condition, Task

@@ -10,7 +10,7 @@ from vista_guard.dashboard.elements import address
 from vista_guard.dashboard.elements.address import GO
 from vista_guard.dashboard.elements.tree import Act, Node, el
 from vista_guard.dashboard.page import NAME, Desk
-from vista_guard.dashboard.turns import GuardedTurn
+from vista_guard.dashboard.scoped import GuardedTurn
 from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.stores.reviews.annotation import Annotations
 from vista_guard.stores.reviews.records import CompleteTask

@@ -12,7 +12,7 @@ import streamlit as st
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from vista_guard.dashboard.elements.tree import look, name_of
-from vista_guard.dashboard.turns import GuardedTurn
+from vista_guard.dashboard.scoped import GuardedTurn
 from vista_guard.errors import InputError
 from vista_guard.stores.reviews.records import AnnotatedClaim, Annotation, Condition, Op
 from vista_guard.types import Label, Span

@@ -17,7 +17,7 @@ from vista_guard.dashboard.elements import address as times
 from vista_guard.dashboard.elements.address import Filters, filter_bar, from_address
 from vista_guard.dashboard.elements.tree import Act, Node, draw, el, look, show_problem
 from vista_guard.dashboard.page import Desk, Words
-from vista_guard.dashboard.turns import GuardedTurn
+from vista_guard.dashboard.scoped import GuardedTurn
 from vista_guard.errors import ConfigError
 from vista_guard.policy.label_policy import PRESETS, LabelPolicy, Recipe, rules_key
 from vista_guard.types import Action, Decision, Label

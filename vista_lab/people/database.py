@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from vista_guard.errors import InputError
 from vista_guard.protocols import Embedder
 from vista_guard.stores.reports import Database, ReportReader
-from vista_guard.stores.reviews.annotation import Annotations
-from vista_guard.stores.reviews.importing import FinishedTurn, take_in
+from vista_guard.stores.reviews.annotation import Annotations, FinishedTurn, take_in
 from vista_guard.stores.reviews.records import CompleteTask, Condition
 from vista_guard.types import Role, TurnTexts
 from vista_lab.metrics.agreement import answers, compare, method_of

@@ -24,14 +24,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.types import JudgeInfo, Label, TurnReport
 from vista_lab.datasets.files import Task
-from vista_lab.runs.report_file import (
-    ANOTHER_OUT,
-    ReportFile,
-    again,
-    refuse_differences,
-    system_fields,
-    write_whole,
-)
+from vista_lab.runs.report_file import ANOTHER_OUT, ReportFile, again, refuse_differences, system_fields, write_whole
 from vista_lab.systems.protocol import SystemInfo
 
 MANIFEST, GOLD, REPORTS, SUMMARY = "manifest.json", "gold.jsonl", "reports.jsonl", "summary.json"

@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 
 from vista_guard.errors import ConfigError
 from vista_guard.judges.composed import ensemble
-from vista_guard.judges.embedded.english.lexicon import FUNCTION_WORDS, PREPOSITIONS
+from vista_guard.judges.embedded.english.cues import FUNCTION_WORDS, PREPOSITIONS
 from vista_guard.judges.embedded.english.words import AUXILIARIES, DETERMINERS, PRONOUNS
 from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Label, Turn, Unchecked
 from vista_lab.datasets.files import DataSet, Entry, Task

@@ -23,9 +23,15 @@ from tests.integrations.evals.grading import (
     scripted,
 )
 from vista_guard import ConfigError, Document, InputError, Label, to_conversation
-from vista_guard.integrations.evals.case import Case
-from vista_guard.integrations.evals.grader import Grader, grader_of, shared_grader
-from vista_guard.integrations.evals.verdict import NotGrounded, NotJudged, Verdict
+from vista_guard.integrations.evals.grader import (
+    Case,
+    Grader,
+    NotGrounded,
+    NotJudged,
+    Verdict,
+    grader_of,
+    shared_grader,
+)
 
 
 def graded(answer: str, documents: Any = HALL, **options: Any) -> Verdict:

@@ -12,7 +12,7 @@ from langsmith.schemas import Example
 
 from tests.integrations.evals.grading import ASKED, BROKEN, FALSE, HALL, HELLO, TRUE, assert_apart, promised, scripted
 from tests.telemetry.receiving import Receiver, receiving
-from vista_guard.integrations.evals.case import Case
+from vista_guard.integrations.evals.grader import Case
 from vista_guard.integrations.evals.langsmith import async_vista_evaluator, vista_evaluator
 
 pytestmark = pytest.mark.filterwarnings("ignore:'upload_results' parameter is in beta")

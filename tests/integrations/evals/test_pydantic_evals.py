@@ -22,7 +22,7 @@ from tests.integrations.evals.grading import (
     assert_apart,
     scripted,
 )
-from vista_guard.integrations.evals import case as ours
+from vista_guard.integrations.evals import grader as ours
 from vista_guard.integrations.evals.grader import Grader
 
 if not os.environ.get("VISTA_GUARD_REQUIRE_ALL"):

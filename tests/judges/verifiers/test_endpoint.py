@@ -12,7 +12,7 @@ import pytest
 from vista_guard import ConfigError, Guard, JudgeError, Label, TurnReport
 from vista_guard._aio import loop
 from vista_guard.judges.model.chat.calling import Reply
-from vista_guard.judges.verifiers.endpoint import SYSTEM, EndpointVerifier, support
+from vista_guard.judges.verifiers.calibrated import SYSTEM, EndpointVerifier, support
 from vista_guard.testing import Answer, Fault, ReceivedRequest, ScriptedChatServer, assistant, conversation
 
 HALL, RIGHT, WRONG = "The tide hall opened in 1925.", "The hall opened in the year 1925.", "The hall is painted green."

@@ -10,7 +10,7 @@ import pytest
 
 from tests.integrations.evals.grading import ASKED, BROKEN, FALSE, HALL, HELLO, TRUE, assert_apart, scripted
 from tests.integrations.evals.page import assert_runs
-from vista_guard.integrations.evals.verdict import Verdict
+from vista_guard.integrations.evals.grader import Verdict
 
 pytest.importorskip("ragas", reason="ragas is not installed here: make test-plugins")
 

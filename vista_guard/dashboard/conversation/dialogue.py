@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from vista_guard.dashboard.elements import address
 from vista_guard.dashboard.elements import address as times
 from vista_guard.dashboard.elements.tree import Act, Node, TextPiece, chip, el, look, name_of, pieces, sign
-from vista_guard.dashboard.turns import GuardedTurn
+from vista_guard.dashboard.scoped import GuardedTurn
 from vista_guard.types import Action, Outcome, Span
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 from vista_guard.dashboard.elements import address
 from vista_guard.dashboard.elements.tree import Act, Node, chip, el
-from vista_guard.dashboard.scoped import ScopedReports
-from vista_guard.dashboard.turns import GuardedTurn
+from vista_guard.dashboard.scoped import GuardedTurn, ScopedReports
 from vista_guard.types import Document, Evidence, Finding, Label, Outcome, Passage, SourceKind, Span
 
 KINDS = {

@@ -12,9 +12,8 @@ from vista_guard.dashboard.elements import address as times
 from vista_guard.dashboard.elements.address import clear, filter_bar, from_address, to
 from vista_guard.dashboard.elements.tree import Act, Node, counted, draw, el
 from vista_guard.dashboard.page import Desk
-from vista_guard.dashboard.scoped import Window
+from vista_guard.dashboard.scoped import GuardedTurn, Window
 from vista_guard.dashboard.settings import Permission
-from vista_guard.dashboard.turns import GuardedTurn
 from vista_guard.stores.reports import ConversationRow
 from vista_guard.types import Action, Label
 

@@ -11,7 +11,7 @@ from vista_guard.dashboard.conversation.evidence import Sources, evidence_of, kn
 from vista_guard.dashboard.elements import address
 from vista_guard.dashboard.elements.address import to
 from vista_guard.dashboard.elements.tree import Act, Node, chip, el, name_of
-from vista_guard.dashboard.turns import GuardedTurn
+from vista_guard.dashboard.scoped import GuardedTurn
 from vista_guard.types import Attempt, Finding, Outcome, TurnReport
 
 MOST_COMPARED = 20_000

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from vista_guard._extras import how_to_install
 from vista_guard.errors import ConfigError
-from vista_guard.integrations.evals.case import Case, Turns
-from vista_guard.integrations.evals.grader import Grader, grader_of
+from vista_guard.integrations.evals.grader import Case, Grader, Turns, grader_of
 
 try:
     from deepeval.metrics import BaseConversationalMetric
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from deepeval.test_case import ConversationalTestCase
     from deepeval.test_case import Turn as DeepEvalTurn
 
-    from vista_guard.integrations.evals.verdict import Verdict
+    from vista_guard.integrations.evals.grader import Verdict
 
 
 class VistaMetric(BaseConversationalMetric):  # type: ignore[misc]  # untyped where DeepEval is not installed

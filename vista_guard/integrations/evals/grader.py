@@ -1,22 +1,316 @@
-"""A guard that grades the cases of tests and evaluations, each apart from all others."""
+"""A guard that grades the cases of tests and evaluations, each apart from all others.
+
+The case of a test or an evaluation: an answer with its context, or a whole conversation.
+
+A grader's verdict on a case: score, pass or fail, each claim with its quotes, and the reason.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 from uuid import uuid4
 
 from vista_guard._aio import loop
-from vista_guard.integrations.evals.case import Case
-from vista_guard.integrations.evals.verdict import NotGrounded, NotJudged, Verdict
+from vista_guard.errors import ConfigError, InputError
+from vista_guard.policy.turn_risk import SAFE, micro_score
+from vista_guard.reading.visible import visible
+from vista_guard.types import (
+    Action,
+    Conversation,
+    Document,
+    Finding,
+    Label,
+    Outcome,
+    Role,
+    SourceKind,
+    Turn,
+    TurnReport,
+)
+from vista_guard.types.conversation import Noun, Probability
 
 if TYPE_CHECKING:
     from vista_guard.graph.host_objects import GivenDocuments
     from vista_guard.guard import Guard
     from vista_guard.protocols import Judge, Policy
-    from vista_guard.types import TurnReport
+
+
+Turns = Literal["all", "last"]
+"""Which assistant turns of a case are judged: each, or only the last one."""
+
+
+class Case(Noun):
+    """A conversation, and which of its assistant turns are to be judged.
+
+    The conversation's own id is not used: whoever judges a case gives it one that no other case has.
+
+    Example:
+        Case.of_answer("When did it open?", "It opened in 1925.", documents="The hall opened in 1925.")
+    """
+
+    conversation: Conversation
+    turns: Turns = "all"
+
+    @classmethod
+    def of_answer(cls, asked: object, answer: object, *, documents: GivenDocuments | None = ()) -> Self:
+        """One answer, with what was said before it.
+
+        Args:
+            asked: the user's words, messages (chat JSON or LangChain's), a Conversation, or a mapping with `messages`, or with
+                `input`, `question` or `query` (and `chat_history`). None and nothing at all: the answer stands alone.
+            answer: a text, a message, a list of messages, or a mapping with `messages`, or with `answer`, `output`, `response`,
+                `result` or `text` (and `documents`, `context` or `source_documents`).
+            documents: what the answer leans on, beside what `asked` and `answer` bring.
+
+        Raises:
+            InputError: one of them is of another kind, or the answer says nothing.
+        """
+        from vista_guard.graph.host_objects import given_documents, read_reply, read_request
+
+        past = read_request(asked).turns if asked else ()
+        draft = read_reply(asked, {"messages": answer} if isinstance(answer, list | tuple) else answer)
+        if draft.text is None:
+            raise InputError("the answer has no text for the user; there is nothing to judge")
+        brought = _merge_documents(draft.documents, given_documents(documents))
+        said = Turn(role=Role.ASSISTANT, text=draft.text, documents=brought)
+        return cls(conversation=Conversation(turns=(*past, said)), turns="last")
+
+    @classmethod
+    def of_transcript(cls, messages: object, *, documents: GivenDocuments | None = (), turns: Turns = "all") -> Self:
+        """A conversation as it went.
+
+        Args:
+            messages: chat messages (chat JSON or LangChain's), a mapping that has them under `messages`, or a Conversation.
+                What tools answered, and `documents` of a message, are what the turns lean on.
+            documents: what every assistant turn leans on beside that.
+            turns: which turns are judged.
+
+        Raises:
+            InputError: the messages cannot be read, or no assistant speaks among them.
+            ConfigError: `turns` is something else.
+        """
+        from vista_guard.graph.host_objects import given_documents, read_request
+
+        if turns not in get_args(Turns):
+            raise ConfigError(f"turns is {turns!r}; choose one of {', '.join(get_args(Turns))}")
+        talk = read_request(messages)
+        if all(turn.role is not Role.ASSISTANT for turn in talk.turns):
+            raise InputError("the conversation has no assistant message; there is nothing to judge")
+        return cls(conversation=_with_documents(talk, given_documents(documents)), turns=turns)
+
+    @classmethod
+    def of_run(
+        cls, inputs: object, outputs: object, *, documents: GivenDocuments | None = (), turns: Turns = "all"
+    ) -> Self:
+        """The case of an agent's inputs and outputs, in the form evaluation tools keep them.
+
+        Outputs that hold a user's message are a whole conversation (`of_transcript`); all others are one answer (`of_answer`).
+
+        Raises:
+            InputError: as for these.
+            ConfigError: as for these.
+        """
+        from vista_guard.graph.host_objects import given_documents, read_documents
+
+        if _is_transcript(outputs):
+            asked_with = read_documents(inputs) if isinstance(inputs, Mapping) else ()
+            return cls.of_transcript(outputs, documents=(*asked_with, *given_documents(documents)), turns=turns)
+        return cls.of_answer(inputs, outputs, documents=documents)
+
+
+def _is_transcript(outputs: object) -> bool:
+    messages = outputs.get("messages") if isinstance(outputs, Mapping) else outputs
+    if isinstance(messages, Conversation):
+        return True
+    if not isinstance(messages, list | tuple):
+        return False
+    return any(_role(message) in ("user", "human") for message in messages)
+
+
+def _role(message: object) -> str:
+    if isinstance(message, Mapping):
+        return str(message.get("role", ""))
+    return str(getattr(message, "type", ""))
+
+
+def _with_documents(talk: Conversation, documents: tuple[Document, ...]) -> Conversation:
+    if not documents:
+        return talk
+    turns = [
+        turn.model_copy(update={"documents": _merge_documents(turn.documents, documents)})
+        if turn.role is Role.ASSISTANT
+        else turn
+        for turn in talk.turns
+    ]
+    return talk.model_copy(update={"turns": tuple(turns)})
+
+
+def _merge_documents(first: tuple[Document, ...], others: tuple[Document, ...]) -> tuple[Document, ...]:
+    from vista_guard.reading.chat_json import distinct
+
+    return distinct([*first, *others])
+
+
+class Quote(Noun):
+    """A quote of the evidence for or against a claim. `score` is the judge's probability that it does."""
+
+    text: str
+    source: SourceKind
+    source_id: str
+    title: str | None = None
+    score: Probability
+
+
+class JudgedClaim(Noun):
+    """A claim of a judged turn. `label` and `confidence` are None where it could not be judged; `reason` then says why.
+
+    `turn` is the turn's place in the conversation, counted from 0, `quotes` are the strongest first as the judge gave them.
+    """
+
+    turn: int
+    text: str
+    label: Label | None
+    confidence: Probability | None
+    quotes: tuple[Quote, ...] = ()
+    reason: str
+
+    @property
+    def safe(self) -> bool:
+        """True for safe labels: VERIFIED, OUT_OF_SCOPE or ABSTENTION."""
+        return self.label in SAFE
+
+
+class Verdict(Noun):
+    """A case, judged.
+
+    `score` is the VISTA score, safe over judged claims of all judged turns, in [0, 1]; `passed` is whether the policy lets each
+    of these turns through as it is. Both are None where nothing was judged: that is neither a 0 nor a 1, and `reason` says why.
+    `reports` are the turns' whole reports.
+    """
+
+    score: Probability | None
+    passed: bool | None
+    claims: tuple[JudgedClaim, ...]
+    reports: tuple[TurnReport, ...]
+    reason: str
+
+    @classmethod
+    def of(cls, reports: Sequence[TurnReport]) -> Self:
+        """The verdict on the turns of these reports."""
+        claims = tuple(_claim(report, outcome) for report in reports for outcome in report.outcomes)
+        score = micro_score(reports)
+        passed = None if score is None else all(report.decision.action is Action.ALLOW for report in reports)
+        reason = _why_unjudged(claims) if score is None else _why(score, claims, reports)
+        return cls(score=score, passed=passed, claims=claims, reports=tuple(reports), reason=reason)
+
+    @property
+    def judged(self) -> bool:
+        """True if any claim was judged."""
+        return self.score is not None
+
+    @property
+    def unjudged_claims(self) -> int:
+        """How many claims could not be judged. They count neither for nor against the score."""
+        return sum(claim.label is None for claim in self.claims)
+
+    def holds(self, threshold: float | None = None) -> bool | None:
+        """True if the case passes: by the policy, or by a minimum score in [0, 1] if one is given. None: nothing was judged.
+
+        Raises:
+            ConfigError: the least score is no number from 0 to 1.
+        """
+        if threshold is not None and not (isinstance(threshold, int | float) and 0 <= threshold <= 1):
+            raise ConfigError(f"the least score is {threshold!r}; give a number from 0 to 1")
+        if threshold is None or self.score is None:
+            return self.passed
+        return self.score >= threshold
+
+    def metadata(self) -> dict[str, Any]:
+        """The verdict as JSON types, for the places where tools keep details: counts, claims with quotes, who judged."""
+        judge = self.reports[-1].judge if self.reports else None
+        return {
+            "vista_score": self.score,
+            "passed": self.passed,
+            "judged_claims": len(self.claims) - self.unjudged_claims,
+            "unjudged_claims": self.unjudged_claims,
+            "decisions": [report.decision.action.value for report in self.reports],
+            "claims": [claim.model_dump(mode="json") for claim in self.claims],
+            "judge": None if judge is None else f"{judge.name} {judge.version}",
+            "policy": self.reports[-1].policy if self.reports else None,
+        }
+
+    def details(self) -> str:
+        """The verdict in several lines: what failed first, with its quotes. Safe to show on a terminal."""
+        alarming = [claim for claim in self.claims if not claim.safe]
+        lines = [self.reason, *(line for claim in alarming for line in _lines(claim))]
+        lines += [_head(claim) for claim in self.claims if claim.safe]
+        if self.reports:
+            last = self.reports[-1]
+            lines.append(f"judge {last.judge.name} {last.judge.version}, policy {last.policy}")
+        return visible("\n".join(lines))
+
+
+class NotGrounded(AssertionError):
+    """A test's answer is not what its evidence carries.
+
+    Attributes:
+        verdict: all that was found.
+    """
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(f"not grounded: {verdict.details()}" if verdict.judged else verdict.details())
+        self.verdict = verdict
+
+
+class NotJudged(NotGrounded):
+    """Nothing of a test's answer was judged, so the test shows nothing."""
+
+
+def _claim(report: TurnReport, outcome: Outcome) -> JudgedClaim:
+    where = {"turn": report.turn_index, "text": outcome.claim.text}
+    if not isinstance(outcome, Finding):
+        return JudgedClaim(**where, label=None, confidence=None, reason=outcome.error)
+    quotes = tuple(
+        Quote(text=one.quote, source=one.source, source_id=one.source_id, title=one.title, score=one.score)
+        for one in outcome.evidence
+    )
+    return JudgedClaim(
+        **where, label=outcome.label, confidence=outcome.confidence, quotes=quotes, reason=outcome.reason
+    )
+
+
+def _why_unjudged(claims: Sequence[JudgedClaim]) -> str:
+    if not claims:
+        return "not judged: no claim was found in what the assistant said"
+    what = "the claim" if len(claims) == 1 else f"none of {len(claims)} claims"
+    return f"not judged: {what} could {'not ' if len(claims) == 1 else ''}be judged: {claims[0].reason}"
+
+
+def _why(score: float, claims: Sequence[JudgedClaim], reports: Sequence[TurnReport]) -> str:
+    judged = [claim for claim in claims if claim.label is not None]
+    safe, unjudged = sum(claim.safe for claim in judged), len(claims) - len(judged)
+    parts = [f"VISTA score {score:.2f}: {safe} of {len(judged)} judged claims safe"]
+    if unjudged:
+        parts.append(f"{unjudged} could not be judged")
+    held = [report for report in reports if report.decision.action is not Action.ALLOW]
+    parts += [f"turn {report.turn_index}: {report.decision.action}, {report.decision.reason}" for report in held]
+    return "; ".join(parts)
+
+
+def _lines(claim: JudgedClaim) -> list[str]:
+    quotes = [
+        f'      "{quote.text.strip()}" ({quote.source} {quote.title or quote.source_id}, {quote.score:.2f})'
+        for quote in claim.quotes
+    ]
+    return [_head(claim), *quotes, f"      {claim.reason}"]
+
+
+def _head(claim: JudgedClaim) -> str:
+    label = "NOT JUDGED" if claim.label is None else f"{claim.label} {claim.confidence:.2f}"
+    return f"  turn {claim.turn}  {label}  {claim.text}"
 
 
 class Grader:
@@ -213,3 +507,6 @@ def _require_judged(verdict: Verdict, min_score: float | None) -> Verdict:
     if not verdict.holds(min_score):
         raise NotGrounded(verdict)
     return verdict
+
+
+__all__ = ["Case", "JudgedClaim", "NotGrounded", "NotJudged", "Quote", "Turns", "Verdict"]

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from vista_guard._extras import how_to_install
 from vista_guard.errors import ConfigError
-from vista_guard.integrations.evals.case import Case, Turns
-from vista_guard.integrations.evals.grader import Grader, grader_of
+from vista_guard.integrations.evals.grader import Case, Grader, Turns, grader_of
 
 try:
     from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
@@ -18,7 +17,7 @@ except ImportError as exc:
 if TYPE_CHECKING:
     from inspect_ai.solver import TaskState
 
-    from vista_guard.integrations.evals.verdict import Verdict
+    from vista_guard.integrations.evals.grader import Verdict
 
 
 @scorer(metrics=[mean(), stderr()])  # type: ignore[untyped-decorator]  # untyped where Inspect is not installed

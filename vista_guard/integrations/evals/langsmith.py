@@ -11,12 +11,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from vista_guard.errors import InputError
-from vista_guard.integrations.evals.case import Case, Turns
-from vista_guard.integrations.evals.grader import Grader, grader_of
+from vista_guard.integrations.evals.grader import Case, Grader, Turns, grader_of
 
 if TYPE_CHECKING:
     from vista_guard.graph.host_objects import GivenDocuments
-    from vista_guard.integrations.evals.verdict import Verdict
+    from vista_guard.integrations.evals.grader import Verdict
 
 KEY = "vista_score"
 

@@ -25,11 +25,10 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, TextIO, get_args
 
 from vista_guard.errors import ConfigError, InputError, VistaGuardError
-from vista_guard.integrations.evals.case import Case, Turns
-from vista_guard.integrations.evals.grader import shared_grader
+from vista_guard.integrations.evals.grader import Case, Turns, shared_grader
 
 if TYPE_CHECKING:
-    from vista_guard.integrations.evals.verdict import JudgedClaim, Verdict
+    from vista_guard.integrations.evals.grader import JudgedClaim, Verdict
     from vista_guard.types import Document
 
 CONFIG = ("judge", "policy", "documents", "min_score", "turns")

@@ -8,8 +8,7 @@ from typing import Any
 
 from vista_guard._extras import how_to_install
 from vista_guard.errors import ConfigError
-from vista_guard.integrations.evals.case import Case, Turns
-from vista_guard.integrations.evals.grader import Grader, grader_of
+from vista_guard.integrations.evals.grader import Case, Grader, Turns, grader_of
 
 try:
     from pydantic_evals.evaluators import EvaluationReason, Evaluator, EvaluatorContext

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from vista_guard.integrations.evals.grader import Grader
-    from vista_guard.integrations.evals.verdict import NotJudged, Verdict
+    from vista_guard.integrations.evals.grader import Grader, NotJudged, Verdict
 
 UNJUDGED = ("fail", "skip")
 
@@ -55,7 +54,7 @@ def assert_grounded(vista_guard_grader: Grader, pytestconfig: pytest.Config) -> 
         def test_hours(assert_grounded):
             assert_grounded(agent("When are you open?"), documents=HOURS, conversation="When are you open?")
     """
-    from vista_guard.integrations.evals.verdict import NotJudged
+    from vista_guard.integrations.evals.grader import NotJudged
 
     skips = _skips(pytestconfig)
 
@@ -73,7 +72,7 @@ def assert_grounded(vista_guard_grader: Grader, pytestconfig: pytest.Config) -> 
 @pytest.fixture
 def aassert_grounded(vista_guard_grader: Grader, pytestconfig: pytest.Config) -> Callable[..., Awaitable[Verdict]]:
     """Async version of `assert_grounded`."""
-    from vista_guard.integrations.evals.verdict import NotJudged
+    from vista_guard.integrations.evals.grader import NotJudged
 
     skips = _skips(pytestconfig)
 

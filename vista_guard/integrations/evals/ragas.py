@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from vista_guard._extras import how_to_install
 from vista_guard.errors import ConfigError
-from vista_guard.integrations.evals.case import Case, Turns
-from vista_guard.integrations.evals.grader import Grader, grader_of
+from vista_guard.integrations.evals.grader import Case, Grader, Turns, grader_of
 
 try:
     from ragas.metrics.base import MetricType, MultiTurnMetric
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from ragas.dataset_schema import MultiTurnSample
     from ragas.run_config import RunConfig
 
-    from vista_guard.integrations.evals.verdict import Verdict
+    from vista_guard.integrations.evals.grader import Verdict
 
 logger = logging.getLogger("vista_guard")
 

@@ -32,13 +32,14 @@ try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse, hook_config
     from langchain.agents.middleware.types import PrivateStateAttr
 
-    from vista_guard.integrations.langchain.stream import GatedCall, can_stream
     from vista_guard.integrations.langchain.turn import (
         MARK,
         AsyncHandler,
+        GatedCall,
         Handler,
         ModelTurn,
         Response,
+        can_stream,
         with_words_beside_call,
         words_beside_call,
     )

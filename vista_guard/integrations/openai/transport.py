@@ -28,7 +28,7 @@ from vista_guard._aio import loop
 from vista_guard._aio.streams import Bridged, in_thread
 from vista_guard.errors import Blocked, ConfigError, InputError
 from vista_guard.guard import Guard
-from vista_guard.openai_api import verdict
+from vista_guard.openai_api import judging as verdict
 from vista_guard.openai_api.dialect import (
     Problem,
     UnreadableError,

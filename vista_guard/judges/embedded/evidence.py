@@ -16,7 +16,7 @@ from vista_guard.judges.embedded.english.speakers import name_speakers, names
 from vista_guard.judges.embedded.english.words import word_set
 from vista_guard.judges.embedded.forms.blocks import is_row, is_rule, under_header
 from vista_guard.judges.embedded.forms.markup import clean
-from vista_guard.judges.embedded.mentions.frames import read
+from vista_guard.judges.embedded.mentions.clauses import read
 from vista_guard.judges.embedded.mentions.passage import read_passage
 from vista_guard.judges.embedded.mentions.words import MentionKind, SentenceReading
 from vista_guard.protocols import Embedder

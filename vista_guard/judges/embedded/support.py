@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from vista_guard.judges.embedded.english import cues
 from vista_guard.judges.embedded.evidence import EvidencePiece, same_statement
 from vista_guard.judges.embedded.forms.markup import clean
-from vista_guard.judges.embedded.mentions.frames import read
+from vista_guard.judges.embedded.mentions.clauses import read
 from vista_guard.judges.embedded.models import CONTRADICTED_COLUMN, SUPPORTED_COLUMN
 from vista_guard.judges.embedded.opposites import bygone, opposite_word
 from vista_guard.judges.embedded.quantities.veto import lacking, other_figure

@@ -1,16 +1,26 @@
-"""A verifier's calibration: reads the file of `vista-guard calibrate --verifier`, and applies it."""
+"""A verifier's calibration: reads the file of `vista-guard calibrate --verifier`, and applies it.
+
+A verifier that is a fact-checking model behind an OpenAI-compatible endpoint: document and claim in, yes or no out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import math
+import re
+from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from vista_guard.errors import ConfigError
+from vista_guard._aio import loop
+from vista_guard.errors import ConfigError, JudgeError, UnreadableError
+from vista_guard.judges.model.chat.calling import ChatModel, ChatRequest, Message, Reply
+from vista_guard.judges.model.chat.openai import OpenAIChat
 from vista_guard.protocols import Verifier
+from vista_guard.settings.model import MODEL_DEFAULTS, ModelOptions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -133,3 +143,102 @@ def apply_temperature(probabilities: NDArray[np.float32], temperature: float) ->
     powers = np.power(probabilities.astype(np.float64), 1.0 / temperature)
     found: NDArray[np.float32] = (powers / powers.sum(axis=1, keepdims=True)).astype(np.float32)
     return found
+
+
+SYSTEM = (
+    "Determine whether the provided claim is consistent with the corresponding document. Consistency in this context "
+    "implies that all information presented in the claim is substantiated by the document. If not, it should be considered "
+    'inconsistent. Please assess the claim\'s consistency with the document by responding with either "Yes" or "No".'
+)
+"""What Bespoke-MiniCheck-7B was trained with (Liyan06/MiniCheck, `minicheck/utils.py`); other models understand it too."""
+
+ALTERNATIVES = 5
+"""Likely first tokens that are asked for, as the makers of MiniCheck do."""
+
+_WORD = re.compile(r"[a-z]+")
+_THINKING = re.compile(r"<think>.*?</think>", re.DOTALL)
+
+
+class EndpointVerifier:
+    """Implements `Verifier`: P(supported) is the probability of "yes" against "no", where the endpoint gives any;
+    else 1 or 0.
+
+    The first answer that is neither fails the turn's claims: they are unchecked, never guessed.
+
+    Args:
+        model: a chat model, for example `OpenAIChat("bespoke-minicheck", base_url="http://localhost:11434/v1")`.
+    """
+
+    def __init__(self, model: ChatModel) -> None:
+        self._model = model
+        self.name = model.name
+
+    @classmethod
+    def from_name(cls, name: str, options: ModelOptions = MODEL_DEFAULTS) -> EndpointVerifier:
+        """The model that `MODEL` or `MODEL@https://host/v1` names.
+
+        Raises:
+            ConfigError: the extra `model` is missing, a URL that is none, or no key for OpenAI.
+        """
+        model, _, url = name.partition("@")
+        return cls(OpenAIChat(model, base_url=url or None, options=options))
+
+    def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        """Implements `Verifier.probabilities`: one request a distinct pair, `model.concurrency` at once.
+
+        Raises:
+            JudgeError: no answer, or one that is neither yes nor no.
+        """
+        import numpy as np
+
+        known = loop.run(self._ask_all(tuple(dict.fromkeys(pairs))))
+        shares = np.array([known[pair] for pair in pairs], np.float32)
+        return np.stack([shares, np.zeros_like(shares), 1.0 - shares], axis=1)
+
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        await self._model.aclose()
+
+    async def _ask_all(self, pairs: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], float]:
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(self._ask(*pair)) for pair in pairs]
+        except* JudgeError as failed:
+            first: BaseException = failed
+            while isinstance(first, BaseExceptionGroup):
+                first = first.exceptions[0]
+            error = first
+        else:
+            return dict(zip(pairs, (task.result() for task in tasks), strict=True))
+        raise error
+
+    async def _ask(self, evidence: str, claim: str) -> float:
+        messages = (Message("system", SYSTEM), Message("user", f"Document: {evidence}\nClaim: {claim}"))
+        reply = await self._model.complete(ChatRequest(messages, "verify", alternatives=ALTERNATIVES))
+        if reply.finish == "refusal":
+            raise JudgeError(f"{self.name} declined to check a claim: {reply.text[:200]!r}; see its content filter")
+        return support(reply, self.name)
+
+
+def support(reply: Reply, name: str) -> float:
+    """P(yes) of an answer: from the likely first tokens, else from what it says.
+
+    Raises:
+        UnreadableError: it says neither yes nor no.
+    """
+    yes, no = (_mass(reply.first, word) for word in ("yes", "no"))
+    if yes + no > 0:
+        return yes / (yes + no)
+    said = _WORD.search(_THINKING.sub("", reply.text).lower())
+    if said is None or said[0] not in ("yes", "no"):
+        raise UnreadableError(
+            f"{name} answered {reply.text[:200]!r} instead of yes or no; "
+            "use a fact-checking model such as bespoke-minicheck",
+            reply.text,
+        )
+    return float(said[0] == "yes")
+
+
+def _mass(first: Mapping[str, float], word: str) -> float:
+    """Probability of a word among the likely first tokens, however it is spelt."""
+    return sum(math.exp(logprob) for token, logprob in first.items() if token.strip().lower() == word)

@@ -130,7 +130,7 @@ def _named(name: str, options: VerifierOptions, model: ModelOptions) -> Verifier
     if kind == SHIPPED and not rest:
         return _shipped()
     if kind == "openai" and rest:
-        from vista_guard.judges.verifiers.endpoint import EndpointVerifier
+        from vista_guard.judges.verifiers.calibrated import EndpointVerifier
 
         return EndpointVerifier.from_name(rest, model)
     if kind in ("veto", "split") and rest:

@@ -1,4 +1,7 @@
-"""The report store: writes each report into all tables in one transaction, and deletes what is past its retention."""
+"""The report store: writes each report into all tables in one transaction, and deletes what is past its retention.
+
+Selects turns for review when their report is written, in the same transaction.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,9 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from enum import StrEnum
 from functools import cache
+from hashlib import sha256
 from time import monotonic
 from typing import Any, TypeVar
 
@@ -15,11 +20,76 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from vista_guard.errors import StoreError
 from vista_guard.stores.entries import digest
-from vista_guard.stores.reports import queueing, retention, rollups, rows
+from vista_guard.stores.reports import retention, rollups, rows
 from vista_guard.stores.reports.database import BUSY_S, Database, truncate_log
 from vista_guard.stores.reports.reading import ReportReader, parsed
-from vista_guard.stores.reports.tables import CONVERSATIONS, FINDINGS, NUMBERS, REPORTS, TEXTS, TURNS
-from vista_guard.types import Record, TurnReport, TurnTexts
+from vista_guard.stores.reports.tables import CONVERSATIONS, EVENTS, FINDINGS, NUMBERS, REPORTS, REVIEWS, TEXTS, TURNS
+from vista_guard.types import Action, Record, TurnReport, TurnTexts
+
+LOW_CONFIDENCE = 0.6
+"""A turn whose least sure finding is below this waits for a person."""
+
+SAMPLE = 100
+"""One in so many turns that were let through waits for a person, whatever was found."""
+
+GUARD = "vista-guard"
+"""Who queued a turn that no person did."""
+
+
+class Reason(StrEnum):
+    """Reasons for review, the most urgent first."""
+
+    COMPLAINT = "complaint"
+    """Somebody said that the verdict is wrong."""
+    BLOCKED = "blocked"
+    """It was withheld."""
+    DISAGREEMENT = "disagreement"
+    """The judges of an ensemble did not all say the same of one of its claims."""
+    LOW_CONFIDENCE = "low_confidence"
+    """Its least sure finding is below `LOW_CONFIDENCE`."""
+    SAMPLE = "sample"
+    """One of those that were let through, drawn by chance: what the guard misses is seen nowhere else."""
+
+
+def reason_of(report: TurnReport) -> Reason | None:
+    """Returns the reason to review the turn, or None."""
+    if report.decision.action is Action.BLOCK:
+        return Reason.BLOCKED
+    if _disagreed(report):
+        return Reason.DISAGREEMENT
+    if any(finding.confidence < LOW_CONFIDENCE for finding in report.findings):
+        return Reason.LOW_CONFIDENCE
+    if report.decision.action is Action.ALLOW and drawn(report.id):
+        return Reason.SAMPLE
+    return None
+
+
+def drawn(report_id: str) -> bool:
+    """True for a sampled report. A hash of its id decides, so the sample is the same everywhere."""
+    return int.from_bytes(sha256(report_id.encode()).digest()[:8]) % SAMPLE == 0
+
+
+def queue(connection: sql.Connection, report: TurnReport, number: int) -> None:
+    """Queues the report if it has a reason."""
+    reason = reason_of(report)
+    if reason is not None:
+        connection.execute(_QUEUED, review_row(number, report.tenant or "", reason, report.created_at.astimezone(UTC)))
+        made = report.created_at.astimezone(UTC)
+        connection.execute(_TOLD, {"report": number, "at": made, "who": GUARD, "what": "queued", "text": reason.value})
+
+
+def review_row(number: int, tenant: str, reason: Reason, at: Any) -> dict[str, Any]:
+    """Returns the row of an open review."""
+    return {"report": number, "tenant": tenant, "reason": reason.value, "state": "open", "queued_at": at}
+
+
+def _disagreed(report: TurnReport) -> bool:
+    """An ensemble's confidence is the share of its judges that agree (`judges.composed.ensemble`)."""
+    of_several = report.judge.name.startswith("ensemble:")
+    return of_several and any(finding.confidence < 1 for finding in report.findings)
+
+
+_QUEUED, _TOLD = sql.insert(REVIEWS), sql.insert(EVENTS)
 
 
 def insert(connection: sql.Connection, report: TurnReport, texts: TurnTexts | None, days: float | None) -> int:
@@ -27,7 +97,7 @@ def insert(connection: sql.Connection, report: TurnReport, texts: TurnTexts | No
     made = connection.execute(_numbered(connection.dialect.name), rows.report_row(report))
     number = int(made.scalar_one())
     spread(connection, [(number, report)])
-    queueing.queue(connection, report, number)
+    queue(connection, report, number)
     if texts is not None:
         connection.execute(_INTO[TEXTS], rows.text_row(report, texts, number, days))
     return number

@@ -16,7 +16,7 @@ from vista_guard.errors import InputError
 from vista_guard.stores.entries import storable
 from vista_guard.stores.reports.database import Database
 from vista_guard.stores.reports.filters import Page, from_cursor, number_of, to_cursor, utc
-from vista_guard.stores.reports.queueing import Reason, review_row
+from vista_guard.stores.reports.store import Reason, review_row
 from vista_guard.stores.reports.tables import EVENTS, REVIEWS, TURNS
 from vista_guard.stores.reviews.records import Review, ReviewEvent, ReviewVerdict
 

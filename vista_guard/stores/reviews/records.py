@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict, Field
 
 from vista_guard.policy.turn_risk import SAFE
-from vista_guard.stores.reports.queueing import Reason
+from vista_guard.stores.reports.store import Reason
 from vista_guard.types import Action, Label, Span
 
 if TYPE_CHECKING:

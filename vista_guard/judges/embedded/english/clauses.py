@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from vista_guard.judges.embedded.english.asides import Clause, asides, last_name
-from vista_guard.judges.embedded.english.lexicon import INTRANSITIVE, UNSURE_S, can_be_verb, is_base
+from vista_guard.judges.embedded.english.cues import INTRANSITIVE, UNSURE_S, can_be_verb, is_base
 from vista_guard.judges.embedded.english.predicates import (
     BOUND,
     alternative,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from vista_guard.judges.embedded.english.lexicon import (
+from vista_guard.judges.embedded.english.cues import (
     CLEAR_S,
     INTRANSITIVE,
     REPORTING,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from vista_guard.judges.embedded.english.lexicon import FUNCTION_WORDS, SAYING, can_be_verb
+from vista_guard.judges.embedded.english.cues import FUNCTION_WORDS, SAYING, can_be_verb
 from vista_guard.judges.embedded.english.verbs import has_verb
 from vista_guard.judges.embedded.english.words import (
     ADVERBS,

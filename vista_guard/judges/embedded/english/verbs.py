@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Sequence
 from itertools import takewhile
 
-from vista_guard.judges.embedded.english.lexicon import (
+from vista_guard.judges.embedded.english.cues import (
     CLEAR_S,
     FUNCTION_WORDS,
     INTRANSITIVE,

@@ -17,9 +17,9 @@ from vista_guard.judges.embedded.mentions.clauses import (
     is_open,
     names_nothing,
     question,
+    read,
     statement_of_question,
 )
-from vista_guard.judges.embedded.mentions.frames import read
 from vista_guard.judges.embedded.mentions.words import (
     AUTHORITIES,
     DENYING_LABELS,
