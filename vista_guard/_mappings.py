@@ -11,7 +11,7 @@ import yaml
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
-    """What the file holds; by its name it is TOML (`.toml`), else YAML. An empty one holds nothing.
+    """Reads a mapping from a TOML file (`.toml`) or a YAML file; an empty file is an empty mapping.
 
     Raises:
         OSError: it cannot be opened.

@@ -155,7 +155,7 @@ _current: ContextVar[Meter | None] = ContextVar("vista_guard_meter", default=Non
 
 @contextmanager
 def measure(so_far: Usage | None = None) -> Iterator[Meter]:
-    """Whatever is spent inside goes to the meter that this yields, and to no meter outside."""
+    """Yields a meter that gets all usage of the block; outer meters get none of it."""
     meter = Meter(so_far)
     token = _current.set(meter)
     try:

@@ -31,7 +31,7 @@ class Chat:
         return ()
 
     def acts(self, answer: Json) -> bool:
-        """Whether it calls tools."""
+        """True if it calls tools."""
         return any(_calls(_message(choice)) for choice in _choices(answer))
 
     def response_id(self, answer: Json) -> str | None:  # noqa: ARG002 - the dialects' signature
@@ -130,7 +130,7 @@ class ChatStream:
         yield item
 
     def end(self, verdict: Json | None, *, blocked: bool) -> Iterator[Json]:
-        """What the text cites, when it was shown as it was said; the finish reason with the verdict; then usage."""
+        """Citations of text delivered unchanged, the finish reason with the verdict, then usage."""
         made = {"index": 0, "delta": {}, "logprobs": None, "finish_reason": "content_filter" if blocked else "stop"}
         last = self._chunk(made) if blocked or self._finish is None else self._finish
         if self._cited and self._said and not blocked and self._logprobs.faithful:

@@ -1,4 +1,4 @@
-"""What the two APIs have in common: how a request is read, an answer taken apart, and a verdict put back."""
+"""The common seam of both APIs: read a request, take an answer apart, put a verdict back."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _HEADER_VALUE: Final = re.compile(r"[ -~]{0,200}")
 
 
 class Problem(Exception):
-    """What the caller is told when there is no answer: an HTTP status, a code, and nothing about the inside."""
+    """The error a caller gets instead of an answer: an HTTP status and a code, without internals."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)
@@ -58,7 +58,7 @@ def answer_headers(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def is_stream(headers: Mapping[str, str]) -> bool:
-    """Whether a body comes as server-sent events."""
+    """True if a body comes as server-sent events."""
     return headers.get("content-type", "").partition(";")[0].strip().lower() == "text/event-stream"
 
 
@@ -89,7 +89,7 @@ class EventStream(Protocol):
 
     @property
     def finished(self) -> bool:
-        """Whether upstream said that its answer is complete."""
+        """True if upstream said that its answer is complete."""
         ...
 
     @property
@@ -97,17 +97,17 @@ class EventStream(Protocol):
 
     @property
     def usage(self) -> Json | None:
-        """What the answer cost, with what was spent before it; None until upstream says it."""
+        """Usage of this answer and of those before it; None until upstream reports it."""
         ...
 
     @property
     def unjudged(self) -> list[str]:
-        """What passed so far that is not judged by design."""
+        """Kinds of content that passed unjudged by design, so far."""
         ...
 
     @property
     def lost(self) -> bool:
-        """Whether words stood where none are known, and did not pass."""
+        """True if words stood where none are known, and did not pass."""
         ...
 
     def read(self, event: Json) -> Iterator[Delta]:
@@ -131,7 +131,7 @@ class EventStream(Protocol):
         ...
 
     def closing(self) -> bytes:
-        """What comes after the last event."""
+        """Events that close the stream."""
         ...
 
 
@@ -145,11 +145,11 @@ class Dialect(Protocol):
         ...
 
     def sift(self, answer: Json, sifting: Sifting) -> Json:
-        """What passes of a complete answer by the table of known fields; all below is asked of that alone."""
+        """The known fields of a complete answer; the other methods see only these."""
         ...
 
     def texts(self, answer: Json) -> list[str]:
-        """What a complete answer says, choice by choice; raises ValueError for what is no answer."""
+        """The texts of a complete answer, choice by choice; raises ValueError if it is not an answer."""
         ...
 
     def documents(self, answer: Json) -> tuple[Document, ...]:
@@ -157,7 +157,7 @@ class Dialect(Protocol):
         ...
 
     def acts(self, answer: Json) -> bool:
-        """Whether it calls tools of the caller's, or called some that are not upstream's."""
+        """True if it calls tools of the caller's, or called some that are not upstream's."""
         ...
 
     def response_id(self, answer: Json) -> str | None:

@@ -1,4 +1,4 @@
-"""What a request brings: the conversation, and the documents that the answer to it must agree with. Pure.
+"""Reads a request: the conversation, and the documents that its answer must agree with. Pure.
 
 Documents come from `documents` in the body, from tool messages, from file searches, and from blocks in system messages; in
 user messages only where the setting `user_context` says so. Those of the body and of system messages
@@ -28,15 +28,15 @@ class ReadRequest:
     messages: tuple[Json, ...]
     documents: tuple[Document, ...] = ()
     structured: bool = False
-    """Whether the answer is data for a program and not a turn: such answers are not judged."""
+    """True if the answer is data for a program and not a turn: such answers are not judged."""
 
     @property
     def streamed(self) -> bool:
-        """Whether a stream is asked for."""
+        """True if a stream is asked for."""
         return self.sent.get("stream") is True
 
     def conversation(self, name: str | None = None) -> Conversation:
-        """What was said so far."""
+        """The conversation so far."""
         return to_conversation(self.messages, conversation_id=name)
 
     def followed_by(self, text: str) -> Conversation:
@@ -104,7 +104,7 @@ def as_list(value: object) -> list[object]:
 
 
 def is_text(part: object) -> TypeGuard[Json]:
-    """Whether a content part is text that is shown to the user."""
+    """True if a content part is text that is shown to the user."""
     return (
         isinstance(part, Mapping)
         and part.get("type", "text") in ("text", "output_text")

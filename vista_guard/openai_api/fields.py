@@ -1,4 +1,4 @@
-"""What of an upstream's answer passes: one table of known fields for both APIs, whole and streamed.
+"""The known fields of an upstream's answer: one table for both APIs, whole and streamed.
 
 A field passes when the table knows it and its value has the form of that field; everything else is dropped, counted, and
 named once in the log. Words of the model are known by where they stand: they are judged. What may pass unjudged by design
@@ -85,12 +85,12 @@ class Sifting:
 
     @property
     def told(self) -> list[str]:
-        """What passed unjudged, in a fixed order."""
+        """Kinds of content that passed unjudged, in a fixed order."""
         return sorted(self.unjudged)
 
 
 def _has_prose(value: object) -> bool:
-    """Whether there are words in it, at any depth."""
+    """True if there are words in it, at any depth."""
     waiting = [value]
     while waiting:
         held = waiting.pop()
@@ -147,7 +147,7 @@ def _either(first: Rule, second: Rule) -> Rule:
 
 
 def _repeated(name: str, otherwise: object = DROPPED) -> Rule:
-    """What the request said under this name; `otherwise` in place of everything else."""
+    """The request's value of this name; `otherwise` replaces everything else."""
     return lambda value, sifting: value if name in sifting.asked and value == sifting.asked[name] else otherwise
 
 
@@ -354,7 +354,7 @@ _REASONED: Final = _fields(
 
 
 def _content(joint: str) -> Rule:
-    """What is said, as one text: some servers say it in parts."""
+    """The content as one text; some servers send it in parts."""
 
     def read(value: object, sifting: Sifting) -> object:
         given = value if isinstance(value, list) else [value]
@@ -494,13 +494,13 @@ _CHUNK: Final = _fields(
 
 
 def sift_completion(answer: Json, sifting: Sifting) -> Json:
-    """What passes of a completion: its words, to be judged, and what is known to hold none."""
+    """The part of a completion that passes: its words, to be judged, and fields known to hold none."""
     kept = _COMPLETION(answer, sifting)
     return kept if isinstance(kept, dict) else {}
 
 
 def sift_chunk(chunk: Json, sifting: Sifting) -> Json:
-    """What passes of a stream's chunk, of its choice 0."""
+    """The part of a stream's chunk that passes, for choice 0."""
     kept = _CHUNK(chunk, sifting)
     return kept if isinstance(kept, dict) else {}
 
@@ -636,7 +636,7 @@ _RESPONSE: Final = _fields(
 
 
 def sift_response(answer: Json, sifting: Sifting) -> Json:
-    """What passes of a response: its words, to be judged, and what is known to hold none."""
+    """The part of a response that passes: its words, to be judged, and fields known to hold none."""
     kept = _RESPONSE(answer, sifting)
     response: Json = kept if isinstance(kept, dict) else {}
     if "output_text" in response:
@@ -745,7 +745,7 @@ _REFUSED: Final = {
 
 
 def sift_event(event: Json, sifting: Sifting) -> Json | None:
-    """What passes of an event; None for one that is not known. A refusal is text as all other."""
+    """The part of an event that passes; None for an unknown event. A refusal counts as text."""
     event = event if sifting.structured else _refusal_in_words(event)
     kind = event.get("type")
     rule = _EVENTS.get(kind) if isinstance(kind, str) else None
@@ -786,12 +786,12 @@ def _completed(kind: str, event: Json, sifting: Sifting) -> Json:
 
 
 def is_lost(answer: Json, sifting: Sifting) -> bool:
-    """Whether an answer, as it passed, says nothing because its words did not pass."""
+    """True if an answer, as it passed, says nothing because its words did not pass."""
     return sifting.lost and not sifting.structured and not _speaks(answer)
 
 
 def _speaks(answer: Json) -> bool:
-    """Whether a whole answer says something, or calls a tool."""
+    """True if a whole answer says something, or calls a tool."""
     messages = [_object(_object(choice).get("message")) for choice in _list(answer.get("choices"))]
     items = [_object(item) for item in _list(answer.get("output"))]
     return any(

@@ -42,7 +42,7 @@ def headers(report: TurnReport) -> list[tuple[str, str]]:
 
 
 def unjudged_headers(unjudged: Sequence[str]) -> list[tuple[str, str]]:
-    """What passes unjudged by design, when something does."""
+    """Kinds of content that pass unjudged by design, if any."""
     return [("x-vista-guard-unjudged", ",".join(unjudged))] if unjudged else []
 
 
@@ -155,7 +155,7 @@ class Exchange:
 
     @property
     def may_ask_again(self) -> bool:
-        """Whether an answer that does not hold up may be asked for again."""
+        """True if an answer that does not hold up may be asked for again."""
         may = not self.asked.structured and repeatable(self.dialect.api, self.asked.sent)
         return may and regenerates(self.guard.parts.policy)
 
@@ -368,7 +368,7 @@ class StreamedAnswer:
                     yield {**event, "choices": [{**choice, "index": index} for choice in choices]}
 
     async def _one_choice(self, events: Events) -> AsyncGenerator[Json, None]:
-        """What goes before the first text passes at once, unless all may be asked for again; without any text there is nothing
+        """Events before the first text pass at once, unless the answer may be asked for again; without any text there is nothing
         to judge."""
         exchange, called = self._exchange, False
         may_ask_again = exchange.choices == 1 and exchange.may_ask_again

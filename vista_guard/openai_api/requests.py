@@ -55,7 +55,7 @@ def request_again(api: Api, request: Mapping[str, object], draft: str, note: str
 
 
 def repeatable(api: Api, request: Mapping[str, object]) -> bool:
-    """Whether an answer to the request may be asked for again: one choice, and all that upstream has to know is in it."""
+    """True if an answer to the request may be asked for again: one choice, and all that upstream has to know is in it."""
     given = request.get("messages" if api == "chat" else "input")
     kept = any(request.get(name) for name in _NOT_REPEATED)
     return isinstance(given, str | list) and request.get("n") in (None, 1) and not kept
@@ -70,7 +70,7 @@ def summed(first: object, more: object) -> object: ...
 
 
 def summed(first: object, more: object) -> object:
-    """What two answers cost together: numbers are added, wherever they stand."""
+    """The usage of two answers together; numbers are added at any depth."""
     if isinstance(first, Mapping) and isinstance(more, Mapping):
         return {name: summed(first.get(name), more.get(name)) for name in {**first, **more}}
     if isinstance(first, int | float) and isinstance(more, int | float):
@@ -81,7 +81,7 @@ def summed(first: object, more: object) -> object:
 def ground(
     messages: Sequence[object], identity: str | None, documents: Iterable[object] = ()
 ) -> tuple[Conversation, tuple[Document, ...]]:
-    """What was said, and the documents of the answer that comes next.
+    """The conversation so far, and the documents of the next answer.
 
     Raises:
         InputError: a message or document that is none.
@@ -118,7 +118,7 @@ class PendingLogprobs:
         self._unseen = ""
         self._read = self._shown = 0
         self.faithful = True
-        """Whether all that was shown is the draft's beginning, word for word."""
+        """True if all that was shown is the draft's beginning, word for word."""
 
     def read(self, text: str, logprobs: Sequence[object]) -> None:
         """A piece of the draft."""

@@ -34,11 +34,11 @@ class Responses:
         return ["\n".join(text for item in _messages(answer) if (text := text_of(item.get("content"))))]
 
     def documents(self, answer: Json) -> tuple[Document, ...]:
-        """What file searches found."""
+        """Passages that file searches found."""
         return found_documents(answer.get("output"))
 
     def acts(self, answer: Json) -> bool:
-        """Whether an item of the output does something."""
+        """True if an item of the output does something."""
         return any(_acts(item) for item in as_list(answer["output"]))
 
     def response_id(self, answer: Json) -> str | None:
@@ -186,7 +186,7 @@ class ResponseStream:
 
 
 class _WrittenOutput:
-    """What the caller has seen: the open part, and the text shown of every part."""
+    """The parts that the caller has seen: the open one, and the text shown of each."""
 
     def __init__(self) -> None:
         self.logprobs = PendingLogprobs()
@@ -264,7 +264,7 @@ class _WrittenOutput:
         return event
 
     def _may_cite(self, event: Json) -> bool:
-        """Whether the text that a citation points into is shown, and is the draft: else its place is another one, or none."""
+        """True if the text that a citation points into is shown, and is the draft: else its place is another one, or none."""
         return self.logprobs.faithful and bool(self._texts.get(self._key(event)))
 
     def shown(self, output: object) -> list[object]:

@@ -49,7 +49,7 @@ class Rule(BaseModel):
     min_confidence: Probability = 0.0
     otherwise: Action = Action.FLAG
     flags_alone: bool = True
-    """Whether a FLAG of this rule flags the turn whatever its risk is. Without it the turn's risk has to reach `flag_at_risk`;
+    """True if a FLAG of this rule flags the turn whatever its risk is. Without it the turn's risk has to reach `flag_at_risk`;
     what withholds always acts alone."""
 
     def __call__(self, confidence: float) -> Action:

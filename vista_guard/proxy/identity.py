@@ -46,7 +46,7 @@ _WHY = "the tenants of this guard share one account at upstream, which keeps not
 
 
 def share_account(settings: ProxySettings) -> bool:
-    """Whether several tenants call upstream with one key."""
+    """True if several tenants call upstream with one key."""
     return settings.upstream_key is not None and len(settings.keys) > 1
 
 
@@ -155,7 +155,7 @@ def documents_of(tenant: str, store: DocumentStore | None, settings: ProxySettin
 
 
 def shares_documents(settings: ProxySettings) -> bool:
-    """Whether tenants retrieve documents that were added for none of them: a single one does, several only when told so."""
+    """True if tenants retrieve documents that were added for none of them: a single one does, several only when told so."""
     return settings.shared_documents or len(settings.keys) < 2
 
 

@@ -1,4 +1,4 @@
-"""What Prometheus reads at `/metrics`. No label holds a text, a conversation, a tenant or a key.
+"""Prometheus metrics at `/metrics`. No label holds a text, a conversation, a tenant or a key.
 
 The numbers are those of one process: let Prometheus scrape each and sum them up. Those of turns are the very figures that
 OpenTelemetry's metrics get, computed once.

@@ -65,7 +65,7 @@ _PATTERN = re.compile(r"(?:([A-Z]+) )?(\*\*|[\w.:@*-]+(?:/[\w.:@*-]+)*)")
 
 
 def passes(method: str, path: str, patterns: Sequence[str]) -> bool:
-    """Whether a path passes unjudged by these patterns: a method, or none for all of them, and segments, of which `*` stands for
+    """True if a path passes unjudged by these patterns: a method, or none for all of them, and segments, of which `*` stands for
     any one and `**` at the end for any rest."""
     words = path_words(path)
     return any(_matches(pattern, "GET" if method == "HEAD" else method, words) for pattern in patterns)
@@ -160,7 +160,7 @@ class ProxySettings(Section):
     keys: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
     """Hashes of API keys by tenant, as `vista-guard serve --new-key TENANT` prints them. Without any, everybody may call."""
     shared_documents: bool = False
-    """Whether several tenants also retrieve the documents that were added for none of them."""
+    """True if several tenants also retrieve the documents that were added for none of them."""
     open_metrics: bool = False
     """Whether `/metrics` may be read without a key where keys are set."""
     pass_paths: tuple[str, ...] = ()
@@ -170,7 +170,7 @@ class ProxySettings(Section):
     """Regular expressions with one group, `.` matching newlines too: what the group matches in a system message is a
     document."""
     user_context: bool = False
-    """Whether blocks in user messages are documents too. Whoever types can then bring evidence for any lie: only for callers
+    """True if blocks in user messages are documents too. Whoever types can then bring evidence for any lie: only for callers
     that put retrieved text into the user's message themselves, and strip what the user typed."""
     conversation_header: str = "x-conversation-id"
     """The request header that names the conversation."""
@@ -250,7 +250,7 @@ class ProxySettings(Section):
 
     @property
     def loopback(self) -> bool:
-        """Whether only this machine can connect."""
+        """True if only this machine can connect."""
         return is_loopback(self.host)
 
     @property
@@ -262,12 +262,12 @@ class ProxySettings(Section):
 
     @property
     def names_upstream(self) -> bool:
-        """Whether callers may learn where upstream is: they are on this machine, and nobody in front brings others."""
+        """True if callers may learn where upstream is: they are on this machine, and nobody in front brings others."""
         return self.loopback and not self.keys and not self.trusted_proxies
 
     @property
     def upstream_name(self) -> str:
-        """What callers are told that upstream is: its address, or only the word."""
+        """Upstream's name in errors: its address, or only the word."""
         return f"upstream {self.upstream_address}" if self.names_upstream else "upstream"
 
 
@@ -305,7 +305,7 @@ def read_path(raw: str) -> str:
 
 
 def passed_by_default(method: str, path: str) -> bool:
-    """Whether a path's answers are known to hold no text that a model wrote; also below a deployment or an engine."""
+    """True if a path's answers are known to hold no text that a model wrote; also below a deployment or an engine."""
     words = path_words(path)
     words = words[1:] if words[:1] == ["openai"] else words
     words = words[2:] if words[:1] in (["deployments"], ["engines"]) else words

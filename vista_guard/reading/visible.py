@@ -1,6 +1,6 @@
 """Text made safe for a terminal or a page.
 
-A module of its own because the command line needs it for `--help`, which must not load the types.
+Alone because the command line needs it for `--help`, which must not load the types.
 """
 
 from __future__ import annotations

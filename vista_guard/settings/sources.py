@@ -84,7 +84,7 @@ class OtelOptions(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     content: Literal["no_content", "span_only", "event_only", "span_and_event"] | None = None
-    """Whether spans and events may hold what was said. As OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT says when not given;
+    """True if spans and events may hold what was said. As OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT says when not given;
     without either, no content."""
     events: Literal["logs", "span", "both"] = "logs"
     """Evaluations as log records, as events of the turn's span for backends that only take traces, or both."""
@@ -150,7 +150,7 @@ class Settings(BaseSettings):
     report_retention_days: float | None = Field(default=None, gt=0)
     """After how many days reports are deleted, with their texts, reviews and annotations; never when not given."""
     retrieve: bool = True
-    """Whether a turn without documents is verified against what the document store finds."""
+    """True if a turn without documents is verified against what the document store finds."""
     context: Literal["none", "full"] = "none"
     """`full` lets verify and categorize see the history too (VISTA+ctx, §7)."""
     ungrounded: Literal["judge", "trust"] = "judge"
@@ -160,11 +160,11 @@ class Settings(BaseSettings):
     dashboard: dict[str, Any] = Field(default_factory=dict)
     """What `vista-guard dashboard` reads: see `docs/dashboard.md`."""
     telemetry: bool = False
-    """Whether Chroma may send its own usage data. LangChain traces only where `LANGSMITH_TRACING` is set."""
+    """True if Chroma may send its own usage data. LangChain traces only where `LANGSMITH_TRACING` is set."""
     otel: OtelOptions = OtelOptions()
     """What OpenTelemetry is told, where its SDK is in the process: see `docs/telemetry.md`."""
     host_tracing: bool = False
-    """Whether tracers of the host, LangSmith among them, hear of the guard's own runs, drafts and documents included."""
+    """True if tracers of the host, LangSmith among them, hear of the guard's own runs, drafts and documents included."""
     limits: Limits = Limits()
 
     @classmethod

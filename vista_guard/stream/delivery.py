@@ -152,10 +152,10 @@ class Opening:
 
     def __init__(self, deltas: AsyncGenerator[Delta, None], *, hold: bool) -> None:
         self.spoken = False
-        """Whether there is a word."""
+        """True if there is a word."""
         self._deltas = deltas
         self.hold = hold
-        """Whether another answer may still take this one's place."""
+        """True if another answer may still take this one's place."""
         self._begun: list[Delta] = []
 
     async def before_text(self) -> AsyncGenerator[str | Passed, None]:

@@ -50,7 +50,7 @@ class Source:
         """Of the text."""
         self.passed: deque[tuple[int, Passed]] = deque()
         self.bound = False
-        """Whether something binding came."""
+        """True if something binding came."""
         self.error: BaseException | None = None
         self.ended = False
         self._said: list[str] = []

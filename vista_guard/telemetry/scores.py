@@ -184,7 +184,7 @@ class ScoreSink:
         await asyncio.to_thread(self.close)
 
     def close(self) -> None:
-        """As `aclose`."""
+        """Sync version of `aclose`."""
         thread = self._thread
         if thread is None or not thread.is_alive():
             return

@@ -124,7 +124,7 @@ class Parts:
     past: PastClaims = field(default_factory=PastClaims)
     telemetry: Telemetry = field(default_factory=Telemetry)
     host_tracing: bool = False
-    """Whether tracers of the host hear of the guard's own runs."""
+    """True if tracers of the host hear of the guard's own runs."""
     tenant: str | None = None
     """Whose turns these are, behind the proxy."""
     turn_risk: TurnRisk | None = None

@@ -191,7 +191,7 @@ class SettledTurn:
 
     @property
     def settled(self) -> bool:
-        """Whether there is a consensus on all of it."""
+        """True if there is a consensus on all of it."""
         return self.method is not None
 
 
@@ -275,7 +275,7 @@ def read_discussed(path: Path, turns: Sequence[AnnotatedTurn], how: Match, form:
 
 
 def has_answers(path: Path) -> bool:
-    """Whether somebody wrote into a sheet for the discussion, of whichever form.
+    """True if somebody wrote into a sheet for the discussion, of whichever form.
 
     Raises:
         InputError: the file is none.

@@ -121,7 +121,7 @@ class _Mark(_Part):
 
     @property
     def numeric(self) -> bool:
-        """Whether its values are numbers, so that means and correlations can be taken."""
+        """True if its values are numbers, so that means and correlations can be taken."""
         return False
 
     @property
@@ -168,7 +168,7 @@ class ChoiceMark(_Chosen):
 
     @property
     def numeric(self) -> bool:
-        """Whether all choices are numbers."""
+        """True if all choices are numbers."""
         return all(re.fullmatch(r"-?\d+(\.\d+)?", one) for one in self.values)
 
     def read(self, text: str) -> Value:
@@ -425,7 +425,7 @@ def _read(path: Path) -> Form:
 
 
 def applies(mark: Mark, values: Mapping[str, Value]) -> bool:
-    """Whether a mark applies beside these values of the others."""
+    """True if a mark applies beside these values of the others."""
     return all(_meets(values.get(name), wanted) for name, wanted in mark.when.items())
 
 

@@ -547,7 +547,7 @@ class _Reader:
         return Answers(own, {name: parts[name] for name in order if name in parts})
 
     def begun(self, row: Row) -> bool:
-        """Whether something was marked: notes alone are no beginning."""
+        """True if something was marked: notes alone are no beginning."""
         level = Level.PART if self.unit and row[self.unit] else Level.ITEM
         counting = [mark.name for mark in self.marks[level] if mark.needed or not isinstance(mark, TextMark)]
         if self.form.revision is not None and level is Level.ITEM:

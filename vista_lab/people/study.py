@@ -102,7 +102,7 @@ class Study(_Line):
 
     @property
     def enriched(self) -> bool:
-        """Whether conversations were chosen by what was found in them."""
+        """True if conversations were chosen by what was found in them."""
         return any(one.enriched for one in self.sets)
 
     @property
@@ -342,7 +342,7 @@ def draw(sources: Sequence[Source], runs: Sequence[JudgedRun], wanted: Sampling)
 
 
 def of_turns(form: Form) -> bool:
-    """Whether the turns of a log have all that the form shows; else its items come from a file, see `read_items`."""
+    """True if the turns of a log have all that the form shows; else its items come from a file, see `read_items`."""
     columns = {one.name for one in form.columns}
     return form.item is Unit.TURN and columns <= set(READING) and len(form.part_columns) < 2
 

@@ -2,7 +2,7 @@
 
 The mean of the weights of two stages keeps more of what each was good at than the last stage alone (model soups, Wortsman et
 al. 2022). Which stages: chosen on development files. ``--shares 0.3 0.7`` weighs them, so that what a start was good at is kept
-in part (Wortsman et al. 2022, robust fine-tuning).
+in part (Wortsman et al. 2022, robust fine-tuning). Alone because it is a command.
 """
 
 from __future__ import annotations

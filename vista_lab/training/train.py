@@ -81,7 +81,7 @@ def set_rate(optimiser: torch.optim.Optimizer, progress: float, warmup: float = 
 
 
 def has_bfloat16() -> bool:
-    """Whether this CPU multiplies bfloat16 matrices in hardware; elsewhere autocast is slower than float32."""
+    """True if this CPU multiplies bfloat16 matrices in hardware; elsewhere autocast is slower than float32."""
     return bool(getattr(torch.cpu, "_is_amx_tile_supported", bool)())
 
 

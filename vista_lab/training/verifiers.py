@@ -235,7 +235,7 @@ def _least_contradicted(claims: Sequence[Judged], supported: float) -> float:
 
 
 def _few_false(called: Sequence[Judged], claims: Sequence[Judged]) -> bool:
-    """Whether calling these contradicted keeps `FALSE_CONTRADICTIONS`."""
+    """True if calling these contradicted keeps `FALSE_CONTRADICTIONS`."""
     return all(
         sum(one.gold == gold for one in called) <= most * sum(one.gold == gold for one in claims)
         for gold, most in FALSE_CONTRADICTIONS.items()

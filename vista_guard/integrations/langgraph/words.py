@@ -197,7 +197,7 @@ class Released(BaseChatModel):
     """Stands for the model in the host's streams: says what the gate released."""
 
     chunks: SkipValidation[ReleasedChunks]
-    """What it says, for the door by which it is asked."""
+    """The chunks of the model, for the method that was called."""
     cache: bool = False
     """Never: to LangChain's global cache all turns look alike, and it would show one conversation's words in another."""
 

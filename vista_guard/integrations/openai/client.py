@@ -114,7 +114,7 @@ def report_of(result: object, choice: int = 0) -> TurnReport | None:
 
 
 def unjudged_of(result: object) -> tuple[str, ...]:
-    """What of an answer that came through a guarded client was not judged, by design: `tools`, `reasoning`, `citations`, `audio`,
+    """Kinds of content in a guarded client's answer that were not judged, by design: `tools`, `reasoning`, `citations`, `audio`,
     `structured`.
 
     Args:
@@ -143,7 +143,7 @@ def _guarded_class(kind: Any) -> Any:
 
 
 class _AnyGuarded:
-    """What both guarded clients share."""
+    """The common part of both guarded clients."""
 
     def copy(self, **options: Any) -> Self:
         """A client with other options, guarded too."""
@@ -232,7 +232,7 @@ def _with_lists(options: Any) -> Any:
 
 
 def _told(given: dict[str, Any]) -> Told | None:
-    """What is known of the answer; raises the error that stands in its place."""
+    """Returns what the transport knows of the answer; raises the error that replaces it."""
     told = given["response"].extensions.get(TOLD)
     if not isinstance(told, Told):
         return None
@@ -308,7 +308,7 @@ class _Manager:
 
 
 class GuardedChatStream(ChatCompletionStream[Format]):
-    """What `chat.completions.stream(…)` gives on entry."""
+    """The stream that `chat.completions.stream(…)` opens."""
 
     def __stream__(self) -> Iterator[ChatCompletionStreamEvent[Format]]:
         for chunk in self._raw_stream:
@@ -321,7 +321,7 @@ class GuardedChatStream(ChatCompletionStream[Format]):
 
 
 class GuardedAsyncChatStream(AsyncChatCompletionStream[Format]):
-    """As `GuardedChatStream`, for the async client."""
+    """Async version of `GuardedChatStream`."""
 
     async def __stream__(self) -> AsyncIterator[ChatCompletionStreamEvent[Format]]:
         async for chunk in self._raw_stream:
@@ -335,7 +335,7 @@ class GuardedAsyncChatStream(AsyncChatCompletionStream[Format]):
 
 
 class GuardedResponseStream(ResponseStream[Format]):
-    """What `responses.stream(…)` gives on entry."""
+    """The stream that `responses.stream(…)` opens."""
 
     def get_final_response(self) -> ParsedResponse[Format]:
         """As the SDK's own; of an answer that was withheld, with the message in its place."""
@@ -345,7 +345,7 @@ class GuardedResponseStream(ResponseStream[Format]):
 
 
 class GuardedAsyncResponseStream(AsyncResponseStream[Format]):
-    """As `GuardedResponseStream`, for the async client."""
+    """Async version of `GuardedResponseStream`."""
 
     async def get_final_response(self) -> ParsedResponse[Format]:
         """As the SDK's own; of an answer that was withheld, with the message in its place."""

@@ -74,7 +74,7 @@ Http = Any
 
 @dataclass
 class Told:
-    """What is known of an answer beside its bytes.
+    """Facts about an answer that its bytes do not carry.
 
     Attributes:
         reports: by the index of the choice.
@@ -92,17 +92,17 @@ class Told:
 
     @property
     def unjudged(self) -> tuple[str, ...]:
-        """What passed unjudged by design, so far."""
+        """Kinds of content that passed unjudged by design, so far."""
         return tuple(self.kinds if self.stream is None else self.stream.stream.unjudged)
 
     def is_withheld(self, choice: int = 0) -> bool:
-        """Whether the policy's message stands in place of this choice."""
+        """True if the policy's message stands in place of this choice."""
         report = self.reports.get(choice)
         return report is not None and report.blocked
 
 
 class Chains:
-    """What was said under the ids of responses and conversations that OpenAI keeps, so that later turns know it.
+    """Turns behind the ids of responses and conversations that OpenAI keeps, for later turns.
 
     Bounded, and of this process: pass the history yourself where another process goes on with a conversation.
     """
@@ -112,7 +112,7 @@ class Chains:
         self._lock = Lock()
 
     def get(self, key: str | None) -> Conversation | None:
-        """What was said, when it is still known."""
+        """The turns of an id, if still known."""
         with self._lock:
             return None if key is None else self._said.get(key)
 
@@ -200,7 +200,7 @@ class Call:
         self._exchange.check_limits()
 
     def _read_past(self, said: Conversation, body: Json) -> Conversation:
-        """What was said, with what is known of a conversation that OpenAI keeps."""
+        """The conversation so far, with the known turns that OpenAI keeps."""
         chains, find = self._guarding.chains, self._guarding.conversation_id
         earlier = chains.get(_id_of(body.get("previous_response_id"))) or chains.get(self._chain)
         request = self._request
@@ -318,7 +318,7 @@ class Call:
 
 
 class _Sender:
-    """What both HTTP clients share: all but sending is the user's own client's."""
+    """The common part of both HTTP clients; everything but sending belongs to the user's own client."""
 
     def __init__(self, inner: Http, guarding: ClientGuard) -> None:
         self.inner, self.guarding = inner, guarding
@@ -441,7 +441,7 @@ class _SyncFrames:
 
 
 class _AsyncFrames:
-    """As `_SyncFrames`, in the caller's own task."""
+    """Async version of `_SyncFrames`."""
 
     def __init__(self, call: Call, response: Http) -> None:
         self._response = response

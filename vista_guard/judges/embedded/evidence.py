@@ -207,7 +207,7 @@ class EvidencePiece:
     supports: bool = True
     refutes: bool = True
     denies: bool = False
-    """Whether the evidence says that `text` is false: what supports the text speaks against the claim."""
+    """True if the evidence says that `text` is false: what supports the text speaks against the claim."""
     framed: SentenceReading | None = None
     """How `text` mentions what it says: it supports only claims that mention it likewise."""
 

@@ -97,7 +97,7 @@ class PassageLine:
     heading: bool = False
     item: bool = False
     opens: bool = False
-    """Whether it begins a line."""
+    """True if it begins a line."""
 
 
 def readings(

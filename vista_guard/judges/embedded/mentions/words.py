@@ -42,7 +42,7 @@ class Region:
     kind: MentionKind
     holder: frozenset[str] = frozenset()
     denies: bool = False
-    """Whether the sentence says that it is false, nobody in between."""
+    """True if the sentence says that it is false, nobody in between."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,7 @@
-"""Alembic runs this file for each command: the revisions, in the transaction of the connection that `database.upgrade` passes."""
+"""Alembic runs this file for each command: the revisions, in the transaction of the connection that `database.upgrade` passes.
+
+Alone because Alembic looks for a file of this name.
+"""
 
 from __future__ import annotations
 
