@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from training.comparison import sets
+from training.comparison import labelled, sets
 from training.comparison.scorers import Scorer, mean_scorer, scorer
 from training.comparison.sets import THREE, Item
 from training.data import data_argument
@@ -105,6 +105,18 @@ def in_order(pair: Sequence[Scored]) -> bool:
     return bool(good and bad) and min(good) > max(bad)
 
 
+def twin_figures(name: str, found: Sequence[Scored]) -> Iterator[tuple[str, float]]:
+    """Both members of a twin, order, AUC and three labels, not by kind."""
+    yield from pair_figures(name, found, by_kind=False)
+    yield from three_way(name, found)
+
+
+def mixed_figures(name: str, found: Sequence[Scored]) -> Iterator[tuple[str, float]]:
+    """Supported or not, AUC, three labels."""
+    yield from support_figures(name, found)
+    yield from three_way(name, found)
+
+
 def summary_figures(name: str, found: Sequence[Scored]) -> Iterator[tuple[str, float]]:
     """SummEdits: whole summaries by their weakest and by their mean sentence; balanced accuracy, thresholds crossed."""
     for how, fold in (("weakest", np.min), ("mean", np.mean)):
@@ -162,6 +174,12 @@ def measures(data: Path, challenge: Path | None, worlds: int) -> dict[str, Measu
             summary_figures,
         ),
     }
+    table["written dev"] = (partial(labelled.development, data, "written"), twin_figures)
+    table["MTRAG-UN dev"] = (partial(labelled.mtrag, data), support_figures)
+    for name in ("condaqa", "infotabs", "cad", "students", "vitaminc"):
+        table[f"{name} dev"] = (partial(labelled.development, data, name), mixed_figures)
+    for name in ("paws", "defacto", "realsumm"):
+        table[f"{name} dev"] = (partial(labelled.development, data, name), support_figures)
     if challenge and any(challenge.glob("*.jsonl")):
         for reading in ("gold", "sentences", "windows"):
             figures = partial(pair_figures, by_kind=reading != "sentences")

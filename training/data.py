@@ -159,11 +159,11 @@ def lowered(pair: Pair) -> Pair:
     return Pair(pair.premise.lower(), pair.hypothesis.lower(), pair.allowed, pair.source)
 
 
-def fingerprint(data: Path, files: Iterable[str] = TRAIN_FILES) -> str:
-    """SHA-256 over the training files' names and contents."""
+def fingerprint(data: Path, files: Iterable[str] = TRAIN_FILES, own: Iterable[Path] = ()) -> str:
+    """SHA-256 over the training files' names and contents; ``own`` are files of this repository."""
     digest = hashlib.sha256()
-    for name in files:
-        digest.update(name.encode() + b"\0" + (data / name).read_bytes())
+    for name, path in (*((name, data / name) for name in files), *((path.name, path) for path in own)):
+        digest.update(name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 
 

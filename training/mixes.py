@@ -13,10 +13,13 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 from training import data as benchmarks
-from training.sources import dstc9, grounded, mtragun, nli, summedits
+from training import duplicates
+from training.sources import catalogue, dstc9, grounded, mtragun, nli, summedits
+from training.sources import written as written_claims
 from vista_lab.suites.loaders import Pair
 
 Row = dict[str, object]
@@ -24,6 +27,7 @@ FILES = tuple(
     sorted(
         {
             *benchmarks.TRAIN_FILES,
+            *catalogue.FILES,
             *(name for source in (dstc9, grounded, mtragun, nli, summedits) for name in source.FILES),
         }
     )
@@ -66,12 +70,62 @@ MIXES = {
         rewriters=55000,
         kinds={"fever_minimal": 0.35},
     ),
+    # More of what fell first when other text came in: chat responses and long documents.
+    "dialogue": Mix({"talk": 0.5}, {"begin": 4800, "summedits": 8000, "mtragun": 4000, "dstc9": 4000, "wice": 374}),
+    # What people labelled and what was written for this project: half as much as `replay`, and trained beside it.
+    "labelled": Mix(
+        {},
+        {
+            "written": 54000,
+            "vitaminc": 14000,
+            "infotabs": 9000,
+            "condaqa": 7000,
+            "cad": 6500,
+            "paws": 6500,
+            "students": 6000,
+            "taxinli": 5000,
+            "realsumm": 5000,
+            "onestop": 1500,
+            "reviews": 1500,
+            "qmsum": 2500,
+            "trials": 3500,
+            "minimal_refutations": 1500,
+            "esnli": 2000,
+            "defacto": 1700,
+            "boolq": 2700,
+            "feverous": 1500,
+            "science": 2600,
+            "venues": 2500,
+            "sharc": 2300,
+            "creak": 2000,
+            "strategy": 2000,
+            "swaps": 1000,
+            "bump": 1700,
+            "key_points": 1500,
+            "aspect": 700,
+            "scope": 1500,
+            "one_word": 700,
+            "clapnq": 600,
+            "fm2": 1000,
+            "pubmed": 1000,
+            "folio": 1000,
+            "perspectives": 900,
+            "legal": 600,
+            "in_car": 800,
+            "papers": 730,
+            "double_negation": 600,
+            "scifact": 590,
+            "stories": 480,
+        },
+    ),
     "late": Mix({"broad": 0.16, "finish": 0.12}, {**_PEOPLE, "begin": 1600}, worlds=16000, rewriters=12000),
 }
 
 
-def people_pairs(data: Path, rng: random.Random) -> Mapping[str, Callable[[], Iterable[Pair]]]:
-    """Readers of the sources that people wrote and labelled."""
+def people_pairs(
+    data: Path, rng: random.Random, known: set[int], dropped: Counter[str]
+) -> Mapping[str, Callable[[], Iterable[Pair]]]:
+    """Readers of the sources that people wrote and labelled; ``known`` are runs of words of test texts."""
     return {
         "begin": lambda: grounded.begin(data),
         "wice": lambda: grounded.wice(data),
@@ -80,7 +134,13 @@ def people_pairs(data: Path, rng: random.Random) -> Mapping[str, Callable[[], It
         "dstc9": lambda: dstc9.labelled(data, rng),
         "mtragun": lambda: mtragun.labelled(data, rng),
         "summedits": lambda: summedits.labelled(data),
+        **{name: partial(labelled, read, data, known, dropped) for name, read in catalogue.READERS.items()},
     }
+
+
+def labelled(read: catalogue.Reader, data: Path, known: set[int], dropped: Counter[str]) -> Iterator[Pair]:
+    """The training part of a labelled set, without what stands in test texts."""
+    return duplicates.without_test_texts(read(data, "train"), known, dropped)
 
 
 def grouped(pairs: Iterable[Pair]) -> list[list[Row]]:
@@ -141,7 +201,9 @@ def build(data: Path, mix: Mix, scale: float, seed: int, files: Mapping[str, Pat
     rows: list[Row] = [
         asdict(pair) for name, part in mix.old.items() for pair in benchmarks.build(data, name, scale * part, seed)
     ]
-    readers = people_pairs(data, rng)
+    dropped: Counter[str] = Counter()
+    known = duplicates.test_grams(data) if catalogue.READERS.keys() & mix.people.keys() else set()
+    readers = people_pairs(data, rng, known, dropped)
     for name, count in mix.people.items():
         rows.extend(take(grouped(readers[name]()), round(scale * count), rng))
     for package in ("worlds", "rewriters"):
@@ -150,6 +212,7 @@ def build(data: Path, mix: Mix, scale: float, seed: int, files: Mapping[str, Pat
             file = files.get(package)
             groups = written(file) if file else grouped(generated(package, round(1.1 * count), seed, data))
             rows.extend(by_kind(groups, mix.kinds or {}, count, rng))
+    print(f"left out, since test texts have them: {dict(dropped)}")
     rng.shuffle(rows)
     return rows
 
@@ -170,7 +233,9 @@ def main() -> None:
     )
     with args.out.open("w", encoding="utf-8") as out:
         out.writelines(json.dumps(row) + "\n" for row in rows)
-    args.out.with_suffix(".sha256").write_text(benchmarks.fingerprint(args.data, FILES) + "\n")
+    args.out.with_suffix(".sha256").write_text(
+        benchmarks.fingerprint(args.data, FILES, sorted(written_claims.FOLDER.glob("*.txt.gz"))) + "\n"
+    )
     for (source, kind, allowed), count in sorted(
         Counter((str(r["source"]), str(r.get("kind", "")), str(r["allowed"])) for r in rows).items()
     ):

@@ -15,12 +15,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix, hstack  # type: ignore[import-untyped]
 from sklearn.feature_extraction.text import CountVectorizer  # type: ignore[import-untyped]
 from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
+from sklearn.metrics import roc_auc_score  # type: ignore[import-untyped]
 from sklearn.model_selection import GroupKFold  # type: ignore[import-untyped]
 
 CLAIM_LIMIT, SETS_LIMIT = 0.55, 0.60
@@ -43,12 +45,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Result:
-    """Accuracy of both models on one kind, with its standard error."""
+    """Accuracy of both models on one kind, with its standard error, and their areas under the ROC curve."""
 
     kind: str
     count: int
     claim: float
     sets: float
+    claim_auc: float = float("nan")
+    sets_auc: float = float("nan")
 
     @property
     def error(self) -> float:
@@ -62,15 +66,15 @@ class Result:
         return self.count >= _ENOUGH and over > 2 * self.error
 
 
-def read(path: Path) -> list[Row]:
-    """The pairs of one JSONL file."""
+def read(path: Path, by: str = "kind") -> list[Row]:
+    """The pairs of one JSONL file, sorted by kind or by source."""
     lines = path.read_text(encoding="utf-8").splitlines()
-    return [row_of(json.loads(line), i) for i, line in enumerate(lines)]
+    return [row_of(json.loads(line), i, by) for i, line in enumerate(lines)]
 
 
-def row_of(raw: Mapping[str, Any], number: int) -> Row:
+def row_of(raw: Mapping[str, Any], number: int, by: str = "kind") -> Row:
     """What the check reads of a pair's fields; a pair without a twin stands alone."""
-    kind, twin = raw.get("kind", raw["source"]), raw.get("twin") or f"row {number}"
+    kind, twin = raw.get(by, raw["source"]), raw.get("twin") or f"row {number}"
     return Row(raw["premise"], raw["hypothesis"], list(raw["allowed"]) == [0], kind, twin)
 
 
@@ -106,26 +110,40 @@ def features(rows: Sequence[Row], premise: bool) -> csr_matrix:
     return csr_matrix(hstack([*parts, csr_matrix(np.array([overlap(r) for r in rows]))]))
 
 
-def accuracy(rows: Sequence[Row], premise: bool) -> float:
-    """Cross-validated accuracy of supported-or-not."""
+def guessed(rows: Sequence[Row], premise: bool) -> tuple[float, float]:
+    """Cross-validated accuracy of supported-or-not, and the area under the ROC curve."""
     x, y = features(rows, premise), np.array([row.supported for row in rows])
-    groups = np.array([row.twin for row in rows])
-    right = []
+    groups, odds = np.array([row.twin for row in rows]), np.zeros(len(rows))
     for train, test in GroupKFold(_FOLDS).split(x, y, groups):
         model = LogisticRegression(C=0.1, max_iter=300)
         model.fit(x[train], y[train])
-        right.append(model.predict(x[test]) == y[test])
-    return float(np.concatenate(right).mean())
+        odds[test] = model.decision_function(x[test])
+    return float(((odds > 0) == y).mean()), float(roc_auc_score(y, odds))
 
 
-def check(rows: Sequence[Row]) -> list[Result]:
-    """Both models on each kind with enough pairs to fold, and on all kinds together."""
+def check(rows: Sequence[Row], most: int = 0) -> list[Result]:
+    """Both models on each kind with enough pairs to fold, and on all kinds together; ``most`` pairs of each, 0 for all."""
     by_kind: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         by_kind[row.kind].append(row)
     groups = {**dict(sorted(by_kind.items())), "all": list(rows)}
     fit = {k: g for k, g in groups.items() if len({r.twin for r in g}) >= _FOLDS and len({r.supported for r in g}) == 2}
-    return [Result(k, len(g), accuracy(g, False), accuracy(g, True)) for k, g in fit.items()]
+    return [result(kind, thinned(group, most)) for kind, group in fit.items()]
+
+
+def thinned(rows: Sequence[Row], most: int) -> Sequence[Row]:
+    """About ``most`` pairs, twins together."""
+    if not 0 < most < len(rows):
+        return rows
+    twins = sorted({row.twin for row in rows})
+    kept = set(Random(_SEED).sample(twins, max(_FOLDS, len(twins) * most // len(rows))))
+    return [row for row in rows if row.twin in kept]
+
+
+def result(kind: str, rows: Sequence[Row]) -> Result:
+    """What both models learn from a kind."""
+    (claim, claim_auc), (sets, sets_auc) = guessed(rows, False), guessed(rows, True)
+    return Result(kind, len(rows), claim, sets, claim_auc, sets_auc)
 
 
 def generated(count: int, data: str | None) -> Iterator[tuple[str, list[Row]]]:
@@ -143,12 +161,13 @@ def generated(count: int, data: str | None) -> Iterator[tuple[str, list[Row]]]:
 
 def shown(name: str, results: Sequence[Result]) -> str:
     """One line a kind."""
-    head = f"{name:28} {'pairs':>7} {'claim':>7} {'sets':>7}"
+    head = f"{name:28} {'pairs':>7} {'claim':>7} {'sets':>7} {'AUC':>7} {'AUC':>7}"
     return "\n".join(
         [
             head,
             *(
-                f"{r.kind:28} {r.count:7} {r.claim:7.3f} {r.sets:7.3f}{'  SHORTCUT' if r.fails else ''}"
+                f"{r.kind:28} {r.count:7} {r.claim:7.3f} {r.sets:7.3f} {r.claim_auc:7.3f} {r.sets_auc:7.3f}"
+                f"{'  SHORTCUT' if r.fails else ''}"
                 for r in results
             ),
         ]
@@ -160,17 +179,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", type=Path, nargs="?")
     parser.add_argument("--generate", type=int, metavar="COUNT", help="make so many pairs instead of reading a file")
+    parser.add_argument("--by-source", action="store_true", help="a line a source instead of a line a kind")
+    parser.add_argument("--most", type=int, default=0, help="pairs of each kind that are looked at; 0 for all")
     args = parser.parse_args()
     if (args.file is None) == (args.generate is None):
         parser.error("give either a file of pairs, or --generate COUNT")
     parts = (
-        [(args.file.name, read(args.file))]
+        [(args.file.name, read(args.file, "source" if args.by_source else "kind"))]
         if args.file
         else generated(args.generate, os.environ.get("VISTA_GUARD_DATA"))
     )
     failed = False
     for name, rows in parts:
-        results = check(rows)
+        results = check(rows, args.most)
         failed |= any(r.fails for r in results)
         print(shown(name, results))
     sys.exit(failed)

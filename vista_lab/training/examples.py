@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import random
+from array import array
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from typing import Any, TypeVar
 
 import torch
 from tokenizers import Encoding, Tokenizer
@@ -17,15 +20,17 @@ from vista_lab.training.model import VERIFIER_LABELS, base_folder
 
 _BUCKET = 2048
 """Examples that are sorted by length together."""
+_ALIGNED = 16
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Example:
     """Token ids of one pair, a 0/1 mask over the labels that would be right, and the minimal pair it belongs to."""
 
-    ids: list[int]
-    types: list[int]
-    allowed: list[float]
+    ids: Sequence[int]
+    types: Sequence[int]
+    allowed: Sequence[float]
     twin: str = ""
 
 
@@ -53,15 +58,24 @@ def verifier_tokenizer(max_length: int) -> Tokenizer:
 
 def load_examples(path: Path, max_length: int) -> list[Example]:
     """Tokenise the pairs; a long premise loses its end."""
-    rows = [json.loads(line) for line in path.open(encoding="utf-8")]
     tokenizer = verifier_tokenizer(max_length)
+    with path.open(encoding="utf-8") as lines:
+        return [example for chunk in batched(map(json.loads, lines), _BUCKET) for example in _encoded(tokenizer, chunk)]
+
+
+def _encoded(tokenizer: Tokenizer, rows: Sequence[Mapping[str, Any]]) -> Iterator[Example]:
     encodings: list[Encoding] = tokenizer.encode_batch([(row["premise"], row["hypothesis"]) for row in rows])
-    return [
-        Example(
-            e.ids, e.type_ids, [float(i in row["allowed"]) for i in range(len(VERIFIER_LABELS))], row.get("twin", "")
-        )
-        for e, row in zip(encodings, rows, strict=True)
-    ]
+    for e, row in zip(encodings, rows, strict=True):
+        allowed = tuple(float(i in row["allowed"]) for i in range(len(VERIFIER_LABELS)))
+        # Two bytes a token instead of forty: all pairs of a run are in memory.
+        yield Example(array("H", e.ids), array("B", e.type_ids), allowed, row.get("twin", ""))
+
+
+def batched(rows: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Lists of at most so many rows."""
+    source = iter(rows)
+    while chunk := list(islice(source, size)):
+        yield chunk
 
 
 def groups(examples: Sequence[Example]) -> list[list[Example]]:
@@ -106,13 +120,16 @@ def _width(unit: Sequence[Example]) -> int:
 
 
 def collate(batch: Sequence[Example]) -> Batch:
-    """Tensors of a batch."""
-    width = _width(batch)
-    ids = torch.tensor([e.ids + [0] * (width - len(e.ids)) for e in batch])
-    mask = torch.tensor([[1] * len(e.ids) + [0] * (width - len(e.ids)) for e in batch])
-    types = torch.tensor([e.types + [0] * (width - len(e.types)) for e in batch])
+    """Tensors of a batch, as wide as a multiple of 16: on a CPU other widths cost a fifth more a token."""
+    shape = len(batch), -(-_width(batch) // _ALIGNED) * _ALIGNED
+    ids, mask, types = (torch.zeros(shape, dtype=torch.long) for _ in range(3))
+    for row, example in enumerate(batch):
+        length = len(example.ids)
+        ids[row, :length] = torch.tensor(example.ids)
+        types[row, :length] = torch.tensor(example.types)
+        mask[row, :length] = 1
     ranked = torch.tensor(ranked_rows(batch), dtype=torch.long).reshape(-1, 2)
-    return Batch(ids, mask, types, torch.tensor([e.allowed for e in batch]), ranked)
+    return Batch(ids, mask, types, torch.tensor([tuple(e.allowed) for e in batch]), ranked)
 
 
 def ranked_rows(batch: Sequence[Example]) -> list[tuple[int, int]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -48,10 +49,14 @@ def base_folder() -> Path:
 
 
 class Layer(nn.Module):
-    """One post-norm transformer layer."""
+    """One post-norm transformer layer.
 
-    def __init__(self, config: EncoderConfig, dropout: float) -> None:
+    A gated one gives ``input + gate * (output - input)``: with the gate at zero it does nothing, wherever it stands.
+    """
+
+    def __init__(self, config: EncoderConfig, dropout: float, gated: bool = False) -> None:
         super().__init__()
+        self.gate = nn.Parameter(torch.zeros(1)) if gated else None
         size = config.hidden_size
         self.heads, self.dropout = config.num_attention_heads, dropout
         self.query, self.key, self.value = (nn.Linear(size, size) for _ in range(3))
@@ -76,14 +81,15 @@ class Layer(nn.Module):
         return self.output(mixed.transpose(1, 2).reshape(x.shape))
 
     def forward(self, x: Tensor, bias: Tensor) -> Tensor:
-        x = self.norm(x + self._drop(self.attend(x, bias)))
-        return self.final_norm(x + self._drop(self.down(functional.gelu(self.up(x)))))
+        y = self.norm(x + self._drop(self.attend(x, bias)))
+        y = self.final_norm(y + self._drop(self.down(functional.gelu(self.up(y)))))
+        return y if self.gate is None else x + self.gate.to(y.dtype) * (y - x)
 
 
 class Encoder(nn.Module):
     """Token ids to hidden states [n, t, hidden]."""
 
-    def __init__(self, config: EncoderConfig, dropout: float = 0.1) -> None:
+    def __init__(self, config: EncoderConfig, dropout: float = 0.1, gated: Collection[int] = ()) -> None:
         super().__init__()
         size = config.hidden_size
         self.dropout = dropout
@@ -91,7 +97,7 @@ class Encoder(nn.Module):
         self.positions = nn.Embedding(config.max_position_embeddings, size)
         self.types = nn.Embedding(config.type_vocab_size, size)
         self.norm = nn.LayerNorm(size, config.layer_norm_eps)
-        self.layers = nn.ModuleList(Layer(config, dropout) for _ in range(config.num_hidden_layers))
+        self.layers = nn.ModuleList(Layer(config, dropout, i in gated) for i in range(config.num_hidden_layers))
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
         places = torch.arange(input_ids.shape[1], device=input_ids.device)
@@ -114,9 +120,11 @@ def mean_pool(hidden: Tensor, attention_mask: Tensor) -> Tensor:
 class Verifier(nn.Module):
     """Premise and hypothesis in one sequence -> logits over ``VERIFIER_LABELS``."""
 
-    def __init__(self, config: EncoderConfig, dropout: float = 0.1) -> None:
+    def __init__(self, config: EncoderConfig, dropout: float = 0.1, gated: Collection[int] = ()) -> None:
         super().__init__()
-        self.encoder = Encoder(config, dropout=0.0)  # one pass over the data: dropout inside costs time, gains nothing
+        self.encoder = Encoder(
+            config, dropout=0.0, gated=gated
+        )  # one pass over the data: dropout inside costs time, gains nothing
         self.dense = nn.Linear(2 * config.hidden_size, config.hidden_size)
         self.classify = nn.Linear(config.hidden_size, len(VERIFIER_LABELS))
         self.dropout = dropout
@@ -130,11 +138,26 @@ class Verifier(nn.Module):
 
 def read_verifier(checkpoint: Path, dropout: float = 0.1) -> Verifier:
     """The cross-encoder of a checkpoint, in float32, with as many layers as the checkpoint has."""
-    state = torch.load(checkpoint, weights_only=True)["model"]
+    return verifier_of(torch.load(checkpoint, weights_only=True)["model"], dropout)
+
+
+def verifier_of(state: Mapping[str, Tensor], dropout: float) -> Verifier:
+    """A cross-encoder with the layers and gates that the weights name."""
     depth = 1 + max(int(name.split(".")[2]) for name in state if name.startswith("encoder.layers."))
-    model = Verifier(replace(EncoderConfig.read(base_folder()), num_hidden_layers=depth), dropout)
+    gated = [i for i in range(depth) if f"encoder.layers.{i}.gate" in state]
+    model = Verifier(replace(EncoderConfig.read(base_folder()), num_hidden_layers=depth), dropout, gated)
     model.load_state_dict({name: tensor.float() for name, tensor in state.items()})
     return model
+
+
+def deepened(model: Verifier) -> Verifier:
+    """Each layer twice; the copies are gated, so that the deeper model begins by saying what the model says."""
+    state = {name: tensor for name, tensor in model.state_dict().items() if not name.startswith("encoder.layers.")}
+    for place, layer in enumerate(model.encoder.layers):
+        for copy in (0, 1):
+            state |= {f"encoder.layers.{2 * place + copy}.{name}": t.clone() for name, t in layer.state_dict().items()}
+        state[f"encoder.layers.{2 * place + 1}.gate"] = torch.zeros(1)
+    return verifier_of(state, model.dropout)
 
 
 class Embedder(nn.Module):

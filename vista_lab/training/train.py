@@ -11,7 +11,7 @@ import argparse
 import json
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -20,10 +20,12 @@ from torch import Tensor
 from torch.nn import functional
 
 from vista_lab.training.examples import Batch, Example, batches, collate, load_examples
-from vista_lab.training.model import EncoderConfig, Verifier, base_folder, load_base, read_verifier
+from vista_lab.training.model import EncoderConfig, Verifier, base_folder, deepened, load_base, read_verifier
 
 _MEAN_EVERY = 20
 """Steps between two updates of the mean of the weights."""
+_GATE_RATE = 20
+"""Rate of the gates of copied layers, in rates of the encoder."""
 
 
 @dataclass
@@ -55,8 +57,11 @@ def ranking_loss(logits: Tensor, ranked: Tensor, margin: float) -> Tensor:
 def optimiser_for(model: Verifier, lr: float, decay: float, head: float) -> torch.optim.Optimizer:
     """AdamW; the head learns ``head`` times as fast, biases and norms are not decayed."""
     groups = []
+    gates = [p for name, p in model.named_parameters() if name.endswith(".gate")]
+    if gates:  # single numbers, from zero to about one half: at the encoder's rate they would hardly leave zero
+        groups.append({"params": gates, "lr": _GATE_RATE * lr, "weight_decay": 0.0})
     for part, rate in ((model.encoder, lr), (torch.nn.ModuleList([model.dense, model.classify]), head * lr)):
-        params = [p for p in part.parameters() if p.requires_grad]
+        params = [p for name, p in part.named_parameters() if p.requires_grad and not name.endswith(".gate")]
         groups.append({"params": [p for p in params if p.dim() > 1], "lr": rate, "weight_decay": decay})
         groups.append({"params": [p for p in params if p.dim() == 1], "lr": rate, "weight_decay": 0.0})
     for group in groups:
@@ -64,8 +69,12 @@ def optimiser_for(model: Verifier, lr: float, decay: float, head: float) -> torc
     return torch.optim.AdamW(groups, fused=True, betas=(0.9, 0.98))
 
 
-def freeze(model: Verifier, layers: int) -> None:
-    """Leave the embeddings and the lowest layers as they are; 0 trains everything. Saves a quarter of a step at 2 of 6."""
+def freeze(model: Verifier, layers: int, words: bool = False) -> None:
+    """Leave the embeddings and the lowest layers as they are; 0 trains everything. Saves a quarter of a step at 2 of 6.
+
+    ``words`` leaves the table of words alone: half of all weights, an eighth of a step.
+    """
+    model.encoder.words.requires_grad_(not words)
     if layers:
         encoder = model.encoder
         fixed = [encoder.words, encoder.positions, encoder.types, encoder.norm, *encoder.layers[:layers]]
@@ -73,7 +82,7 @@ def freeze(model: Verifier, layers: int) -> None:
             part.requires_grad_(False)
 
 
-def set_rate(optimiser: torch.optim.Optimizer, progress: float, warmup: float = 0.06) -> None:
+def set_rate(optimiser: torch.optim.Optimizer, progress: float, warmup: float) -> None:
     """Linear warm-up, then linear decay to 2% of the peak."""
     factor = progress / warmup if progress < warmup else max(0.02, (1 - progress) / (1 - warmup))
     for group in optimiser.param_groups:
@@ -82,7 +91,7 @@ def set_rate(optimiser: torch.optim.Optimizer, progress: float, warmup: float = 
 
 def has_bfloat16() -> bool:
     """True if this CPU multiplies bfloat16 matrices in hardware; elsewhere autocast is slower than float32."""
-    return bool(getattr(torch.cpu, "_is_amx_tile_supported", bool)())
+    return any(getattr(torch.cpu, name, bool)() for name in ("_is_amx_tile_supported", "_is_avx512_bf16_supported"))
 
 
 class Run:
@@ -97,7 +106,7 @@ class Run:
 
     def learn(self, batch: Batch, progress: float) -> None:
         """One step."""
-        set_rate(self.optimiser, progress)
+        set_rate(self.optimiser, progress, self.args.warmup)
         with torch.autocast("cpu", torch.bfloat16, enabled=self.half):
             logits = self.model(batch.ids, batch.mask, batch.types)
         loss = loss_of(logits.float(), batch.allowed)
@@ -143,7 +152,8 @@ class Run:
 def start_model(args: argparse.Namespace) -> Verifier:
     """The checkpoint to go on from, or the base model with a new head."""
     if args.start:
-        return read_verifier(args.start, args.dropout)
+        model = read_verifier(args.start, args.dropout)
+        return deepened(model) if args.deepen else model
     model = Verifier(EncoderConfig.read(base_folder()), args.dropout)
     load_base(model.encoder, base_folder())
     return model
@@ -153,26 +163,36 @@ def train(args: argparse.Namespace) -> None:
     """The loop."""
     torch.manual_seed(args.seed)
     torch.set_num_threads(args.threads)
-    examples = load_examples(args.pairs, args.max_length)
+    examples = [example for path in args.pairs for example in load_examples(path, args.max_length)]
     model = start_model(args)
-    freeze(model, args.freeze)
+    freeze(model, args.freeze, args.freeze_words)
     model.train()
     run = Run(args, model)
     if args.resume and (args.out / "last.pt").exists():
         run.resume()
     _loop(run, examples)
-    facts = {**asdict(run.at), "planned": args.epochs * len(examples), **facts_of(args, examples)}
+    facts = {**asdict(run.at), "planned": planned(args, examples), **facts_of(args, examples)}
     run.save("final", model.state_dict(), **facts)
     run.save("mean", run.mean, **facts)
     (args.out / "last.pt").unlink(missing_ok=True)
 
 
+def planned(args: argparse.Namespace, examples: Sequence[Example]) -> int:
+    """Pairs that the rate decays over."""
+    return int(args.planned or args.epochs * len(examples))
+
+
+def endless(examples: Sequence[Example], tokens: int, rng: random.Random) -> Iterator[list[Example]]:
+    """Batches, epoch after epoch, each in an order of its own."""
+    while True:
+        yield from batches(examples, tokens, rng)
+
+
 def _loop(run: Run, examples: Sequence[Example]) -> None:
-    args, at, rng = run.args, run.at, random.Random(run.args.seed)
-    begun, saved, done, total = time.monotonic() - 60 * at.minutes, at.minutes, at.step, args.epochs * len(examples)
-    for number, batch in enumerate(b for _ in range(args.epochs) for b in batches(examples, args.tokens, rng)):
-        if number < done:
-            continue
+    args, at, total = run.args, run.at, planned(run.args, examples)
+    rng = random.Random(f"{args.seed}-{at.step}")  # after a resumption the order is another one: the data may be too
+    begun, saved = time.monotonic() - 60 * at.minutes, at.minutes
+    for batch in endless(examples, args.tokens, rng):
         at.minutes = (time.monotonic() - begun) / 60
         progress = max(at.examples / total, at.minutes / args.max_minutes)
         if progress >= 1:
@@ -191,18 +211,21 @@ def _loop(run: Run, examples: Sequence[Example]) -> None:
 
 def facts_of(args: argparse.Namespace, examples: Sequence[Example]) -> dict[str, object]:
     """The settings of the run, for the model card."""
-    named = {key: value for key, value in vars(args).items() if not isinstance(value, Path)}
+    named = {key: value for key, value in vars(args).items() if isinstance(value, (int, float, str))}
     return {**named, "pairs": len(examples), "token_count": sum(len(e.ids) for e in examples)}
 
 
 def main() -> None:
     """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=Path, required=True)
+    parser.add_argument("--pairs", type=Path, nargs="+", required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--start", type=Path, help="go on from this checkpoint instead of the base model")
+    parser.add_argument("--deepen", action="store_true", help="each layer of --start twice, the copies idle at first")
     parser.add_argument("--resume", action="store_true", help="go on from the folder's last.pt, if there is one")
     parser.add_argument("--epochs", type=int, default=1)
+    parser.add_argument("--planned", type=int, help="pairs that the rate decays over, instead of whole epochs")
+    parser.add_argument("--warmup", type=float, default=0.06, help="share of the run in which the rate rises")
     parser.add_argument("--tokens", type=int, default=4096, help="padded tokens a batch")
     parser.add_argument("--lr", type=float, default=8e-5)
     parser.add_argument("--head", type=float, default=4.0, help="the head's rate, in rates of the encoder")
@@ -215,6 +238,7 @@ def main() -> None:
     parser.add_argument("--max-minutes", type=float, default=120)
     parser.add_argument("--save-minutes", type=float, default=5)
     parser.add_argument("--freeze", type=int, default=0, help="lowest layers that are not trained, with the embeddings")
+    parser.add_argument("--freeze-words", action="store_true", help="the table of words is not trained")
     parser.add_argument("--float32", action="store_true", help="no bfloat16, even where the CPU has it")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=13)
