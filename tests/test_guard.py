@@ -276,7 +276,7 @@ def test_the_sync_door_refuses_to_wait_for_itself(knowledge: MemoryKnowledge) ->
     async def inside() -> None:
         guard.check(conversation(assistant(OPENED)))
 
-    with pytest.raises(RuntimeError, match="await the async one"):
+    with pytest.raises(RuntimeError, match="await the async version"):
         loop.run(inside())
 
 

@@ -166,7 +166,7 @@ def test_documents_that_cannot_be_used(tmp_path: Path, content: bytes, error: st
         (b"\xff", "byte 0 (0xff) is not UTF-8 text; save it as UTF-8"),
         (
             b'{"messages": [{"role": "assistant", "content": "\\ud83d"}]}',
-            "holds half a surrogate pair: Error serializing to JSON: UnicodeEncodeError: 'utf-8' codec can't encode character "
+            "holds a lone surrogate: Error serializing to JSON: UnicodeEncodeError: 'utf-8' codec can't encode character "
             "'\\ud83d' in position 0: surrogates not allowed; repair it",
         ),
         (b"7", 'holds no conversation; expected chat messages, {"messages": […]} or {"turns": […]}'),

@@ -68,7 +68,7 @@ def test_a_good_one_passes(provider: str) -> None:
         ("/page", "does not answer with a provider's metadata"),
         ("/other", "lacks authorization_endpoint, token_endpoint"),
         ("/list", "lacks authorization_endpoint"),
-        ("/gone", "answers 404 Not Found"),
+        ("/gone", "answered 404 Not Found"),
     ],
 )
 def test_what_is_wrong_is_told(provider: str, path: str, told: str) -> None:

@@ -60,10 +60,10 @@ def test_people_and_their_permissions(tmp_path: Path, monkeypatch: pytest.Monkey
         ('[dashboard]\nport = "x"', "setting dashboard.port"),
         (SIGN_IN.replace('client_id = "guard"\n', ""), "setting dashboard.sign_in.client_id is missing"),
         (SIGN_IN.replace("/oauth2callback", "/callback"), "must end in /oauth2callback"),
-        (SIGN_IN.replace("https://login.example.com", "login.example.com"), "must be a whole address"),
+        (SIGN_IN.replace("https://login.example.com", "login.example.com"), "must be a full URL"),
         (SIGN_IN.replace("0123456789abcdef", ""), "cookie_secret"),
         ('[dashboard]\ntrace_url = "http://localhost:6006/{trace}"', "it must hold {trace_id}"),
-        ('[dashboard]\ntrace_url = "javascript:{trace_id}"', "must be a whole address"),
+        ('[dashboard]\ntrace_url = "javascript:{trace_id}"', "must be a full URL"),
         ('[dashboard.people."a@b.c"]\ntenants = []\nmay = ["everything"]', "dashboard.people.a@b.c.may"),
         ("dashboard = 3", "dashboard is int; expected a table"),
     ],
@@ -80,9 +80,9 @@ def test_what_makes_no_sense_is_told_by_name(
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('[dashboard]\nhost = "0.0.0.0"', "which other machines reach"),
-        (PEOPLE, "nobody signs them in"),
-        (SIGN_IN, "lets nobody in"),
+        ('[dashboard]\nhost = "0.0.0.0"', "which other machines can reach"),
+        (PEOPLE, "there is no sign-in"),
+        (SIGN_IN, "dashboard.people is empty"),
     ],
 )
 def test_nobody_unknown_gets_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, told: str) -> None:

@@ -138,7 +138,7 @@ async def find_later(conversation: Conversation) -> list[Document]:
 @pytest.mark.parametrize("ask", SURFACES)
 @pytest.mark.parametrize(
     ("given", "message"),
-    [(7, "documents is int; give a Document"), (find_later, "documents is an async function.* give a function")],
+    [(7, "documents is int; give a Document"), (find_later, "documents is an async function.* give a sync function")],
 )
 def test_every_surface_refuses_what_is_none(ask: Ask, given: Any, message: str, knowledge: MemoryKnowledge) -> None:
     with pytest.raises(ConfigError, match=message):

@@ -296,7 +296,7 @@ def test_nothing_of_an_import_stays_where_something_is_wrong(
 ) -> None:
     database = Database(f"sqlite:///{tmp_path / 'study.sqlite'}")
     wrong = [*sheets, replace(sheets[0], annotator="\x07")]
-    with pytest.raises(InputError, match="is no name"):
+    with pytest.raises(InputError, match="is no valid name"):
         put(database, "pilot", wrong, material)
     assert Annotations(database).batches() == ()
     assert ReportReader(database).many([report.id for report in material.reports.values()]) == {}

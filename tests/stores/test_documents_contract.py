@@ -13,7 +13,8 @@ from tests.stores.conftest import PLACES
 from vista_guard.errors import StoreError
 from vista_guard.reading.passages import passages
 from vista_guard.stores.chroma.client import chroma_client
-from vista_guard.stores.chroma.documents import ChromaDocuments, ListedDocument
+from vista_guard.stores.chroma.documents import ChromaDocuments
+from vista_guard.stores.entries import ListedDocument
 from vista_guard.stores.memory import MemoryDocuments
 from vista_guard.testing import WordEmbedder
 from vista_guard.types import Document

@@ -23,7 +23,8 @@ from vista_guard.cli.common import visible
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.reading.files import DocumentFile, SkippedFile, find_files, fingerprint, load, read_document
 from vista_guard.settings.sources import Settings
-from vista_guard.stores.chroma.documents import ChromaDocuments, ListedDocument
+from vista_guard.stores.chroma.documents import ChromaDocuments
+from vista_guard.stores.entries import ListedDocument
 from vista_guard.types import Passage
 
 

@@ -6,13 +6,16 @@ import os
 import sqlite3
 import sys
 from collections import Counter, OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass, field
 from hashlib import blake2b, sha256
 from pathlib import Path
 from tempfile import TemporaryFile
 from threading import Lock
 from typing import TYPE_CHECKING
+
+from pydantic import JsonValue
 
 from vista_guard.errors import ConfigError
 from vista_guard.inference.onnx import shared_encoder
@@ -190,3 +193,13 @@ def default_dir() -> Path:
         return Path(os.environ.get(DATA_DIR_VARIABLE) or user_data_dir("vista-guard", appauthor=False)).expanduser()
     except RuntimeError as exc:
         raise ConfigError(f"no data folder: the user has no home. Set  {DATA_DIR_VARIABLE}, or HOME") from exc
+
+
+@dataclass(frozen=True)
+class ListedDocument:
+    """A stored document without its text: its number of passages and the metadata that it was added with."""
+
+    id: str
+    title: str | None
+    passages: int
+    metadata: Mapping[str, JsonValue] = field(default_factory=dict)

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from vista_guard.protocols import Embedder
 from vista_guard.reading.passages import passages
-from vista_guard.stores.chroma.documents import ListedDocument
-from vista_guard.stores.entries import claim_passages, nearest, persona_passages
+from vista_guard.stores.entries import ListedDocument, claim_passages, nearest, persona_passages
 from vista_guard.types import Claim, Document, Passage, Persona
 
 if TYPE_CHECKING:

@@ -1,5 +1,6 @@
-"""The draft of an unfinished turn: taken through the stages as it grows, each claim judged once, replaced by a new draft while
-nobody has read any of it.
+"""The draft of an unfinished turn, judged as it grows.
+
+Each claim is judged once; a new draft may replace it while nobody has read any of it.
 """
 
 from __future__ import annotations

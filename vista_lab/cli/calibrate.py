@@ -1,5 +1,7 @@
-"""`vista-guard calibrate`, which fits a risk table from labelled reports, or with `--verifier` a verifier's temperature and
-thresholds; and `vista-guard verifiers`, which measures one.
+"""`vista-guard calibrate` and `vista-guard verifiers`.
+
+`calibrate` fits a risk table from labelled reports, or with `--verifier` a verifier's temperature and thresholds; `verifiers`
+measures one.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Log files (JSON, CSV, Parquet; plain or gzipped; one or a folder) as a stream of values, and tables as rows. Knows no
-format.
+"""Log files as a stream of values, and tables as rows.
+
+JSON, CSV or Parquet; plain or gzipped; one file or a folder. Knows no format.
 
 Texts that no store and no report can hold are refused here, before a conversation is handed on.
 """

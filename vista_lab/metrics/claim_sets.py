@@ -1,5 +1,6 @@
-"""Similarity of two sets of claims (VISTA, Table 6 and App. D.1), groups of equal claims, and easiness. Pure but for the
-embedder.
+"""Similarity of two sets of claims, groups of equal claims, and easiness (VISTA, Table 6 and App. D.1).
+
+Pure but for the embedder.
 
 Two claims match where they come from the same claim of the judge, overlap by half or more of their places in the turn, read
 the same, or have embeddings with a cosine above 0.9. The paper does not say how claims pair: here each has at most one

@@ -1,5 +1,6 @@
-"""Figures of the policy lab as elements, and the turns they are over: read once, kept without texts, shared by viewers who
-may see the same.
+"""Figures of the policy lab as elements, and the turns they are over.
+
+Turns are read once, kept without texts, and shared by viewers who may see the same.
 """
 
 from __future__ import annotations

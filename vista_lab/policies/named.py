@@ -1,5 +1,7 @@
-"""Policies by name: a preset, the settings' own, or a file; as lines for the settings file; and fitted to each judge, because
-"auto" thresholds, promised rates and the turn's risk depend on who judged.
+"""Policies by name: a preset, the settings' own, or a file.
+
+Also as lines for the settings file, and fitted to each judge: "auto" thresholds, promised rates and the turn's risk depend on
+who judged.
 """
 
 from __future__ import annotations

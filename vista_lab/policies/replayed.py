@@ -1,5 +1,6 @@
-"""Two policies over the reports of one replayed log, judged once and decided twice, and the result in words for a page, a
-report or a terminal.
+"""Two policies over the reports of one replayed log, judged once and decided twice.
+
+With the result in words for a page, a report or a terminal.
 """
 
 from __future__ import annotations

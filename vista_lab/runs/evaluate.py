@@ -1,5 +1,6 @@
-"""Starts a run: `evaluate` judges a data set or log into a folder, `replay` a log into one file of reports. Both can be
-resumed.
+"""Starts a run, or resumes one.
+
+`evaluate` judges a data set or log into a folder, `replay` a log into one file of reports.
 """
 
 from __future__ import annotations

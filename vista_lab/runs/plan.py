@@ -1,5 +1,6 @@
-"""The plan of a run over a data set or a log, made before anything is judged: readable rows, a sample of them, and their
-gold.
+"""The plan of a run over a data set or a log, made before anything is judged.
+
+Readable rows, a sample of them, and their gold.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from vista_guard.errors import ConfigError, InputError
@@ -28,7 +28,7 @@ class RunFile:
 
     name: str
     path: Path
-    manifest: Manifest
+    manifest: Manifest = field(hash=False)
 
 
 @dataclass(frozen=True)

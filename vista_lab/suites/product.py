@@ -1,5 +1,6 @@
-"""The judge that users get, as benchmarks run it: same code, same weights, its probabilities kept; with the figures of a
-task, thresholds chosen on development sets, and turns through the guard.
+"""The judge that users get, as benchmarks run it: same code, same weights, its probabilities kept.
+
+With the figures of a task, thresholds chosen on development sets, and turns through the guard.
 """
 
 from __future__ import annotations

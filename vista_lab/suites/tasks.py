@@ -1,5 +1,6 @@
-"""The suites' tasks: abstention (CoCoNot; VISTA §7.1 and App. G), contradictions between two turns of a speaker
-(RGM-Contradictions, DECODE), and replayed conversations (the VISTA human evaluation, §5 and §6.2).
+"""The suites' tasks: abstention, contradictions between two turns of a speaker, replayed conversations.
+
+CoCoNot (VISTA §7.1 and App. G); RGM-Contradictions and DECODE; the VISTA human evaluation (§5 and §6.2).
 
 CoCoNot: no document and no history but the request; only ABSTENTION counts. Incomplete and indeterminate requests are left
 out, as in the paper: their "non-compliant" answers correct or explain. `rejected` answers are not all refusals: of 466 of the

@@ -1,5 +1,6 @@
-"""Baselines: one label for all claims, and word overlap with the documents. Both are fitted on a data set of their own, never
-on the one that is measured; the run's manifest names it.
+"""Baselines: one label for all claims, and word overlap with the documents.
+
+Both are fitted on a data set of their own, never on the one that is measured; the run's manifest names it.
 """
 
 from __future__ import annotations

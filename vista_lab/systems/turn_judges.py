@@ -1,5 +1,7 @@
-"""Systems that ask a model about a turn: FActScore as the paper compares with it (App. B.6), and LLM-as-Judge, one question
-about the whole turn, without examples, with the conversation in view (App. A.2).
+"""Systems that ask a model about a turn: FActScore and LLM-as-Judge.
+
+FActScore as the paper compares with it (App. B.6); LLM-as-Judge asks one question about the whole turn, without examples, with
+the conversation in view (App. A.2).
 
 FActScore sees neither history nor knowledge, and checks each atomic fact against the documents alone. With `by_sentence` each
 sentence is decomposed by itself, as FActScore did first (Min et al., 2023); the paper found that worse (§3, footnote 2).

@@ -1,5 +1,6 @@
-"""One line a run (score, interval, coverage, cost), and Tables 8 to 11: McNemar's exact test on the turns that both runs
-judged.
+"""The overview, one line a run, and Tables 8 to 11.
+
+Score, interval, coverage, cost; McNemar's exact test on the turns that both runs judged.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Plots: bars with intervals, lines over turns, calibration, confusion matrices, and accuracy against cost. Only this module
-makes matplotlib draw without a display.
+"""Plots: bars with intervals, lines over turns, calibration, confusion matrices, accuracy against cost.
+
+Only this module makes matplotlib draw without a display.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Runs as tables take them: gold and predictions by turn and claim; which runs may share a table, and the names of their
-rows.
+"""Runs as tables take them: gold and predictions by turn and claim.
+
+Also which runs may share a table, and the names of their rows.
 """
 
 from __future__ import annotations

@@ -192,8 +192,8 @@ def test_documents_come_with_the_run() -> None:
         (lambda: Case.of_answer(None, TRUE, documents=5), "documents is int; give a text"),  # type: ignore[arg-type]
         (lambda: Case.of_answer(None, TRUE, documents=[5]), "a document is 5; expected a text or a mapping"),  # type: ignore[list-item]
         (lambda: Case.of_answer(None, 5), "the agent answered with int"),
-        (lambda: Case.of_answer(None, []), "the answer holds no word of the assistant"),
-        (lambda: Case.of_transcript([{"role": "user", "content": ASKED}]), "no message of the conversation is an assistant's"),
+        (lambda: Case.of_answer(None, []), "the answer has no text for the user"),
+        (lambda: Case.of_transcript([{"role": "user", "content": ASKED}]), "the conversation has no assistant message"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_says_so(build: Any, said: str) -> None:

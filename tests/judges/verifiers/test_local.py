@@ -171,7 +171,7 @@ def test_what_the_user_says_of_outputs_and_family_counts(tmp_path: Path) -> None
     ("spoil", "said"),
     [
         (lambda folder: (folder / "config.json").unlink(), "has no config.json"),
-        (lambda folder: (folder / "config.json").write_text("[1]"), "holds no JSON object"),
+        (lambda folder: (folder / "config.json").write_text("[1]"), "is not a JSON object"),
         (lambda folder: (folder / "config.json").write_text("{"), "cannot be read"),
         (lambda folder: (folder / "tokenizer.json").write_text("{}"), "tokenizer.json cannot be read"),
         (lambda folder: (folder / "model.onnx").write_bytes(b"no graph"), "cannot be loaded by onnxruntime"),

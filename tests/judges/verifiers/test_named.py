@@ -81,7 +81,10 @@ def test_shipped_is_what_judges_without_a_name() -> None:
         ({"verifier": "hf:nobody"}, r"it takes hf:ORG/MODEL"),
         ({"verifier": "veto:shipped"}, r"it takes two verifiers"),
         ({"verifier": "veto:shipped,veto:shipped,shipped"}, r"it takes two verifiers"),
-        ({"verifier": "shipped", "judge": "openai:m@http://127.0.0.1:9/v1"}, r"judge is 'openai:m@.*which has none"),
+        (
+            {"verifier": "shipped", "judge": "openai:m@http://127.0.0.1:9/v1"},
+            r"judge is 'openai:m@.*only the embedded judge has a verifier",
+        ),
         ({"verifier": Fixed(1, 0, 0), "judge": ScriptedJudge({})}, r"both a judge object and a verifier"),
         ({"verifier_options": {"familiy": "nli"}}, r"familiy"),
     ],

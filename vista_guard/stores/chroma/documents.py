@@ -6,19 +6,16 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
 from hashlib import sha256
 from operator import itemgetter
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from pydantic import JsonValue
-
 from vista_guard.errors import StoreError
 from vista_guard.protocols import Embedder
 from vista_guard.reading.passages import passages
 from vista_guard.stores.chroma.client import ChromaConnection
-from vista_guard.stores.entries import DOCUMENTS, digest, storable
+from vista_guard.stores.entries import DOCUMENTS, ListedDocument, digest, storable
 from vista_guard.types import Document, Passage, SourceKind, Span
 
 if TYPE_CHECKING:
@@ -26,16 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from vista_guard.stores.chroma.client import AnyClient, AnyCollection
-
-
-@dataclass(frozen=True)
-class ListedDocument:
-    """A stored document without its text: its number of passages and the metadata that it was added with."""
-
-    id: str
-    title: str | None
-    passages: int
-    metadata: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
 _PROBE = "The lighthouse keeper counted eleven ships before noon."

@@ -1,5 +1,6 @@
-"""Closed word classes of English and set phrases of talk: openers, small talk, frames around a fact. Lists and patterns:
-what is not here is not split.
+"""Closed word classes of English and set phrases of talk, as lists and patterns.
+
+Openers, small talk, frames around a fact: a phrase that is not here is not split.
 """
 
 from __future__ import annotations
