@@ -240,7 +240,7 @@ def _nothing() -> None:
 
 @cache
 def _component() -> Any:
-    own, shared = files("vista_lab.pages"), files("vista_guard.dashboard.parts")
+    own, shared = files("vista_lab.pages"), files("vista_guard.dashboard.elements")
     styles = shared.joinpath("tree.css").read_text("utf-8") + own.joinpath("editor.css").read_text("utf-8")
     return st.components.v2.component(
         "vista_guard_editor",
