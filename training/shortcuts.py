@@ -141,7 +141,7 @@ def thinned(rows: Sequence[Row], most: int) -> Sequence[Row]:
 
 
 def result(kind: str, rows: Sequence[Row]) -> Result:
-    """What both models learn from a kind."""
+    """The AUCs of both models for a kind."""
     (claim, claim_auc), (sets, sets_auc) = guessed(rows, False), guessed(rows, True)
     return Result(kind, len(rows), claim, sets, claim_auc, sets_auc)
 

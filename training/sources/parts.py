@@ -1,4 +1,4 @@
-"""What readers of labelled sets share: training and development parts, files, text as people write it, twins."""
+"""Shared by the readers of labelled sets: training and development parts, files, text as people write it, twins."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PREMISE_WORDS = 150
 
 
 def tenth(key: str, part: Part) -> bool:
-    """Whether a key belongs to the part, where every tenth key, by its hash, is for development."""
+    """True if a key belongs to the part, where every tenth key, by its hash, is for development."""
     return (int(hashlib.sha1(key.encode()).hexdigest(), 16) % 10 == 0) == (part == "dev")
 
 

@@ -136,7 +136,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 COMMON = 200
 """Sentences from which on a word that they share tells nothing: what it would add lies below the price of a sentence's length."""
 _PRICE = 0.01
-"""What each word of a sentence costs, so that the tightest of several wins."""
+"""Length penalty per word; the shortest match wins."""
 
 WindowPlace = tuple[int, int]
 """Number of the passage, number of the sentence in it."""

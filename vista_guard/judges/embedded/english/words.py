@@ -121,7 +121,7 @@ OPENER = re.compile(
     rf"|{any_of(_CONNECTIVES)}\s*,\s+|{_NOTES} that\s+|then(?: again)?,?\s+(?=(?-i:[a-z\"]))",
     _I,
 )
-"""What a sentence may begin with before it says anything. Applied until it no longer matches."""
+"""Openers of a sentence that state nothing. Applied until none matches."""
 
 SMALL_TALK = re.compile(
     "(?:"
