@@ -13,6 +13,7 @@ from functools import lru_cache
 from vista_guard.judges.embedded.english.verbs import words_of
 from vista_guard.judges.embedded.english.words import ASKED_IF_KNOWN, any_of, is_past, is_verb, word_set
 from vista_guard.judges.embedded.mentions.cues import cues
+from vista_guard.judges.embedded.mentions.denials import denies
 from vista_guard.judges.embedded.mentions.words import (
     AUTHORITIES,
     DOUBTING,
@@ -61,10 +62,6 @@ _BARE = re.compile(
     rf"\b(?P<word>{THINKING.pattern}|says?|said)\b,?\s+(?P<rest>[\"“']?(?:the|an?|it|he|she|they|we|I|this"
     r"|these|those|its|his|her|their|there|all|no|[A-Z0-9][\w'-]*)\s.+)"
 )
-_THAT_SUBJECT = re.compile(
-    rf"^[\"“']?That\s+(?P<said>.+?)\s+(?:is|was|has been)\s+(?:\w+ly\s+|not\s+)?(?:{UNTRUE.pattern}|{UNSURE.pattern}|true)\b",
-    _I,
-)
 _RELATIVE = re.compile(r"(?:is|was|were|are|has|have|had|can|will|would|could|may|might|did|does|do)\b", _I)
 _SUBJECT = re.compile(r"(?:the|an?|this|these|those|its|his|her|their|our|my|all|no|every)\b|[A-Z]")
 _LINKING = word_set(
@@ -75,7 +72,14 @@ _LINKING = word_set(
     fine worth holds lucky natural sad strange odd significant"""
 )
 """Words before a "that" which states, or which begins a relative clause."""
-_WINDOW = 70
+_FRAME = re.compile(r"[;:]|, (?:but|and|so)\b|(?<=\w), ")
+_FACTIVE = re.compile(
+    r"\b(?:know\w*|knew|reali[sz]\w+|aware|notic\w+|remember\w*|mention\w*|overlook\w*|stress|emphasi\w+|surpris\w+|sure|certain|clear|if"
+    r"|strange|odd|whether|can't believe|cannot believe|(?:may|might|could)(?! be said))\b",
+    _I,
+)
+"""What a negation leaves standing ("did not know that"), or open ("not sure that")."""
+_WINDOW, _MOST_FRAME = 70, 160
 """Characters before a verb in which a negation can take back what it states."""
 
 
@@ -87,15 +91,12 @@ def complements(said: str) -> Iterator[Region]:
         if not _RELATIVE.match(said, match.end()):
             yield from _governed_regions(said, match)
     for match in _LATER_THAT.finditer(said):
-        yield Region(match.start(), len(said), MentionKind.REPORTED, holder(said[: match.start()]))
+        yield _reported(said, match.start(), match.end())
     for match in _WHETHER.finditer(said):
         yield Region(match.start(), len(said), MentionKind.SUPPOSED)
     bare = _BARE.search(said)
     if bare and is_clause(bare["rest"]) and not _is_authority(said[: bare.start()], bare["word"]):
-        yield Region(bare.start(), len(said), MentionKind.REPORTED, holder(said[: bare.start()]))
-    subject = _THAT_SUBJECT.match(said)
-    if subject and not subject[0].lower().endswith(" true"):
-        yield Region(0, subject.end(), MentionKind.DENIED, denies=UNTRUE.search(subject[0]) is not None)
+        yield _reported(said, bare.start(), bare.start("rest"))
 
 
 def _adjective(said: str, match: re.Match[str]) -> Iterator[Region]:
@@ -125,13 +126,13 @@ def _governed_regions(said: str, match: re.Match[str]) -> Iterator[Region]:
         return
     if STATING.fullmatch(word) or FACTS.fullmatch(word):
         if (negated and not _FEW_KNOW.search(before)) or _is_imagined(before):
-            yield Region(match.start(), len(said), MentionKind.REPORTED, holder(before))
+            yield _reported(said, match.start(), match.end())
         return
     if SURE.fullmatch(word) or UNTRUE.fullmatch(word) or UNSURE.fullmatch(word):
         return
     if word.lower() in ("is", "was", "be", "are", "were"):
         if re.search(rf"\b{IDEAS.pattern}\b", before, _I):
-            yield Region(match.start(), len(said), MentionKind.REPORTED, holder(before))
+            yield _reported(said, match.start(), match.end())
         return
     if SAYING.fullmatch(word) and not negated and _is_authority(before, word):
         return
@@ -139,7 +140,14 @@ def _governed_regions(said: str, match: re.Match[str]) -> Iterator[Region]:
         is_verb(word)
         or (_SUBJECT.match(said, match.end()) and word.lower() not in _LINKING and not word.endswith("ly"))
     ):
-        yield Region(match.start(), len(said), MentionKind.REPORTED, holder(before))
+        yield _reported(said, match.start(), match.end())
+
+
+def _reported(said: str, start: int, inner: int) -> Region:
+    """The clause from its governing word on, and whether who tells of it denies it by that."""
+    frame = _FRAME.split(said[max(0, inner - _MOST_FRAME) : inner])[-1]
+    doubts = denies(frame) and not _FACTIVE.search(frame)
+    return Region(start, len(said), MentionKind.REPORTED, holder(said[:start]), doubts=doubts, inner=said[inner:])
 
 
 def _is_authority(before: str, word: str) -> bool:
@@ -272,8 +280,10 @@ def read(said: str) -> SentenceReading:
     regions = tuple(_bounded_region(said, region) for region in (*complements(said), *cues(said)))
     if said.rstrip("\"'”’) ").endswith("?") and not ASKED_IF_KNOWN.match(said):
         regions = (*regions, Region(0, len(said), MentionKind.ASKED))
-    denied = next((embedded_statement(said, region) for region in regions if region.denies), "")
-    return SentenceReading(said, stated_part(said, regions), regions, denied)
+    denied = next((embedded_statement(said, one) for one in regions if one.denies), "")
+    doubted = next((embedded_statement(said, one) for one in regions if one.doubts), "")
+    missed = next((one.inner for one in regions if one.inner and one.kind is MentionKind.NEARLY), "")
+    return SentenceReading(said, stated_part(said, regions), regions, denied, doubted, missed)
 
 
 def stated_part(said: str, regions: tuple[Region, ...]) -> str:
@@ -291,6 +301,8 @@ def stated_part(said: str, regions: tuple[Region, ...]) -> str:
 
 def embedded_statement(said: str, region: Region) -> str:
     """The statement inside a frame: behind its "that", else all of it."""
+    if region.inner:
+        return region.inner
     inside = said[region.start : region.end]
     that = re.search(r"\bthat\s+(.+)", inside, _I)
     return that[1] if that else inside

@@ -20,22 +20,23 @@ from vista_guard.judges.embedded.mentions.clauses import (
     read,
     statement_of_question,
 )
+from vista_guard.judges.embedded.mentions.denials import speaks_ahead, speaks_of_all, speaks_of_neighbour
 from vista_guard.judges.embedded.mentions.words import (
     AUTHORITIES,
     DENYING_LABELS,
     LABELS,
+    LEFT_OVER,
     LONE_LABELS,
     SAYING,
     STATING_LABELS,
     THINKING,
-    UNTRUE,
     MentionKind,
     Region,
     SentenceReading,
 )
-from vista_guard.reading.canonical import folded
+from vista_guard.reading.canonical import canonical, folded
 from vista_guard.reading.passages import sentence_spans
-from vista_guard.types import Span
+from vista_guard.types import Claim, Span
 
 _I = re.IGNORECASE
 _LABEL = re.compile(
@@ -52,18 +53,11 @@ _LEADS = re.compile(
     r"|\b(?:imagine|suppose|assume|hypothetical|what if|proposals?|plans? to|rumou?rs?|myths?|misconceptions?)\b",
     _I,
 )
-_TAKES_BACK = re.compile(
-    r"^\W*(?:but |however,? |of course,? |in fact,? |actually,? )?(?:"
-    r"(?:this|that|it|which|the above|the (?:last|previous|former) (?:sentence|statement|claim)"
-    r"|none of (?:this|that|it|which)|not a word of (?:this|that|it)|all of (?:this|that))(?:'s| is| was"
-    r"| are)?(?: \w+ly| just| all| of course| simply)*"
-    rf" (?:{UNTRUE.pattern}|not (?:so|true|correct|right|the case|what happened)|never happened"
-    r"|did not happen|didn't happen|isn't (?:so|true|correct|right)|wasn't (?:so|true)|(?:has"
-    r"|have) been (?:debunked|retracted|refuted))"
-    rf"|(?:{UNTRUE.pattern}|not true|just kidding|kidding|april fools?|not really|wrong again)\s*[.!:…]*$"
-    r"|(?:true or false|right or wrong|yes or no|is (?:this|that) (?:true|so|right|correct))\?)",
-    _I,
-)
+_ASKS_IF_TRUE = re.compile(r"\W*(?:true or false|right or wrong|yes or no|is (?:this|that) (?:true|so|right|correct))\?", _I)
+_OF_TRUTH = re.compile(r"\b(?:true|correct|right|so|case|statements?|claims?|sentences?|following|th[ei]se?)\b", _I)
+"""In a heading of words that deny: "Not true", but not "Deleted items"."""
+_MOST_BACK = 20
+"""Sentences that "none of this is true" reaches back."""
 _REAL = re.compile(
     r"^\W*(?:in (?:reality|fact|truth|real life)|actually|really|the truth is|to return to the facts)\b", _I
 )
@@ -86,6 +80,7 @@ _SOMEONE_SAID = re.compile(
     rf"|source\?)\b[^.!?]{{0,30}}[.!?]?$",
     _I,
 )
+_CONTENT = re.compile(r"\w+")
 _SCOPED = frozenset((MentionKind.FICTION, MentionKind.SUPPOSED))
 
 
@@ -117,9 +112,22 @@ def readings(
         someone = _SOMEONE_SAID.match(lines[index].said) if index else None
         if someone and not AUTHORITIES.search(someone["who"] or ""):
             found[index - 1] = _with_kind(found[index - 1], MentionKind.REPORTED, "")
-        if index and _TAKES_BACK.match(lines[index].said) and not lines[index - 1].heading:
-            found[index - 1] = _with_kind(found[index - 1], MentionKind.DENIED, lines[index - 1].said)
+        for denied in _denied_by(lines, index):
+            found[denied] = _with_kind(found[denied], MentionKind.DENIED, lines[denied].said)
     return found, under
+
+
+def _denied_by(lines: Sequence[PassageLine], index: int) -> Sequence[int]:
+    """The sentences that this one denies: the one before it or behind it, or all back to the heading."""
+    said = lines[index].said
+    if lines[index].heading or not (speaks_of_neighbour(said) or _ASKS_IF_TRUE.match(said)):
+        return ()
+    if speaks_ahead(said):
+        return [index + 1] if index + 1 < len(lines) else ()
+    first = index
+    while 0 < first > index - _MOST_BACK and not lines[first - 1].heading and (first == index or speaks_of_all(said)):
+        first -= 1
+    return range(first, index)
 
 
 def kind_of(label: str) -> MentionKind | None:
@@ -129,6 +137,8 @@ def kind_of(label: str) -> MentionKind | None:
         return None
     if _LAID_TO_REST.search(label):
         return None
+    if _OF_TRUTH.search(label) and speaks_of_neighbour(label.rstrip(":?")):
+        return MentionKind.DENIED
     marks = words & LABELS or (words & LONE_LABELS if len(words) <= 1 else frozenset())
     leads = _LEADS.search(label) is not None or (
         label.endswith((":", "?")) and re.search(_STORY, label, _I) is not None
@@ -232,6 +242,8 @@ def _words(label: str) -> frozenset[str]:
 
 _HEADING = re.compile(r"\s*(?:#{1,6}\s|<h[1-6]\b|=+ [^=]+ =+\s*$)")
 _ITEM = re.compile(r"\s*(?:[-*+•‣◦–]|\(?(?:\d{1,3}|[a-h])[.)])\s")
+_WIDE = 2000
+"""Characters on either side of a sentence in which its line is looked for: a line of any length takes no more."""
 _MARK = re.compile(r"^\s*(?:#{1,6}\s+|>\s*|[-*+•‣◦–]\s+|\(?\d{1,3}[.)]\s+)+")
 
 
@@ -248,9 +260,9 @@ def read_passage(
 
 def _line(text: str, span: Span) -> PassageLine:
     raw = text[span.start : span.end]
-    line_start = text.rfind("\n", 0, span.start) + 1
-    line_end = text.find("\n", span.end)
-    line = text[line_start : line_end if line_end >= 0 else len(text)]
+    line_start = max(text.rfind("\n", max(0, span.start - _WIDE), span.start) + 1, span.start - _WIDE)
+    line_end = text.find("\n", span.end, span.end + _WIDE)
+    line = text[line_start : line_end if line_end >= 0 else span.end + _WIDE]
     opens = not text[line_start : span.start].strip(" #>*+-•0123456789.)(")
     heading = bool(_HEADING.match(line)) or _bold(line)
     return PassageLine(clean(_MARK.sub("", raw)), heading, bool(_ITEM.match(line)), opens)
@@ -260,3 +272,62 @@ def _bold(line: str) -> bool:
     """True if the whole line is bold and does not end like a sentence."""
     stripped = line.strip()
     return re.fullmatch(r"(\*\*|__)(?:(?!\1).){1,80}(?<![.!?])\1:?", stripped) is not None
+
+
+_STRUCK = re.compile(r"~~(?=\S)[^~]{1,2000}~~|<(del|s|strike)\b[^<>]{0,200}>[^<]{1,2000}</\1\s*>", _I)
+_COVERED = 0.8
+"""Least share of a claim's content words in what a sentence denies, for the claim to be what is denied."""
+
+
+def as_meant(claims: Sequence[Claim], text: str) -> tuple[Claim, ...]:
+    """The claims as their turn means them: where it takes one back beside it, the denial takes the claim's place.
+
+    The denial spans both. Words that only take back claim nothing else.
+    """
+    reading = canonical(text)
+    spans, found, _ = read_passage(reading.text, "", None)
+    struck = [match.span() for match in _STRUCK.finditer(text)]
+    if not struck and not any(one.denied or one.doubted for one in found):
+        return tuple(claims)
+    lines = [_line(reading.text, span) for span in spans]
+    by = {denied: index for index in range(len(lines)) for denied in _denied_by(lines, index)}
+    taking = set(by.values())
+    places = [reading.span(span.start, span.end) for span in spans]
+    held = [[index for index, place in enumerate(places) if claim.span and place.overlaps(claim.span)] for claim in claims]
+    told = {index for inside in held for index in inside}
+    meant = list[Claim]()
+    for claim, inside in zip(claims, held, strict=True):
+        denier = next((index for index in inside if _is_denied(claim.text, found[index])), None)
+        before = next((denied for denied, index in by.items() if index in inside and taking.issuperset(inside)), None)
+        if denier is not None:
+            meant.append(_as_denial(claim, claim.text, places[by.get(denier, denier)]))
+        elif before is not None and before not in told:
+            told.add(before)
+            meant.append(_as_denial(claim, found[before].denied, places[before]))
+        elif claim.span and any(start <= claim.span.start < end for start, end in struck):
+            meant.append(_as_denial(claim, claim.text, claim.span))
+        elif before is None and not (inside and found[inside[0]].denied and speaks_of_neighbour(claim.text)):
+            meant.append(claim)
+    return tuple(meant)
+
+
+def _as_denial(claim: Claim, said: str, beside: Span) -> Claim:
+    inner = _inner(read(clean(folded(said)))) or said
+    first = inner.split(" ", 1)[0]
+    text = f"It is not true that {first.lower() if first.lower() in LEFT_OVER else first}{inner[len(first) :]}"
+    span = claim.span or beside
+    both = Span(start=min(span.start, beside.start), end=max(span.end, beside.end))
+    return claim.model_copy(update={"text": text if text[-1] in ".!" else f"{text}.", "span": both})
+
+
+def _is_denied(claim: str, reading: SentenceReading) -> bool:
+    """True if the sentence denies the claim, and the claim does not say so itself."""
+    own = read(clean(folded(claim)))
+    denied = _CONTENT.findall((reading.denied or reading.doubted).lower())
+    wanted = _CONTENT.findall((_inner(own) or claim).lower())
+    share = sum(word in denied for word in wanted) / max(1, len(wanted))
+    return bool(denied) and not (own.denied or own.doubted) and share >= _COVERED
+
+
+def _inner(reading: SentenceReading) -> str:
+    return next((one.inner for one in reading.regions if one.inner and not reading.stated), "")

@@ -43,6 +43,10 @@ class Region:
     holder: frozenset[str] = frozenset()
     denies: bool = False
     """True if the sentence says that it is false, nobody in between."""
+    doubts: bool = False
+    """True if who says it says so of somebody's word or mind: "I doubt that", "nobody says that". It counts in claims alone."""
+    inner: str = ""
+    """The statement in it, where that is not what follows its "that"."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,10 @@ class SentenceReading:
     stated: str
     regions: tuple[Region, ...] = ()
     denied: str = ""
+    doubted: str = ""
+    """What a speaker denies by saying the sentence, whatever a document would mean by it."""
+    missed: str = ""
+    """What nearly happened, and so did not."""
 
     @property
     def is_rule(self) -> bool:
