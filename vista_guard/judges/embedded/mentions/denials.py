@@ -25,7 +25,7 @@ _DENYING = re.compile(
         scrap\w*, ignore\w*, disregard\w*, forget\w*, delet\w+, remov\w+, cross\w* out, opposite, contrary, reverse, fools?,
         impossible, anything but, far from, secret, unproven, unsubstantiated"""
     )
-    + "|[✗✘❌🚫]",
+    + r"\b|[✗✘❌🚫]",
     _I,
 )
 _TURNING = re.compile(
@@ -78,7 +78,7 @@ def denies(frame: str) -> bool:
 @lru_cache(maxsize=4096)
 def speaks_of_neighbour(text: str) -> bool:
     """True if it has words about saying and truth alone, and denies: what it is about stands beside it."""
-    if len(text) > _TAIL or text.rstrip("\"')] ").endswith(("?", ":")) or not _is_closed(text):
+    if len(text) > _TAIL or text.rstrip("\"')] ").endswith(("?", ":")) or not is_closed(text):
         return False
     parts = [part for part in _PARTS.split(_plain(text)) if _is_odd(part)]
     return any(_DENYING.search(part) or _TRUTH.search(part) for part in parts)
@@ -99,7 +99,7 @@ def taken_back(said: str) -> str:
     clause = ""
     for match in reversed([*_BREAK.finditer(said, max(0, len(said) - _TAIL))]):
         tail = said[match.end() :].strip(_MARKS)
-        if not _is_closed(tail):
+        if not is_closed(tail):
             break
         if tail.lower() in ("not", "no", "or not") or speaks_of_neighbour(tail):
             clause = said[: match.start()]
@@ -117,7 +117,8 @@ def disowned(said: str) -> str:
     return said[label.end() :]
 
 
-def _is_closed(text: str) -> bool:
+def is_closed(text: str) -> bool:
+    """True if it has words about saying and truth alone."""
     words = _TOKEN.findall(_DENYING.sub(" ", _plain(text)).lower())
     return len(words) <= _MOST_WORDS and all(word in _CLOSED for word in words)
 

@@ -20,7 +20,7 @@ from vista_guard.judges.embedded.mentions.clauses import (
     read,
     statement_of_question,
 )
-from vista_guard.judges.embedded.mentions.denials import speaks_ahead, speaks_of_all, speaks_of_neighbour
+from vista_guard.judges.embedded.mentions.denials import is_closed, speaks_ahead, speaks_of_all, speaks_of_neighbour
 from vista_guard.judges.embedded.mentions.words import (
     AUTHORITIES,
     DENYING_LABELS,
@@ -133,12 +133,12 @@ def _denied_by(lines: Sequence[PassageLine], index: int) -> Sequence[int]:
 def kind_of(label: str) -> MentionKind | None:
     """How a heading, a title or a label frames the text under it; None if that text is stated."""
     words = _words(label)
+    if _OF_TRUTH.search(label) and speaks_of_neighbour(label.rstrip(":?")):
+        return MentionKind.DENIED
     if words & STATING_LABELS and not words & LABELS:
         return None
     if _LAID_TO_REST.search(label):
         return None
-    if _OF_TRUTH.search(label) and speaks_of_neighbour(label.rstrip(":?")):
-        return MentionKind.DENIED
     marks = words & LABELS or (words & LONE_LABELS if len(words) <= 1 else frozenset())
     leads = _LEADS.search(label) is not None or (
         label.endswith((":", "?")) and re.search(_STORY, label, _I) is not None
@@ -292,42 +292,49 @@ def as_meant(claims: Sequence[Claim], text: str) -> tuple[Claim, ...]:
     lines = [_line(reading.text, span) for span in spans]
     by = {denied: index for index in range(len(lines)) for denied in _denied_by(lines, index)}
     taking = set(by.values())
+    by |= {at: at + 1 for at in range(len(found) - 1) if found[at].denied and lines[at].said.endswith("?")}
     places = [reading.span(span.start, span.end) for span in spans]
     held = [[index for index, place in enumerate(places) if claim.span and place.overlaps(claim.span)] for claim in claims]
     told = {index for inside in held for index in inside}
     meant = list[Claim]()
     for claim, inside in zip(claims, held, strict=True):
-        denier = next((index for index in inside if _is_denied(claim.text, found[index])), None)
-        before = next((denied for denied, index in by.items() if index in inside and taking.issuperset(inside)), None)
+        denier = next((index for index in inside if _denies(found[index], claim.text)), None)
+        before = next((denied for denied, index in by.items() if index in inside), None)
         if denier is not None:
-            meant.append(_as_denial(claim, claim.text, places[by.get(denier, denier)]))
-        elif before is not None and before not in told:
-            told.add(before)
-            meant.append(_as_denial(claim, found[before].denied, places[before]))
+            meant.append(_as_denial(claim, found[denier], places[by.get(denier, denier)]))
         elif claim.span and any(start <= claim.span.start < end for start, end in struck):
-            meant.append(_as_denial(claim, claim.text, claim.span))
-        elif before is None and not (inside and found[inside[0]].denied and speaks_of_neighbour(claim.text)):
+            meant.append(_as_denial(claim, read(clean(folded(claim.text))), claim.span))
+        elif before is None:
+            only = inside and found[inside[0]].denied and speaks_of_neighbour(claim.text)
+            if not only or sum(inside[0] in others for others in held) == 1:
+                meant.append(claim)
+        elif not (taking.issuperset(inside) or is_closed(claim.text)):
             meant.append(claim)
+        elif before not in told:  # What it denies has no claim of its own.
+            told.add(before)
+            meant.append(_as_denial(claim, found[before], places[before]))
     return tuple(meant)
 
 
-def _as_denial(claim: Claim, said: str, beside: Span) -> Claim:
-    inner = _inner(read(clean(folded(said)))) or said
-    first = inner.split(" ", 1)[0]
-    text = f"It is not true that {first.lower() if first.lower() in LEFT_OVER else first}{inner[len(first) :]}"
-    span = claim.span or beside
-    both = Span(start=min(span.start, beside.start), end=max(span.end, beside.end))
-    return claim.model_copy(update={"text": text if text[-1] in ".!" else f"{text}.", "span": both})
-
-
-def _is_denied(claim: str, reading: SentenceReading) -> bool:
+def _denies(reading: SentenceReading, claim: str) -> bool:
     """True if the sentence denies the claim, and the claim does not say so itself."""
     own = read(clean(folded(claim)))
-    denied = _CONTENT.findall((reading.denied or reading.doubted).lower())
-    wanted = _CONTENT.findall((_inner(own) or claim).lower())
-    share = sum(word in denied for word in wanted) / max(1, len(wanted))
-    return bool(denied) and not (own.denied or own.doubted) and share >= _COVERED
+    denied, wanted = _content(reading.denied or reading.doubted), _content(own.said)
+    least = _COVERED * min(len(denied), len(wanted))
+    return bool(denied) and not (own.denied or own.doubted) and len(denied & wanted) >= max(least, 1)
 
 
-def _inner(reading: SentenceReading) -> str:
-    return next((one.inner for one in reading.regions if one.inner and not reading.stated), "")
+def _as_denial(claim: Claim, reading: SentenceReading, beside: Span) -> Claim:
+    """The claim that what the sentence denies, or else says, is not true. Its span has the words that deny it, too."""
+    whole = read(clean(folded(claim.text)))
+    inner = next((one.inner for one in whole.regions if one.inner and not whole.stated), claim.text)
+    if _content(reading.denied or reading.doubted) < _content(inner) or is_closed(inner):
+        inner = reading.denied or reading.doubted or inner
+    first, span = inner.split(" ", 1)[0], claim.span or beside
+    text = f"It is not true that {first.lower() if first.lower() in LEFT_OVER else first}{inner[len(first) :].rstrip(' .!?')}."
+    both = Span(start=min(span.start, beside.start), end=max(span.end, beside.end))
+    return claim.model_copy(update={"text": text, "span": both})
+
+
+def _content(text: str) -> frozenset[str]:
+    return frozenset(_CONTENT.findall(text.lower())) - LEFT_OVER
