@@ -16,7 +16,7 @@ from vista_guard.judges.embedded.mentions.cues import cues
 from vista_guard.judges.embedded.mentions.denials import denies
 from vista_guard.judges.embedded.mentions.words import (
     AUTHORITIES,
-    DOUBTING,
+    DENYING,
     FACTS,
     IDEAS,
     LEFT_OVER,
@@ -28,7 +28,6 @@ from vista_guard.judges.embedded.mentions.words import (
     SURE,
     THINKING,
     UNSURE,
-    UNTRUE,
     MentionKind,
     Region,
     SentenceReading,
@@ -49,10 +48,6 @@ _LATER_THAT = re.compile(
 """A thought and its "that", with something in between: "dreamt one night that"."""
 _WELCOME = re.compile(r"\b(?:interested|pleased|happy|glad|surprised|delighted|relieved|good) to$", _I)
 _FEW_KNOW = re.compile(r"\b(?:not many|not every\w*|few|hardly any\w*|not all)\b[^,]*$", _I)
-_IS_THAT = re.compile(
-    r"\b(?:is|was|being|be|'s)\s+(?:\w+ly\s+)?(?P<word>[^,;:]{2,60}?)\s+(?:that|to (?:think|say|believe|claim)(?: that)?)\s+",
-    _I,
-)
 _WHETHER = re.compile(
     r"\b(?!regardless|matter)(?:[\w']+\s+)?(?<!regardless of )(?<!no matter )(?:whether|as (?:if"
     r"|though))\b|\b(?:ask\w*|wonder\w*|know|see|check\w*|sure|unclear|doubt\w*) if\b",
@@ -73,6 +68,7 @@ _LINKING = word_set(
 )
 """Words before a "that" which states, or which begins a relative clause."""
 _FRAME = re.compile(r"[;:]|, (?:but|and|so)\b|(?<=\w), ")
+_IMPERSONAL = re.compile(r"\bit(?:'s| is| was| has been| would be| being)\b", _I)
 _FACTIVE = re.compile(
     r"\b(?:know\w*|knew|reali[sz]\w+|aware|notic\w+|remember\w*|mention\w*|overlook\w*|stress|emphasi\w+|surpris\w+|sure|certain|clear|if"
     r"|strange|odd|whether|can't believe|cannot believe|(?:may|might|could)(?! be said))\b",
@@ -85,8 +81,6 @@ _WINDOW, _MOST_FRAME = 70, 160
 
 def complements(said: str) -> Iterator[Region]:
     """The governed clauses that the sentence does not state, from the governing word to the sentence's end."""
-    for match in _IS_THAT.finditer(said):
-        yield from _adjective(said, match)
     for match in _THAT.finditer(said):
         if not _RELATIVE.match(said, match.end()):
             yield from _governed_regions(said, match)
@@ -99,55 +93,45 @@ def complements(said: str) -> Iterator[Region]:
         yield _reported(said, bare.start(), bare.start("rest"))
 
 
-def _adjective(said: str, match: re.Match[str]) -> Iterator[Region]:
-    """ "It is false that ..." and its kin."""
-    word, before = match["word"], said[: match.start("word")]
-    negated = NEGATION.search(before[-_WINDOW:] + word) is not None
-    if re.search(rf"\b{UNTRUE.pattern}\b", word, _I):
-        if not negated:
-            yield Region(match.start(), len(said), MentionKind.DENIED, denies=True)
-    elif re.search(rf"\b{UNSURE.pattern}\b", word, _I):
-        yield Region(match.start(), len(said), MentionKind.SUPPOSED)
-    elif re.search(rf"\b(?:{SURE.pattern}|case|so)\b", word, _I) and negated:
-        yield Region(
-            match.start(),
-            len(said),
-            MentionKind.DENIED,
-            denies=re.search(r"\b(?:true|case|correct|so)\b", word, _I) is not None,
-        )
-
-
 def _governed_regions(said: str, match: re.Match[str]) -> Iterator[Region]:
     """ "The rival claims that ...", "no proof that ...": nothing for what states it."""
     word, before = match["word"], said[max(0, match.start() - _WINDOW) : match.start()]
     before = re.split(r"[;:]|, (?:but|and)\b", before)[-1]
     negated = NEGATION.search(before) is not None
-    if (DOUBTING.fullmatch(word) and negated) or _WELCOME.search(before.rstrip()):
+    region = _reported(said, match.start(), match.end())
+    if _WELCOME.search(before.rstrip()) or (DENYING.fullmatch(word) and not region.doubts):
+        return
+    if region.denies:
+        yield region
         return
     if STATING.fullmatch(word) or FACTS.fullmatch(word):
         if (negated and not _FEW_KNOW.search(before)) or _is_imagined(before):
-            yield _reported(said, match.start(), match.end())
+            yield region
         return
-    if SURE.fullmatch(word) or UNTRUE.fullmatch(word) or UNSURE.fullmatch(word):
+    if UNSURE.fullmatch(word) or (SURE.fullmatch(word) and negated):
+        yield replace(region, kind=MentionKind.SUPPOSED)
+    if SURE.fullmatch(word) or UNSURE.fullmatch(word):
         return
     if word.lower() in ("is", "was", "be", "are", "were"):
         if re.search(rf"\b{IDEAS.pattern}\b", before, _I):
-            yield _reported(said, match.start(), match.end())
+            yield region
         return
     if SAYING.fullmatch(word) and not negated and _is_authority(before, word):
         return
-    if any(known.fullmatch(word) for known in (SAYING, THINKING, OPEN_VERBS, IDEAS, DOUBTING)) or (
+    if any(known.fullmatch(word) for known in (SAYING, THINKING, OPEN_VERBS, IDEAS, DENYING)) or (
         is_verb(word)
         or (_SUBJECT.match(said, match.end()) and word.lower() not in _LINKING and not word.endswith("ly"))
     ):
-        yield _reported(said, match.start(), match.end())
+        yield region
 
 
 def _reported(said: str, start: int, inner: int) -> Region:
-    """The clause from its governing word on, and whether who tells of it denies it by that."""
+    """The clause from its governing word on, and whether the sentence ("it is false that"), or who tells of it, denies it."""
     frame = _FRAME.split(said[max(0, inner - _MOST_FRAME) : inner])[-1]
     doubts = denies(frame) and not _FACTIVE.search(frame)
-    return Region(start, len(said), MentionKind.REPORTED, holder(said[:start]), doubts=doubts, inner=said[inner:])
+    flatly = doubts and _IMPERSONAL.search(frame) is not None
+    kind = MentionKind.DENIED if flatly else MentionKind.REPORTED
+    return Region(start, len(said), kind, holder(said[:start]), flatly, doubts, said[inner:])
 
 
 def _is_authority(before: str, word: str) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from vista_guard.judges.embedded.english.words import any_of, is_past, is_verb
-from vista_guard.judges.embedded.mentions.denials import denies, disowned, taken_back
+from vista_guard.judges.embedded.mentions.denials import disowned, speaks_of_neighbour, taken_back
 from vista_guard.judges.embedded.mentions.words import (
     AUTHORITIES,
     IDEAS,
@@ -213,7 +213,7 @@ def _quotation(said: str, match: re.Match[str]) -> Iterator[Region]:
     if len(quoted.split()) < 4 or not is_clause(quoted):
         return
     rest = said[: match.start()] + " " + said[match.end() :]
-    untrue = denies(rest)
+    untrue = speaks_of_neighbour(rest.strip())
     if untrue or not (rest.strip(" .,:;!?") == "" or (AUTHORITIES.search(rest) and not STRANGERS.search(rest))):
         yield Region(
             match.start(),

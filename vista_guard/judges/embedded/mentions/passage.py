@@ -20,10 +20,10 @@ from vista_guard.judges.embedded.mentions.clauses import (
     read,
     statement_of_question,
 )
-from vista_guard.judges.embedded.mentions.denials import is_closed, speaks_ahead, speaks_of_all, speaks_of_neighbour
+from vista_guard.judges.embedded.mentions.denials import is_closed, speaks_of_neighbour
 from vista_guard.judges.embedded.mentions.words import (
     AUTHORITIES,
-    DENYING_LABELS,
+    DENYING,
     LABELS,
     LEFT_OVER,
     LONE_LABELS,
@@ -44,10 +44,7 @@ _LABEL = re.compile(
 )
 _LEADS = re.compile(
     r"\b(?:which|what|who) of (?:these|the following|them)\b|\b(?:true or false|fact or fiction|multiple choice|guess which)\b"
-    r"|\b(?:wrong|false|untrue|incorrect|misleading|debunked|rejected|common) (?:\w+ )?(?:statements?"
-    r"|answers?|claims?|beliefs?|ideas?|notions?|facts?|sentences?|options?)\b"
-    r"|\b(?:statements?|answers?|claims?|beliefs?|sentences?) (?:\w+ )?(?:are|is|were"
-    r"|was) (?:\w+ )?(?:wrong|false|untrue|incorrect|rejected)\b"
+    r"|\b(?:rejected|common) (?:\w+ )?(?:statements?|answers?|claims?|beliefs?|ideas?|notions?|facts?|sentences?|options?)\b"
     r"|\b(?:some|many|people|rivals?|critics?|visitors?|they) (?:\w+ )?(?:say|claim|believe|think|said"
     r"|claimed|believed|thought|ask|asked|wonder)\b"
     r"|\b(?:imagine|suppose|assume|hypothetical|what if|proposals?|plans? to|rumou?rs?|myths?|misconceptions?)\b",
@@ -56,6 +53,8 @@ _LEADS = re.compile(
 _ASKS_IF_TRUE = re.compile(r"\W*(?:true or false|right or wrong|yes or no|is (?:this|that) (?:true|so|right|correct))\?", _I)
 _OF_TRUTH = re.compile(r"\b(?:true|correct|right|so|case|statements?|claims?|sentences?|following|th[ei]se?)\b", _I)
 """In a heading of words that deny: "Not true", but not "Deleted items"."""
+_AHEAD = re.compile(r"\b(?:following|follows|next|below)\b", _I)
+_ALL = re.compile(r"\b(?:none|all|everything|nothing|any|both|these|those|neither|statements|claims)\b", _I)
 _MOST_BACK = 20
 """Sentences that "none of this is true" reaches back."""
 _REAL = re.compile(
@@ -122,10 +121,10 @@ def _denied_by(lines: Sequence[PassageLine], index: int) -> Sequence[int]:
     said = lines[index].said
     if lines[index].heading or not (speaks_of_neighbour(said) or _ASKS_IF_TRUE.match(said)):
         return ()
-    if speaks_ahead(said):
+    if _AHEAD.search(said):
         return [index + 1] if index + 1 < len(lines) else ()
     first = index
-    while 0 < first > index - _MOST_BACK and not lines[first - 1].heading and (first == index or speaks_of_all(said)):
+    while 0 < first > index - _MOST_BACK and not lines[first - 1].heading and (first == index or _ALL.search(said)):
         first -= 1
     return range(first, index)
 
@@ -145,7 +144,7 @@ def kind_of(label: str) -> MentionKind | None:
     )
     if not marks and not leads:
         return None
-    if marks & DENYING_LABELS:
+    if any(map(DENYING.fullmatch, marks)):
         return MentionKind.DENIED
     if marks & _ASKING:
         return MentionKind.ASKED
@@ -247,11 +246,20 @@ _WIDE = 2000
 _MARK = re.compile(r"^\s*(?:#{1,6}\s+|>\s*|[-*+•‣◦–]\s+|\(?\d{1,3}[.)]\s+)+")
 
 
+_STRUCK = re.compile(r"(~~|<(?:del|s|strike)\b[^<>]{0,80}>)(?=(?:\S+ ){2})([^~<]{1,2000})(~~|</\w+\s*>)", _I)
+
+
+def _as_false(struck: re.Match[str]) -> str:
+    """Struck text behind a mark of the same length that says so."""
+    return "✗".ljust(len(struck[1])) + struck[2] + " " * len(struck[3])
+
+
 @lru_cache(maxsize=1024)
 def read_passage(
     text: str, title: str, above: MentionKind | None
 ) -> tuple[tuple[Span, ...], tuple[SentenceReading, ...], MentionKind | None]:
     """The sentences' spans, what each states, and what the last heading makes of the text that follows; of a `canonical` text."""
+    text = _STRUCK.sub(_as_false, text)
     spans = tuple(sentence_spans(unwrap(text))) or (Span(start=0, end=len(text)),)
     lines = [_line(text, span) for span in spans]
     found, under = readings(lines, clean(folded(title)), above)
@@ -274,7 +282,6 @@ def _bold(line: str) -> bool:
     return re.fullmatch(r"(\*\*|__)(?:(?!\1).){1,80}(?<![.!?])\1:?", stripped) is not None
 
 
-_STRUCK = re.compile(r"~~(?=\S)[^~]{1,2000}~~|<(del|s|strike)\b[^<>]{0,200}>[^<]{1,2000}</\1\s*>", _I)
 _COVERED = 0.8
 """Least share of a claim's content words in what a sentence denies, for the claim to be what is denied."""
 
@@ -286,8 +293,7 @@ def as_meant(claims: Sequence[Claim], text: str) -> tuple[Claim, ...]:
     """
     reading = canonical(text)
     spans, found, _ = read_passage(reading.text, "", None)
-    struck = [match.span() for match in _STRUCK.finditer(text)]
-    if not struck and not any(one.denied or one.doubted for one in found):
+    if not any(one.denied or one.doubted for one in found):
         return tuple(claims)
     lines = [_line(reading.text, span) for span in spans]
     by = {denied: index for index in range(len(lines)) for denied in _denied_by(lines, index)}
@@ -302,8 +308,6 @@ def as_meant(claims: Sequence[Claim], text: str) -> tuple[Claim, ...]:
         before = next((denied for denied, index in by.items() if index in inside), None)
         if denier is not None:
             meant.append(_as_denial(claim, found[denier], places[by.get(denier, denier)]))
-        elif claim.span and any(start <= claim.span.start < end for start, end in struck):
-            meant.append(_as_denial(claim, read(clean(folded(claim.text))), claim.span))
         elif before is None:
             only = inside and found[inside[0]].denied and speaks_of_neighbour(claim.text)
             if not only or sum(inside[0] in others for others in held) == 1:

@@ -179,19 +179,22 @@ UNSURE = re.compile(
     ),
     _I,
 )
-UNTRUE = re.compile(
-    any_of(
-        r"""false, untrue, wrong, incorrect, inaccurate, impossible, nonsense, rubbish, bogus, fake, fictitious, invented,
-        made up,
-        (?:pure |complete |total )?(?:fiction|fantasy|invention), debunked, unfounded, baseless, misleading, mistaken, absurd,
-        a (?:\w+ )?(?:lie|myth|hoax|mistake|misconception|misunderstanding|fallacy|joke|fabrication|legend|rumou?r|falsehood"""
-        r"""|error|prank)"""
-    ),
+DENYING = re.compile(
+    r"\b"
+    + any_of(
+        r"""nothing could be (?:further|farther) from, anything but, far from, false\w*, untruths?, untrue, wrong\w*, incorrect\w*,
+        inaccura\w+, erroneous\w*, mistak\w+, misconce\w+, misunder\w+, misinform\w*, misl\w*ed, misleading, misspoke\w*, misstat\w+,
+        errors?, erred, errs, lies?, lied, lying, liars?, myths?, hoax\w*, (?:pure |complete |total )?(?:fiction|fantasy), fictitious,
+        fabricat\w+, invent\w*, ma(?:k(?:e|es|ing)|de)(?: \w+)? up, fake\w*, bogus, nonsense, rubbish, baseless, unfounded, absurd,
+        fallac\w+, jok(?:e|es|ed|ing), kidding, pranks?, doubt\w*, den(?:y|ies|ied|ying|ial), disput\w+, contest(?:s|ed)?, reject\w*,
+        refut\w+, debunk\w*, disprov\w+, disagree\w*, discredit\w*, retract\w*, withdr[ae]w\w*, (?:take|took|taking|taken)(?: \w+)? back,
+        strike, struck, scratch, scrap, ignore\w*, disregard\w*, forget\w*, delet\w+, remov\w+, crossed out, opposite, contrary,
+        reverse, fools?, impossible, secret, unproven, unsubstantiated, april fools?, falsehood"""
+    )
+    + r"\b|[✗✘❌🚫]",
     _I,
 )
-DOUBTING = re.compile(
-    any_of(r"doubt\w*, den(?:y|ies|ied), disput\w+, question\w*, contest\w*, disagree\w*, secret"), _I
-)
+"""What says of a statement that it is false; an even number of such words and negations says that it is not."""
 
 NEGATION = re.compile(
     r"\b(?:not|never|no|nobody|none|nothing|neither|nor|hardly|scarcely|cannot|without|fail\w*|unable"
@@ -251,11 +254,6 @@ LONE_LABELS = word_set(
     novel story tale trivia mistake assumption objection"""
 )
 """Words that do so when they are the whole label: "Claim: ...", but not "How to file a claim"."""
-DENYING_LABELS = word_set(
-    """myth myths false wrong misconception misconceptions hoax lie lies untrue incorrect fake falsehood falsehoods fallacy
-    fallacies
-    nonsense fabrication debunked"""
-)
 STATING_LABELS = word_set("fact facts truth true answer reality correct right correction")
 """Words that undo it: "Fact: ..." under "Myths"."""
 
