@@ -17,7 +17,7 @@ from vista_guard.judges.embedded.mentions.clauses import read
 from vista_guard.judges.embedded.mentions.passage import sentence
 from vista_guard.judges.embedded.models import CONTRADICTED_COLUMN, SUPPORTED_COLUMN
 from vista_guard.judges.embedded.opposites import bygone, opposite_word
-from vista_guard.judges.embedded.quantities.veto import lacking, other_figure
+from vista_guard.judges.embedded.quantities.veto import lacking, other_figure, other_terms
 from vista_guard.judges.embedded.quantities.weekdays import missing_day
 from vista_guard.reading.canonical import folded
 from vista_guard.types import Check, Claim, Evidence, EvidenceSet, Label, Passage, SourceKind
@@ -101,6 +101,7 @@ def _find_veto(claim: str, evidence: str) -> str | None:
     """The part of the claim that its evidence lacks, contradicts or puts into the past; None if there is none."""
     return (
         lacking(claim, evidence)
+        or other_terms(claim, evidence)
         or missing_day(claim, evidence)
         or opposite_word(claim, evidence)
         or bygone(claim, evidence)
