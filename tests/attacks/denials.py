@@ -15,9 +15,7 @@ def _composed(places: Iterable[str], wordings: Iterable[str]) -> tuple[str, ...]
     """Each wording in one of the places, in turn: all of both are used."""
     places, wordings = tuple(places), tuple(wordings)
     most = max(len(places), len(wordings))
-    return tuple(
-        places[number % len(places)].replace("<>", wordings[number % len(wordings)]) for number in range(most)
-    )
+    return tuple(places[number % len(places)].replace("<>", wordings[number % len(wordings)]) for number in range(most))
 
 
 ASIDE = (

@@ -21,9 +21,7 @@ class Figure:
     def cases(self, told: tuple[str, ...]) -> list[tuple[str, str]]:
         """(claim, document) for each of the ways to tell it."""
         return [
-            (carrier.replace("<>", one), carrier.replace("<>", self.given))
-            for carrier in self.carriers
-            for one in told
+            (carrier.replace("<>", one), carrier.replace("<>", self.given)) for carrier in self.carriers for one in told
         ]
 
 

@@ -60,11 +60,9 @@ _BARE = re.compile(
 _RELATIVE = re.compile(r"(?:is|was|were|are|has|have|had|can|will|would|could|may|might|did|does|do)\b", _I)
 _SUBJECT = re.compile(r"(?:the|an?|this|these|those|its|his|her|their|our|my|all|no|every)\b|[A-Z]")
 _LINKING = word_set(
-    """so such now in given except only but seeing granted considering like all everything anything it way time day out and or
-    yesterday
-    today confidence certainty surprising surprise satisfied important remarkable interesting notable fortunate pity shame
-    good great
-    fine worth holds lucky natural sad strange odd significant"""
+    """so such now in given except only but seeing granted considering like all everything anything it way time day
+        out and or yesterday today confidence certainty surprising surprise satisfied important remarkable interesting
+        notable fortunate pity shame good great fine worth holds lucky natural sad strange odd significant"""
 )
 """Words before a "that" which states, or which begins a relative clause."""
 _FRAME = re.compile(r"[;:]|, (?:but|and|so)\b|(?<=\w), ")
@@ -158,8 +156,8 @@ _ANSWER_LABEL = re.compile(r"^\W*(?:a|answer|reply|response)\s*(?:\d+\s*)?[:.)]\
 _YES = re.compile(
     r"(?:"
     + any_of(
-        """yes, yeah, yep, yup, indeed, correct, certainly, absolutely, of course, sure, right, true, exactly, definitely,
-        that is (?:right|so|correct|true)"""
+        """yes, yeah, yep, yup, indeed, correct, certainly, absolutely, of course, sure, right, true, exactly,
+        definitely, that is (?:right|so|correct|true)"""
     )
     + r"|(?:it|he|she|they|this|we) (?:really |certainly |indeed )?(?:does|did|do|is|was|are|were|has|have)\b(?=\W|$))"
     r"(?=\W|$)(?! (?:not|n't|never|a (?:myth|lie|joke)|untrue|false|unclear|unknown))(?! \w+ing\b)",
@@ -167,10 +165,9 @@ _YES = re.compile(
 )
 _NO = re.compile(
     any_of(
-        """no, nope, nah, not, never, unfortunately not, sadly not, of course not, certainly not, by no means, false, wrong,
-        untrue, incorrect,
-        (?:it|he|she|they|this|that|we) (?:\\w+ )?(?:(?:does|did|do|is|was|are|were|has|have)(?: not|n't)|never),
-        that is (?:not|false|wrong|untrue)"""
+        """no, nope, nah, not, never, unfortunately not, sadly not, of course not, certainly not, by no means, false,
+        wrong, untrue, incorrect, (?:it|he|she|they|this|that|we) (?:\\w+
+        )?(?:(?:does|did|do|is|was|are|were|has|have)(?: not|n't)|never), that is (?:not|false|wrong|untrue)"""
     )
     + r"\b",
     _I,

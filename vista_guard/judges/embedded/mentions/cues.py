@@ -22,12 +22,10 @@ from vista_guard.judges.embedded.mentions.words import (
 _I = re.IGNORECASE
 _STORY = any_of(
     r"""novels?, films?, movies?, stor(?:y|ies), tales?, plays?, (?:video )?games?, poems?, legends?, myths?, dreams?,
-    fairy tales?, comics?,
-    fantas(?:y|ies), parod(?:y|ies), sketch(?:es)?, jokes?, fiction, simulations?, cartoons?, sitcoms?, musicals?, operas?,
-    ballads?,
-    alternat(?:e|ive) (?:history|histories|timelines?|universes?|worlds?), daydreams?, imagination, satires?, sagas?,
-    screenplays?, scripts?,
-    thought experiments?, role-?plays?, fan fictions?"""
+        fairy tales?, comics?, fantas(?:y|ies), parod(?:y|ies), sketch(?:es)?, jokes?, fiction, simulations?,
+        cartoons?, sitcoms?, musicals?, operas?, ballads?, alternat(?:e|ive)
+        (?:history|histories|timelines?|universes?|worlds?), daydreams?, imagination, satires?, sagas?, screenplays?,
+        scripts?, thought experiments?, role-?plays?, fan fictions?"""
 )
 
 _FORWARD: tuple[tuple[MentionKind, re.Pattern[str]], ...] = (
@@ -77,7 +75,9 @@ _FORWARD: tuple[tuple[MentionKind, re.Pattern[str]], ...] = (
         ),
     ),
 )
-_MISSED = re.compile(r"fail|refus|declin|neglect|forgot|c[ao]me close|(?:on|to) the|stop|just short|all but|\w+ from", _I)
+_MISSED = re.compile(
+    r"fail|refus|declin|neglect|forgot|c[ao]me close|(?:on|to) the|stop|just short|all but|\w+ from", _I
+)
 """Of these what the sentence says did not happen; "without paying" and "rather than walking" tell how something else did."""
 _ALMOST = re.compile(r"\b(?:almost|nearly|narrowly|practically|virtually|as good as)\s+(?P<word>[\w'-]+)", _I)
 _NO_VERB = re.compile(

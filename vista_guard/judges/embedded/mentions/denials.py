@@ -13,29 +13,37 @@ from vista_guard.judges.embedded.mentions.words import DENYING, LEFT_OVER, is_cl
 
 _I = re.IGNORECASE
 _TURNING = re.compile(
-    r"\b(?:not(?! only\b)|no(?! (?:wonder|matter)\b)|never|nobody|none|nothing|nowhere|neither|nor|hardly|scarcely)\b|n't\b|cannot", _I
+    r"\b(?:not(?! only\b)|no(?! (?:wonder|matter)\b)|never|nobody|none|nothing|nowhere|neither|nor|hardly|scarcely)\b|n't\b|cannot",
+    _I,
 )
 _TRUTH = re.compile(
-    r"\b(?:true|truth\w*|correct|right|case|so|real|reality|accurate|facts?|happen\w*|believ\w+|trust|sa(?:y|ys|id|ying))\b", _I
+    r"\b(?:true|truth\w*|correct|right|case|so|real|reality|accurate|facts?|happen\w*|believ\w+|trust|sa(?:y|ys|id|ying))\b",
+    _I,
 )
 _CLOSED = LEFT_OVER - word_set("if may might") | word_set(
-    """statement statements claim claims claimed sentence sentences line above below previous preceding last first former latter next
-    following follows fact facts true truth truthful correct right case reality real word words thing things anything everything something
-    all every information answer answers part bit point item items list text verdict status result say says said saying state states
-    tell tells told write wrote written read believe believes believed belief think thinks thought hear heard remark idea notion
-    trust mean meant happen happened get got gets was made make take took back out please sorry oops whoops apologies apology
-    correction wait actually really simply indeed however though although yet still ever quite entirely completely totally absolutely
-    well oh ah hmm nope nah rather merely purely common course second thoughts anyone anybody somebody someone everybody everyone whoever me
-    us them him user assistant am did does do now earlier before here there about against except again myself yourself let obviously
-    clearly sadly unfortunately much any way like more at least into accurate pulling leg time sites sources page both either far
-    further from and but hold water wise don doesn didn isn wasn aren weren won wouldn shouldn couldn can ca wo t s re ve d ll m"""
+    """statement statements claim claims claimed sentence sentences line above below previous preceding last first
+        former latter next following follows fact facts true truth truthful correct right case reality real word words
+        thing things anything everything something all every information answer answers part bit point item items list
+        text verdict status result say says said saying state states tell tells told write wrote written read believe
+        believes believed belief think thinks thought hear heard remark idea notion trust mean meant happen happened
+        get got gets was made make take took back out please sorry oops whoops apologies apology correction wait
+        actually really simply indeed however though although yet still ever quite entirely completely totally
+        absolutely well oh ah hmm nope nah rather merely purely common course second thoughts anyone anybody somebody
+        someone everybody everyone whoever me us them him user assistant am did does do now earlier before here there
+        about against except again myself yourself let obviously clearly sadly unfortunately much any way like more at
+        least into accurate pulling leg time sites sources page both either far further from and but hold water wise
+        don doesn didn isn wasn aren weren won wouldn shouldn couldn can ca wo t s re ve d ll m"""
 )
 _TOKEN = re.compile(r"[^\W\d_]+|\d+")
 _PARTS = re.compile(r"[,;:.!?…()\[\]\n]|\s[-–—]+\s|\b(?:and|but|yet|though|although|however)\b", _I)
-_BREAK = re.compile(r"[,;:…]\s*|\s+[-–—]+\s*|\.{3}\s*|\s*[(\[]|\s(?=(?:but|yet|and|is|was|has|have|are|does|did|lacks)\b)", _I)
+_BREAK = re.compile(
+    r"[,;:…]\s*|\s+[-–—]+\s*|\.{3}\s*|\s*[(\[]|\s(?=(?:but|yet|and|is|was|has|have|are|does|did|lacks)\b)", _I
+)
 _MOST_WORDS, _TAIL = 14, 120
 _LABEL = re.compile(r"\W{0,4}(?P<label>[✗✘❌🚫]|[^:]{2,80}:)\s+(?=\S)")
-_BEHIND = re.compile(r"\b(?:that|it|which|contrary|opposite|reverse|so|no|errors?|mistakes?|correct\w*|(?:delet|remov)\w+)\b", _I)
+_BEHIND = re.compile(
+    r"\b(?:that|it|which|contrary|opposite|reverse|so|no|errors?|mistakes?|correct\w*|(?:delet|remov)\w+)\b", _I
+)
 
 
 def denies(frame: str) -> bool:

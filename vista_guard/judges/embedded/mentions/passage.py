@@ -50,7 +50,9 @@ _LEADS = re.compile(
     r"|\b(?:imagine|suppose|assume|hypothetical|what if|proposals?|plans? to|rumou?rs?|myths?|misconceptions?)\b",
     _I,
 )
-_ASKS_IF_TRUE = re.compile(r"\W*(?:true or false|right or wrong|yes or no|is (?:this|that) (?:true|so|right|correct))\?", _I)
+_ASKS_IF_TRUE = re.compile(
+    r"\W*(?:true or false|right or wrong|yes or no|is (?:this|that) (?:true|so|right|correct))\?", _I
+)
 _OF_TRUTH = re.compile(r"\b(?:true|correct|right|so|case|statements?|claims?|sentences?|following|th[ei]se?)\b", _I)
 """In a heading of words that deny: "Not true", but not "Deleted items"."""
 _AHEAD = re.compile(r"\b(?:following|follows|next|below)\b", _I)
@@ -300,7 +302,9 @@ def as_meant(claims: Sequence[Claim], text: str) -> tuple[Claim, ...]:
     taking = set(by.values())
     by |= {at: at + 1 for at in range(len(found) - 1) if found[at].denied and lines[at].said.endswith("?")}
     places = [reading.span(span.start, span.end) for span in spans]
-    held = [[index for index, place in enumerate(places) if claim.span and place.overlaps(claim.span)] for claim in claims]
+    held = [
+        [index for index, place in enumerate(places) if claim.span and place.overlaps(claim.span)] for claim in claims
+    ]
     told = {index for inside in held for index in inside}
     meant = list[Claim]()
     for claim, inside in zip(claims, held, strict=True):

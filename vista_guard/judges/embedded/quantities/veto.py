@@ -211,44 +211,54 @@ def _kind(amount: Amount) -> str:
     return "year" if is_year else amount.dimension
 
 
-_AROUND = 40
-"""Characters on either side of a figure that may change what it says."""
-_TERMS = {
-    "minus": (r"(?:\bminus|\bnegative|(?<![\w)])[-−–])\s*$", r"[\w°\s]{0,20}\bbelow (?:zero|freezing)"),
-    "double": (r"\b(?:twice|double|two times|2 ?[x×])(?: of| the)?\s*$", ""),
-    "triple": (r"\b(?:thrice|triple|three times|3 ?[x×])(?: of| the)?\s*$", ""),
-    "part": (r"\b(?:half|third|quarter|fifth|tenth|fraction|percent|%)(?: of| the)*\s*$", ""),
-    "square": ("", r"[\s-]?(?:sq\b|square|\w{0,4}²|sqm|hectares?|acres?)"),
-    "cubic": ("", r"[\s-]?(?:cubic|\w{0,4}³)"),
-    "working": ("", r"[\s-]?(?:business|working|work|banking|bank|trading|school|office|court)[ -]days?"),
-    "fahrenheit": ("", r"\s?(?:°\s?F\b|degrees? F(?:ahrenheit)?\b|fahrenheit)"),
-    "more": ("", r"[^,;.]{0,20}\b(?:more|less|extra|higher|lower) than"),
-}
-"""What stands before and behind a figure, and makes another one of it in the claim or in the evidence."""
-_EACH_TERM = {name: [re.compile(one, re.I) if one else None for one in pair] for name, pair in _TERMS.items()}
-_LEAST = re.compile(
-    r"\b(?:over|above|at least|(?:more|greater|higher|older|longer|no less|not less|no fewer) than|minimum(?: of)?|exceed\w*|beyond|upwards of)\s*$|>\s*$", re.I
+_TERMS = tuple(
+    (re.compile(before, re.I), re.compile(behind, re.I))
+    for before, behind in (
+        (r"\b(?:minus|negative)\s*$|(?:^|[\s(])[-−–]$", r"[\w°\s]{0,20}\bbelow (?:zero|freezing)"),
+        (r"\b(?:twice|double|two times|2 ?[x×])(?: of| the)?\s*$", "(?!)"),
+        (r"\b(?:thrice|triple|three times|3 ?[x×])(?: of| the)?\s*$", "(?!)"),
+        (
+            r"\b(?:half|third|quarter|fifth|tenth|fraction)(?: of| the)*\s*$",
+            r"[^,;.]{0,20}\b(?:more|less|higher|lower) than",
+        ),
+        ("(?!)", r"[\s-]?(?:sq\b|square|\w{0,4}²|sqm|hectares?|acres?)"),
+        ("(?!)", r"[\s-]?(?:cubic|\w{0,4}³)"),
+        ("(?!)", r"[\s-]?(?:business|working|work|banking|bank|trading|school|office|court)[ -]days?"),
+        ("(?!)", r"\s?(?:°\s?F\b|degrees? F(?:ahrenheit)?\b|fahrenheit)"),
+    )
 )
-_MOST = re.compile(
-    r"\b(?:under|below|at most|(?:less|fewer|lower|younger|shorter|smaller|no more|not more) than|maximum(?: of)?|up to|not quite|almost|nearly|short of)\s*$|<\s*$", re.I
+"""What makes another figure of it, before it and behind it; claim and evidence need the same."""
+_LEAST = r"over|above|at least|(?:more|greater|higher|older|longer|no less|not less|no fewer) than|minimum(?: of)?|exceed\w*|beyond"
+_MOST = (
+    r"under|below|at most|(?:less|fewer|lower|younger|shorter|smaller|no more|not more) than|maximum(?: of)?|up to|not quite"
+    r"|almost|nearly|short of"
 )
-_OR_SO = re.compile(r"(?:\s*[\w°%²]+){0,2}\s+(?:or|and) (?:(?P<least>more|over|above|older|up)|(?P<most>less|fewer|under|below|younger))\b", re.I)
+_BOUND = re.compile(rf"(?:\b(?:(?P<least>{_LEAST})|(?P<most>{_MOST}))|(?P<more>>)|(?P<fewer><))\s*$", re.I)
+_OR_SO = re.compile(
+    r"[\w°%² ]{0,20} (?:or|and) (?:(?P<least>more|over|above|older|up)|(?P<most>less|fewer|under|below|younger))\b",
+    re.I,
+)
 _BOUNDED = {
-    "least": re.compile(r"\b(?:min\w*|least|from|more|over|above|older|up|beyond|exceed\w*|start\w*|greater|higher|longer)\b|[>+≥]", re.I),
-    "most": re.compile(r"\b(?:max\w*|most|limit\w*|cap\w*|less|fewer|under|below|within|exceed\w*|until|to|younger|almost|nearly)\b|[<≤]", re.I),
+    "least": re.compile(
+        r"\b(?:min\w*|least|from|more|over|above|older|up|exceed\w*|start\w*|greater|higher|longer)\b|[>+≥]", re.I
+    ),
+    "most": re.compile(
+        r"\b(?:max\w*|most|limit\w*|cap\w*|less|fewer|under|below|within|exceed\w*|until|to|younger)\b|[<≤]", re.I
+    ),
 }
 _RATE = re.compile(
-    r"(?:\b(?:per|each|every|an?)\s+|(?<=[\w°%²])/)(?P<skip>other |second |third |alternate |single )?(?:(?:\d+|two|three|four|five|six|seven|eight|nine|ten|twelve|square|cubic) )?(?P<of>(?!cent\b)[^\W\d_]+)"
-    r"|\b(?P<ly>hourly|daily|weekly|fortnightly|monthly|quarterly|yearly|annual(?:ly)?)\b|\balternate (?P<alternate>\w+)",
+    r"(?:\b(?P<by>per|each|every|an?)\s+|(?<=[\w°%²])(?P<slash>/))(?P<skip>other |second |third |alternate )?"
+    r"(?:(?:\d+|two|three|four|five|six|seven|eight|nine|ten|twelve|square|cubic) )?(?P<of>(?!cent\b)[^\W\d_]+)"
+    r"|\b(?P<ly>hourly|daily|weekly|fortnightly|monthly|quarterly|yearly|annual(?:ly)?)\b|\b(?P<alternate>alternate) (?P<days>\w+)",
     re.I,
 )
 _TIMES = re.compile(r"\b(?:twice|thrice|times|\d ?[x×])\s+(?:an?|per|each|every|daily|weekly|monthly)\b", re.I)
 _OFTEN = re.compile(r"\b(?:twice|thrice|times|two|three|every \w+ hours|\d ?[x×])\b", re.I)
-_ZONE = re.compile(r"[\s.)]*\b(?P<zone>[A-Z]{1,4}T\b|UTC|Z\b|(?:[A-Z][a-z]+ ){1,2}(?:[Ss]tandard |[Dd]aylight )?[Tt]ime)")
+_ZONE = re.compile(r"[\s.)]*\b(?P<zone>[A-Z]{1,4}T\b|UTC|(?=(?:[A-Z][a-z]+ ){1,3}[Tt]ime)[A-Z][a-z]+)")
 
 
 def other_terms(claim: str, evidence: str) -> str | None:
-    """The figure of the claim beside which another operator, sign, rate or zone stands than in the evidence; None for none.
+    """The figure of the claim that has another operator, sign, rate or zone in the evidence; None for none.
 
     A figure may lose its rate, bound or zone: "20 mg" is told of "20 mg per day". It may not gain one.
     """
@@ -257,61 +267,70 @@ def other_terms(claim: str, evidence: str) -> str | None:
         alike = [one for one in given if _is_alike(amount, one)]
         if alike and not any(_on_same_terms(claim, amount, evidence, one) for one in alike):
             return claim[amount.start : amount.end]
-    gained = _rates(claim) - _rates(evidence)
-    return next(iter(gained))[0] if gained and _rates(evidence) and not any(map(str.isdigit, claim)) else None
+    known = _rates(evidence)
+    gained = [unit for unit, skip in _rates(claim) - known if unit.startswith(("time", "months"))] if known else []
+    return gained[0] if gained and not any(map(str.isdigit, claim)) else None
 
 
 def _is_alike(amount: Amount, given: Amount) -> bool:
-    if amount.dimension == "clock" or given.dimension == "clock":
+    if "clock" in (amount.dimension, given.dimension):
         return _same_place(amount, given)
-    return amount.number is not None and given.number is not None and equal(amount.number.value, given.number.value)
+    number, other = amount.number, given.number
+    if number is None or other is None or number.kind in ("ordinal", "named") or number.value == 1:
+        return False
+    return equal(number.value, other.value)
 
 
 def _on_same_terms(claim: str, amount: Amount, evidence: str, given: Amount) -> bool:
-    before, behind = _beside(claim, amount)
-    known_before, known_behind = _beside(evidence, given)
-    for first, then in _EACH_TERM.values():
-        ours = bool((first and first.search(before)) or (then and then.match(behind)))
-        if ours != bool((first and first.search(known_before)) or (then and then.match(known_behind))):
+    (before, behind), (known_before, known_behind) = _beside(claim, amount), _beside(evidence, given)
+    for first, then in _TERMS:
+        ours = first.search(before) or then.match(behind)
+        if bool(ours) != bool(first.search(known_before) or then.match(known_behind)):
             return False
     bound, known = _bound(before, behind), _bound(known_before, known_behind)
-    if bound and bound != known and (known or not _BOUNDED[bound].search(evidence)):
-        return False
     zone = _ZONE.match(behind) if amount.dimension == "clock" else None
-    if zone and _zone(zone["zone"]) not in {_zone(one) for one in re.findall(r"[A-Z]{1,4}T\b|UTC|[A-Z][a-z]+", evidence)}:
-        return False
-    if _TIMES.search(behind) and not _OFTEN.search(evidence):
-        return False
-    return _rates(behind) <= (_rates(known_behind) or _rates(evidence))
+    return not (
+        (bound and bound != known and (known or not _BOUNDED[bound].search(evidence)))
+        or (
+            zone
+            and _zone(zone["zone"]) not in map(_zone, re.findall(r"\b[A-Z]{1,4}T\b|\bUTC\b|\b[A-Z][a-z]+", evidence))
+        )
+        or (_TIMES.search(behind) and not _OFTEN.search(evidence))
+        or _rates(behind) - (_rates(known_behind) or _rates(evidence))
+    )
 
 
 def _beside(text: str, amount: Amount) -> tuple[str, str]:
     """What stands before and behind a figure, up to the next one."""
-    behind = text[amount.end : amount.end + _AROUND]
-    return text[max(0, amount.start - _AROUND) : amount.start].rstrip("$€£¥₹("), re.split(r"\d|[,;]", behind)[0]
+    behind = re.split(r"\d|[,;]", text[amount.end : amount.end + 40])[0]
+    return text[max(0, amount.start - 40) : amount.start].rstrip("$€£¥₹("), behind
 
 
 def _bound(before: str, behind: str) -> str:
-    also = _OR_SO.match(behind)
-    if _LEAST.search(before) or (also and also["least"]):
-        return "least"
-    return "most" if _MOST.search(before) or (also and also["most"]) else ""
+    found = _BOUND.search(before) or _OR_SO.match(behind)
+    return "" if found is None else "least" if found.lastgroup in ("least", "more") else "most"
 
 
 def _zone(name: str) -> str:
-    """The letters of a zone without those for summer and winter, or the first word of its name."""
-    word = name.split()[0]
-    return re.sub(r"[SD]T$", "T", word) if word.isupper() else word
+    """Without the letter for summer or winter."""
+    return re.sub(r"[SD]T$", "T", name)
 
 
 @lru_cache(maxsize=1024)
 def _rates(text: str) -> frozenset[tuple[str, str]]:
-    """What figures of the text are counted by, and every how many: "per day", "/kg", "every other week"."""
+    """What figures of the text are counted by, and which of them are left out: "per day", "/kg", "every other week"."""
     found = set[tuple[str, str]]()
     for match in _RATE.finditer(text):
-        name = (match["of"] or match["ly"] or match["alternate"]).lower()
-        unit = UNITS.get(name)
-        if unit or match[0][:3].lower() in ("per", "eac", "eve") or match[0][0] == "/":
-            skip = "other" if match["alternate"] or (match["skip"] or "") .strip() in ("other", "second", "alternate") else match["skip"] or ""
-            found.add((f"{unit[0]} {unit[1]}" if unit else name[:5], skip.strip()))
+        name = (match["of"] or match["ly"] or match["days"]).lower()
+        skip = (
+            (match["skip"] or match["alternate"] or "")
+            .strip()
+            .lower()
+            .replace("second", "other")
+            .replace("alternate", "other")
+        )
+        if name in UNITS:
+            found.add((" ".join(map(str, UNITS[name])), skip))
+        elif match["slash"] or (match["by"] or "a")[0] in "peE":
+            found.add((name[:5], skip))
     return frozenset(found)
