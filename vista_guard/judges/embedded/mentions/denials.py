@@ -1,6 +1,6 @@
 """Denials by vocabulary: of the words that say that something is false, an even number in a clause says that it is not.
 
-Words about saying and truth are a closed set: a sentence, a bracket or a label of them alone speaks of its neighbour ("Scratch that").
+Words about saying and truth are a closed set: a sentence, bracket or label of them alone denies its neighbour: "Scratch that".
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from vista_guard.judges.embedded.mentions.words import DENYING, LEFT_OVER, is_cl
 
 _I = re.IGNORECASE
 _TURNING = re.compile(
-    r"\b(?:not(?! only\b)|no(?! (?:wonder|matter)\b)|never|nobody|none|nothing|nowhere|neither|nor|hardly|scarcely)\b|n't\b|cannot",
+    r"\b(?:not(?! only\b)|no(?! (?:wonder|matter)\b)|never|nobody|none|nothing|nowhere|neither|nor|hardly)\b|n't\b|cannot",
     _I,
 )
 _TRUTH = re.compile(

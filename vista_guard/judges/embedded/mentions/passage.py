@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -301,27 +302,32 @@ def as_meant(claims: Sequence[Claim], text: str) -> tuple[Claim, ...]:
     by = {denied: index for index in range(len(lines)) for denied in _denied_by(lines, index)}
     taking = set(by.values())
     by |= {at: at + 1 for at in range(len(found) - 1) if found[at].denied and lines[at].said.endswith("?")}
+    behind = {index: denied for denied, index in by.items()}
     places = [reading.span(span.start, span.end) for span in spans]
-    held = [
-        [index for index, place in enumerate(places) if claim.span and place.overlaps(claim.span)] for claim in claims
-    ]
+    starts = [place.start for place in places]
+    held = [range(*_reach(starts, claim.span)) for claim in claims]
     told = {index for inside in held for index in inside}
     meant = list[Claim]()
     for claim, inside in zip(claims, held, strict=True):
         denier = next((index for index in inside if _denies(found[index], claim.text)), None)
-        before = next((denied for denied, index in by.items() if index in inside), None)
+        before = next((behind[index] for index in inside if index in behind), None)
+        alone = before is not None and (taking.issuperset(inside) or is_closed(claim.text))
         if denier is not None:
             meant.append(_as_denial(claim, found[denier], places[by.get(denier, denier)]))
-        elif before is None:
-            only = inside and found[inside[0]].denied and speaks_of_neighbour(claim.text)
-            if not only or sum(inside[0] in others for others in held) == 1:
-                meant.append(claim)
-        elif not (taking.issuperset(inside) or is_closed(claim.text)):
-            meant.append(claim)
-        elif before not in told:  # What it denies has no claim of its own.
+        elif alone and before is not None and before not in told:  # What it denies has no claim of its own.
             told.add(before)
             meant.append(_as_denial(claim, found[before], places[before]))
+        elif not alone:
+            # "This is wrong" is said with what it denies.
+            own = bool(inside) and bool(found[inside[0]].denied) and speaks_of_neighbour(claim.text)
+            if not own or sum(inside[0] in others for others in held) == 1:
+                meant.append(claim)
     return tuple(meant)
+
+
+def _reach(starts: Sequence[int], span: Span | None) -> tuple[int, int]:
+    """The first of the sentences that a span touches, and the one behind the last."""
+    return (max(bisect_right(starts, span.start) - 1, 0), bisect_left(starts, span.end)) if span else (0, 0)
 
 
 def _denies(reading: SentenceReading, claim: str) -> bool:

@@ -216,7 +216,7 @@ _TERMS = tuple(
     for before, behind in (
         (r"\b(?:minus|negative)\s*$|(?:^|[\s(])[-−–]$", r"[\w°\s]{0,20}\bbelow (?:zero|freezing)"),
         (r"\b(?:twice|double|two times|2 ?[x×])(?: of| the)?\s*$", "(?!)"),
-        (r"\b(?:thrice|triple|three times|3 ?[x×])(?: of| the)?\s*$", "(?!)"),
+        (r"\b(?:thrice|triple|\w+ times|\d ?[x×])(?: of| the)?\s*$", "(?!)"),
         (
             r"\b(?:half|third|quarter|fifth|tenth|fraction)(?: of| the)*\s*$",
             r"[^,;.]{0,20}\b(?:more|less|higher|lower) than",
@@ -228,28 +228,22 @@ _TERMS = tuple(
     )
 )
 """What makes another figure of it, before it and behind it; claim and evidence need the same."""
-_LEAST = r"over|above|at least|(?:more|greater|higher|older|longer|no less|not less|no fewer) than|minimum(?: of)?|exceed\w*|beyond"
-_MOST = (
-    r"under|below|at most|(?:less|fewer|lower|younger|shorter|smaller|no more|not more) than|maximum(?: of)?|up to|not quite"
-    r"|almost|nearly|short of"
-)
-_BOUND = re.compile(rf"(?:\b(?:(?P<least>{_LEAST})|(?P<most>{_MOST}))|(?P<more>>)|(?P<fewer><))\s*$", re.I)
-_OR_SO = re.compile(
-    r"[\w°%² ]{0,20} (?:or|and) (?:(?P<least>more|over|above|older|up)|(?P<most>less|fewer|under|below|younger))\b",
+_BOUND = re.compile(
+    r"(?:\b(?:(?P<least>over|above|at least|(?:more|greater|higher|older|longer|no less|not less|no fewer) than|minimum(?: of)?"
+    r"|exceed\w*|beyond)|under|below|at most|(?:less|fewer|lower|younger|shorter|smaller|no more|not more) than|maximum(?: of)?"
+    r"|up to|not quite|almost|nearly|short of)|[<>])\s*$",
     re.I,
 )
-_BOUNDED = {
-    "least": re.compile(
-        r"\b(?:min\w*|least|from|more|over|above|older|up|exceed\w*|start\w*|greater|higher|longer)\b|[>+≥]", re.I
-    ),
-    "most": re.compile(
-        r"\b(?:max\w*|most|limit\w*|cap\w*|less|fewer|under|below|within|exceed\w*|until|to|younger)\b|[<≤]", re.I
-    ),
-}
+_OR_SO = re.compile(
+    r"[\w°%² ]{0,20} (?:or|and) (?:(?P<least>more|over|above|older|up)|less|fewer|under|below|younger)\b", re.I
+)
+_BOUNDED = re.compile(
+    r"\b(?:minim|min\b|maxim|max\b|least|most|from|limit|cap|up to|within|exceed|until)\w*|[<>+≤≥]", re.I
+)
 _RATE = re.compile(
     r"(?:\b(?P<by>per|each|every|an?)\s+|(?<=[\w°%²])(?P<slash>/))(?P<skip>other |second |third |alternate )?"
     r"(?:(?:\d+|two|three|four|five|six|seven|eight|nine|ten|twelve|square|cubic) )?(?P<of>(?!cent\b)[^\W\d_]+)"
-    r"|\b(?P<ly>hourly|daily|weekly|fortnightly|monthly|quarterly|yearly|annual(?:ly)?)\b|\b(?P<alternate>alternate) (?P<days>\w+)",
+    r"|\b(?P<ly>hourly|daily|weekly|fortnightly|monthly|quarterly|yearly|annual(?:ly)?)\b|(?P<alternate>alternate) (?P<days>\w+)",
     re.I,
 )
 _TIMES = re.compile(r"\b(?:twice|thrice|times|\d ?[x×])\s+(?:an?|per|each|every|daily|weekly|monthly)\b", re.I)
@@ -289,12 +283,10 @@ def _on_same_terms(claim: str, amount: Amount, evidence: str, given: Amount) -> 
             return False
     bound, known = _bound(before, behind), _bound(known_before, known_behind)
     zone = _ZONE.match(behind) if amount.dimension == "clock" else None
+    named = re.sub(r"[SD]T\b", "T", f"{zone['zone'] if zone else ''} {evidence}")
     return not (
-        (bound and bound != known and (known or not _BOUNDED[bound].search(evidence)))
-        or (
-            zone
-            and _zone(zone["zone"]) not in map(_zone, re.findall(r"\b[A-Z]{1,4}T\b|\bUTC\b|\b[A-Z][a-z]+", evidence))
-        )
+        (bound and bound != known and (known or not _BOUNDED.search(evidence)))
+        or (zone and named.split()[0] not in re.findall(r"\w+", named)[1:])
         or (_TIMES.search(behind) and not _OFTEN.search(evidence))
         or _rates(behind) - (_rates(known_behind) or _rates(evidence))
     )
@@ -308,12 +300,7 @@ def _beside(text: str, amount: Amount) -> tuple[str, str]:
 
 def _bound(before: str, behind: str) -> str:
     found = _BOUND.search(before) or _OR_SO.match(behind)
-    return "" if found is None else "least" if found.lastgroup in ("least", "more") else "most"
-
-
-def _zone(name: str) -> str:
-    """Without the letter for summer or winter."""
-    return re.sub(r"[SD]T$", "T", name)
+    return "" if found is None else found.lastgroup or "most"
 
 
 @lru_cache(maxsize=1024)
@@ -322,13 +309,7 @@ def _rates(text: str) -> frozenset[tuple[str, str]]:
     found = set[tuple[str, str]]()
     for match in _RATE.finditer(text):
         name = (match["of"] or match["ly"] or match["days"]).lower()
-        skip = (
-            (match["skip"] or match["alternate"] or "")
-            .strip()
-            .lower()
-            .replace("second", "other")
-            .replace("alternate", "other")
-        )
+        skip = re.sub("second|alternate", "other", (match["skip"] or match["alternate"] or "").strip().lower())
         if name in UNITS:
             found.add((" ".join(map(str, UNITS[name])), skip))
         elif match["slash"] or (match["by"] or "a")[0] in "peE":
