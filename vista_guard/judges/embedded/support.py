@@ -131,6 +131,9 @@ def _support(piece: EvidencePiece, claim: Claim, score: float) -> float:
     anything but themselves."""
     if piece.framed is not None and not piece.framed.framed_like(read(clean(folded(claim.text)))):
         return 0.0
+    said = read(clean(folded(claim.text)))
+    if said.is_told and not read(piece.text).framed_like(said):
+        return 0.0
     if piece.origin.label is Label.OUT_OF_SCOPE and not about_itself(claim):
         return 1.0 if same_statement(piece.origin.text, claim.text) else 0.0
     if piece.origin.source in (SourceKind.KNOWLEDGE, SourceKind.PERSONA) and same_statement(piece.text, claim.text):

@@ -13,7 +13,7 @@ from functools import lru_cache
 from vista_guard.judges.embedded.english.verbs import words_of
 from vista_guard.judges.embedded.english.words import ASKED_IF_KNOWN, any_of, is_past, is_verb, word_set
 from vista_guard.judges.embedded.mentions.cues import cues
-from vista_guard.judges.embedded.mentions.denials import denies
+from vista_guard.judges.embedded.mentions.denials import denies, speaks_of_neighbour
 from vista_guard.judges.embedded.mentions.words import (
     AUTHORITIES,
     DENYING,
@@ -68,7 +68,7 @@ _LINKING = word_set(
 _FRAME = re.compile(r"[;:]|, (?:but|and|so)\b|(?<=\w), ")
 _IMPERSONAL = re.compile(r"\bit(?:'s| is| was| has been| would be| being)\b", _I)
 _FACTIVE = re.compile(
-    r"\b(?:know\w*|knew|reali[sz]\w+|aware|notic\w+|remember\w*|mention\w*|overlook\w*|stress|emphasi\w+|surpris\w+|sure|certain|clear|if"
+    r"\b(?:know\w*|knew|reali[sz]\w+|aware|notic\w+|remember\w*|mention\w*|overlook\w*|stress|emphasi\w+|surpris\w+|sure|certain|clear"
     r"|strange|odd|whether|can't believe|cannot believe|(?:may|might|could)(?! be said))\b",
     _I,
 )
@@ -126,7 +126,8 @@ def _governed_regions(said: str, match: re.Match[str]) -> Iterator[Region]:
 def _reported(said: str, start: int, inner: int) -> Region:
     """The clause from its governing word on, and whether the sentence ("it is false that"), or who tells of it, denies it."""
     frame = _FRAME.split(said[max(0, inner - _MOST_FRAME) : inner])[-1]
-    doubts = denies(frame) and not _FACTIVE.search(frame)
+    open_or_known = _CONDITION.match(frame) or (_FACTIVE.search(frame) and not DENYING.search(frame))
+    doubts = denies(frame) and not open_or_known
     flatly = doubts and _IMPERSONAL.search(frame) is not None
     kind = MentionKind.DENIED if flatly else MentionKind.REPORTED
     return Region(start, len(said), kind, holder(said[:start]), flatly, doubts, said[inner:])
@@ -225,7 +226,7 @@ def agrees(said: str) -> bool:
 
 def declines(said: str) -> bool:
     """True if an answer begins with no."""
-    return _NO.match(answer(said)) is not None
+    return _NO.match(answer(said)) is not None or speaks_of_neighbour(answer(said))
 
 
 def names_nothing(said: str) -> bool:

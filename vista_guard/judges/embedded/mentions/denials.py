@@ -17,7 +17,7 @@ _TURNING = re.compile(
     _I,
 )
 _TRUTH = re.compile(
-    r"\b(?:true|truth\w*|correct|right|case|so|real|reality|accurate|facts?|happen\w*|believ\w+|trust|sa(?:y|ys|id|ying))\b",
+    r"\b(?:true|truth\w*|correct|right|case|so|real|reality|accurate|facts?|happen\w*|believ\w+|trust|sa(?:y|ys|id|ying)|statement|vouch|supported|confirmed|agree|holds?)\b",
     _I,
 )
 _CLOSED = LEFT_OVER - word_set("if may might") | word_set(
@@ -32,18 +32,27 @@ _CLOSED = LEFT_OVER - word_set("if may might") | word_set(
         someone everybody everyone whoever me us them him user assistant am did does do now earlier before here there
         about against except again myself yourself let obviously clearly sadly unfortunately much any way like more at
         least into accurate pulling leg time sites sources page both either far further from and but hold water wise
-        don doesn didn isn wasn aren weren won wouldn shouldn couldn can ca wo t s re ve d ll m"""
+        don doesn didn isn wasn aren weren won wouldn shouldn couldn can ca wo t s re ve d ll m lol yeah
+    edit update quote stand vouch supported confirmed longer documents document agree hold holds story according"""
 )
 _TOKEN = re.compile(r"[^\W\d_]+|\d+")
 _PARTS = re.compile(r"[,;:.!?…()\[\]\n]|\s[-–—]+\s|\b(?:and|but|yet|though|although|however)\b", _I)
 _BREAK = re.compile(
-    r"[,;:…]\s*|\s+[-–—]+\s*|\.{3}\s*|\s*[(\[]|\s(?=(?:but|yet|and|is|was|has|have|are|does|did|lacks)\b)", _I
+    r"[,;:…]\s*|\s+[-–—]+\s*|\.{3}\s*|\s*[(\[]|\s(?=(?:but|yet|and|is|was|has|have|are|does|did|lacks)\b|[✗✘❌🚫])", _I
 )
 _MOST_WORDS, _TAIL = 14, 120
-_LABEL = re.compile(r"\W{0,4}(?P<label>[✗✘❌🚫]|[^:]{2,80}:)\s+(?=\S)")
+_LABEL = re.compile(r"\W{0,4}(?:x\]\W{0,2})?(?P<label>[✗✘❌🚫]|[^:]{2,80}:)\s+(?=\S)")
 _BEHIND = re.compile(
     r"\b(?:that|it|which|contrary|opposite|reverse|so|no|errors?|mistakes?|correct\w*|(?:delet|remov)\w+)\b", _I
 )
+
+
+_BARE_NO = re.compile(
+    r"\W*(?:(?:lol|no|but|and|well|oh|wait|actually|absolutely|definitely|certainly|of course|except)\b\W*)*(?:(?:it|he|she|they|this|that)\s)?"
+    r"(?:(?:do|does|did|has|have|had|is|was|are|were|will|can)(?:n't| not| never)|not(?: really| at all)?|never|hardly|nope|lol no|as if)\W*",
+    _I,
+)
+"""A denial without a word of its own: "It did not." """
 
 
 def denies(frame: str) -> bool:
@@ -53,7 +62,7 @@ def denies(frame: str) -> bool:
 
 def is_closed(text: str) -> bool:
     """True if it has words about saying and truth alone."""
-    words = _TOKEN.findall(DENYING.sub(" ", text).lower())
+    words = _TOKEN.findall(_TURNING.sub(" ", DENYING.sub(" ", text.replace("’", "'"))).lower())
     return len(words) <= _MOST_WORDS and _CLOSED.issuperset(words)
 
 
@@ -62,6 +71,8 @@ def speaks_of_neighbour(text: str) -> bool:
     """True if it denies, and has no words to say what: that stands beside it."""
     if len(text) > _TAIL or text.rstrip("\"')] ").endswith(("?", ":")) or not is_closed(text):
         return False
+    if _BARE_NO.fullmatch(text.replace("’", "'")):
+        return True
     odd = [part for part in _PARTS.split(text.replace("’", "'")) if _is_odd(part)]
     return any(DENYING.search(part) or _TRUTH.search(part) for part in odd)
 

@@ -113,7 +113,8 @@ def readings(
         _join_answer(lines, found, index)
         someone = _SOMEONE_SAID.match(lines[index].said) if index else None
         if someone and not AUTHORITIES.search(someone["who"] or ""):
-            found[index - 1] = _with_kind(found[index - 1], MentionKind.REPORTED, "")
+            reported = _with_kind(found[index - 1], MentionKind.REPORTED, "")
+            found[index - 1] = replace(reported, doubted=reported.doubted or lines[index - 1].said)
         for denied in _denied_by(lines, index):
             found[denied] = _with_kind(found[denied], MentionKind.DENIED, lines[denied].said)
     return found, under
@@ -124,7 +125,7 @@ def _denied_by(lines: Sequence[PassageLine], index: int) -> Sequence[int]:
     said = lines[index].said
     if lines[index].heading or not (speaks_of_neighbour(said) or _ASKS_IF_TRUE.match(said)):
         return ()
-    if _AHEAD.search(said):
+    if _AHEAD.search(said) or not index or lines[index - 1].heading:
         return [index + 1] if index + 1 < len(lines) else ()
     first = index
     while 0 < first > index - _MOST_BACK and not lines[first - 1].heading and (first == index or _ALL.search(said)):

@@ -68,6 +68,12 @@ class SentenceReading:
             one.kind is MentionKind.SUPPOSED and self.said[one.start :][:3].lower() == "if " for one in self.regions
         )
 
+    @property
+    def is_told(self) -> bool:
+        """True if it states nothing, and tells what somebody says or makes up."""
+        kinds = {one.kind for one in self.regions}
+        return not self.stated and not kinds.isdisjoint((MentionKind.FICTION, MentionKind.REPORTED))
+
     def framed_like(self, claim: SentenceReading) -> bool:
         """True if the claim has the same kind of frame and the same speaker as this sentence."""
         return any(
@@ -181,7 +187,7 @@ DENYING = re.compile(
         kidding, pranks?, doubt\w*, den(?:y|ies|ied|ying|ial), disput\w+, contest(?:s|ed)?, reject\w*, refut\w+,
         debunk\w*, disprov\w+, disagree\w*, discredit\w*, retract\w*, withdr[ae]w\w*, (?:take|took|taking|taken)(?:
         \w+)? back, strike, struck, scratch, scrap, ignore\w*, disregard\w*, forget\w*, delet\w+, remov\w+, crossed
-        out, opposite, contrary, reverse, fools?, impossible, secret, unproven, unsubstantiated, april fools?,
+        out, opposite, contrary, reverse, fools?, impossible, secret, unproven, unsubstantiated, april fools?, otherwise, outdated, obsolete, psych,
         falsehood"""
     )
     + r"\b|[✗✘❌🚫]",
