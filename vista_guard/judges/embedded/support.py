@@ -89,7 +89,11 @@ def support_score(piece: EvidencePiece, claim: Claim, row: NDArray[np.float32], 
         needed: the support from which it counts; below it nothing need be looked up.
     """
     score = _support(piece, claim, float(row[SUPPORTED_COLUMN]))
-    return 1 - NOWHERE if score >= needed and _find_veto(folded(claim.text), piece.text) else score
+    if score < needed:
+        return score
+    said = read(clean(folded(claim.text)))
+    only_told = said.is_told and not read(piece.text).framed_like(said)
+    return 1 - NOWHERE if only_told or _find_veto(folded(claim.text), piece.text) else score
 
 
 def can_affect_verdict(piece: EvidencePiece, claim: str) -> bool:
@@ -130,9 +134,6 @@ def _support(piece: EvidencePiece, claim: Claim, score: float) -> float:
     """The verifier's score; 1 for a known claim said again and for a document's own sentence; 0 for what a user says about
     anything but themselves."""
     if piece.framed is not None and not piece.framed.framed_like(read(clean(folded(claim.text)))):
-        return 0.0
-    said = read(clean(folded(claim.text)))
-    if said.is_told and not read(piece.text).framed_like(said):
         return 0.0
     if piece.origin.label is Label.OUT_OF_SCOPE and not about_itself(claim):
         return 1.0 if same_statement(piece.origin.text, claim.text) else 0.0

@@ -66,6 +66,7 @@ _LINKING = word_set(
 )
 """Words before a "that" which states, or which begins a relative clause."""
 _FRAME = re.compile(r"[;:]|, (?:but|and|so)\b|(?<=\w), ")
+_OF_TRUTH = re.compile(rf"{DENYING.pattern}|\b(?:true|case|correct|so|right|said)\b", _I)
 _IMPERSONAL = re.compile(r"\bit(?:'s| is| was| has been| would be| being)\b", _I)
 _FACTIVE = re.compile(
     r"\b(?:know\w*|knew|reali[sz]\w+|aware|notic\w+|remember\w*|mention\w*|overlook\w*|stress|emphasi\w+|surpris\w+|sure|certain|clear"
@@ -128,7 +129,7 @@ def _reported(said: str, start: int, inner: int) -> Region:
     frame = _FRAME.split(said[max(0, inner - _MOST_FRAME) : inner])[-1]
     open_or_known = _CONDITION.match(frame) or (_FACTIVE.search(frame) and not DENYING.search(frame))
     doubts = denies(frame) and not open_or_known
-    flatly = doubts and _IMPERSONAL.search(frame) is not None
+    flatly = doubts and _IMPERSONAL.search(frame) is not None and _OF_TRUTH.search(frame) is not None
     kind = MentionKind.DENIED if flatly else MentionKind.REPORTED
     return Region(start, len(said), kind, holder(said[:start]), flatly, doubts, said[inner:])
 

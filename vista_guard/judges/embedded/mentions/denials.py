@@ -48,8 +48,9 @@ _BEHIND = re.compile(
 
 
 _BARE_NO = re.compile(
-    r"\W*(?:(?:lol|no|but|and|well|oh|wait|actually|absolutely|definitely|certainly|of course|except)\b\W*)*(?:(?:it|he|she|they|this|that)\s)?"
-    r"(?:(?:do|does|did|has|have|had|is|was|are|were|will|can)(?:n't| not| never)|not(?: really| at all)?|never|hardly|nope|lol no|as if)\W*",
+    r"\W*(?:(?:lol|no|but|and|well|oh|wait|actually|absolutely|definitely|certainly|of course|except)\b\W*)*"
+    r"(?:(?:it|he|she|they|this|that)\s)?(?:(?:do|does|did|has|have|had|is|was|are|were|will|can)(?:n't| not| never)"
+    r"|not(?: really| at all)?|never|hardly|nope|lol no|as if)\W*",
     _I,
 )
 """A denial without a word of its own: "It did not." """

@@ -70,9 +70,10 @@ class SentenceReading:
 
     @property
     def is_told(self) -> bool:
-        """True if it states nothing, and tells what somebody says or makes up."""
+        """True if it states nothing, and tells what a stranger says or what somebody makes up."""
         kinds = {one.kind for one in self.regions}
-        return not self.stated and not kinds.isdisjoint((MentionKind.FICTION, MentionKind.REPORTED))
+        strange = MentionKind.REPORTED in kinds and STRANGERS.search(self.said) is not None
+        return not self.stated and (strange or MentionKind.FICTION in kinds)
 
     def framed_like(self, claim: SentenceReading) -> bool:
         """True if the claim has the same kind of frame and the same speaker as this sentence."""
@@ -187,7 +188,8 @@ DENYING = re.compile(
         kidding, pranks?, doubt\w*, den(?:y|ies|ied|ying|ial), disput\w+, contest(?:s|ed)?, reject\w*, refut\w+,
         debunk\w*, disprov\w+, disagree\w*, discredit\w*, retract\w*, withdr[ae]w\w*, (?:take|took|taking|taken)(?:
         \w+)? back, strike, struck, scratch, scrap, ignore\w*, disregard\w*, forget\w*, delet\w+, remov\w+, crossed
-        out, opposite, contrary, reverse, fools?, impossible, secret, unproven, unsubstantiated, april fools?, otherwise, outdated, obsolete, psych,
+        out, opposite, contrary, reverse, fools?, impossible, secret, unproven, unsubstantiated, april fools?,
+        otherwise, outdated, obsolete, psych,
         falsehood"""
     )
     + r"\b|[✗✘❌🚫]",

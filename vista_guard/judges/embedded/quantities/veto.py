@@ -222,6 +222,7 @@ _TERMS = tuple(
             r"[^,;.]{0,20}\b(?:more|less|higher|lower) than",
         ),
         ("(?!)", r"[\s-]?(?:sq\b|square|\w{0,4}²|sqm|hectares?|acres?)"),
+        (r"\bevery\s*$", "(?!)"),
         ("(?!)", r"[\s-]?(?:cubic|\w{0,4}³)"),
         ("(?!)", r"[\s-]?(?:business|working|work|banking|bank|trading|school|office|court)[ -]days?"),
         ("(?!)", r"\s?(?:°\s?F\b|degrees? F(?:ahrenheit)?\b|fahrenheit)"),
@@ -242,7 +243,7 @@ _BOUNDED = re.compile(
 )
 _RATE = re.compile(
     r"(?:\b(?P<by>per|each|every|an?)\s+|(?<=[\w°%²])(?P<slash>/))(?P<skip>other |second |third |alternate )?"
-    r"(?:(?:\d+|two|three|four|five|six|seven|eight|nine|ten|twelve|square|cubic) )?(?P<of>(?!cent\b)[^\W\d_]+)"
+    r"(?:(?:[\d,.]+|two|three|four|five|six|seven|eight|nine|ten|twelve|hundred|thousand|million|square|cubic) )?(?P<of>(?!cent\b)[^\W\d_]+)"
     r"|\b(?P<ly>hourly|daily|weekly|fortnightly|monthly|quarterly|yearly|annual(?:ly)?)\b|(?P<alternate>alternate) (?P<days>\w+)",
     re.I,
 )
@@ -287,7 +288,7 @@ def _on_same_terms(claim: str, amount: Amount, evidence: str, given: Amount) -> 
     return not (
         (bound and bound != known and (known or not _BOUNDED.search(evidence)))
         or (zone and named.split()[0] not in re.findall(r"\w+", named)[1:])
-        or (_TIMES.search(behind) and not _OFTEN.search(evidence))
+        or (_TIMES.search(behind) and not behind.startswith(" times") and not _OFTEN.search(evidence))
         or _rates(behind) - (_rates(known_behind) or _rates(evidence))
     )
 
