@@ -1,4 +1,4 @@
-"""A turn that denies a fact, or tells its figure with another operator, is not verified; the truth beside it passes. Policy strict."""
+"""A turn that denies a fact, or changes what stands beside its figure, is not verified; the truth passes. Policy strict."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vista_guard.types import Action, Document, Finding, Label, TurnReport
 
 KNOWN_FRAMES = pytest.mark.parametrize("frames", [denials.DENIALS, denials.ASIDE], ids=["known", "aside"])
 KNOWN_FIGURES = pytest.mark.parametrize("figures", [operators.FIGURES, operators.ASIDE], ids=["known", "aside"])
-VERIFIED, DELIVERED, WITHHELD = 0.05, 0.025, 0.26
+VERIFIED, DELIVERED, WITHHELD = 0.05, 0.02, 0.26
 """Most of the denied facts that may be verified, of the changed figures that may be delivered, of the truths that may not."""
 
 

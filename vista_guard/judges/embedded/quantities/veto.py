@@ -223,6 +223,7 @@ _TERMS = tuple(
         ),
         ("(?!)", r"[\s-]?(?:sq\b|square|\w{0,4}²|sqm|hectares?|acres?)"),
         (r"\bevery\s*$", "(?!)"),
+        (r"\bevery (?:other|second|third|alternate)\s*$", "(?!)"),
         ("(?!)", r"[\s-]?(?:cubic|\w{0,4}³)"),
         ("(?!)", r"[\s-]?(?:business|working|work|banking|bank|trading|school|office|court)[ -]days?"),
         ("(?!)", r"\s?(?:°\s?F\b|degrees? F(?:ahrenheit)?\b|fahrenheit)"),
@@ -243,7 +244,8 @@ _BOUNDED = re.compile(
 )
 _RATE = re.compile(
     r"(?:\b(?P<by>per|each|every|an?)\s+|(?<=[\w°%²])(?P<slash>/))(?P<skip>other |second |third |alternate )?"
-    r"(?:(?:[\d,.]+|two|three|four|five|six|seven|eight|nine|ten|twelve|hundred|thousand|million|square|cubic) )?(?P<of>(?!cent\b)[^\W\d_]+)"
+    r"(?:(?:[\d,.]+|two|three|four|five|six|seven|eight|nine|ten|twelve|hundred"
+    r"|thousand|million|square|cubic) )?(?P<of>(?!cent\b)[^\W\d_]+)"
     r"|\b(?P<ly>hourly|daily|weekly|fortnightly|monthly|quarterly|yearly|annual(?:ly)?)\b|(?P<alternate>alternate) (?P<days>\w+)",
     re.I,
 )
