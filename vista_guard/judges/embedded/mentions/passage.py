@@ -126,8 +126,7 @@ def _denied_by(lines: Sequence[PassageLine], index: int) -> Sequence[int]:
     title = re.fullmatch(r"\W*\w+s\W*", said)  # "Errors." names a topic.
     if lines[index].heading or title or not (speaks_of_neighbour(said) or _ASKS_IF_TRUE.match(said)):
         return ()
-    exclaims = not index and len(said.split()) < 3  # "Wrong! It opened in 1850."
-    if _AHEAD.search(said) or exclaims:
+    if _AHEAD.search(said):
         return [index + 1] if index + 1 < len(lines) else ()
     first = index
     while 0 < first > index - _MOST_BACK and not lines[first - 1].heading and (first == index or _ALL.search(said)):

@@ -240,7 +240,7 @@ _OR_SO = re.compile(
     r"[\w°%² ]{0,20} (?:or|and) (?:(?P<least>more|over|above|older|up)|less|fewer|under|below|younger)\b", re.I
 )
 _BOUNDED = re.compile(
-    r"\b(?:minim|min\b|maxim|max\b|least|most|from|limit|cap|up to|within|exceed|until)\w*|[<>+≤≥]", re.I
+    r"\b(?:minim|min\b|maxim|max\b|least|most|from|limit|cap|up to|within|exceed|until|attain|reach)\w*|[<>+≤≥]", re.I
 )
 _RATE = re.compile(
     r"(?:\b(?P<by>per|each|every|an?)\s+|(?<=[\w°%²])(?P<slash>/))(?P<skip>other |second |third |alternate )?"
