@@ -156,14 +156,24 @@ def sentence_spans(text: str) -> list[Span]:
     return spans
 
 
+_CLOCK_END = re.compile(r"\b[ap]\.m\.\s*$", re.IGNORECASE)
+_ZONE = re.compile(r"\s*(?:[A-Z]{1,4}T|UTC|(?:[A-Z][a-z]+ ){1,3}[Tt]ime)\b")
+"""A time zone behind "9 a.m.", which ends no sentence there."""
+
+
 def _boundaries(line: str) -> list[tuple[int, int]]:
     """Returns the sentences' bounds in a line; the whole line if the splitter fails."""
     import sentencex
 
     try:
-        return [(one["start_index"], one["end_index"]) for one in sentencex.get_sentence_boundaries("en", line)]
+        found = [(one["start_index"], one["end_index"]) for one in sentencex.get_sentence_boundaries("en", line)]
     except BaseException as exc:
         # A panic inside the Rust library is no `Exception`: it would end the thread, and with it the turn, unjudged.
         if type(exc).__name__ != "PanicException":
             raise
         return [(0, len(line))]
+    bounds = list[tuple[int, int]]()
+    for start, end in found:
+        zone = bounds and _ZONE.match(line, start) and _CLOCK_END.search(line[max(0, start - 8) : start])
+        bounds.append((bounds.pop()[0] if zone else start, end))
+    return bounds

@@ -5,6 +5,12 @@ from __future__ import annotations
 import pytest
 
 from vista_guard.judges.embedded.opposites import opposite_word
+from vista_guard.judges.embedded.quantities.veto import other_terms
+
+
+def test_a_bound_the_other_way_round_is_named() -> None:
+    assert other_terms("Guests 16 or older may use the pool.", "Guests 16 and under may use the pool.") == "16"
+    assert other_terms("Guests 16 or older may use the pool.", "Guests aged 16 and over may use the pool.") is None
 
 
 @pytest.mark.parametrize(
@@ -17,7 +23,6 @@ from vista_guard.judges.embedded.opposites import opposite_word
         ("Booking a seat is optional.", "Booking a seat is mandatory.", "optional"),
         ("The minimum stay is 3 nights.", "The maximum stay is 3 nights.", "minimum"),
         ("You need at least 5 players.", "You need at most 5 players.", "least"),
-        ("Guests 16 or older may use the pool.", "Guests 16 and under may use the pool.", "16"),
         ("Sales rose in May.", "Sales fell in May.", "rose"),
         ("Breakfast is included in the price.", "Breakfast is excluded from the price.", "included"),
         ("Take it before meals.", "The syrup is red. Take it after meals. Do not drink milk.", "before meal"),

@@ -431,6 +431,8 @@ def _pieces_of_claim(passage: Passage) -> Iterator[EvidencePiece]:
         return
     if reading.stated:
         yield EvidencePiece(passage, reading.stated, passage)
+    if reading.denied:
+        yield EvidencePiece(passage, reading.denied, passage, supports=False, denies=True)
     yield EvidencePiece(passage, said, passage, refutes=False, framed=reading)
 
 

@@ -17,6 +17,7 @@ from vista_guard.judges.embedded.english.decompose import MAX_STATEMENT, decompo
 from vista_guard.judges.embedded.english.segment import foreign
 from vista_guard.judges.embedded.evidence import COUNTER_COSINE, EvidencePiece, choose, pool
 from vista_guard.judges.embedded.forms.code import is_code, unreadable_parts
+from vista_guard.judges.embedded.mentions.passage import as_meant
 from vista_guard.judges.embedded.models import ABSTENTION, FACTUAL, OPINION, Calibration, ClaimTypeHead, ShippedVerifier
 from vista_guard.judges.embedded.opposites import is_mentioned, may_be_settled
 from vista_guard.judges.embedded.support import (
@@ -25,7 +26,9 @@ from vista_guard.judges.embedded.support import (
     Weighed,
     about_itself,
     can_affect_verdict,
+    denied_statement,
     evidence_text,
+    inverted,
     missing_everywhere,
     outranking,
     quotes,
@@ -33,6 +36,7 @@ from vista_guard.judges.embedded.support import (
     short,
     source_phrase,
     support_score,
+    type_text,
 )
 from vista_guard.protocols import Embedder, Verifier
 from vista_guard.reading.canonical import folded
@@ -151,12 +155,15 @@ class EmbeddedJudge:
             raise JudgeError(
                 f"the turn looks like {language}; the embedded judge reads English. Use a model judge for it"
             )
-        return decompose(turn, history)
+        return as_meant(decompose(turn, history), turn.text)
 
     def _verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> list[Check | Unchecked]:
         unread = _unread(claims, evidence)
         readable = [claim for claim, why in zip(claims, unread, strict=True) if why is None]
-        checks = iter(self._verify_readable(readable, evidence))
+        inner = {claim.id: statement for claim in readable if (statement := denied_statement(claim))}
+        found = self._verify_readable([*readable, *inner.values()], evidence)
+        inside = dict(zip(inner, found[len(readable) :], strict=True))
+        checks = iter([inverted(check, inside.get(check.claim.id)) for check in found[: len(readable)]])
         return [why or next(checks) for why in unread]
 
     def _verify_readable(self, claims: Sequence[Claim], evidence: EvidenceSet) -> list[Check]:
@@ -223,7 +230,7 @@ class EmbeddedJudge:
     def _categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> list[Finding | Unchecked]:
         if not checks:
             return []
-        texts = [folded(check.claim.text) for check in checks]
+        texts = [type_text(check) for check in checks]
         rows = self._head.probabilities(self._embedder.embed(texts), texts)
         names, said = self._calibration.type_labels, evidence_text(evidence)
         return [
@@ -240,7 +247,7 @@ class EmbeddedJudge:
     def _finding(
         self, check: Check, types: dict[str, float], documents: Sequence[Passage], said: str | None
     ) -> Finding:
-        text, limits = check.claim.text, self._calibration
+        text, limits = type_text(check), self._calibration
         if cues.abstains(text):
             types = types | {ABSTENTION: max(types[ABSTENTION], limits.abstention)}
         elif cues.subjective(text):

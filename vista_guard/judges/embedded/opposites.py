@@ -15,7 +15,6 @@ from vista_guard.judges.embedded.english import cues
 from vista_guard.judges.embedded.english.cues import judges
 from vista_guard.judges.embedded.english.words import QUESTION, is_past, word_set
 from vista_guard.judges.embedded.evidence import words
-from vista_guard.judges.embedded.quantities.amounts import Amount, amounts, equal
 from vista_guard.reading.canonical import folded
 from vista_guard.types import Passage
 
@@ -120,20 +119,10 @@ _CHANGING = re.compile(
 )
 _CLAUSES = re.compile(r"(?<=[.!?;])\s+|,\s+(?=(?:and|or|while|whereas)\b)")
 _ARTICLES = word_set("a an the any some your his her their its our my each every all")
-_LOWER = re.compile(
-    r"\b(?:at least|(?:a |the )?minimum(?: of)?|(?:no|not) (?:less|fewer|younger|earlier) than|more than|over)\s*$",
-    re.I,
-)
-_UPPER = re.compile(
-    r"\b(?:at most|(?:a |the )?maximum(?: of)?|(?:no|not) (?:more|older|later|longer) than|up to|(?:less|fewer) than|under)\s*$",
-    re.I,
-)
-_OR_MORE = re.compile(r"\s*(?:\w+\s+)?(?:or|and) (?:more|older|over|above|up)\b", re.I)
-_OR_LESS = re.compile(r"\s*(?:\w+\s+)?(?:or|and) (?:less|fewer|younger|under|below)\b", re.I)
 
 
 def opposite_word(claim: str, evidence: str) -> str | None:
-    """The word, or the bound, of the claim of which a clause of the evidence says the opposite; None for none.
+    """The word of the claim of which a clause of the evidence says the opposite; None for none.
 
     Where one of both denies, or tells of a change or an exception, nothing is held to be opposed but "allowed" and "not
     allowed": which word a "not" or a "but" turns round is for a reader to say.
@@ -154,7 +143,7 @@ def _plainly(claim: str, evidence: str, said: tuple[str, ...], found: tuple[str,
         apart = against.isdisjoint(said) and not against.isdisjoint(found)
         if apart and _siblings(word).isdisjoint(found) and _agrees(claim, evidence, {word}):
             return word
-    return _opposed_relation(claim, evidence, said, found) or _opposed_bound(claim, evidence)
+    return _opposed_relation(claim, evidence, said, found)
 
 
 def _denied_word(claim: str, evidence: str, said: tuple[str, ...], found: tuple[str, ...]) -> str | None:
@@ -181,29 +170,6 @@ def _relations(tokens: tuple[str, ...]) -> Iterator[tuple[str, str]]:
         if word in _RELATION:
             thing = next((one for one in tokens[place + 1 : place + 4] if one not in _ARTICLES), "")
             yield word, thing.rstrip("s")
-
-
-def _opposed_bound(claim: str, evidence: str) -> str | None:
-    """An amount that is the least in one and the most in the other, wherever the other names it."""
-    given = amounts(evidence)
-    for amount in amounts(claim):
-        kind = _bound(claim, amount)
-        kinds = {_bound(evidence, one) for one in given if equal(one.value, amount.value)}
-        if (
-            kind
-            and kinds == {-kind}
-            and _agrees(claim, evidence, {"minimum", "maximum", "least", "most", "more", "less"})
-        ):
-            return claim[amount.start : amount.end]
-    return None
-
-
-def _bound(text: str, amount: Amount) -> int:
-    """1 where the amount is the least, -1 where it is the most, 0 where it is neither."""
-    before, behind = text[: amount.start].rstrip(" $€£¥₹("), text[amount.end :]
-    if _LOWER.search(before) or _OR_MORE.match(behind):
-        return 1
-    return -1 if _UPPER.search(before) or _OR_LESS.match(behind) else 0
 
 
 def _agrees(claim: str, evidence: str, without: set[str]) -> bool:

@@ -14,12 +14,13 @@ from vista_guard.judges.embedded.english import cues
 from vista_guard.judges.embedded.evidence import EvidencePiece, same_statement
 from vista_guard.judges.embedded.forms.markup import clean
 from vista_guard.judges.embedded.mentions.clauses import read
+from vista_guard.judges.embedded.mentions.passage import sentence
 from vista_guard.judges.embedded.models import CONTRADICTED_COLUMN, SUPPORTED_COLUMN
 from vista_guard.judges.embedded.opposites import bygone, opposite_word
-from vista_guard.judges.embedded.quantities.veto import lacking, other_figure
+from vista_guard.judges.embedded.quantities.veto import lacking, other_figure, other_terms
 from vista_guard.judges.embedded.quantities.weekdays import missing_day
 from vista_guard.reading.canonical import folded
-from vista_guard.types import Claim, Evidence, EvidenceSet, Label, Passage, SourceKind
+from vista_guard.types import Check, Claim, Evidence, EvidenceSet, Label, Passage, SourceKind
 
 if TYPE_CHECKING:
     import numpy as np
@@ -88,7 +89,11 @@ def support_score(piece: EvidencePiece, claim: Claim, row: NDArray[np.float32], 
         needed: the support from which it counts; below it nothing need be looked up.
     """
     score = _support(piece, claim, float(row[SUPPORTED_COLUMN]))
-    return 1 - NOWHERE if score >= needed and _find_veto(folded(claim.text), piece.text) else score
+    if score < needed:
+        return score
+    said = read(clean(folded(claim.text)))
+    only_told = said.is_told and not read(piece.text).framed_like(said)
+    return 1 - NOWHERE if only_told or _find_veto(folded(claim.text), piece.text) else score
 
 
 def can_affect_verdict(piece: EvidencePiece, claim: str) -> bool:
@@ -100,6 +105,7 @@ def _find_veto(claim: str, evidence: str) -> str | None:
     """The part of the claim that its evidence lacks, contradicts or puts into the past; None if there is none."""
     return (
         lacking(claim, evidence)
+        or other_terms(claim, evidence)
         or missing_day(claim, evidence)
         or opposite_word(claim, evidence)
         or bygone(claim, evidence)
@@ -194,6 +200,38 @@ def outranking(
         for piece, score in documents
         if piece.origin.source_id not in sources and score >= max(DISPUTED, surest)
     ]
+
+
+def denied_statement(claim: Claim) -> Claim | None:
+    """What a claim says is not so, as a claim; None where it says of nothing that it is not."""
+    said = read(clean(folded(claim.text)))
+    inner = said.denied or said.doubted or said.missed
+    return claim.model_copy(update={"text": sentence(inner.rstrip(" .!"))}) if inner else None
+
+
+def type_text(check: Check) -> str:
+    """The words that tell a claim's type: of a denial what it denies. Who says that nothing confirms it may abstain by that."""
+    denies = check.counter_evidence or read(clean(folded(check.claim.text))).denied
+    inner = denied_statement(check.claim) if denies else None
+    return folded((inner or check.claim).text)
+
+
+def inverted(check: Check, inner: Check | None) -> Check:
+    """The check of a claim that denies, by that of what it denies: supported where evidence refutes it, and the other way round.
+
+    A document that says it in the claim's own frame is believed; what nearly happened needs one.
+    """
+    if inner is None:
+        return check
+    said = read(clean(folded(check.claim.text)))
+    if any(read(clean(folded(one.quote))).framed_like(said) for one in check.evidence):
+        return check
+    if inner.supported:
+        return Check(claim=check.claim, supported=False, confidence=inner.confidence, counter_evidence=inner.evidence)
+    if inner.finding is None and inner.counter_evidence and (said.denied or said.doubted):
+        surest = inner.counter_evidence[0].score
+        return Check(claim=check.claim, supported=True, confidence=surest, evidence=inner.counter_evidence)
+    return check
 
 
 Scored = tuple[EvidencePiece, float]

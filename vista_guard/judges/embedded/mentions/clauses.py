@@ -13,9 +13,10 @@ from functools import lru_cache
 from vista_guard.judges.embedded.english.verbs import words_of
 from vista_guard.judges.embedded.english.words import ASKED_IF_KNOWN, any_of, is_past, is_verb, word_set
 from vista_guard.judges.embedded.mentions.cues import cues
+from vista_guard.judges.embedded.mentions.denials import denies, speaks_of_neighbour
 from vista_guard.judges.embedded.mentions.words import (
     AUTHORITIES,
-    DOUBTING,
+    DENYING,
     FACTS,
     IDEAS,
     LEFT_OVER,
@@ -27,7 +28,6 @@ from vista_guard.judges.embedded.mentions.words import (
     SURE,
     THINKING,
     UNSURE,
-    UNTRUE,
     MentionKind,
     Region,
     SentenceReading,
@@ -48,10 +48,6 @@ _LATER_THAT = re.compile(
 """A thought and its "that", with something in between: "dreamt one night that"."""
 _WELCOME = re.compile(r"\b(?:interested|pleased|happy|glad|surprised|delighted|relieved|good) to$", _I)
 _FEW_KNOW = re.compile(r"\b(?:not many|not every\w*|few|hardly any\w*|not all)\b[^,]*$", _I)
-_IS_THAT = re.compile(
-    r"\b(?:is|was|being|be|'s)\s+(?:\w+ly\s+)?(?P<word>[^,;:]{2,60}?)\s+(?:that|to (?:think|say|believe|claim)(?: that)?)\s+",
-    _I,
-)
 _WHETHER = re.compile(
     r"\b(?!regardless|matter)(?:[\w']+\s+)?(?<!regardless of )(?<!no matter )(?:whether|as (?:if"
     r"|though))\b|\b(?:ask\w*|wonder\w*|know|see|check\w*|sure|unclear|doubt\w*) if\b",
@@ -61,59 +57,39 @@ _BARE = re.compile(
     rf"\b(?P<word>{THINKING.pattern}|says?|said)\b,?\s+(?P<rest>[\"“']?(?:the|an?|it|he|she|they|we|I|this"
     r"|these|those|its|his|her|their|there|all|no|[A-Z0-9][\w'-]*)\s.+)"
 )
-_THAT_SUBJECT = re.compile(
-    rf"^[\"“']?That\s+(?P<said>.+?)\s+(?:is|was|has been)\s+(?:\w+ly\s+|not\s+)?(?:{UNTRUE.pattern}|{UNSURE.pattern}|true)\b",
-    _I,
-)
 _RELATIVE = re.compile(r"(?:is|was|were|are|has|have|had|can|will|would|could|may|might|did|does|do)\b", _I)
 _SUBJECT = re.compile(r"(?:the|an?|this|these|those|its|his|her|their|our|my|all|no|every)\b|[A-Z]")
 _LINKING = word_set(
-    """so such now in given except only but seeing granted considering like all everything anything it way time day out and or
-    yesterday
-    today confidence certainty surprising surprise satisfied important remarkable interesting notable fortunate pity shame
-    good great
-    fine worth holds lucky natural sad strange odd significant"""
+    """so such now in given except only but seeing granted considering like all everything anything it way time day
+        out and or yesterday today confidence certainty surprising surprise satisfied important remarkable interesting
+        notable fortunate pity shame good great fine worth holds lucky natural sad strange odd significant"""
 )
 """Words before a "that" which states, or which begins a relative clause."""
-_WINDOW = 70
+_FRAME = re.compile(r"[;:]|, (?:but|and|so)\b|(?<=\w), ")
+_OF_TRUTH = re.compile(rf"{DENYING.pattern}|\b(?:true|case|correct|so|right|said)\b", _I)
+_IMPERSONAL = re.compile(r"\bit(?:'s| is| was| has been| would be| being)\b", _I)
+_FACTIVE = re.compile(
+    r"\b(?:know\w*|knew|reali[sz]\w+|aware|notic\w+|remember\w*|mention\w*|overlook\w*|stress|emphasi\w+|surpris\w+|sure|certain|clear"
+    r"|strange|odd|whether|can't believe|cannot believe|(?:may|might|could)(?! be said))\b",
+    _I,
+)
+"""What a negation leaves standing ("did not know that"), or open ("not sure that")."""
+_WINDOW, _MOST_FRAME = 70, 160
 """Characters before a verb in which a negation can take back what it states."""
 
 
 def complements(said: str) -> Iterator[Region]:
     """The governed clauses that the sentence does not state, from the governing word to the sentence's end."""
-    for match in _IS_THAT.finditer(said):
-        yield from _adjective(said, match)
     for match in _THAT.finditer(said):
         if not _RELATIVE.match(said, match.end()):
             yield from _governed_regions(said, match)
     for match in _LATER_THAT.finditer(said):
-        yield Region(match.start(), len(said), MentionKind.REPORTED, holder(said[: match.start()]))
+        yield _reported(said, match.start(), match.end())
     for match in _WHETHER.finditer(said):
         yield Region(match.start(), len(said), MentionKind.SUPPOSED)
     bare = _BARE.search(said)
     if bare and is_clause(bare["rest"]) and not _is_authority(said[: bare.start()], bare["word"]):
-        yield Region(bare.start(), len(said), MentionKind.REPORTED, holder(said[: bare.start()]))
-    subject = _THAT_SUBJECT.match(said)
-    if subject and not subject[0].lower().endswith(" true"):
-        yield Region(0, subject.end(), MentionKind.DENIED, denies=UNTRUE.search(subject[0]) is not None)
-
-
-def _adjective(said: str, match: re.Match[str]) -> Iterator[Region]:
-    """ "It is false that ..." and its kin."""
-    word, before = match["word"], said[: match.start("word")]
-    negated = NEGATION.search(before[-_WINDOW:] + word) is not None
-    if re.search(rf"\b{UNTRUE.pattern}\b", word, _I):
-        if not negated:
-            yield Region(match.start(), len(said), MentionKind.DENIED, denies=True)
-    elif re.search(rf"\b{UNSURE.pattern}\b", word, _I):
-        yield Region(match.start(), len(said), MentionKind.SUPPOSED)
-    elif re.search(rf"\b(?:{SURE.pattern}|case|so)\b", word, _I) and negated:
-        yield Region(
-            match.start(),
-            len(said),
-            MentionKind.DENIED,
-            denies=re.search(r"\b(?:true|case|correct|so)\b", word, _I) is not None,
-        )
+        yield _reported(said, bare.start(), bare.start("rest"))
 
 
 def _governed_regions(said: str, match: re.Match[str]) -> Iterator[Region]:
@@ -121,25 +97,41 @@ def _governed_regions(said: str, match: re.Match[str]) -> Iterator[Region]:
     word, before = match["word"], said[max(0, match.start() - _WINDOW) : match.start()]
     before = re.split(r"[;:]|, (?:but|and)\b", before)[-1]
     negated = NEGATION.search(before) is not None
-    if (DOUBTING.fullmatch(word) and negated) or _WELCOME.search(before.rstrip()):
+    region = _reported(said, match.start(), match.end())
+    if _WELCOME.search(before.rstrip()) or (DENYING.fullmatch(word) and not region.doubts):
+        return
+    if region.denies:
+        yield region
         return
     if STATING.fullmatch(word) or FACTS.fullmatch(word):
         if (negated and not _FEW_KNOW.search(before)) or _is_imagined(before):
-            yield Region(match.start(), len(said), MentionKind.REPORTED, holder(before))
+            yield region
         return
-    if SURE.fullmatch(word) or UNTRUE.fullmatch(word) or UNSURE.fullmatch(word):
+    if UNSURE.fullmatch(word) or (SURE.fullmatch(word) and negated):
+        yield replace(region, kind=MentionKind.SUPPOSED)
+    if SURE.fullmatch(word) or UNSURE.fullmatch(word):
         return
     if word.lower() in ("is", "was", "be", "are", "were"):
         if re.search(rf"\b{IDEAS.pattern}\b", before, _I):
-            yield Region(match.start(), len(said), MentionKind.REPORTED, holder(before))
+            yield region
         return
     if SAYING.fullmatch(word) and not negated and _is_authority(before, word):
         return
-    if any(known.fullmatch(word) for known in (SAYING, THINKING, OPEN_VERBS, IDEAS, DOUBTING)) or (
+    if any(known.fullmatch(word) for known in (SAYING, THINKING, OPEN_VERBS, IDEAS, DENYING)) or (
         is_verb(word)
         or (_SUBJECT.match(said, match.end()) and word.lower() not in _LINKING and not word.endswith("ly"))
     ):
-        yield Region(match.start(), len(said), MentionKind.REPORTED, holder(before))
+        yield region
+
+
+def _reported(said: str, start: int, inner: int) -> Region:
+    """The clause from its governing word on, and whether the sentence ("it is false that"), or who tells of it, denies it."""
+    frame = _FRAME.split(said[max(0, inner - _MOST_FRAME) : inner])[-1]
+    open_or_known = _CONDITION.match(frame) or (_FACTIVE.search(frame) and not DENYING.search(frame))
+    doubts = denies(frame) and not open_or_known
+    flatly = doubts and _IMPERSONAL.search(frame) is not None and _OF_TRUTH.search(frame) is not None
+    kind = MentionKind.DENIED if flatly else MentionKind.REPORTED
+    return Region(start, len(said), kind, holder(said[:start]), flatly, doubts, said[inner:])
 
 
 def _is_authority(before: str, word: str) -> bool:
@@ -166,8 +158,8 @@ _ANSWER_LABEL = re.compile(r"^\W*(?:a|answer|reply|response)\s*(?:\d+\s*)?[:.)]\
 _YES = re.compile(
     r"(?:"
     + any_of(
-        """yes, yeah, yep, yup, indeed, correct, certainly, absolutely, of course, sure, right, true, exactly, definitely,
-        that is (?:right|so|correct|true)"""
+        """yes, yeah, yep, yup, indeed, correct, certainly, absolutely, of course, sure, right, true, exactly,
+        definitely, that is (?:right|so|correct|true)"""
     )
     + r"|(?:it|he|she|they|this|we) (?:really |certainly |indeed )?(?:does|did|do|is|was|are|were|has|have)\b(?=\W|$))"
     r"(?=\W|$)(?! (?:not|n't|never|a (?:myth|lie|joke)|untrue|false|unclear|unknown))(?! \w+ing\b)",
@@ -175,10 +167,9 @@ _YES = re.compile(
 )
 _NO = re.compile(
     any_of(
-        """no, nope, nah, not, never, unfortunately not, sadly not, of course not, certainly not, by no means, false, wrong,
-        untrue, incorrect,
-        (?:it|he|she|they|this|that|we) (?:\\w+ )?(?:(?:does|did|do|is|was|are|were|has|have)(?: not|n't)|never),
-        that is (?:not|false|wrong|untrue)"""
+        """no, nope, nah, not, never, unfortunately not, sadly not, of course not, certainly not, by no means, false,
+        wrong, untrue, incorrect, (?:it|he|she|they|this|that|we) (?:\\w+
+        )?(?:(?:does|did|do|is|was|are|were|has|have)(?: not|n't)|never), that is (?:not|false|wrong|untrue)"""
     )
     + r"\b",
     _I,
@@ -236,7 +227,7 @@ def agrees(said: str) -> bool:
 
 def declines(said: str) -> bool:
     """True if an answer begins with no."""
-    return _NO.match(answer(said)) is not None
+    return _NO.match(answer(said)) is not None or speaks_of_neighbour(answer(said))
 
 
 def names_nothing(said: str) -> bool:
@@ -272,8 +263,10 @@ def read(said: str) -> SentenceReading:
     regions = tuple(_bounded_region(said, region) for region in (*complements(said), *cues(said)))
     if said.rstrip("\"'”’) ").endswith("?") and not ASKED_IF_KNOWN.match(said):
         regions = (*regions, Region(0, len(said), MentionKind.ASKED))
-    denied = next((embedded_statement(said, region) for region in regions if region.denies), "")
-    return SentenceReading(said, stated_part(said, regions), regions, denied)
+    denied = next((embedded_statement(said, one) for one in regions if one.denies), "")
+    doubted = next((embedded_statement(said, one) for one in regions if one.doubts), "")
+    missed = next((one.inner for one in regions if one.inner and one.kind is MentionKind.NEARLY), "")
+    return SentenceReading(said, stated_part(said, regions), regions, denied, doubted, missed)
 
 
 def stated_part(said: str, regions: tuple[Region, ...]) -> str:
@@ -291,6 +284,8 @@ def stated_part(said: str, regions: tuple[Region, ...]) -> str:
 
 def embedded_statement(said: str, region: Region) -> str:
     """The statement inside a frame: behind its "that", else all of it."""
+    if region.inner:
+        return region.inner
     inside = said[region.start : region.end]
     that = re.search(r"\bthat\s+(.+)", inside, _I)
     return that[1] if that else inside

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 
 from vista_guard.judges.embedded.english.words import any_of, is_past, is_verb
+from vista_guard.judges.embedded.mentions.denials import disowned, speaks_of_neighbour, taken_back
 from vista_guard.judges.embedded.mentions.words import (
     AUTHORITIES,
     IDEAS,
     SAYING,
     STRANGERS,
     THINKING,
-    UNTRUE,
     MentionKind,
     Region,
     holder,
@@ -22,12 +22,10 @@ from vista_guard.judges.embedded.mentions.words import (
 _I = re.IGNORECASE
 _STORY = any_of(
     r"""novels?, films?, movies?, stor(?:y|ies), tales?, plays?, (?:video )?games?, poems?, legends?, myths?, dreams?,
-    fairy tales?, comics?,
-    fantas(?:y|ies), parod(?:y|ies), sketch(?:es)?, jokes?, fiction, simulations?, cartoons?, sitcoms?, musicals?, operas?,
-    ballads?,
-    alternat(?:e|ive) (?:history|histories|timelines?|universes?|worlds?), daydreams?, imagination, satires?, sagas?,
-    screenplays?, scripts?,
-    thought experiments?, role-?plays?, fan fictions?"""
+        fairy tales?, comics?, fantas(?:y|ies), parod(?:y|ies), sketch(?:es)?, jokes?, fiction, simulations?,
+        cartoons?, sitcoms?, musicals?, operas?, ballads?, alternat(?:e|ive)
+        (?:history|histories|timelines?|universes?|worlds?), daydreams?, imagination, satires?, sagas?, screenplays?,
+        scripts?, thought experiments?, role-?plays?, fan fictions?"""
 )
 
 _FORWARD: tuple[tuple[MentionKind, re.Pattern[str]], ...] = (
@@ -77,6 +75,10 @@ _FORWARD: tuple[tuple[MentionKind, re.Pattern[str]], ...] = (
         ),
     ),
 )
+_MISSED = re.compile(
+    r"fail|refus|declin|neglect|forgot|c[ao]me close|(?:on|to) the|stop|just short|all but|\w+ from", _I
+)
+"""Of these what the sentence says did not happen; "without paying" and "rather than walking" tell how something else did."""
 _ALMOST = re.compile(r"\b(?:almost|nearly|narrowly|practically|virtually|as good as)\s+(?P<word>[\w'-]+)", _I)
 _NO_VERB = re.compile(
     r"(?:all|always|every\w*|never|no\w*|as|half|exactly|certain\w*|identical\w*|entire\w*|any\w*|a|an|the|\d.*)$", _I
@@ -118,13 +120,6 @@ _TAIL = re.compile(
     r"|reportedly|perhaps|maybe|possibly|presumably|if (?:you|we|one|he|she|they|the|rumou?rs?)\b[^,]*)$",
     _I,
 )
-_TAKEN_BACK = re.compile(
-    r"\s*(?:[-–—,;:(.…]+\s*|\bbut )(?:(?:which|this|that|it|and that|all of which|but that"
-    r"|but this) (?:is|was|turned out to be|proved(?: to be)?) )?(?:\w+ly |just |only |pure |all )*"
-    rf"(?:{UNTRUE.pattern}|just kidding|kidding|not true|not|not really|not at all|not so|or not|no"
-    r"|rejected|retracted|withdrawn|as if)\s*[!?.)\]…]*$",
-    _I,
-)
 _QUOTED = re.compile(
     r"(?<![\w\"“])[\"“](?=[^\s\"])(?P<said>[^\"“”]{12,400}?)(?<=\S)[\"”](?![\w\"])"
     r"|(?<!\w)'(?=\w)(?P<single>[^']{12,400}?)(?<=\S)'(?!\w)"
@@ -138,7 +133,6 @@ _AS_SAID = re.compile(
     rf"^as (?!(?:you|we)\b)(?P<who>[^,]{{1,60}}?) (?P<word>{SAYING.pattern}|{THINKING.pattern}|has it|have it)\b[^,]{{0,40}},",
     _I,
 )
-_WRONG_LEAD = re.compile(rf"^(?P<lead>[^:]{{3,120}}\b(?:{UNTRUE.pattern})\b[^:]{{0,40}}):\s", _I)
 _CHOICE = re.compile(
     r"\(?\b[aA1][.)]\)?\s*(?:right|true|yes|correct)\b.*\b(?:wrong|false|no|incorrect)\b"
     r"|\b(?:true or false|fact or fiction|right or wrong|yes or no)\b",
@@ -151,16 +145,15 @@ def cues(said: str) -> Iterator[Region]:
     yield from _whole(said)
     for kind, pattern in _FORWARD:
         for match in pattern.finditer(said):
-            yield Region(
-                match.start(),
-                len(said),
-                kind,
-                holder(said[: match.start()]) if kind is MentionKind.REPORTED else frozenset(),
-            )
+            who = holder(said[: match.start()]) if kind is MentionKind.REPORTED else frozenset()
+            missed = _MISSED.match(match[0])
+            inner = f"{said[: match.start()]}{said[match.end() :]}" if missed else ""
+            yield Region(match.start(), len(said), kind, who, inner=inner)
     for match in _ALMOST.finditer(said):
         word = match["word"]
         if not _NO_VERB.match(word) and (is_verb(word) or is_past(word) or word.endswith("s")):
-            yield Region(match.start(), len(said), MentionKind.NEARLY)
+            inner = f"{said[: match.start()]}{said[match.start('word') :]}"
+            yield Region(match.start(), len(said), MentionKind.NEARLY, inner=inner)
     for match in _IF.finditer(said):
         yield Region(match.start(), len(said), MentionKind.SUPPOSED)
     for match in _QUOTED.finditer(said):
@@ -176,9 +169,9 @@ def _whole(said: str) -> Iterator[Region]:
         yield Region(0, every, MentionKind.ASKED)
     if _IN_STORY.search(said) or _STORY_TELLS.search(said):
         yield Region(0, every, MentionKind.FICTION)
-    lead = _WRONG_LEAD.match(said)
-    if lead and not re.search(r"\b(?:not|no|never|dead|over|contrary|correct\w*)\b", lead["lead"], _I):
-        yield Region(lead.end(), every, MentionKind.DENIED, denies=True)
+    disclaimed = disowned(said)
+    if disclaimed:
+        yield Region(every - len(disclaimed), every, MentionKind.DENIED, denies=True, inner=disclaimed)
     by = _AS_SAID.match(said) or _INVERTED.search(said.rstrip(".! "))
     if by and not (SAYING.fullmatch(by["word"]) and AUTHORITIES.search(by["who"]) and not STRANGERS.search(by["who"])):
         yield Region(0, every, MentionKind.REPORTED, holder(by["who"]))
@@ -194,9 +187,24 @@ def _whole(said: str) -> Iterator[Region]:
         and not STRANGERS.search(tail["who"])
     ):
         yield Region(0, every, MentionKind.REPORTED, holder(tail["who"] or ""))
-    back = _TAKEN_BACK.search(said)
-    if back and is_clause(said[: back.start()]):
-        yield Region(0, every, MentionKind.DENIED, denies=True)
+    back = taken_back(said)
+    if back:
+        yield Region(0, every, MentionKind.DENIED, denies=True, inner=_told(back))
+
+
+_TOLD = re.compile(
+    rf"(?:^|\b(?:{THINKING.pattern}|{SAYING.pattern}|{IDEAS.pattern}|hear|heard|read|has it|list)\b(?: you| us| me)?,? )"
+    r"(?:(?:\w+ )?that )(?P<told>.+)"
+    rf"|\b(?:{THINKING.pattern}|{SAYING.pattern}) (?P<bare>.+)",
+    _I,
+)
+
+
+def _told(said: str) -> str:
+    """What somebody says, of "Many believe X"; else all of it."""
+    told = _TOLD.search(said)
+    inner = (told["told"] or told["bare"]) if told else ""
+    return inner if is_clause(inner) else said
 
 
 def _quotation(said: str, match: re.Match[str]) -> Iterator[Region]:
@@ -205,10 +213,15 @@ def _quotation(said: str, match: re.Match[str]) -> Iterator[Region]:
     if len(quoted.split()) < 4 or not is_clause(quoted):
         return
     rest = said[: match.start()] + " " + said[match.end() :]
-    denies = re.search(rf"\b{UNTRUE.pattern}\b", rest, _I) is not None
-    if denies or not (rest.strip(" .,:;!?") == "" or (AUTHORITIES.search(rest) and not STRANGERS.search(rest))):
+    untrue = speaks_of_neighbour(rest.strip())
+    if untrue or not (rest.strip(" .,:;!?") == "" or (AUTHORITIES.search(rest) and not STRANGERS.search(rest))):
         yield Region(
-            match.start(), match.end(), MentionKind.DENIED if denies else MentionKind.REPORTED, holder(rest), denies
+            match.start(),
+            match.end(),
+            MentionKind.DENIED if untrue else MentionKind.REPORTED,
+            holder(rest),
+            untrue,
+            inner=quoted,
         )
 
 

@@ -209,3 +209,112 @@ def _kind(amount: Amount) -> str:
     """A year is no number of men."""
     is_year = not amount.dimension and amount.value in range(1000, 2101)
     return "year" if is_year else amount.dimension
+
+
+_TERMS = tuple(
+    (re.compile(before, re.I), re.compile(behind, re.I))
+    for before, behind in (
+        (r"\b(?:minus|negative)\s*$|(?:^|[\s(])[-−–]$", r"[\w°\s]{0,20}\bbelow (?:zero|freezing)"),
+        (r"\b(?:twice|double|two times|2 ?[x×])(?: of| the)?\s*$", "(?!)"),
+        (r"\b(?:thrice|triple|\w+ times|\d ?[x×])(?: of| the)?\s*$", "(?!)"),
+        (
+            r"\b(?:half|third|quarter|fifth|tenth|fraction)(?: of| the)*\s*$",
+            r"[^,;.]{0,20}\b(?:more|less|higher|lower) than",
+        ),
+        ("(?!)", r"[\s-]?(?:sq\b|square|\w{0,4}²|sqm|hectares?|acres?)"),
+        (r"\bevery\s*$", "(?!)"),
+        (r"\bevery (?:other|second|third|alternate)\s*$", "(?!)"),
+        ("(?!)", r"[\s-]?(?:cubic|\w{0,4}³)"),
+        ("(?!)", r"[\s-]?(?:business|working|work|banking|bank|trading|school|office|court)[ -]days?"),
+        ("(?!)", r"\s?(?:°\s?F\b|degrees? F(?:ahrenheit)?\b|fahrenheit)"),
+    )
+)
+"""What makes another figure of it, before it and behind it; claim and evidence need the same."""
+_BOUND = re.compile(
+    r"(?:\b(?:(?P<least>over|above|at least|(?:more|greater|higher|older|longer|no less|not less|no fewer) than|minimum(?: of)?"
+    r"|exceed\w*|beyond)|under|below|at most|(?:less|fewer|lower|younger|shorter|smaller|no more|not more) than|maximum(?: of)?"
+    r"|up to|not quite|almost|nearly|short of)|[<>])\s*$",
+    re.I,
+)
+_OR_SO = re.compile(
+    r"[\w°%² ]{0,20} (?:or|and) (?:(?P<least>more|over|above|older|up)|less|fewer|under|below|younger)\b", re.I
+)
+_BOUNDED = re.compile(
+    r"\b(?:minim|min\b|maxim|max\b|least|most|from|limit|cap|up to|within|exceed|until|attain|reach)\w*|[<>+≤≥]", re.I
+)
+_RATE = re.compile(
+    r"(?:\b(?P<by>per|each|every|an?)\s+|(?<=[\w°%²])(?P<slash>/))(?P<skip>other |second |third |alternate )?"
+    r"(?:(?:[\d,.]+|two|three|four|five|six|seven|eight|nine|ten|twelve|hundred"
+    r"|thousand|million|square|cubic) )?(?P<of>(?!cent\b)[^\W\d_]+)"
+    r"|\b(?P<ly>hourly|daily|weekly|fortnightly|monthly|quarterly|yearly|annual(?:ly)?)\b|(?P<alternate>alternate) (?P<days>\w+)",
+    re.I,
+)
+_TIMES = re.compile(r"\b(?:twice|thrice|times|\d ?[x×])\s+(?:an?|per|each|every|daily|weekly|monthly)\b", re.I)
+_OFTEN = re.compile(r"\b(?:twice|thrice|times|two|three|every \w+ hours|\d ?[x×])\b", re.I)
+_ZONE = re.compile(r"[\s.)]*\b(?P<zone>[A-Z]{1,4}T\b|UTC|(?=(?:[A-Z][a-z]+ ){1,3}[Tt]ime)[A-Z][a-z]+)")
+
+
+def other_terms(claim: str, evidence: str) -> str | None:
+    """The figure of the claim that has another operator, sign, rate or zone in the evidence; None for none.
+
+    A figure may lose its rate, bound or zone: "20 mg" is told of "20 mg per day". It may not gain one.
+    """
+    given = amounts(evidence)
+    for amount in amounts(claim):
+        alike = [one for one in given if _is_alike(amount, one)]
+        if alike and not any(_on_same_terms(claim, amount, evidence, one) for one in alike):
+            return claim[amount.start : amount.end]
+    known = _rates(evidence)
+    gained = [unit for unit, skip in _rates(claim) - known if unit.startswith(("time", "months"))] if known else []
+    return gained[0] if gained and not any(map(str.isdigit, claim)) else None
+
+
+def _is_alike(amount: Amount, given: Amount) -> bool:
+    if "clock" in (amount.dimension, given.dimension):
+        return _same_place(amount, given)
+    number, other = amount.number, given.number
+    if number is None or other is None or number.kind in ("ordinal", "named") or number.value == 1:
+        return False
+    return equal(number.value, other.value)
+
+
+def _on_same_terms(claim: str, amount: Amount, evidence: str, given: Amount) -> bool:
+    (before, behind), (known_before, known_behind) = _beside(claim, amount), _beside(evidence, given)
+    for first, then in _TERMS:
+        ours = first.search(before) or then.match(behind)
+        if bool(ours) != bool(first.search(known_before) or then.match(known_behind)):
+            return False
+    bound, known = _bound(before, behind), _bound(known_before, known_behind)
+    zone = _ZONE.match(behind) if amount.dimension == "clock" else None
+    named = re.sub(r"[SD]T\b", "T", f"{zone['zone'] if zone else ''} {evidence}")
+    return not (
+        (bound and bound != known and (known or not _BOUNDED.search(evidence)))
+        or (zone and named.split()[0] not in re.findall(r"\w+", named)[1:])
+        or (_TIMES.search(behind) and not behind.startswith(" times") and not _OFTEN.search(evidence))
+        or _rates(behind) - (_rates(known_behind) or _rates(evidence))
+    )
+
+
+def _beside(text: str, amount: Amount) -> tuple[str, str]:
+    """What stands before and behind a figure, up to the next one."""
+    behind = re.split(r"\d|[,;]", text[amount.end : amount.end + 40])[0]
+    return text[max(0, amount.start - 40) : amount.start].rstrip("$€£¥₹("), behind
+
+
+def _bound(before: str, behind: str) -> str:
+    found = _BOUND.search(before) or _OR_SO.match(behind)
+    return "" if found is None else found.lastgroup or "most"
+
+
+@lru_cache(maxsize=1024)
+def _rates(text: str) -> frozenset[tuple[str, str]]:
+    """What figures of the text are counted by, and which of them are left out: "per day", "/kg", "every other week"."""
+    found = set[tuple[str, str]]()
+    for match in _RATE.finditer(text):
+        name = (match["of"] or match["ly"] or match["days"]).lower()
+        skip = re.sub("second|alternate", "other", (match["skip"] or match["alternate"] or "").strip().lower())
+        if name in UNITS:
+            found.add((" ".join(map(str, UNITS[name])), skip))
+        elif match["slash"] or (match["by"] or "a")[0] in "peE":
+            found.add((name[:5], skip))
+    return frozenset(found)
