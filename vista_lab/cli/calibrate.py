@@ -77,12 +77,14 @@ def calibrate(
     with exit_codes():
         if verifier is not None:
             if reports is not None or labels is not None:
-                raise InputError("--verifier fits a verifier, REPORTS and --labels a policy; give one of the two")
+                raise InputError(
+                    "--verifier calibrates a verifier, REPORTS and --labels calibrate a policy; give one of them"
+                )
             fit(verifier, pairs, out, source)
             return
         if reports is None or labels is None or pairs is not None:
             raise InputError(
-                "calibrate takes REPORTS with --labels FILE, or --verifier MODEL, which --pairs FILE goes with"
+                "give REPORTS with --labels FILE to calibrate a policy, or --verifier MODEL (with --pairs FILE) for a verifier"
             )
         _fit_policy(reports, labels, out, level, source or reports.name)
 

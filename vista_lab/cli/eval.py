@@ -298,7 +298,7 @@ def source_of(data: str, folder: Path | None, log_format: str, columns: str | No
         if Path(data).exists():
             return of_log(Path(data), None if log_format == "auto" else log_format, columns)
         if Path(data).suffix or "/" in data:
-            raise InputError(f"there is no log {data}; give a file, or a name of vista-guard datasets")
+            raise InputError(f"log {data} does not exist; give a file, or a data set's name from vista-guard datasets")
     return of_dataset(data, folder)
 
 
@@ -307,7 +307,9 @@ def _workers(engine: Engine, count: int | None, each: int, address: str | None) 
 
     if engine == "local" and (address is not None or each != 1):
         given = "--address" if address is not None else "--each"
-        raise ConfigError(f"{given} is for --engine ray; here --workers says how many conversations are judged at once")
+        raise ConfigError(
+            f"{given} needs --engine ray; with --engine local, set --workers to the number of conversations judged at once"
+        )
     return Workers(engine, count, each, address)
 
 
@@ -329,7 +331,7 @@ def _with_fitted(system: str, own: Mapping[str, str], found: Mapping[str, str]) 
 
     both = own.keys() & found.keys()
     if both:
-        raise ConfigError(f"--fit-on finds {', '.join(sorted(both))} for itself; give --fit-on or the option, not both")
+        raise ConfigError(f"--fit-on sets {', '.join(sorted(both))}; give --fit-on or --option, not both")
     typer.echo(f"{system}: {', '.join(f'{name} {value}' for name, value in found.items())}", err=True)
     return {**own, **found}
 

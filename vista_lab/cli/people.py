@@ -152,7 +152,9 @@ def import_(
         from vista_lab.people.study import load
 
         if study is None and not sheets:
-            raise ConfigError("import takes filled sheets, or the folder of annotations export with --study")
+            raise ConfigError(
+                "nothing to import; give filled sheets, or with --study the folder that annotations export wrote"
+            )
         data = load(study or (sheets or [])[0].parent)
         filled = read_sheets(sheets or [], data.study.form, data.items)
         with closing(Database(configured(reports, data_dir)[1])) as database:
@@ -195,7 +197,9 @@ def _take_in(database: Database, batch: str, filled: Sequence[Filled], data: Stu
         )
         return f"made batch {batch} of {count:,} items, {wanted} annotators each"
     if not filled:
-        raise ConfigError("claims of turns are handed out on the dashboard: make a batch in Annotate, or give sheets")
+        raise ConfigError(
+            "import without sheets is for forms with items of their own; for claims of turns give sheets, or make a batch in Annotate"
+        )
     done = put(database, batch, filled, data, OnnxEmbedder())
     return f"took in {done.turns:,} turns as batch {batch}, with {done.reports:,} reports that were new"
 
@@ -204,9 +208,7 @@ def _only_file(data: Sequence[str], runs: Sequence[Path] | None) -> Path:
     from vista_guard.errors import ConfigError
 
     if len(data) != 1 or runs:
-        raise ConfigError(
-            f"a form that is not of turns takes one file of items and no --run; {len(data)} files were given"
-        )
+        raise ConfigError(f"this form takes one file of items and no --run; {len(data)} files were given")
     return Path(data[0])
 
 
@@ -247,7 +249,7 @@ def _write_study(data: StudyData, out: Path, suffix: str) -> None:
     files = [f"{name}{ending}" for name in study.annotators for ending in (".xlsx", ".tsv")]
     there = next((name for name in [*files, FOLDER] if (out / name).exists()), None)
     if there is not None:
-        raise ConfigError(f"{out / there} is there already, and may hold somebody's work. Choose another --out")
+        raise ConfigError(f"{out / there} exists and may hold an annotator's work. Choose another --out")
     sheet = content(form_table(study.form, data.items, study.about, hints=study.shown), suffix)
     save(data, out)
     if texts := too_long(study.form, data.items):
@@ -328,13 +330,11 @@ def agree(
 
         wanted = chosen_formats(formats, out, figures=figures)
         if bool(sheets) == bool(batch):
-            raise ConfigError(
-                "agree takes filled sheets, or --batch with a batch of the dashboard; give one of the two"
-            )
+            raise ConfigError("give filled sheets or --batch NAME of the dashboard, and not both")
         if sheets and len(sheets) == 1:
-            raise ConfigError(f"{sheets[0]} is one person's; agreement is of two or more: give all sheets")
+            raise ConfigError(f"{sheets[0]} is a single annotator's sheet; agreement needs at least two")
         if figures and not runs:
-            raise ConfigError("--figures draws Figure 2, which is of runs: give their folders with --run")
+            raise ConfigError("--figures draws Figure 2 from runs; give their folders with --run")
         _check_queue(out, settled)
         wish = _Wish(sheets or [], batch, match, settled, study, disfluent, configured(reports, data_dir)[1])
         found = _results(wish)
@@ -378,7 +378,7 @@ def _of_claims(wish: _Wish, data: StudyData, filled: Sequence[Filled], about: li
 
     turns = of_sheets(filled, data)
     if not turns:
-        raise InputError("no sheet has a turn that was begun; there is nothing to compare")
+        raise InputError("every sheet is empty; fill in at least one turn to compare")
     marks = tuple(remaining_marks(data.study.form))
     form = data.study.form.model_copy(update={"marks": marks})
     others = FormResults(form, data.items, by_annotator(filled), about, {}) if marks else None
@@ -390,7 +390,7 @@ def _of_form(wish: _Wish, data: StudyData, filled: Sequence[Filled], about: list
     from vista_lab.people.agreement import FormResults, by_annotator
 
     if not any(one.answers for one in filled):
-        raise InputError(f"no sheet has a {data.study.form.item} that was begun; there is nothing to compare")
+        raise InputError(f"every sheet is empty; fill in at least one {data.study.form.item} to compare")
     return _discussed(wish, FormResults(data.study.form, data.items, by_annotator(filled), about, {}))
 
 
@@ -444,7 +444,7 @@ def _discussed(wish: _Wish, results: FormResults) -> FormResults:
     from vista_lab.people.agreement import read_discussed
 
     if wish.disfluent is not None:
-        raise ConfigError("--disfluent is for Table 7, which is of the paper's form")
+        raise ConfigError("--disfluent needs the form vista: it changes Table 7")
     if wish.discussed is None:
         return results
     return replace(results, discussed={**results.discussed, **read_discussed(wish.discussed, results.form, results)})
@@ -457,7 +457,7 @@ def _disfluent(given: str | None, turns: Sequence[AnnotatedTurn]) -> frozenset[s
     unknown = sorted(names - {turn.id for turn in turns})
     if unknown:
         raise ConfigError(
-            f"--disfluent names turn {unknown[0]!r}, which nobody annotated; ids are in the sheets' first column"
+            f"--disfluent names turn {unknown[0]!r}, which no sheet annotates; copy an id from the sheets' first column"
         )
     return names
 
@@ -469,7 +469,7 @@ def _check_queue(out: Path | None, settled: Path | None) -> None:
 
     for path in () if out is None else map(out.joinpath, QUEUES):
         if path.exists() and not _is_same(path, settled) and has_answers(path):
-            raise ConfigError(f"{path} holds answers; give it with --settled, or choose another --out")
+            raise ConfigError(f"{path} has answers that would be lost; give it with --settled, or choose another --out")
 
 
 def _is_same(path: Path, other: Path | None) -> bool:
@@ -522,11 +522,9 @@ def _figure_2(found: Results | FormResults, runs: Sequence[Path], out: Path | No
     from vista_lab.tables.pictures import draw_readings
 
     if not isinstance(found, Results):
-        raise ConfigError("--run holds runs against a consensus on claims, and this form has none")
+        raise ConfigError("--run compares runs with a consensus on claims; this form has no claims, so drop --run")
     if found.data is None:
-        raise ConfigError(
-            "--run needs the study that the batch is of: give the folder of annotations export with --study"
-        )
+        raise ConfigError("--run needs the batch's study: give the folder that annotations export wrote with --study")
     held = measured(runs, found.settled, found.data)
     remark = "enriched sample" if found.data.study.enriched else ""
     pictures = [] if out is None else draw_readings(held, out / "figures", remark)

@@ -41,7 +41,7 @@ class Against:
         if against is None:
             if labels is not None or html is not None:
                 given = "--labels" if labels is not None else "--html"
-                raise ConfigError(f"{given} goes with two policies; name the second one with --against")
+                raise ConfigError(f"{given} needs a second policy; name it with --against")
             return None
         if html is not None:
             from vista_lab.tables.html import check_place

@@ -265,7 +265,7 @@ def _header(path: Path, reader: Iterator[list[str]], columns: Sequence[str]) -> 
     try:
         header = [name.strip() for name in next(reader, [])]
     except csv.Error as exc:
-        raise InputError(f"{path} is no table: {exc}") from exc
+        raise InputError(f"{path} is not a table: {exc}") from exc
     if not header:
         raise InputError(f"{path} is empty; expected a table with the columns {', '.join(columns)}")
     missing = [name for name in columns if name not in header]
@@ -369,7 +369,7 @@ def _draw(found: Sequence[Entry], positive: bool, each: int, seed: int) -> list[
     places = [place for place, one in enumerate(found) if isinstance(one, LoggedConversation) and _is(one, positive)]
     if len(places) < each:
         kind = "positive" if positive else "negative"
-        raise InputError(f"a sample of {each} {kind} conversations cannot be drawn: the files hold {len(places)}")
+        raise InputError(f"cannot sample {each} {kind} conversations: the files have {len(places)}")
     return Random(seed).sample(places, each)
 
 

@@ -54,7 +54,7 @@ def find(name: str) -> DataSet:
     if name in known:
         return known[name]
     near = get_close_matches(name, known, n=4, cutoff=0.5) or list(known)
-    raise InputError(f"there is no data set {name!r}; did you mean {', '.join(near)}? vista-guard datasets lists all")
+    raise InputError(f"data set {name!r} is unknown; did you mean {', '.join(near)}? vista-guard datasets lists all")
 
 
 def _begin() -> Iterator[DataSet]:

@@ -42,7 +42,7 @@ def parse(value: LogValue) -> LoggedConversation:
     elif content.get("query") and content.get("response"):
         said = [*map(_message, asked(_parts(content["query"]))), *map(_message, answered(_parts(content["response"])))]
     else:
-        raise InputError('is none of this format; expected {"query", "response", "context"} or {"messages": […]}')
+        raise InputError('is not in this format; expected {"query", "response", "context"} or {"messages": […]}')
     identity = value.named(content.get("conversation_id"), content.get("id"), chat.get("id"))
     documents = context_documents(content.get("context"))
     return LoggedConversation(to_conversation(said, conversation_id=identity, documents=documents), {}, value.line)

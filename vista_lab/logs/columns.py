@@ -97,8 +97,8 @@ class Columns:
         found = {**{key: one for key, one in usual.items() if one not in self.names.values()}, **self.names}
         if not ({"conversation", "role", "content"} <= found.keys() or "answer" in found):
             raise InputError(
-                f"has the columns {', '.join(known.values())}, and it is not known which hold what was said, and in which "
-                "conversation. Say so: --columns conversation=NAME,role=NAME,content=NAME or --columns question=NAME,answer=NAME"
+                f"has the columns {', '.join(known.values())}, and none is known to hold the messages or the "
+                "conversation. Name them: --columns conversation=NAME,role=NAME,content=NAME or --columns question=NAME,answer=NAME"
             )
         return type(self)(found)
 
@@ -187,7 +187,7 @@ def _once(identity: object, value: LogValue, seen: dict[str, str]) -> None:
         return
     first = seen.setdefault(str(identity), value.place)
     if first != value.place:
-        raise InputError(f"repeats the id {identity} of {first}; the first one counts")
+        raise InputError(f"has the id {identity} of {first} again; the first one is used")
 
 
 def _row(content: Mapping[str, Any], names: Mapping[str, str], value: LogValue) -> _Row:

@@ -163,7 +163,7 @@ def _entries(path: Path, log_format: LogFormat | Parse | None, columns: Columns 
     found = values(path)
     if columns is not None:
         if log_format not in (None, LogFormat.CSV):
-            raise ConfigError(f"columns are named, and the log's format is {log_format}; drop one of the two")
+            raise ConfigError(f"--columns and --format {log_format} exclude each other; give one of them")
         return _storable(tables.read(found, str(path), columns), path)
     if log_format is None:
         head = list(_head(found))

@@ -50,7 +50,7 @@ def _runs(content: object) -> Iterator[object]:
 
 def _span(run: object, value: LogValue, source: str) -> Span:
     if not isinstance(run, Mapping) or "run_type" not in run:
-        raise InputError("is no run; expected a mapping with id, trace_id, run_type, inputs and outputs")
+        raise InputError("is not a run; expected a mapping with id, trace_id, run_type, inputs and outputs")
     identity = run.get("id")
     if not identity:
         raise InputError("is a run without an id")

@@ -30,7 +30,7 @@ def parse(value: LogValue) -> LoggedConversation:
     content = value.content if isinstance(value.content, Mapping) else {}
     item = decoded(content.get("item", content.get("datasource_item")))
     if not isinstance(item, Mapping):
-        raise InputError('is no row of an eval; expected {"item": {…}, "sample": {…}}')
+        raise InputError('is not a row of an eval; expected {"item": {…}, "sample": {…}}')
     sample = decoded(content.get("sample")) or {}
     if not isinstance(sample, Mapping):
         raise InputError(f"has the sample {str(sample)[:80]!r}; expected a mapping with input and output")

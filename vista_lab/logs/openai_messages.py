@@ -31,7 +31,7 @@ def parse(value: LogValue) -> LoggedConversation:
     """
     content = value.content
     if not isinstance(content, Mapping) or not looks_like_it(content):
-        raise InputError('is no chat; expected {"messages": [...]}')
+        raise InputError('is not a chat; expected {"messages": [...]}')
     identity = value.named(content.get("id"), content.get("conversation_id"))
     documents = content.get("documents") or ()
     messages = _request(content)["messages"]

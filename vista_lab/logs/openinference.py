@@ -65,7 +65,7 @@ def _span(row: object, value: LogValue, source: str) -> Span:
     identity = _first(tree, "context.span_id", "span_id", "spanId")
     trace = _first(tree, "context.trace_id", "trace_id", "traceId")
     if identity is None or trace is None:
-        raise InputError(f"is no span: it has no span_id and trace_id, but {', '.join(map(str, row))[:80]}")
+        raise InputError(f"is not a span: it lacks span_id and trace_id and has {', '.join(map(str, row))[:80]}")
     kind = KINDS.get(str(_first(tree, "attributes.openinference.span.kind", "span_kind") or "").upper(), Kind.OTHER)
     parent, thread = _first(tree, "parent_id", "parentSpanId", "parent_span_id"), _first(tree, "attributes.session.id")
     return Span(

@@ -36,7 +36,7 @@ def parse(value: LogValue) -> LoggedConversation:
     """
     content = value.content
     if not isinstance(content, Mapping) or not isinstance(content.get("conversations"), list):
-        raise InputError('is no ShareGPT chat; expected {"conversations": [{"from": "human", "value": "…"}, …]}')
+        raise InputError('is not a ShareGPT chat; expected {"conversations": [{"from": "human", "value": "…"}, …]}')
     messages = [_message(index, item) for index, item in enumerate(content["conversations"])]
     if isinstance(content.get("system"), str):
         messages.insert(0, {"role": "system", "content": content["system"]})

@@ -335,9 +335,7 @@ def _is_table(head: bytes) -> bool:
 def _files(folder: Path) -> list[Path]:
     found = sorted(file for file in folder.rglob("*") if file.is_file() and SUFFIXES & set(file.suffixes))
     if not found:
-        raise InputError(
-            f"log {folder} is a folder without logs; expected files that end in {', '.join(sorted(SUFFIXES))}"
-        )
+        raise InputError(f"log folder {folder} has no logs; expected files that end in {', '.join(sorted(SUFFIXES))}")
     return found
 
 
@@ -448,8 +446,8 @@ def check_texts(conversation: Conversation) -> None:
 
 def _check_text(what: str, text: str) -> None:
     if "\x00" in text:
-        raise InputError(f"{what} holds a NUL character at position {text.index(chr(0))}; remove it")
+        raise InputError(f"{what} has a NUL character at position {text.index(chr(0))}; remove it")
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as exc:
-        raise InputError(f"{what} holds half a surrogate pair at position {exc.start}; repair it") from exc
+        raise InputError(f"{what} has half a surrogate pair at position {exc.start}; repair it") from exc

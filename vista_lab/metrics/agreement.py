@@ -136,7 +136,7 @@ def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float 
 
     if len(first) != len(second):
         raise InputError(
-            f"Cohen's kappa is of two raters over the same cases; they rated {len(first)} and {len(second)}"
+            f"Cohen's kappa needs two raters of the same cases; these rated {len(first)} and {len(second)}"
         )
     values = {value: number for number, value in enumerate(dict.fromkeys([*first, *second]))}
     if len(values) < 2:
@@ -159,7 +159,7 @@ def fleiss_kappa(cases: Sequence[Sequence[Hashable]]) -> float | None:
     odd = next((len(case) for case in cases if len(case) != raters or len(case) < 2), None)
     if odd is not None:
         raise InputError(
-            f"Fleiss' kappa needs as many ratings of each case, two at least; one has {odd}, the first {raters}"
+            f"Fleiss' kappa needs the same number of ratings per case, at least two; one case has {odd}, the first {raters}"
         )
     counted = [Counter(case) for case in cases]
     agreed = sum(count * (count - 1) for case in counted for count in case.values()) / (

@@ -91,10 +91,10 @@ def crossed(gold: NDArray[np.bool_], scores: NDArray[np.float64], groups: Sequen
     """
     count = len(set(groups))
     if count < 2:
-        raise InputError(f"thresholds are cross-fitted over documents, and there is {count}: take more rows")
+        raise InputError(f"thresholds are cross-fitted over documents and need more than {count}: take more rows")
     found = np.zeros(len(gold), bool)
     for rest, fold in GroupKFold(min(FOLDS, count)).split(scores, gold, groups):
         if gold[rest].all() or not gold[rest].any():
-            raise InputError(f"{len(rest)} rows to choose a threshold on are all of one kind: take more rows")
+            raise InputError(f"all {len(rest)} rows to choose a threshold on have one label: take more rows")
         found[fold] = scores[fold] >= best_limit(gold[rest], scores[rest])
     return found

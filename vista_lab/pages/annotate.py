@@ -135,8 +135,8 @@ def _make(desk: Desk, who: str, name: str, reports: list[str], wanted: int) -> N
     try:
         if not reports:
             raise InputError(
-                'no turn with claims and a known draft passes the filters; with record = "full" in the settings, drafts of '
-                "later turns are kept"
+                'no turn with claims and a stored draft matches the filters; set record = "full" to store the drafts of '
+                "later turns"
             )
         desk.annotations.create(name, reports, wanted=wanted, who=who)
     except InputError as exc:

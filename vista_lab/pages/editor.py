@@ -184,7 +184,7 @@ def _checked(form: Form, level: Level, values: Mapping[str, Value]) -> dict[str,
     found: dict[str, Value] = {}
     for name, value in values.items():
         if name not in known:
-            raise InputError(f"what the editor sent has {name[:40]!r}, which is no mark of form {form.name}")
+            raise InputError(f"the editor sent {name[:40]!r}, which is not a mark of form {form.name}")
         text = "; ".join(value) if isinstance(value, tuple) else f"{value:g}" if isinstance(value, float) else value
         try:
             found[name] = known[name].read(text)

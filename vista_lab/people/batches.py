@@ -149,14 +149,14 @@ class FormBatches:
         batch, maker = person(name), person(who)
         if not 1 <= wanted <= MOST_ANNOTATORS or not items:
             raise InputError(
-                f"{wanted} annotators for each of {len(items)} items; ask for 1 to {MOST_ANNOTATORS} of some items"
+                f"a batch of {len(items)} items with {wanted} annotators each; give at least one item and 1 to {MOST_ANNOTATORS} annotators"
             )
         now = datetime.now(UTC)
 
         def write(connection: sql.Connection) -> int:
             METADATA.create_all(connection)
             if connection.execute(sql.select(BATCHES.c.name).where(BATCHES.c.name == batch)).first():
-                raise InputError(f"there is a batch {batch!r} already; name another with --batch")
+                raise InputError(f"batch {batch!r} exists already; give another name with --batch")
             row = {"name": batch, "form": form.model_dump_json(), "about": about, "wanted": wanted}
             connection.execute(sql.insert(BATCHES).values(**row, created_by=maker, created_at=now))
             told = [{"batch": batch, "n": n, "item": json.dumps(asdict(item))} for n, item in enumerate(items)]
@@ -292,21 +292,19 @@ class FormBatches:
             same = ANSWERS.c.annotator == draft.annotator, ANSWERS.c.version == draft.version, ~ANSWERS.c.submitted
             if connection.execute(sql.update(ANSWERS).where(*here, *same).values(**_row(kept))).rowcount:
                 return
-            raise InputError(
-                f"{draft.annotator}'s work on this item was changed or submitted in another window; load it anew"
-            )
+            raise InputError(f"{draft.annotator} changed or submitted this item in another window; reload it")
         begun = set(connection.execute(sql.select(ANSWERS.c.annotator).where(*here)).scalars())
         if draft.annotator in begun:
-            raise InputError(f"{draft.annotator}'s work on this item was begun in another window; load it anew")
+            raise InputError(f"{draft.annotator} started this item in another window; reload it")
         if len(begun) >= wanted:
-            raise InputError(f"the item has the {wanted} annotators that it wants; take another one")
+            raise InputError(f"this item already has its {wanted} annotators; open another one")
         connection.execute(sql.insert(ANSWERS).values(**_row(kept)))
 
     def _needed(self, batch: str) -> FormBatch:
         found = self.find(batch)
         if found is None:
             names = ", ".join(one.name for one in self.all()) or "none"
-            raise InputError(f"there is no batch {batch!r} of a form; there are {names}")
+            raise InputError(f"batch {batch!r} of a form does not exist; there are {names}")
         return found
 
 

@@ -90,7 +90,9 @@ def measured(places: Sequence[Path], settled: Sequence[SettledTurn], data: Study
     both = [(one, data.turns[one.turn.id]) for one in settled if one.settled]
     known = [(one, turn) for one, turn in both if turn.positive is not None and one.claims]
     if not known:
-        raise InputError("no turn has a label of its data set and a consensus: there is nothing to hold runs against")
+        raise InputError(
+            "no turn has both a label of its data set and a consensus, so runs cannot be compared with people"
+        )
     return [_held(read_measured(folder, name), known) for name, folder in find_folders(places).items()]
 
 
@@ -99,8 +101,8 @@ def _held(run: Measured, known: Sequence[tuple[SettledTurn, StudyTurn]]) -> Meas
     kept: Mapping[TurnName, GoldLine] = {name: line for name, line in gold.items() if name in run.gold}
     if not kept:
         raise InputError(
-            f"{run.name} is of {run.data_set}, and judged no turn with a label of its data set and a consensus; give runs "
-            f"over the study's data sets, or over {LOG}"
+            f"{run.name} judged {run.data_set}, where no turn has both a label of its data set and a consensus; give runs "
+            f"over the study's data sets or over {LOG}"
         )
     reports = {name: report for name, report in run.reports.items() if name in kept}
     return replace(run, gold=kept, reports=reports)

@@ -57,11 +57,11 @@ def put(
     lost = next((turn for turn in turns if turn.id not in data.reports), None)
     if lost is not None:
         raise InputError(
-            f"turn {lost.id} has no report: the study's claims came from no run. Judge them "
+            f"turn {lost.id} has no report: no run judged the study's claims. Judge them "
             "(vista-guard eval … --claims given) and export the study with --run"
         )
     if not turns:
-        raise InputError("no sheet has a turn that was begun; there is nothing to take in")
+        raise InputError("every sheet is empty; fill in at least one turn to import")
     finished = [_finished(turn, sheets, data) for turn in turns]
     condition = Condition.SUGGESTIONS if data.study.shown else Condition.BLIND
     reports = take_in(database, batch, finished, who=WHO, condition=condition)
@@ -104,13 +104,13 @@ def take(database: Database, batch: str, data: StudyData | None) -> Kept:
     annotations = Annotations(database)
     known = [one.name for one in annotations.batches()]
     if batch not in known:
-        raise InputError(f"there is no batch {batch!r}; there are {', '.join(known) or 'none'}")
+        raise InputError(f"batch {batch!r} does not exist; there are {', '.join(known) or 'none'}")
     tasks = annotations.complete(batch)
     shown = data is not None and data.study.shown
     kept = [task for task in tasks if shown or all(one.condition is Condition.BLIND for one in task.annotations)]
     if not kept:
         raise InputError(
-            f"batch {batch!r} has no turn that all of its annotators submitted blind; there is nothing to compare"
+            f"batch {batch!r} has no turn that all of its annotators submitted blind; agreement needs at least one"
         )
     turns = {task.report_id: turn for task, turn in zip(kept, _turns(database, kept, data), strict=True)}
     settled = {
@@ -128,7 +128,7 @@ def _turns(database: Database, tasks: Sequence[CompleteTask], data: StudyData | 
     for task in tasks:
         if data is not None and task.report_id not in ids:
             raise InputError(
-                f"batch {task.batch!r} has report {task.report_id}, which the study has not; name another --study"
+                f"batch {task.batch!r} has report {task.report_id}, which the study lacks; give another --study"
             )
         report, turn = reports[task.report_id].report, ids.get(task.report_id)
         found.append(

@@ -139,7 +139,7 @@ class _Chosen(_Mark):
         for choice in self.choices:
             for word in {_plain(one) for one in (choice.value, *choice.aliases)}:
                 if known.setdefault(word, choice.value) != choice.value or SEVERAL in word:
-                    raise ValueError(f"mark {self.name!r} takes {word!r} twice, or the word holds {SEVERAL!r}")
+                    raise ValueError(f"mark {self.name!r} has the word {word!r} twice, or {SEVERAL!r} in it")
         if len({choice.value for choice in self.choices}) < len(self.choices):
             raise ValueError(f"mark {self.name!r} has a choice twice")
         return self
@@ -202,7 +202,7 @@ class NumberMark(_Mark):
     @model_validator(mode="after")
     def _range(self) -> Self:
         if self.low >= self.high:
-            raise ValueError(f"mark {self.name!r} has low {self.low:g} and high {self.high:g}; low must be the smaller")
+            raise ValueError(f"mark {self.name!r} has low {self.low:g} and high {self.high:g}; low must be smaller")
         return self
 
     @property
@@ -326,10 +326,10 @@ class Form(_Part):
         names = [*columns, *marks, *unit]
         twice = next((name for name in names if names.count(name) > 1 or name in RESERVED), None)
         if twice is not None:
-            raise ValueError(f"the name {twice!r} is taken twice, or by every sheet ({', '.join(RESERVED)})")
+            raise ValueError(f"the name {twice!r} is used twice, or reserved ({', '.join(RESERVED)}); rename it")
         for mark in self.marks:
             if Level.PART in mark.of and self.parts is None:
-                raise ValueError(f"mark {mark.name!r} is of parts, and the form has none")
+                raise ValueError(f"mark {mark.name!r} has on: part, and the form has no parts")
             self._check_condition(mark)
             _check_measures(mark)
         self._check_revision()
@@ -339,7 +339,7 @@ class Form(_Part):
         for name, values in mark.when.items():
             other = next((one for one in self.marks if one.name == name), None)
             if not isinstance(other, _Chosen) or other is mark:
-                raise ValueError(f"mark {mark.name!r} depends on {name!r}, which is no other mark with choices")
+                raise ValueError(f"mark {mark.name!r} depends on {name!r}, which is not another mark with choices")
             odd = next((value for value in values if value not in other.values), None)
             if odd is not None:
                 raise ValueError(f"mark {mark.name!r} depends on {name} = {odd!r}; it takes {', '.join(other.values)}")
@@ -350,9 +350,9 @@ class Form(_Part):
             return
         by = next((mark for mark in self.marks if mark.name == revise.by), None)
         if not isinstance(by, ChoiceMark) or {*by.values} != {*map(str, Op)}:
-            raise ValueError(f"parts.revise.by is {revise.by!r}; it names a choice of {', '.join(Op)}")
+            raise ValueError(f"parts.revise.by is {revise.by!r}; it must name a choice mark with {', '.join(Op)}")
         if not any(mark.name == revise.words and isinstance(mark, TextMark) for mark in self.marks):
-            raise ValueError(f"parts.revise.words is {revise.words!r}; it names a mark of kind text")
+            raise ValueError(f"parts.revise.words is {revise.words!r}; it must name a mark of kind text")
         if self.item is not Unit.TURN or self.labels is None:
             raise ValueError("only claims of a turn can be revised, and one mark's choices need the guard's labels")
 
@@ -399,7 +399,7 @@ def load_form(name: str | Path) -> Form:
         return _read(path)
     if str(name) not in form_names():
         raise ConfigError(
-            f"there is no form {str(name)!r}; there are {', '.join(form_names())}, or give a .yaml or .toml file"
+            f"form {str(name)!r} is unknown; there are {', '.join(form_names())}, or give a .yaml or .toml file"
         )
     with as_file(files("vista_lab.people").joinpath("forms", f"{name}.yaml")) as shipped:
         return _read(shipped)
@@ -448,7 +448,7 @@ def check_values(marks: Sequence[Mark], values: Mapping[str, Value], where: str)
             if mark.needed and not there:
                 raise InputError(f"{where} has no {mark.name}; {mark.ask or 'give it'}")
         elif there:
-            raise InputError(f"{where} has {mark.name}, which does not apply to it; take it away")
+            raise InputError(f"{where} has {mark.name}, which does not apply to it; remove it")
 
 
 def _meets(value: Value | None, wanted: Sequence[str]) -> bool:
@@ -458,12 +458,12 @@ def _meets(value: Value | None, wanted: Sequence[str]) -> bool:
 
 def _check_measures(mark: Mark) -> None:
     if isinstance(mark, TextMark) and mark.agreement:
-        raise ValueError(f"mark {mark.name!r} is free text; agreement is of choices and numbers")
+        raise ValueError(f"mark {mark.name!r} is free text; agreement needs choices or numbers")
     for measure in (Measure.PEARSON, Measure.ICC):
         if measure in mark.agreement and not mark.numeric:
-            raise ValueError(f"mark {mark.name!r} asks for {measure}, and its values are no numbers")
+            raise ValueError(f"mark {mark.name!r} has the measure {measure}, which needs numbers as values")
     if mark.scale in ("interval", "ratio") and not mark.numeric:
-        raise ValueError(f"mark {mark.name!r} has the scale {mark.scale}, and its values are no numbers")
+        raise ValueError(f"mark {mark.name!r} has the scale {mark.scale}, which needs numbers as values")
 
 
 def _plain(word: str) -> str:

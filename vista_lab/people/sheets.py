@@ -97,7 +97,7 @@ class Faults(list[Fault]):
         """
         if self:
             lines = "\n".join(f"  {fault}" for fault in self)
-            raise InputError(f"{what}: {len(self)} cells are wrong, and nothing was taken\n{lines}")
+            raise InputError(f"{what}: {len(self)} cells are wrong; nothing was imported\n{lines}")
 
 
 @dataclass(frozen=True)
@@ -292,14 +292,12 @@ def _xlsx_rows(path: Path, raw: bytes, columns: Sequence[str], faults: Faults) -
         with ZipFile(io.BytesIO(raw)) as packed:
             size = sum(one.file_size for one in packed.infolist())
         if size > MOST_BYTES:
-            raise InputError(
-                f"{path} unpacks to {size:,} bytes, which is no sheet of a form; at most {MOST_BYTES:,} are read"
-            )
+            raise InputError(f"{path} unpacks to {size:,} bytes; a sheet has at most {MOST_BYTES:,}")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of features of Excel that are not read, and not needed
             book = load_workbook(io.BytesIO(raw), data_only=True)
     except (BadZipFile, KeyError, ValueError, TypeError, OSError, EOFError, SyntaxError) as exc:
-        raise InputError(f"{path} is no .xlsx workbook, or a damaged one ({exc}); save it as .xlsx again") from exc
+        raise InputError(f"{path} is not an .xlsx workbook, or it is damaged ({exc}); save it as .xlsx again") from exc
     heads = {sheet: _head(next(sheet.iter_rows(max_row=1, values_only=True), ())) for sheet in book.worksheets}
     sheet = max(heads, key=lambda one: sum(name in heads[one] for name in columns), default=None)
     if sheet is None:
@@ -370,12 +368,12 @@ def _check_columns(path: Path, columns: Sequence[str], there: Sequence[str]) -> 
 
 def _as_utf8(path: Path, raw: bytes) -> bytes:
     if raw.removeprefix(BOM).lstrip().startswith(_OTHER_FILES):
-        raise InputError(f"{path} is a spreadsheet's own file under another name or of another kind; {SAVE}")
+        raise InputError(f"{path} is a spreadsheet of another kind, or has the wrong suffix; {SAVE}")
     if raw.startswith(UTF16_BOMS):
         try:
             raw = raw.decode("utf-16").encode("utf-8")
         except UnicodeError as exc:
-            raise InputError(f"{path} begins as UTF-16 and is none: {exc}; save it as UTF-8") from exc
+            raise InputError(f"{path} starts as UTF-16 but cannot be decoded: {exc}; save it as UTF-8") from exc
     if not raw.removeprefix(BOM).strip():
         raise InputError(f"{path} is empty")
     return raw
@@ -481,7 +479,7 @@ def read_sheets(paths: Sequence[Path], form: Form, items: Sequence[Item]) -> lis
     names = [person(path.stem) for path in paths]
     twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
     if twice is not None:
-        raise InputError(f"two sheets are of {twice}: a sheet is named after its annotator; give each once")
+        raise InputError(f"two sheets belong to {twice}: a sheet is named after its annotator; give each sheet once")
     faults = Faults()
     found = [_Reader(form, items, path, faults).filled(name) for path, name in zip(paths, names, strict=True)]
     faults.check("the sheets")

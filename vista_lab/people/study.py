@@ -200,7 +200,7 @@ def load(folder: Path) -> StudyData:
         first = exc.errors()[0]
         raise InputError(f"{place} holds no study of this version: {_where(first['loc'])}: {first['msg']}") from exc
     if study.version.partition(".")[0] != VERSION.partition(".")[0]:
-        raise InputError(f"{place / STUDY} has version {study.version}, and this is written for version {VERSION}")
+        raise InputError(f"{place / STUDY} has version {study.version}; this vista-guard reads version {VERSION}")
     by_place = {(report.conversation_id, report.turn_index): report for report in reports}
     return StudyData(
         study,
@@ -312,16 +312,18 @@ def draw(sources: Sequence[Source], runs: Sequence[JudgedRun], wanted: Sampling)
     """
     names = _annotators(wanted.annotators)
     if not of_turns(wanted.form):
-        raise ConfigError(f"form {wanted.form.name} is not of turns of a log: give a file of {wanted.form.item}s")
+        raise ConfigError(
+            f"form {wanted.form.name} does not annotate turns of a log: give a file of {wanted.form.item}s"
+        )
     twice = next((name for name, n in Counter(source.name for source in sources).items() if n > 1), None)
     if twice is not None:
         raise ConfigError(
-            f"two data sets or logs are named {twice}: runs and turns could not be told apart; rename one"
+            f"two data sets or logs are named {twice}; rename one, so that runs and turns can be told apart"
         )
     each = list(wanted.each) * len(sources) if len(wanted.each) == 1 else list(wanted.each)
     if len(each) != len(sources):
         raise ConfigError(
-            f"--sample has {len(each)} numbers, and there are {len(sources)} data sets: give one, or as many"
+            f"--sample has {len(each)} numbers for {len(sources)} data sets; give one number, or one per data set"
         )
     drawn = [
         _drawn(source, _run_of(source, runs, only=len(sources) == 1), count, wanted)
@@ -357,11 +359,13 @@ def draw_items(path: Path, wanted: Sampling) -> StudyData:
     names, (count, *more) = _annotators(wanted.annotators), wanted.each
     if more or wanted.enrich or wanted.shown:
         raise ConfigError(
-            f"form {wanted.form.name} is of a file of items: give one --sample, no --enrich and no --suggestions"
+            f"form {wanted.form.name} takes a file of items: give one --sample, no --enrich and no --suggestions"
         )
     items = read_items(path, wanted.form)
     if count is not None and count > len(items):
-        raise InputError(f"{path} has {len(items):,} {wanted.form.item}s; a sample of {count:,} cannot be drawn")
+        raise InputError(
+            f"{path} has {len(items):,} {wanted.form.item}s; ask for a sample of at most that, not {count:,}"
+        )
     chosen = set(sampled(tuple(item.id for item in items), count, wanted.seed))
     given = [item for item in items if item.id in chosen]
     files = {path.name: sha256(path.read_bytes()).hexdigest()}
@@ -387,7 +391,7 @@ def read_items(path: Path, form: Form) -> list[Item]:
         InputError: the file cannot be read, or an item lacks something or is there twice: names file, item, value.
     """
     if not path.is_file():
-        raise InputError(f"there is no file {path}; give one with the {form.item}s of form {form.name}")
+        raise InputError(f"{path} does not exist; give a file of {form.item}s for form {form.name}")
     found = _items_of_table(path, form) if path.suffix.lower() in sheets.SUFFIXES else _items_of_json(path, form)
     twice = next((name for name, count in Counter(item.id for item in found).items() if count > 1), None)
     if twice is not None:
@@ -470,9 +474,9 @@ def _annotators(given: Sequence[str]) -> tuple[str, ...]:
     # A name is a file's, and on some disks letters of both cases are one.
     odd = next((name for name in names if not name.replace("-", "").replace("_", "").isalnum()), None)
     if odd is not None:
-        raise ConfigError(f"annotator {odd!r}: a sheet is named after them; use letters, digits, - and _")
+        raise ConfigError(f"annotator is {odd!r}; it names a file, so use letters, digits, - and _")
     if len({name.casefold() for name in names}) != len(names) or not names or "discuss" in names:
-        raise ConfigError(f"--annotators is {','.join(given)!r}; give each a name of their own, such as ada,ben,cleo")
+        raise ConfigError(f"--annotators is {','.join(given)!r}; give different names, such as ada,ben,cleo")
     return names
 
 
@@ -500,13 +504,11 @@ class _Drawn:
 def _run_of(source: Source, runs: Sequence[JudgedRun], *, only: bool) -> JudgedRun | None:
     found = [run for run in runs if run.data_set == source.name or (run.data_set is None and only)]
     if len(found) > 1:
-        raise ConfigError(
-            f"{found[0].name} and {found[1].name} are both of {source.name}; claims come from one run: give one"
-        )
+        raise ConfigError(f"{found[0].name} and {found[1].name} both judged {source.name}; give one run per data set")
     for run in found:
         changed = [name for name, sha in source.files.items() if run.files is not None and run.files.get(name) != sha]
         if changed:
-            raise InputError(f"run {run.name} judged another {changed[0]} than the one here; run it anew on this file")
+            raise InputError(f"run {run.name} judged a different version of {changed[0]}; run it again on this file")
     return found[0] if found else None
 
 
@@ -515,24 +517,28 @@ def _check_used(runs: Sequence[JudgedRun], drawn: Sequence[_Drawn]) -> None:
     if unused is not None:
         of = unused.data_set or "a log that it does not name"
         names = ", ".join(one.told.name for one in drawn)
-        raise InputError(f"run {unused.name} is of {of}, and the study is of {names}; give the data that it judged")
+        raise InputError(
+            f"run {unused.name} judged {of}, and the study draws from {names}; add the data that the run judged"
+        )
 
 
 def _drawn(source: Source, run: JudgedRun | None, count: int | None, wanted: Sampling) -> _Drawn:
     if run is None and (wanted.enrich or wanted.shown):
-        raise ConfigError(f"enriching and showing labels need a run over {source.name}: give its folder with --run")
+        raise ConfigError(f"--enrich and --suggestions need a run over {source.name}; give its folder with --run")
     found = list(_candidates(source, run, claims=wanted.form.parts is not None))
     if not found:
         raise InputError(_nothing(source, run))
     if count is not None and count > len(found):
         raise InputError(
-            f"{source.name} has {len(found):,} conversations with claims; a sample of {count:,} cannot be drawn"
+            f"{source.name} has {len(found):,} conversations with claims; ask for a sample of at most that, not {count:,}"
         )
     rare = _rare(found, wanted, source.name)
     chosen = {one.name for group in rare.values() for one in group}
     size = len(found) if count is None else count
     if len(chosen) > size:
-        raise ConfigError(f"{len(chosen)} conversations of {source.name} are to be chosen, and {size} drawn in all")
+        raise ConfigError(
+            f"--enrich asks for {len(chosen)} conversations of {source.name}, and --sample for {size} in all"
+        )
     others = tuple(one.name for one in found if one.name not in chosen)
     chosen |= set(sampled(others, size - len(chosen), wanted.seed))
     told = StudySet(
@@ -556,7 +562,7 @@ def _rare(found: Sequence[_Candidate], wanted: Sampling, name: str) -> Mapping[L
         having = [one for one in found if one.has(label) and one.name not in taken]
         if len(having) < count:
             raise InputError(
-                f"the run found {label} in {len(having)} more conversations of {name}; {count} cannot be chosen"
+                f"the run found {label} in {len(having)} more conversations of {name}; --enrich asks for {count}"
             )
         names = set(sampled(tuple(one.name for one in having), count, wanted.seed))
         rare[label] = [one for one in having if one.name in names]
@@ -571,7 +577,7 @@ def _candidates(source: Source, run: JudgedRun | None, *, claims: bool) -> Itera
             continue
         name = str(entry.conversation.id)
         if name in names:
-            raise InputError(f"{source.name} has two conversations with the id {name!r}; turns could not be told apart")
+            raise InputError(f"{source.name} has two conversations with the id {name!r}; rename one")
         names.add(name)
         reports = [] if run is None else [
             run.reports[name, place] for place in range(len(entry.conversation.turns)) if (name, place) in run.reports

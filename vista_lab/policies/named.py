@@ -72,11 +72,11 @@ def _of_file(told: str, settings: Settings) -> NamedPolicy:
     unknown = [key for key in content if key not in Settings.model_fields]
     if unknown:
         raise ConfigError(
-            f"the policy file {path} has {unknown[0]!r}, which is no setting; it may hold policy, policy_overrides and risk_table"
+            f"policy file {path} has the unknown setting {unknown[0]!r}; the settings are policy, policy_overrides and risk_table"
         )
     preset, overrides = content.get("policy", "balanced"), content.get("policy_overrides") or {}
     if not isinstance(preset, str) or not isinstance(overrides, Mapping):
-        raise ConfigError(f"the policy file {path}: policy must be a preset's name, and policy_overrides a table")
+        raise ConfigError(f"policy file {path}: policy must be a preset's name and policy_overrides a table")
     table = content.get("risk_table")
     return NamedPolicy(told, Recipe(preset, overrides), settings.risk_table if table is None else Path(str(table)))
 
@@ -85,11 +85,11 @@ def _content(path: Path) -> Mapping[str, Any]:
     try:
         content = read_mapping(path)
     except OSError as exc:
-        raise ConfigError(f"the policy file {path} cannot be read: {exc.strerror}") from exc
+        raise ConfigError(f"policy file {path} cannot be read: {exc.strerror}") from exc
     except ValueError as exc:
-        raise ConfigError(f"the policy file {path} cannot be read as {path.suffix[1:].upper()}: {exc}") from exc
+        raise ConfigError(f"policy file {path} cannot be read as {path.suffix[1:].upper()}: {exc}") from exc
     if not content:
-        raise ConfigError(f'the policy file {path} says nothing; write for example: policy = "strict"')
+        raise ConfigError(f'policy file {path} is empty; write for example: policy = "strict"')
     return content
 
 

@@ -419,7 +419,9 @@ class RaySystem:
                 losses += 1
                 if losses >= LOSSES:
                     where = f"conversation {entry.conversation.id}"
-                    raise JudgeError(f"{where} lost {losses} workers of the Ray cluster: {lost}") from lost
+                    raise JudgeError(
+                        f"{losses} workers of the Ray cluster were lost while judging {where}: {lost}"
+                    ) from lost
                 self._replace(slot, worker, lost)
             finally:
                 await self._places.give_back(slot)
@@ -512,8 +514,8 @@ async def _seat(hire: Callable[[Slot], Any], slot: Slot) -> Ready:
     except TimeoutError as exc:
         ray_library().kill(slot.actor)
         raise ConfigError(
-            f"worker {slot.number} of the Ray cluster was not there within {START_SECONDS:g} seconds; ask for fewer "
-            "--workers, or see what else runs on the cluster"
+            f"worker {slot.number} of the Ray cluster did not start within {START_SECONDS:g} seconds; ask for fewer "
+            "--workers, or check what else runs on the cluster"
         ) from exc
 
 
@@ -533,7 +535,7 @@ def check_alike(number: int, ready: Ready, expected: SystemInfo) -> None:
     else:
         return
     raise ConfigError(
-        f"worker {number} of the Ray cluster, on node {node}, would judge in another way: {differing}. Give all nodes the "
+        f"worker {number} of the Ray cluster, on node {node}, would judge differently: {differing}. Give all nodes the "
         "same version of vista-guard, and the same settings as the command"
     )
 

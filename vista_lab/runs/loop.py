@@ -46,7 +46,7 @@ class Steering:
 
     def __post_init__(self) -> None:
         if self.concurrency < 1:
-            raise ConfigError(f"concurrency is {self.concurrency}; at least one conversation is replayed at a time")
+            raise ConfigError(f"concurrency is {self.concurrency}; it must be at least 1")
 
 
 async def judge_all(
@@ -193,8 +193,8 @@ def _check_same_log(file: ReportFile, conversation: Conversation, done: list[Tur
         turn = conversation.turns[report.turn_index] if report.turn_index < len(conversation.turns) else None
         if turn is None or (unchanged and turn.text != report.response):
             raise ConfigError(
-                f"{file.path} reports on turn {report.turn_index} of conversation {conversation.id}, which reads "
-                "differently in this log. Choose another --out"
+                f"{file.path} reports turn {report.turn_index} of conversation {conversation.id} with another text "
+                "than this log. Choose another --out"
             )
 
 

@@ -94,9 +94,7 @@ def planned(source: Source, claims: ClaimsMode, *, limit: int | None = None, see
             continue
         name = str(entry.conversation.id)
         if name in turns:
-            raise InputError(
-                f"{source.name} has two conversations with the id {name!r}; reports could not be told apart"
-            )
+            raise InputError(f"{source.name} has two conversations with the id {name!r}; rename one")
         lines = gold_lines(entry, claims)
         if lines:
             turns[name] = lines
@@ -224,7 +222,7 @@ def of_log(path: Path, log_format: str | None = None, columns: str | None = None
 def _open(name: str, folder: Path | None) -> OpenedDataSet:
     dataset = find(name)
     if folder is None:
-        raise ConfigError(f"data set {name} is read from your files: give their folder with --data or VISTA_GUARD_DATA")
+        raise ConfigError(f"data set {name} needs its files; give their folder with --data or VISTA_GUARD_DATA")
     return open_dataset(dataset, folder)
 
 

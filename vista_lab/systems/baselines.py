@@ -137,12 +137,12 @@ def fit(
 
 def _check(name: str, on: DataSet, measured: MeasuredRows) -> None:
     if name not in FITTED:
-        raise ConfigError(f"the system {name!r} has nothing to fit; {' and '.join(FITTED)} have")
+        raise ConfigError(f"system {name!r} cannot be fitted; {' and '.join(FITTED)} can")
     if on.test:
-        raise ConfigError(f"{on.name} is a test set: nothing is fitted on it. Choose its dev or train split")
+        raise ConfigError(f"{on.name} is a test set; fit on its dev or train split")
     if (on.name, on.split) == (measured.name, measured.split):
         raise ConfigError(
-            f"{name} would be fitted on {on.name}, which is what is measured. Choose another split or set"
+            f"{name} would be fitted on {on.name}, the data it is measured on. Choose another split or set"
         )
     if on.task is not measured.task:
         raise ConfigError(
@@ -163,7 +163,7 @@ def _labels(rows: Sequence[LoggedConversation], on: DataSet, claims: Literal["gi
 def _most_frequent(labels: Iterator[Label], on: DataSet) -> Label:
     counts = Counter(labels)
     if not counts:
-        raise ConfigError(f"{on.name} {on.split} has no labels of this kind; there is no majority")
+        raise ConfigError(f"{on.name} {on.split} has no labels of this kind to take a majority of; choose another set")
     # Of equals the first in the enum's order: the result must not depend on the order of rows.
     return max(Label, key=lambda label: counts[label])
 
@@ -181,6 +181,6 @@ def _shares(rows: Sequence[LoggedConversation]) -> Iterator[tuple[float, bool]]:
 def _best_threshold(turns: Sequence[tuple[float, bool]], on: DataSet) -> float:
     """The observed share at which most turns are told right; the lowest of equals."""
     if not turns:
-        raise ConfigError(f"{on.name} {on.split} has no labelled turns; there is nothing to fit a threshold on")
+        raise ConfigError(f"{on.name} {on.split} has no labelled turns to fit a threshold on; choose another set")
     candidates = sorted({found for found, _ in turns})
     return max(candidates, key=lambda least: (sum((found < least) == positive for found, positive in turns), -least))

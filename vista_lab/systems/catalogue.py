@@ -49,7 +49,7 @@ def make_system(
     """
     kind, colon, _ = name.partition(":")
     if name not in SYSTEMS and not (kind in METRICS and (bool(colon) or metric is not None)):
-        raise ConfigError(f"there is no system {name!r}; the systems are {', '.join(names())}")
+        raise ConfigError(f"system {name!r} is unknown; the systems are {', '.join(names())}")
     recipe = {**SYSTEMS, **METRICS}[kind]
     return build(recipe, name, task, dict(options or recipe.defaults), metric, guard_settings)
 
@@ -72,8 +72,8 @@ def _majority(order: Order) -> Judge:
     label = order.options.get("label", "").upper()
     if label not in list(Label):
         raise ConfigError(
-            f"the system majority needs the label that most have, and {f'label is {label!r}' if label else 'no label is given'}: "
-            f"set label to one of {', '.join(Label)}, or fit it on labelled data that is not what you measure"
+            f"system majority needs the most frequent label, and {f'label is {label!r}' if label else 'none is given'}: "
+            f"set label to one of {', '.join(Label)}, or fit it on labelled data other than the measured ones"
         )
     return Majority(Label(label))
 
@@ -85,7 +85,7 @@ def _overlap(order: Order) -> Judge:
     except ValueError:
         threshold = -1.0
     if not 0.0 <= threshold <= 1.0:
-        raise ConfigError(f"the option threshold of overlap is {given!r}; it must be a share of words in [0, 1]")
+        raise ConfigError(f"option threshold of system overlap is {given!r}; it must be a share of words in [0, 1]")
     return Overlap(threshold)
 
 

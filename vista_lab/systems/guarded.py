@@ -267,7 +267,7 @@ class Order:
             return build_judge(self.settings, OnnxEmbedder(), asking=self._asking(asking))
         named = self.given.info.name if self.given is not None else self.settings.judge
         raise ConfigError(
-            f"the system {self.name} asks a chat model, and the judge is {named!r}. Name a model: openai:MODEL, "
+            f"system {self.name} needs a chat model as judge, not {named!r}. Name a model: openai:MODEL, "
             "openai:MODEL@http://host/v1 or langchain:PROVIDER:MODEL"
         )
 
@@ -329,7 +329,7 @@ def build(
     settings = Settings.load(**named)
     if recipe.context == "full" and settings.strict_reference:
         raise ConfigError(
-            f"the system {name} shows verification what was said before; strict_reference does not allow it"
+            f"system {name} verifies with the history, which strict_reference forbids; turn strict_reference off"
         )
     objects = {key: given[key] for key in _OBJECTS if key in given and key not in named}
     order = Order(name, task, options, settings, objects.get("judge"), objects.get("verifier"), metric, around)
@@ -391,11 +391,13 @@ def _guard(recipe: SystemRecipe, judge: Judge, given: Mapping[str, Any]) -> Guar
 def _check(recipe: SystemRecipe, name: str, task: Task, options: Mapping[str, str], given: Mapping[str, Any]) -> None:
     if recipe.tasks and task not in recipe.tasks:
         known = " or ".join(recipe.tasks)
-        raise ConfigError(f"the system {name} finds turns that are {known}, and the task here is {str(task)!r}")
+        raise ConfigError(
+            f"system {name} detects turns that are {known}, not the task {str(task)!r}; choose another system"
+        )
     unknown = [option for option in options if option not in recipe.options]
     if unknown:
         takes = f"takes {', '.join(recipe.options)}" if recipe.options else "takes none"
-        raise ConfigError(f"the system {name} has no option {unknown[0]!r}; it {takes}")
+        raise ConfigError(f"system {name} has no option {unknown[0]!r}; it {takes}")
     for key, why in _FIXED.items():
         if key in given:
-            raise ConfigError(f"{key} is no setting of a system: {why}")
+            raise ConfigError(f"{key} cannot be set for a system: {why}")

@@ -145,7 +145,7 @@ def load_metric(library: str, name: str) -> object:
             found = getattr(found, part)
     except (ImportError, AttributeError, ValueError) as exc:
         raise ConfigError(
-            f"there is no {library} metric {name!r}: {exc}. Name a class of {library}.metrics, or MODULE:NAME for a metric "
+            f"{library} metric {name!r} does not exist: {exc}. Name a class of {library}.metrics, or MODULE:NAME for a metric "
             "of your own"
         ) from exc
     if not isinstance(found, type) and _is_metric(found):
@@ -183,9 +183,9 @@ class DeepEvalScorer:
         bases = import_module("deepeval.metrics")
         self._conversational = isinstance(metric, bases.BaseConversationalMetric)
         if not self._conversational and not isinstance(metric, bases.BaseMetric):
-            raise ConfigError(f"{metric!r} is no metric of DeepEval; give a BaseMetric or a BaseConversationalMetric")
+            raise ConfigError(f"{metric!r} is not a DeepEval metric; give a BaseMetric or a BaseConversationalMetric")
         if metric.threshold is None:
-            raise ConfigError(f"{type(metric).__name__} has no threshold, so nothing passes or fails; give it one")
+            raise ConfigError(f"{type(metric).__name__} has no threshold; set one, so that turns can pass or fail")
         self._metric = metric
         asked = signature(metric.a_measure).parameters
         self._quiet = {name: value for name, value in _QUIET.items() if name in asked}
@@ -248,7 +248,7 @@ class RagasScorer:
         if not hasattr(metric, "ascore") and not isinstance(
             metric, self._bases.SingleTurnMetric | self._bases.MultiTurnMetric
         ):
-            raise ConfigError(f"{metric!r} is no metric of Ragas; give one that scores single or multiple turns")
+            raise ConfigError(f"{metric!r} is not a Ragas metric; give one that scores single or multiple turns")
         self._bound = self._read(options)
 
     @property
@@ -272,9 +272,7 @@ class RagasScorer:
         if option == "passes":
             return str(value).strip().casefold() == str(bound).casefold()
         if isinstance(value, str):
-            raise JudgeError(
-                f"{self.name} answers with a word ({value!r}); say which one passes with the option passes"
-            )
+            raise JudgeError(f"{self.name} answers with a word ({value!r}); set passes=WORD to the word that passes")
         return float(value) >= float(bound) if option == "at_least" else float(value) <= float(bound)
 
     async def _scored(self, case: MetricCase) -> tuple[Any, str | None]:

@@ -237,7 +237,7 @@ class LLMJudge:
         ]
         verdicts = {verdict for verdict, _ in said}
         if len(verdicts) != 1 or not verdicts <= {question.negative, question.positive}:
-            raise unreadable(f"does not say {question.negative} or {question.positive}", text)
+            raise unreadable(f"has neither {question.negative} nor {question.positive}", text)
         verdict, why = said[-1]
         return verdict == question.positive, why[:RAW_CHARS]
 

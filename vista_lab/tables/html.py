@@ -58,7 +58,7 @@ def check_place(path: Path) -> None:
     require("the HTML report", "jinja2", extra="evaluation")
     if path.is_dir() or not path.parent.is_dir():
         raise ConfigError(
-            f"--html {path} cannot be written: {'it is a folder' if path.is_dir() else 'there is no such folder'}"
+            f"--html {path} cannot be written: {'it is a folder' if path.is_dir() else 'its folder does not exist'}"
         )
 
 

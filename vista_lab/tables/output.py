@@ -156,11 +156,11 @@ def numbers(asked: str) -> frozenset[int]:
         try:
             ends = int(first), int(last if dash else first)
         except ValueError as exc:
-            raise InputError(f"tables are given by numbers, as 2,3,8-11, and {part.strip()!r} is none") from exc
+            raise InputError(f"--tables has {part.strip()!r}; give numbers, such as 2,3,8-11") from exc
         if not (ends[0] <= ends[1] and set(ends) <= set(NUMBERS)):
             raise InputError(
-                f"there is no table {part.strip()} to fill from runs; there are 2, 3, 4, 5 and 8-21 (Tables 1, 6 and 7 are of "
-                "annotations: see vista-guard agree)"
+                f"table {part.strip()} cannot be filled from runs; 2, 3, 4, 5 and 8-21 can (Tables 1, 6 and 7 come "
+                "from annotations: see vista-guard agree)"
             )
         found |= set(range(ends[0], ends[1] + 1)) & set(NUMBERS)
     return frozenset(found)

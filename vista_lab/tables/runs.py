@@ -221,7 +221,7 @@ def check_comparable(runs: Sequence[Measured]) -> None:
         if first.data_set == second.data_set:
             why = _why_not(first, second)
             if why is not None:
-                raise InputError(f"these two runs cannot be compared: {why}")
+                raise InputError(f"the two runs cannot be compared: {why}")
 
 
 def names_of(runs: Sequence[Measured]) -> Mapping[str, str]:

@@ -22,7 +22,7 @@ from functools import lru_cache
 from threading import Lock
 from typing import Any, Final, Literal, cast, get_args
 
-from openai import APIError
+from openai import APIConnectionError, APIError, APITimeoutError
 
 from vista_guard._aio import loop
 from vista_guard._aio.streams import Bridged, in_thread
@@ -279,6 +279,7 @@ class Call:
             APIError: upstream failed; of its error only the kind is told, since its words may be the draft's.
         """
         self._loop = asyncio.get_running_loop()
+        http = _http_of(self._request)
 
         async def ask_events(sent: Json) -> Events:
             return _json_events(read(self.client, await ask(sent)))
@@ -291,6 +292,9 @@ class Call:
                     yield frame(event)
         except UpstreamFailed as exc:
             failed = exc.event
+        except http.RequestError as exc:  # newer SDKs turn it into their own error, older ones let it through
+            kind = APITimeoutError if isinstance(exc, http.TimeoutException) else APIConnectionError
+            raise kind(request=self._request) from exc
         except Problem as exc:
             if exc.code == "upstream_broken":
                 failed = {"message": str(exc), "code": exc.code}

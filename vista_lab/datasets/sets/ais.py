@@ -41,7 +41,7 @@ def read_wow(paths: Sequence[Path]) -> Iterator[Entry]:
         place, turn = _places(row)
         gold = _gold(row)
         if place >= len(dialogues):
-            raise InputError(f"is of conversation {place}, and {wizard} holds {len(dialogues)}")
+            raise InputError(f"names conversation {place}; {wizard} has {len(dialogues)}")
         history, document = grounded(dialogues[place], turn)
         yield ending(row, _identity("wow", row), (*history, answer(row.said("output"), document)), gold)
 
@@ -66,7 +66,7 @@ def read_qrecc(paths: Sequence[Path]) -> Iterator[Entry]:
     def conversation(row: Row) -> Iterator[LoggedConversation]:
         url, gold = row.said("doc-url"), _gold(row)
         if url not in texts:
-            raise InputError(f"leans on the passage {url[:200]}, which {collection} does not hold")
+            raise InputError(f"cites the passage {url[:200]}, which {collection} lacks")
         turns = (*known.history(*_places(row)), answer(row.said("output"), documents([texts[url]])))
         yield ending(row, _identity("qrecc", row), turns, gold)
 
@@ -75,7 +75,7 @@ def read_qrecc(paths: Sequence[Path]) -> Iterator[Entry]:
 
 def _gold(row: Row) -> TurnGold:
     if row.label("Flagged", BINARY):
-        raise InputError("was flagged by the annotators: the task is malformed, and nothing was judged")
+        raise InputError("was flagged as malformed by the annotators, who did not judge it")
     understood, carried = row.label("INT", BINARY), row.label("INT & AIS", BINARY)
     if not understood:
         return NOT_INTERPRETABLE

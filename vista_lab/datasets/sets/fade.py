@@ -46,9 +46,7 @@ def _conversation(row: Row) -> Iterator[LoggedConversation]:
 def _gold(row: Row) -> TurnGold:
     tags = set(_texts(row, "hallucination_tags"))
     if not tags or tags - TAGS:
-        raise InputError(
-            f"hallucination_tags holds {', '.join(sorted(tags - TAGS)) or 'nothing'}; the tags are {_known()}"
-        )
+        raise InputError(f"hallucination_tags is {', '.join(sorted(tags - TAGS)) or 'empty'}; the tags are {_known()}")
     return FAITHFUL if tags == {OUTSIDE} else HALLUCINATED
 
 
@@ -64,7 +62,7 @@ def _literal(row: Row, name: str) -> object:
         return ast.literal_eval(row.said(name))
     except (ValueError, SyntaxError, RecursionError, MemoryError) as exc:
         raise InputError(
-            f"{name} is {row.text(name)[:80]!r}; expected Python's way to write a list or a mapping"
+            f"{name} is {row.text(name)[:80]!r}; expected a list or a mapping as a Python literal"
         ) from exc
 
 

@@ -48,7 +48,7 @@ def _new_turns(utterance: Row, heard: int) -> Sequence[Turn]:
     """New turns of the history. The wizard's earlier turns in it are edited ones; the originals are there already."""
     history = utterance.texts("history")
     if heard and len(history) <= heard:
-        raise InputError(f"{utterance.place}: its history has {len(history)} turns, and {heard} were said before")
+        raise InputError(f"{utterance.place}: its history has {len(history)} turns; the dialogue has {heard} before it")
     return said(history[heard:])
 
 

@@ -32,7 +32,7 @@ class Questions:
         try:
             return cls(path, {(row.number_of("Conversation_no"), row.number_of("Turn_no")): row for row in rows})
         except InputError as exc:
-            raise InputError(f"{path} is no file of QReCC's questions: {exc}") from exc
+            raise InputError(f"{path} is not QReCC's file of questions: {exc}") from exc
 
     def history(self, conversation: int, turn: int) -> tuple[Turn, ...]:
         """The conversation up to and including a turn's question.
@@ -41,7 +41,7 @@ class Questions:
             InputError: there is no such question.
         """
         if (conversation, turn) not in self.rows:
-            raise InputError(f"is of question {conversation}:{turn}, which {self.path} does not hold")
+            raise InputError(f"names question {conversation}:{turn}, which {self.path} lacks")
         row = self.rows[conversation, turn]
         before = row.texts("Context") if "Context" in row.content else self._before(conversation, turn)
         return said([*before, row.said("Question")])

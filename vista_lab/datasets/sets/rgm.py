@@ -64,7 +64,7 @@ def _pair(row: Row) -> SpeakerPair:
         raise InputError(f"has {len(utterances)} utterances and {len(speakers)} speakers")
     first, second = _places(row, len(utterances))
     if utterances[second].strip() == NOT_RELEASED:
-        raise InputError("its response is not released by the publisher yet ([[TBA]])")
+        raise InputError("has the response [[TBA]]: the publisher has not released it yet")
     turns = [
         Turn(role=Role.ASSISTANT if who == speakers[second] else Role.USER, text=text)
         for who, text in zip(speakers, utterances, strict=True)
@@ -77,7 +77,7 @@ def _places(row: Row, count: int) -> tuple[int, int]:
         case [int(first), int(second)] if 0 <= first < second < count:
             return first, second
         case other:
-            raise InputError(f"annotation_target_pair is {str(other)[:80]!r}; expected two places below {count}")
+            raise InputError(f"annotation_target_pair is {str(other)[:80]!r}; expected two indexes below {count}")
 
 
 def _votes(row: Row) -> int:
