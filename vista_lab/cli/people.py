@@ -198,7 +198,7 @@ def _take_in(database: Database, batch: str, filled: Sequence[Filled], data: Stu
         return f"made batch {batch} of {count:,} items, {wanted} annotators each"
     if not filled:
         raise ConfigError(
-            "import without sheets is for forms with items of their own; for claims of turns give sheets, or make a batch in Annotate"
+            "form vista needs filled sheets to import; without sheets, make a batch of turns in Annotate"
         )
     done = put(database, batch, filled, data, OnnxEmbedder())
     return f"took in {done.turns:,} turns as batch {batch}, with {done.reports:,} reports that were new"

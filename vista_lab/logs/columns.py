@@ -98,7 +98,8 @@ class Columns:
         if not ({"conversation", "role", "content"} <= found.keys() or "answer" in found):
             raise InputError(
                 f"has the columns {', '.join(known.values())}, and none is known to hold the messages or the "
-                "conversation. Name them: --columns conversation=NAME,role=NAME,content=NAME or --columns question=NAME,answer=NAME"
+                "conversation. Name them: "
+                "--columns conversation=NAME,role=NAME,content=NAME or --columns question=NAME,answer=NAME"
             )
         return type(self)(found)
 

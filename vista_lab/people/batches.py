@@ -149,7 +149,7 @@ class FormBatches:
         batch, maker = person(name), person(who)
         if not 1 <= wanted <= MOST_ANNOTATORS or not items:
             raise InputError(
-                f"a batch of {len(items)} items with {wanted} annotators each; give at least one item and 1 to {MOST_ANNOTATORS} annotators"
+                f"batch of {len(items)} items for {wanted} annotators; give at least one item and 1-{MOST_ANNOTATORS} annotators"
             )
         now = datetime.now(UTC)
 

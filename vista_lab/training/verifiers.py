@@ -99,7 +99,7 @@ def check_labels(source: str, cases: Sequence[Case]) -> None:
     supported = sum(case.gold == "supported" for case in cases)
     if not 0 < supported < len(cases):
         raise InputError(
-            f"{source} has {supported} supported claims of {len(cases)}; thresholds need at least a hundred supported and a hundred other claims"
+            f"{source} has {supported} supported claims of {len(cases)}; thresholds need a hundred of each kind"
         )
 
 
