@@ -176,7 +176,7 @@ def measure(
 
         chosen = chosen_verifier(model, calibration)
         timed = TimedVerifier(chosen.verifier)
-        judged = asyncio.run(_judged(timed, chosen, policy, limit))
+        judged = asyncio.run(_judge_challenge(timed, chosen, policy, limit))
         typer.echo(f"challenge, development half, verifier {visible(timed.name)}, policy {policy}")
         typer.echo(as_text(rows(judged)))
         typer.echo(f"{timed.pairs:,} pairs of evidence and claim, {timed.milliseconds or 0.0:.1f} ms a pair")
@@ -197,7 +197,7 @@ def chosen_verifier(model: str, calibration: Path | None) -> Chosen:
     )
 
 
-async def _judged(timed: TimedVerifier, chosen: Chosen, policy: str, limit: int | None) -> list[JudgedPair]:
+async def _judge_challenge(timed: TimedVerifier, chosen: Chosen, policy: str, limit: int | None) -> list[JudgedPair]:
     from itertools import islice
 
     from vista_guard.guard import Guard
@@ -240,7 +240,7 @@ def fit(model: str, pairs: Path | None, out: Path, source: str | None) -> None:
     named = source or ("challenge, development half" if pairs is None else pairs.name)
     verifier = chosen_verifier(model, None).verifier
 
-    async def fitted() -> VerifierCalibration:
+    async def fit_and_close() -> VerifierCalibration:
         try:
             with steps("claims", 2 * len(cases)) as done:
                 today = datetime.now(UTC).date()
@@ -248,7 +248,7 @@ def fit(model: str, pairs: Path | None, out: Path, source: str | None) -> None:
         finally:
             await close(verifier)
 
-    found = asyncio.run(fitted())
+    found = asyncio.run(fit_and_close())
     found.save(out)
     console = Console(highlight=False)
     console.print(table(found))

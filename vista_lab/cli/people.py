@@ -187,7 +187,7 @@ def _take_in(database: Database, batch: str, filled: Sequence[Filled], data: Stu
     from vista_guard.stores.entries import OnnxEmbedder
     from vista_lab.people.agreement import by_annotator
     from vista_lab.people.batches import FormBatches
-    from vista_lab.people.database import WHO, put
+    from vista_lab.people.database import WHO, import_sheets
 
     study = data.study
     if study.form.revision is None:
@@ -197,10 +197,8 @@ def _take_in(database: Database, batch: str, filled: Sequence[Filled], data: Stu
         )
         return f"made batch {batch} of {count:,} items, {wanted} annotators each"
     if not filled:
-        raise ConfigError(
-            "form vista needs filled sheets to import; without sheets, make a batch of turns in Annotate"
-        )
-    done = put(database, batch, filled, data, OnnxEmbedder())
+        raise ConfigError("form vista needs filled sheets to import; without sheets, make a batch of turns in Annotate")
+    done = import_sheets(database, batch, filled, data, OnnxEmbedder())
     return f"took in {done.turns:,} turns as batch {batch}, with {done.reports:,} reports that were new"
 
 
@@ -363,15 +361,19 @@ def _results(wish: _Wish) -> Results | FormResults:
 
     data = load(wish.study or wish.sheets[0].parent) if wish.study is not None or wish.sheets else None
     if wish.batch is not None or data is None:
-        return _of_batch(wish, data)
+        return _batch_results(wish, data)
     filled = read_sheets(wish.sheets, data.study.form, data.items)
     unit = data.study.form.item
     left = [f"{one.annotator} left {one.open:,} {unit}s as they were." for one in filled if one.open]
     about = [data.study.about, *left]
-    return _of_claims(wish, data, filled, about) if data.study.form.revision else _of_form(wish, data, filled, about)
+    return (
+        _claim_results(wish, data, filled, about)
+        if data.study.form.revision
+        else _form_results(wish, data, filled, about)
+    )
 
 
-def _of_claims(wish: _Wish, data: StudyData, filled: Sequence[Filled], about: list[str]) -> Results:
+def _claim_results(wish: _Wish, data: StudyData, filled: Sequence[Filled], about: list[str]) -> Results:
     from vista_guard.errors import InputError
     from vista_lab.people.agreeing import of_sheets
     from vista_lab.people.agreement import FormResults, by_annotator, remaining_marks
@@ -382,19 +384,19 @@ def _of_claims(wish: _Wish, data: StudyData, filled: Sequence[Filled], about: li
     marks = tuple(remaining_marks(data.study.form))
     form = data.study.form.model_copy(update={"marks": marks})
     others = FormResults(form, data.items, by_annotator(filled), about, {}) if marks else None
-    return _settled(wish, data, turns, {}, about, others)
+    return _settle_claims(wish, data, turns, {}, about, others)
 
 
-def _of_form(wish: _Wish, data: StudyData, filled: Sequence[Filled], about: list[str]) -> FormResults:
+def _form_results(wish: _Wish, data: StudyData, filled: Sequence[Filled], about: list[str]) -> FormResults:
     from vista_guard.errors import InputError
     from vista_lab.people.agreement import FormResults, by_annotator
 
     if not any(one.answers for one in filled):
         raise InputError(f"every sheet is empty; fill in at least one {data.study.form.item} to compare")
-    return _discussed(wish, FormResults(data.study.form, data.items, by_annotator(filled), about, {}))
+    return _settle_form(wish, FormResults(data.study.form, data.items, by_annotator(filled), about, {}))
 
 
-def _of_batch(wish: _Wish, data: StudyData | None) -> Results | FormResults:
+def _batch_results(wish: _Wish, data: StudyData | None) -> Results | FormResults:
     from contextlib import closing
 
     from vista_guard.stores.reports import Database
@@ -410,14 +412,14 @@ def _of_batch(wish: _Wish, data: StudyData | None) -> Results | FormResults:
             items, answers = batches.answers(batch)
             left = f"{found.items - len(items):,} of {found.items:,} {found.form.item}s are not submitted by all."
             about = [found.about, *([left] if found.items > len(items) else [])]
-            return _discussed(wish, FormResults(found.form, items, answers, about, batches.settled(batch)))
+            return _settle_form(wish, FormResults(found.form, items, answers, about, batches.settled(batch)))
         kept = take(database, batch, data)
     about = [data.study.about if data is not None else f"Batch {batch} of the dashboard, as it was put together there."]
     left = f"{kept.left_out:,} turns are left out: somebody saw the judge's labels."
-    return _settled(wish, data, kept.turns, kept.settled, about + ([left] if kept.left_out else []), None)
+    return _settle_claims(wish, data, kept.turns, kept.settled, about + ([left] if kept.left_out else []), None)
 
 
-def _settled(
+def _settle_claims(
     wish: _Wish,
     data: StudyData | None,
     turns: Sequence[AnnotatedTurn],
@@ -437,7 +439,7 @@ def _settled(
     return Results(turns, how, WORDS[wish.match], settled, data, about, _disfluent(wish.disfluent, turns), others)
 
 
-def _discussed(wish: _Wish, results: FormResults) -> FormResults:
+def _settle_form(wish: _Wish, results: FormResults) -> FormResults:
     from dataclasses import replace
 
     from vista_guard.errors import ConfigError
@@ -517,7 +519,7 @@ def _queue_file(out: Path, settled: Path | None, suffix: str) -> Path | None:
 
 def _figure_2(found: Results | FormResults, runs: Sequence[Path], out: Path | None) -> tuple[Sheet, list[Picture]]:
     from vista_guard.errors import ConfigError
-    from vista_lab.people.consensus import measured
+    from vista_lab.people.consensus import measure_runs
     from vista_lab.people.results import Results, figure_2
     from vista_lab.tables.pictures import draw_readings
 
@@ -525,7 +527,7 @@ def _figure_2(found: Results | FormResults, runs: Sequence[Path], out: Path | No
         raise ConfigError("--run compares runs with a consensus on claims; this form has no claims, so drop --run")
     if found.data is None:
         raise ConfigError("--run needs the batch's study: give the folder that annotations export wrote with --study")
-    held = measured(runs, found.settled, found.data)
+    held = measure_runs(runs, found.settled, found.data)
     remark = "enriched sample" if found.data.study.enriched else ""
     pictures = [] if out is None else draw_readings(held, out / "figures", remark)
     return figure_2(held, found.notes), pictures

@@ -31,7 +31,7 @@ class Against:
     heard: Heard = field(default_factory=Heard)
 
     @classmethod
-    def named(cls, policy: str, against: str | None, log: Path, labels: Path | None, html: Path | None) -> Self | None:
+    def parse(cls, policy: str, against: str | None, log: Path, labels: Path | None, html: Path | None) -> Self | None:
         """The options of the command line; None without a second policy.
 
         Raises:
@@ -49,7 +49,7 @@ class Against:
             check_place(html)
         settings = Settings.load()
         policies = named_policy(policy, settings), named_policy(against, settings)
-        return cls(_shortly_named(*policies), log, None if labels is None else read_gold(labels), html)
+        return cls(_shorten_names(*policies), log, None if labels is None else read_gold(labels), html)
 
     def check(self, judge: JudgeInfo) -> None:
         """Checks both policies before anything is judged.
@@ -84,7 +84,7 @@ class Against:
         return [found[name] for name in wanted]
 
 
-def _shortly_named(first: NamedPolicy, second: NamedPolicy) -> tuple[NamedPolicy, NamedPolicy]:
+def _shorten_names(first: NamedPolicy, second: NamedPolicy) -> tuple[NamedPolicy, NamedPolicy]:
     """Files without their folders, where that still tells them apart."""
     one, other = Path(first.name).name, Path(second.name).name
     return (first, second) if one == other else (replace(first, name=one), replace(second, name=other))

@@ -19,7 +19,7 @@ from typing import Literal, TypeVar, cast
 
 from vista_guard.errors import InputError
 from vista_guard.types import Conversation, Document, Role, Turn
-from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold, check_texts, opened, values
+from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold, check_texts, open_log, values
 
 Entry = LoggedConversation | BrokenEntry
 """A row that is read, or one that is not, with the reason. Both are counted."""
@@ -108,7 +108,7 @@ class Row:
         """
         return cast("str", self._of(name, str, "a text"))
 
-    def said(self, name: str) -> str:
+    def filled_text(self, name: str) -> str:
         """A field that is a text with something in it.
 
         Raises:
@@ -208,7 +208,7 @@ def json_object(path: Path) -> Row:
     Raises:
         InputError: the file is something else, is not JSON or not UTF-8.
     """
-    with opened(path) as file:
+    with open_log(path) as file:
         raw = file.read()
     try:
         content = json.loads(raw.decode("utf-8-sig"))
@@ -236,7 +236,7 @@ def table_rows(
         InputError: the file cannot be read or is empty, or a column is missing.
     """
     csv.field_size_limit(LARGEST_CELL)
-    with opened(path) as raw:
+    with open_log(path) as raw:
         # A byte that is no UTF-8 becomes half a surrogate pair here: so its row is named, and the others are read.
         lines = io.TextIOWrapper(raw, encoding="utf-8-sig", errors="surrogateescape", newline="")
         reader = csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True)
@@ -338,7 +338,7 @@ def fingerprint(path: Path) -> str:
         InputError: the file cannot be read.
     """
     digest = sha256()
-    with opened(path) as file:
+    with open_log(path) as file:
         while block := file.read(BLOCK):
             digest.update(block)
     return digest.hexdigest()
@@ -347,7 +347,7 @@ def fingerprint(path: Path) -> str:
 Read = Callable[[Sequence[Path]], Iterator[Entry]]
 
 
-def balanced(read: Read, each: int, seed: int) -> Read:
+def sample_balanced(read: Read, each: int, seed: int) -> Read:
     """A reader of `each` conversations with a positive turn and `each` without, in the files' order, the same for a seed.
 
     Conversations whose gold is left open are not sampled; what could not be read is handed on. Numbers of the paper's own
@@ -357,28 +357,30 @@ def balanced(read: Read, each: int, seed: int) -> Read:
         InputError: when reading, the files hold fewer; says how many.
     """
 
-    def sampled(paths: Sequence[Path]) -> Iterator[Entry]:
+    def read_sample(paths: Sequence[Path]) -> Iterator[Entry]:
         found = list(read(paths))
         chosen = {place for kind in (True, False) for place in _draw(found, kind, each, seed)}
         yield from (one for place, one in enumerate(found) if place in chosen or isinstance(one, BrokenEntry))
 
-    return sampled
+    return read_sample
 
 
 def _draw(found: Sequence[Entry], positive: bool, each: int, seed: int) -> list[int]:
-    places = [place for place, one in enumerate(found) if isinstance(one, LoggedConversation) and _is(one, positive)]
+    places = [
+        place for place, one in enumerate(found) if isinstance(one, LoggedConversation) and _is_labelled(one, positive)
+    ]
     if len(places) < each:
         kind = "positive" if positive else "negative"
         raise InputError(f"cannot sample {each} {kind} conversations: the files have {len(places)}")
     return Random(seed).sample(places, each)
 
 
-def _is(entry: LoggedConversation, positive: bool) -> bool:
+def _is_labelled(entry: LoggedConversation, positive: bool) -> bool:
     known = [gold.positive for gold in entry.gold.values() if gold.positive is not None]
     return bool(known) and any(known) is positive
 
 
-def said(texts: Sequence[str]) -> tuple[Turn, ...]:
+def dialogue_turns(texts: Sequence[str]) -> tuple[Turn, ...]:
     """Turns of a dialogue before the assistant's next: the last is the user's, the others alternate. Drops blank ones."""
     roles = (Role.USER, Role.ASSISTANT)
     spoken = [Turn(role=roles[place % 2], text=text) for place, text in enumerate(reversed(texts)) if text.strip()]
@@ -395,7 +397,7 @@ def answer(text: str, grounds: Sequence[Document] = ()) -> Turn:
     return Turn(role=Role.ASSISTANT, text=text, documents=tuple(grounds))
 
 
-def ending(row: Row, identity: str, turns: Sequence[Turn], gold: TurnGold) -> LoggedConversation:
+def labelled_conversation(row: Row, identity: str, turns: Sequence[Turn], gold: TurnGold) -> LoggedConversation:
     """A conversation of which the last turn has gold."""
     conversation = Conversation(turns=tuple(turns), id=identity)
     return LoggedConversation(conversation, labels={}, line=row.line, gold={len(turns) - 1: gold})

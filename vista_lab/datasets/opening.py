@@ -94,7 +94,7 @@ class Counts:
         self.claims += len(entry.labels)
 
 
-def counted(entries: Iterable[Entry]) -> Counts:
+def count_entries(entries: Iterable[Entry]) -> Counts:
     """All entries, counted."""
     counts = Counts()
     for entry in entries:
@@ -345,7 +345,7 @@ def survey(dataset: DataSet, folder: DataFolder | None) -> Survey:
     try:
         missing = folder.missing(dataset)
         opened = open_dataset(dataset, folder)
-        return Survey(dataset, opened, counted(opened.entries()))
+        return Survey(dataset, opened, count_entries(opened.entries()))
     except InputError as exc:
         return Survey(dataset, missing=tuple(missing), error=str(exc))
 

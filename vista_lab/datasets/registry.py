@@ -7,8 +7,8 @@ from difflib import get_close_matches
 from functools import cache
 
 from vista_guard.errors import InputError
-from vista_lab.datasets.files import DataSet, Entry, Task, balanced
-from vista_lab.datasets.opening import Counts, DataFolder, OpenedDataSet, counted, open_dataset
+from vista_lab.datasets.files import DataSet, Entry, Task, sample_balanced
+from vista_lab.datasets.opening import Counts, DataFolder, OpenedDataSet, count_entries, open_dataset
 from vista_lab.datasets.sets import (
     ais,
     begin,
@@ -180,7 +180,7 @@ def _rgm() -> Iterator[DataSet]:
     models = ("blender3-30B", "blender3-3B", "opt-60B")
     for name, read, sample in (
         ("rgm", rgm.read, "all rows of the three models that are released"),
-        (f"rgm-{2 * SAMPLE}", balanced(rgm.read, SAMPLE, SEED), _SAME_SIZE),
+        (f"rgm-{2 * SAMPLE}", sample_balanced(rgm.read, SAMPLE, SEED), _SAME_SIZE),
     ):
         yield DataSet(
             name=name,
@@ -204,7 +204,7 @@ def _coconot() -> Iterator[DataSet]:
             f"coconot-pref-{2 * SAMPLE}",
             "coconot_pref.jsonl",
             "pref",
-            balanced(coconot.read, SAMPLE, SEED),
+            sample_balanced(coconot.read, SAMPLE, SEED),
             f"{_SAME_SIZE}, nor of which file they are",
         ),
         ("coconot-contrast-train", "coconot_contrast_train.jsonl", "train", coconot.read, f"{note}; not in the paper"),
@@ -314,7 +314,7 @@ __all__ = [
     "OpenedDataSet",
     "Task",
     "all_datasets",
-    "counted",
+    "count_entries",
     "find",
     "open_dataset",
 ]

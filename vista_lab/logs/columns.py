@@ -19,7 +19,7 @@ from vista_guard.types import Role
 from vista_lab.logs.azure import context_documents
 from vista_lab.logs.payloads import ROLES, Message
 from vista_lab.logs.sharegpt import SPEAKERS
-from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue, TurnGold, broken
+from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue, TurnGold, broken_entry
 from vista_lab.logs.threads import moment
 
 USUAL: Mapping[str, tuple[str, ...]] = {
@@ -147,14 +147,14 @@ def read(
             names = names or _column_names(columns or Columns(), content, source)
             _once(content.get(names.get("id", "")), value, seen)
         except InputError as exc:
-            yield broken(source, value, exc)
+            yield broken_entry(source, value, exc)
             continue
-        name = value.named(content.get(names.get("conversation", "")))
+        name = value.first_id(content.get(names.get("conversation", "")))
         try:
             threads[name].append(_row(content, names, value))
         except (InputError, RecursionError) as exc:
             spoiled.setdefault(name, value.place)
-            yield broken(source, value, exc)
+            yield broken_entry(source, value, exc)
     for name, rows in threads.items():
         if name not in spoiled:
             yield _conversation(name, rows, source)

@@ -24,7 +24,7 @@ from vista_lab.logs import (
 )
 from vista_lab.logs import columns as tables
 from vista_lab.logs.columns import Columns
-from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue, TurnGold, broken, check_texts, values
+from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue, TurnGold, broken_entry, check_texts, values
 from vista_lab.logs.source import count as count_values
 
 PATIENCE = 20
@@ -183,7 +183,7 @@ def _parse(found: Iterable[LogValue | BrokenEntry], parse: Parse, source: str) -
             entry = parse(value)
             check_texts(entry.conversation)
         except (InputError, RecursionError) as exc:
-            yield broken(source, value, exc)
+            yield broken_entry(source, value, exc)
         else:
             yield entry
 

@@ -40,7 +40,7 @@ def parse(value: LogValue) -> LoggedConversation:
     messages = [_message(index, item) for index, item in enumerate(content["conversations"])]
     if isinstance(content.get("system"), str):
         messages.insert(0, {"role": "system", "content": content["system"]})
-    identity = value.named(content.get("id"))
+    identity = value.first_id(content.get("id"))
     conversation = to_conversation(messages, conversation_id=identity, documents=content.get("documents") or ())
     return LoggedConversation(conversation, labels={}, line=value.line)
 

@@ -311,7 +311,7 @@ def answers(items: Sequence[ClaimVersions]) -> tuple[ConsensusClaim, ...]:
     return tuple(item.answer for item in items if item.answer is not None)
 
 
-def as_settled(claim: AnnotatedClaim, label: Label) -> ConsensusClaim:
+def as_consensus(claim: AnnotatedClaim, label: Label) -> ConsensusClaim:
     """An annotator's version of a claim, as the consensus has it, with this label."""
     where = {"source_claim_id": claim.source_claim_id, "span": claim.span}
     return ConsensusClaim(text=claim.text, label=label, op=claim.op, **where)
@@ -326,7 +326,7 @@ def _item(group: ClaimGroup, annotators: int) -> ClaimVersions:
     if label is None or 2 * votes <= annotators or words is None:
         return ClaimVersions(group, None, open=True, unanimous=False)
     same = votes == annotators and all(claim.text == words.text for claim in group.by.values())
-    return ClaimVersions(group, as_settled(words, label), open=False, unanimous=same)
+    return ClaimVersions(group, as_consensus(words, label), open=False, unanimous=same)
 
 
 def _most_common(group: ClaimGroup, annotators: int) -> AnnotatedClaim | None:

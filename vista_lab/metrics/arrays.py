@@ -62,7 +62,7 @@ def calibration_error(gold: Sequence[bool], scores: Sequence[float], bins: int =
 FOLDS = 10
 
 
-def balanced(gold: NDArray[np.bool_], found: NDArray[np.bool_]) -> float:
+def binary_balanced_accuracy(gold: NDArray[np.bool_], found: NDArray[np.bool_]) -> float:
     """Mean of the recalls of both classes, in [0, 1]; not a number when the gold has one class only."""
     if gold.all() or not gold.any():
         return float("nan")
@@ -75,7 +75,9 @@ def best_limit(gold: NDArray[np.bool_], scores: NDArray[np.float64]) -> float:
     return float(limits[int(np.argmax(true - false))])
 
 
-def crossed(gold: NDArray[np.bool_], scores: NDArray[np.float64], groups: Sequence[str]) -> NDArray[np.bool_]:
+def cross_validated_predictions(
+    gold: NDArray[np.bool_], scores: NDArray[np.float64], groups: Sequence[str]
+) -> NDArray[np.bool_]:
     """Cross-validated predictions: each fold's threshold is the best of the other folds.
 
     Args:

@@ -93,7 +93,7 @@ def calibrate(reports: Path, labels: Path, *, level: Level, source: str, today: 
     read = list(_read_reports(reports))
     if not read:
         raise InputError(f"{reports} has no report; write some with: vista-guard replay LOG --out {reports}")
-    turns = [_labelled(labels, report, words.get(_name(report), _Words())) for report in read]
+    turns = [_label_turn(labels, report, words.get(_name(report), _Words())) for report in read]
     group = fine_group(turns, level, source)
     if group is None:
         given, met = sum(one.count for one in words.values()), sum(len(one.used) for one in words.values())
@@ -185,7 +185,7 @@ def _unknown_labels(turns: Iterable[LabelledTurn], level: Level) -> int:
     return sum(len(turn.outcomes) - len(turn.claims) for turn in turns)
 
 
-def _labelled(path: Path, report: TurnReport, words: _Words) -> LabelledTurn:
+def _label_turn(path: Path, report: TurnReport, words: _Words) -> LabelledTurn:
     known: dict[str, bool] = {}
     for outcome in report.outcomes:
         named = {outcome.claim.id, outcome.claim.text} & words.claims.keys()

@@ -175,7 +175,7 @@ def groups(sets: Mapping[str, Sequence[AnnotatedClaim]], steps: Sequence[Same] |
     for who in sorted(sets):
         claims = [claim for claim in sets[who] if claim.kept]
         there = [list(group.by.values()) for group in found]
-        met = matched(there, [[claim] for claim in claims], STEPS if steps is None else steps)
+        met = match_claims(there, [[claim] for claim in claims], STEPS if steps is None else steps)
         for place, claim in enumerate(claims):
             at = met.get(place)
             if at is None:
@@ -185,7 +185,7 @@ def groups(sets: Mapping[str, Sequence[AnnotatedClaim]], steps: Sequence[Same] |
     return sorted(found, key=_place)
 
 
-def matched(
+def match_claims(
     left: Sequence[Sequence[AnnotatedClaim]],
     right: Sequence[Sequence[AnnotatedClaim]],
     steps: Sequence[Same] | None = None,

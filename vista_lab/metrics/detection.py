@@ -36,7 +36,7 @@ _OF_TASK = {
 }
 
 
-def looked_for(reading: Reading, task: Task = Task.UNVERIFIABLE) -> frozenset[Label]:
+def target_labels(reading: Reading, task: Task = Task.UNVERIFIABLE) -> frozenset[Label]:
     """Labels of which one makes a turn count. `task` is what the data set looks for: it decides with `ORIGINAL` alone."""
     if reading is Reading.STRICT:
         return UNVERIFIABLE
@@ -48,7 +48,7 @@ def labels_of(outcomes: Iterable[Outcome]) -> list[Label | None]:
     return [outcome.label if isinstance(outcome, Finding) else None for outcome in outcomes]
 
 
-def counts(labels: Iterable[Label | None], wanted: frozenset[Label]) -> bool | None:
+def has_any_label(labels: Iterable[Label | None], wanted: frozenset[Label]) -> bool | None:
     """True when some claim of a turn has one of these labels. None when that depends on unchecked claims.
 
     A turn without claims has none.

@@ -84,7 +84,7 @@ def share_interval(groups: Sequence[str], held: Sequence[bool]) -> tuple[float, 
     if len(set(groups)) == len(groups):
         return Share.of(held).interval
     right = np.array(held)
-    low, high = resampled(groups, lambda rows: float(right[rows].mean()))
+    low, high = bootstrap_interval(groups, lambda rows: float(right[rows].mean()))
     return (low, high) if low < high else Share.of(held).interval
 
 
@@ -94,7 +94,9 @@ def percent(value: float, interval: tuple[float, float]) -> str:
     return f"{value:.1%} ({100 * low:.1f}–{100 * high:.1f})".replace("%", " %")
 
 
-def resampled(groups: Sequence[str], figure: Callable[[np.ndarray], float], draws: int = DRAWS) -> tuple[float, float]:
+def bootstrap_interval(
+    groups: Sequence[str], figure: Callable[[np.ndarray], float], draws: int = DRAWS
+) -> tuple[float, float]:
     """A figure's 95 % interval by the bootstrap over groups: rows of one document are alike, so documents are drawn.
 
     Args:

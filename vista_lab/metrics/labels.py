@@ -14,7 +14,7 @@ import numpy as np
 
 from vista_guard.policy.turn_risk import SAFE
 from vista_guard.types import Action, Finding, Label, Outcome, TurnReport, Usage
-from vista_lab.metrics.detection import UNVERIFIABLE, counts, labels_of
+from vista_lab.metrics.detection import UNVERIFIABLE, has_any_label, labels_of
 
 Confusion = Counter[tuple[Label, Label | None]]
 """How often a human's label met the judge's; None stands for unchecked."""
@@ -50,7 +50,7 @@ def macro_f1(confusion: Confusion) -> float | None:
 
 def turn_unverifiable(outcomes: tuple[Outcome, ...]) -> bool | None:
     """True when any claim is not VERIFIED (VISTA §6, Table 2). None when that depends on unchecked claims."""
-    return counts(labels_of(outcomes), UNVERIFIABLE)
+    return has_any_label(labels_of(outcomes), UNVERIFIABLE)
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ from vista_guard.dashboard.scoped import GuardedTurn
 from vista_guard.errors import InputError
 from vista_guard.stores.reviews.records import CompleteTask, Condition, ConsensusClaim, Method
 from vista_guard.types import Label
-from vista_lab.metrics.agreement import Agreement, Figure, PairAgreement, agreement, answers, as_settled
+from vista_lab.metrics.agreement import Agreement, Figure, PairAgreement, agreement, answers, as_consensus
 from vista_lab.metrics.agreement import ClaimVersions as Disagreement
 from vista_lab.pages.annotating import TASK, form_reading, items_of, open_task, reading, steps, within
 from vista_lab.people.agreement import Discussed, FormResults, Settled
 from vista_lab.people.batches import FormBatch, FormBatches
-from vista_lab.people.forms import ChoiceMark, ChoicesMark, shown
+from vista_lab.people.forms import ChoiceMark, ChoicesMark, display
 from vista_lab.tables.writers import Sheet
 
 # Claims of guarded turns: figures
@@ -33,7 +33,13 @@ def figures(desk: Desk, who: str, batch: str) -> None:  # noqa: ARG001  # every 
         return
     turns = [{one.annotator: one.claims for one in task.annotations} for task in blind]
     found = agreement(turns, steps=steps(blind))
-    parts = (_summary(found), _left_out(len(tasks) - len(blind)), _pairs(found.pairs), _confusion(found), _time(blind))
+    parts = (
+        _summary(found),
+        _exclusions(len(tasks) - len(blind)),
+        _pairs(found.pairs),
+        _confusion(found),
+        _time(blind),
+    )
     draw(el("div", *parts, cls="stack"), key="figures")
 
 
@@ -64,7 +70,7 @@ def _tile(name: str, value: float | None, told: str) -> Node:
     return el("div", el("dt", name), figure, el("dd", told, cls="then"), cls="tile")
 
 
-def _left_out(count: int) -> Node | None:
+def _exclusions(count: int) -> Node | None:
     if not count:
         return None
     return el("p", f"{count} turns are left out: somebody saw the judge's labels while they worked.", cls="note")
@@ -78,8 +84,8 @@ def _pairs(pairs: Sequence[PairAgreement]) -> Node:
             str(pair.turns),
             f"{pair.first} and {pair.second}",
             str(pair.shared),
-            _told(pair.jaccard),
-            _told(pair.f1),
+            _figure_text(pair.jaccard),
+            _figure_text(pair.f1),
         )
         for pair in pairs
     )
@@ -104,7 +110,7 @@ def _confusion(found: Agreement) -> Node:
         "section",
         el("h3", "Which labels"),
         el("p", told, cls="small faint"),
-        _scrolled(el("thead", head), el("tbody", *rows)),
+        _scroll_box(el("thead", head), el("tbody", *rows)),
     )
 
 
@@ -122,14 +128,14 @@ def _time(tasks: Sequence[CompleteTask]) -> Node:
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Node:
     top = el("tr", *(el("th", word, scope="col") for word in head))
     body = (el("tr", *(el("td", cell) for cell in row)) for row in rows)
-    return _scrolled(el("thead", top), el("tbody", *body))
+    return _scroll_box(el("thead", top), el("tbody", *body))
 
 
-def _scrolled(*parts: Node) -> Node:
+def _scroll_box(*parts: Node) -> Node:
     return el("div", el("table", *parts, cls="grid"), cls="wide", tabindex="0", role="region", aria_label="Table")
 
 
-def _told(figure: Figure) -> str:
+def _figure_text(figure: Figure) -> str:
     return f"{_number(figure.value)} {_range(figure)}".strip()
 
 
@@ -217,7 +223,7 @@ def _question(number: int, item: Disagreement, task: CompleteTask) -> tuple[Cons
         whose = st.selectbox("In whose words", sorted(item.group.by), key=f"words-{task.id}-{number}")
     if answer is None:
         return None
-    return () if answer == NO_CLAIM else (as_settled(item.group.by[whose], Label(answer)),)
+    return () if answer == NO_CLAIM else (as_consensus(item.group.by[whose], Label(answer)),)
 
 
 def _versions(item: Disagreement, people: Sequence[str]) -> Node:
@@ -308,7 +314,7 @@ def _name(one: Settled) -> tuple[str, str, str]:
 
 def _answer(one: Settled, batch: FormBatch) -> str | list[str] | None:
     mark = batch.form.mark(one.mark)
-    versions = (el("li", el("strong", who), " ", shown(value)) for who, value in sorted(one.case.by.items()))
+    versions = (el("li", el("strong", who), " ", display(value)) for who, value in sorted(one.case.by.items()))
     key = "-".join(_name(one))
     draw(
         el("div", el("strong", f"{one.mark} {one.case.part}"), el("ul", *versions, cls="talks card")),

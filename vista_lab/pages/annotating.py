@@ -70,7 +70,11 @@ def form_reading(form: Form, item: Item) -> Node:
 
 def guide(form: Form) -> Node:
     """The form's guidelines, with what each choice means."""
-    asked = [node for mark in form.marks for node in _asked(mark.name, mark.ask, mark)] if form.labels is None else []
+    asked = (
+        [node for mark in form.marks for node in _explain_mark(mark.name, mark.ask, mark)]
+        if form.labels is None
+        else []
+    )
     labels = form.labels
     rows = (
         asked
@@ -81,7 +85,7 @@ def guide(form: Form) -> Node:
     return el("details", el("summary", "Guidelines"), *texts, el("dl", *rows, cls="facts"))
 
 
-def _asked(name: str, ask: str, mark: object) -> list[Node]:
+def _explain_mark(name: str, ask: str, mark: object) -> list[Node]:
     means = []
     if isinstance(mark, ChoiceMark | ChoicesMark):
         means = [f"{choice.value}: {choice.means}" for choice in mark.choices if choice.means]
@@ -132,7 +136,7 @@ def _documents(turn: GuardedTurn) -> list[Node | None]:
         text = 'No documents were kept with this turn. With record = "full" in the settings, those of later turns are.'
         nothing = el("p", text, cls="note")
     shown = [*map(_document, documents), *map(_passage, loose)]
-    return [el("h3", "Documents"), nothing, *shown, _known(known)]
+    return [el("h3", "Documents"), nothing, *shown, _knowledge(known)]
 
 
 def _document(document: Document) -> Node:
@@ -152,7 +156,7 @@ def _source(name: str, text: str) -> Node:
     )
 
 
-def _known(passages: list[Passage]) -> Node | None:
+def _knowledge(passages: list[Passage]) -> Node | None:
     if not passages:
         return None
     rows = (el("li", one.text, cls="small text") for one in passages)

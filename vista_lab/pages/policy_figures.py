@@ -213,11 +213,11 @@ def agreement(of: Sequence[PolicyAgreement], names: Sequence[str]) -> Node:
 
 def honesty(found: Comparison, sample: Sample, names: Sequence[str], same: Share | None) -> Node:
     """The limits of these figures, each with its number of turns."""
-    told = replayed.joined(
+    told = replayed.join_parts(
         [
             *replayed.limits(found, names),
-            replayed.counted(sample.unreadable, "reports cannot be read by this version, and are left out."),
-            replayed.unfitted(sample.fits),
+            replayed.count_text(sample.unreadable, "reports cannot be read by this version, and are left out."),
+            replayed.unfitted_judges(sample.fits),
             _recheck_text(same),
             replayed.REPAIRS,
         ]

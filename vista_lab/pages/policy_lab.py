@@ -109,7 +109,7 @@ def from_params(side: str, params: Mapping[str, str], default: PolicyChoice) -> 
         return default
     if base not in (*PRESETS, RECORDED, CONFIGURED):
         return default
-    rules = {name: found for name in RULED if (found := _ruled(params.get(f"{side}.{name}", "")))}
+    rules = {name: found for name in RULED if (found := _parse_rule(params.get(f"{side}.{name}", "")))}
     risks = {name: value for name in RISKS if (value := _share(params.get(f"{side}.{name}", ""))) is not None}
     actions = set(map(str, Action))
     always = {name: Action(params[f"{side}.{name}"]) for name in ALWAYS if params.get(f"{side}.{name}") in actions}
@@ -125,7 +125,7 @@ def to_params(side: str, choice: PolicyChoice) -> dict[str, str | None]:
     return told | {f"{side}.{name}": str(action) for name, action in choice.always.items()}
 
 
-def _ruled(told: str) -> Ruled | None:
+def _parse_rule(told: str) -> Ruled | None:
     action, _, at = told.partition("@")
     limit = _share(at)
     return Ruled(Action(action), limit) if action in set(map(str, Action)) and limit is not None else None
@@ -162,14 +162,14 @@ def sample_size() -> int:
     )
 
 
-def chosen(side: str) -> PolicyChoice:
+def policy_choice(side: str) -> PolicyChoice:
     """A side's policy in the address."""
     return from_params(side, st.query_params.to_dict(), DEFAULTS[side])
 
 
 def policy_side(name: str, configured: Recipe) -> PolicyChoice:
     """Draws one side's controls, and returns what they say."""
-    now = chosen(name)
+    now = policy_choice(name)
     st.session_state[f"lab-{name}"] = now.base
     st.selectbox(
         TITLES[name],
@@ -196,7 +196,7 @@ def policy_side(name: str, configured: Recipe) -> PolicyChoice:
             args=(name, PolicyChoice(now.base)),
             disabled=not now.own,
         )
-    return chosen(name)
+    return policy_choice(name)
 
 
 def _policy(now: PolicyChoice, configured: Recipe) -> LabelPolicy:
@@ -364,7 +364,7 @@ def _draw_comparison(
     if isinstance(event, Act) and event.name == policy_figures.CELL:
         address.write(pair=None if address.read("pair") == event.value else event.value, show=None)
         st.rerun()
-    _changed_fields(desk, found, sides, chosen, fine)
+    _draw_changed_turns(desk, found, sides, chosen, fine)
 
 
 def fine_turns(words: Words, cases: Iterable[PolicyCase]) -> dict[str, bool]:
@@ -376,7 +376,7 @@ def fine_turns(words: Words, cases: Iterable[PolicyCase]) -> dict[str, bool]:
     return {report: verdict for report, verdict in fine.items() if verdict is not None}
 
 
-def _changed_fields(
+def _draw_changed_turns(
     desk: Desk,
     found: Comparison,
     sides: list[PolicyFor | None],

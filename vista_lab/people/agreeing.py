@@ -22,7 +22,7 @@ from vista_lab.metrics.agreement import (
     Agreement,
     agreement,
     answers,
-    as_settled,
+    as_consensus,
     cohen_kappa,
     compare,
     fleiss_kappa,
@@ -203,10 +203,10 @@ def settle(
     turns: Sequence[AnnotatedTurn], how: Match, discussed: Discussed | None = None, *, needed: int = 2
 ) -> list[SettledTurn]:
     """Majority where there is one, else what was discussed. Turns of fewer than `needed` annotators settle nothing: left out."""
-    return [_settled(turn, how, discussed or {}) for turn in turns if len(turn.by) >= needed]
+    return [_settle_turn(turn, how, discussed or {}) for turn in turns if len(turn.by) >= needed]
 
 
-def _settled(turn: AnnotatedTurn, how: Match, discussed: Discussed) -> SettledTurn:
+def _settle_turn(turn: AnnotatedTurn, how: Match, discussed: Discussed) -> SettledTurn:
     items = compare(turn.by, how.versions)
     left = tuple(item for item in items if item.open and (turn.id, key(item)) not in discussed)
     if left:
@@ -233,7 +233,7 @@ def queue(settled: Sequence[SettledTurn], form: Form, about: str) -> Table:
             key(item),
             one.turn.text,
             _versions(one.turn, item, form),
-            Field(text=_suggested(item)),
+            Field(text=_common_words(item)),
             Field(labels, menu),
             about,
         ]
@@ -255,7 +255,7 @@ def _version(claim: AnnotatedClaim, form: Form) -> str:
     return f"{claim.text} [{form.word_for(claim.label) if claim.label else 'no label'}]"
 
 
-def _suggested(item: Disagreement) -> str:
+def _common_words(item: Disagreement) -> str:
     """The words, where all that have the claim have the same: then only the label is open."""
     texts = {claim.text for claim in item.group.by.values()}
     return texts.pop() if len(texts) == 1 else ""
@@ -269,7 +269,7 @@ def read_discussed(path: Path, turns: Sequence[AnnotatedTurn], how: Match, form:
     """
     open_items = {(turn.id, key(item)): item for turn in turns for item in compare(turn.by, how.versions) if item.open}
     faults = Faults()
-    found = dict(_discussed(path, open_items, form, faults))
+    found = dict(_read_answers(path, open_items, form, faults))
     faults.check("the answers")
     return found
 
@@ -285,7 +285,7 @@ def has_answers(path: Path) -> bool:
     return any(row[LABEL] or row[ANSWER].lower() == NO_CLAIM or (row["mark"] and row[ANSWER]) for row in rows)
 
 
-def _discussed(
+def _read_answers(
     path: Path, open_items: Mapping[tuple[str, str], Disagreement], form: Form, faults: Faults
 ) -> Iterator[tuple[tuple[str, str], ConsensusClaim | None]]:
     for row in read(path, (ID, ITEM, ANSWER, LABEL), faults):
@@ -322,7 +322,7 @@ def _as_answered(item: Disagreement, text: str, label: Label) -> ConsensusClaim:
         claim for _, claim in sorted(item.group.by.items()) if " ".join(claim.text.split()) == " ".join(text.split())
     ]
     if same:
-        return as_settled(min(same, key=lambda claim: claim.op is not Op.CONFIRM), label)
+        return as_consensus(min(same, key=lambda claim: claim.op is not Op.CONFIRM), label)
     source = next((claim for claim in item.group.by.values() if claim.source_claim_id is not None), None)
     return ConsensusClaim(
         text=text,

@@ -30,7 +30,7 @@ from vista_lab.people.forms import (
     Scale,
     TextMark,
     Value,
-    shown,
+    display,
 )
 from vista_lab.people.sheets import ID, Faults, Field, Table
 from vista_lab.tables.writers import Heading, Row, Sheet, percent, row
@@ -206,7 +206,7 @@ def _distances(values: Sequence[Value], totals: NDArray[np.float64], scale: Scal
 
 
 def _alpha_of_groups(mark: Mark, cases: Sequence[Case]) -> Figure:
-    values = _ordered(mark, {value for case in cases for value in case.by.values()})
+    values = _sort_values(mark, {value for case in cases for value in case.by.values()})
     groups: dict[str, list[Sequence[Value]]] = {}
     for case in cases:
         groups.setdefault(case.group, []).append(list(case.by.values()))
@@ -222,7 +222,7 @@ def _alpha_of_groups(mark: Mark, cases: Sequence[Case]) -> Figure:
     return Figure(value, float(low), float(high))
 
 
-def _ordered(mark: Mark, values: set[Value]) -> list[Value]:
+def _sort_values(mark: Mark, values: set[Value]) -> list[Value]:
     if isinstance(mark, ChoiceMark):
         return [value for value in mark.values if value in values]
     return sorted(values, key=lambda value: (str(type(value)), value))
@@ -249,10 +249,10 @@ def settle(mark: Mark, cases: Sequence[Case], discussed: Discussed) -> list[Sett
     """Choices by more than half of those who marked the case, numbers by their mean. One person alone settles nothing."""
     if isinstance(mark, TextMark):
         return []
-    return [_settled(mark, case, discussed) for case in cases if len(case.by) > 1]
+    return [_settle_case(mark, case, discussed) for case in cases if len(case.by) > 1]
 
 
-def _settled(mark: Mark, case: Case, discussed: Discussed) -> Settled:
+def _settle_case(mark: Mark, case: Case, discussed: Discussed) -> Settled:
     if not isinstance(mark, ChoiceMark | ChoicesMark):
         return Settled(
             mark.name, case, fmean(float(value) for value in case.by.values() if isinstance(value, float)), False
@@ -290,7 +290,7 @@ def read_discussed(path: Path, form: Form, results: FormResults) -> Discussed:
 
 
 def _versions(case: Case) -> str:
-    return "\n".join(f"{who}: {shown(value)}" for who, value in sorted(case.by.items()))
+    return "\n".join(f"{who}: {display(value)}" for who, value in sorted(case.by.items()))
 
 
 # Results

@@ -175,7 +175,7 @@ class FormBatches:
 
     def tasks(self, batch: str, annotator: str) -> list[FormTask]:
         """The items of a batch as one annotator finds them."""
-        found = self._needed(batch)
+        found = self._require_batch(batch)
 
         def read(connection: sql.Connection) -> list[FormTask]:
             states: dict[int, dict[str, bool]] = defaultdict(dict)
@@ -206,7 +206,7 @@ class FormBatches:
             InputError: it was submitted or saved from elsewhere, others have begun who are enough, or on submitting a mark is
                 missing: names it.
         """
-        batch = self._needed(draft.batch)
+        batch = self._require_batch(draft.batch)
 
         def write(connection: sql.Connection) -> FormDraft:
             item = next((item for n, item in self._items(connection, batch.name) if n == draft.n), None)
@@ -224,7 +224,7 @@ class FormBatches:
 
     def answers(self, batch: str) -> tuple[list[Item], dict[str, dict[str, Answers]]]:
         """Items that all wanted annotators have submitted, and each annotator's answers by item."""
-        found = self._needed(batch)
+        found = self._require_batch(batch)
 
         def read(connection: sql.Connection) -> tuple[list[Item], dict[str, dict[str, Answers]]]:
             by_item: dict[int, dict[str, Answers]] = defaultdict(dict)
@@ -266,7 +266,7 @@ class FormBatches:
 
     def remove(self, batch: str) -> None:
         """Deletes a batch with its texts and all work on it."""
-        self._needed(batch)
+        self._require_batch(batch)
 
         def write(connection: sql.Connection) -> None:
             for table in (SETTLED, ANSWERS, ITEMS):
@@ -300,7 +300,7 @@ class FormBatches:
             raise InputError(f"this item already has its {wanted} annotators; open another one")
         connection.execute(sql.insert(ANSWERS).values(**_row(kept)))
 
-    def _needed(self, batch: str) -> FormBatch:
+    def _require_batch(self, batch: str) -> FormBatch:
         found = self.find(batch)
         if found is None:
             names = ", ".join(one.name for one in self.all()) or "none"

@@ -40,7 +40,7 @@ class TakenIn:
     reports: int
 
 
-def put(
+def import_sheets(
     database: Database, batch: str, sheets: Sequence[Filled], data: StudyData, embedder: Embedder | None = None
 ) -> TakenIn:
     """Takes sheets in as a batch of finished work: all of it, or nothing.
@@ -62,7 +62,7 @@ def put(
         )
     if not turns:
         raise InputError("every sheet is empty; fill in at least one turn to import")
-    finished = [_finished(turn, sheets, data) for turn in turns]
+    finished = [_finished_turn(turn, sheets, data) for turn in turns]
     condition = Condition.SUGGESTIONS if data.study.shown else Condition.BLIND
     reports = take_in(database, batch, finished, who=WHO, condition=condition)
     _settle(Annotations(database), batch, match(of_sheets(sheets, data), embedder))
@@ -77,7 +77,7 @@ def _settle(annotations: Annotations, batch: str, how: Match) -> None:
             annotations.settle(task.id, answers(items), method=method, who=WHO)
 
 
-def _finished(turn: StudyTurn, sheets: Sequence[Filled], data: StudyData) -> FinishedTurn:
+def _finished_turn(turn: StudyTurn, sheets: Sequence[Filled], data: StudyData) -> FinishedTurn:
     talk, report = data.conversations[turn.talk], data.reports[turn.id]
     said = talk.turns[turn.turn_index]
     asked = next((one.text for one in reversed(talk.turns[: turn.turn_index]) if one.role is Role.USER), None)

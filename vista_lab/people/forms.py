@@ -396,13 +396,13 @@ def load_form(name: str | Path) -> Form:
     """
     path = Path(name)
     if path.suffix.lower() in (".yaml", ".yml", ".toml"):
-        return _read(path)
+        return _read_form(path)
     if str(name) not in form_names():
         raise ConfigError(
             f"form {str(name)!r} is unknown; there are {', '.join(form_names())}, or give a .yaml or .toml file"
         )
     with as_file(files("vista_lab.people").joinpath("forms", f"{name}.yaml")) as shipped:
-        return _read(shipped)
+        return _read_form(shipped)
 
 
 def form_names() -> list[str]:
@@ -411,7 +411,7 @@ def form_names() -> list[str]:
     return sorted(one.name.removesuffix(".yaml") for one in folder.iterdir() if one.name.endswith(".yaml"))
 
 
-def _read(path: Path) -> Form:
+def _read_form(path: Path) -> Form:
     try:
         return Form.model_validate(read_mapping(path))
     except OSError as exc:
@@ -429,7 +429,7 @@ def applies(mark: Mark, values: Mapping[str, Value]) -> bool:
     return all(_meets(values.get(name), wanted) for name, wanted in mark.when.items())
 
 
-def shown(value: Value) -> str:
+def display(value: Value) -> str:
     """A value as cells and pages have it."""
     if isinstance(value, tuple):
         return f"{SEVERAL} ".join(value)

@@ -23,7 +23,7 @@ from vista_lab.people.consensus import Category, Transitions, label_counts, tran
 from vista_lab.people.forms import Form, load_form
 from vista_lab.people.sheets import Table
 from vista_lab.people.study import StudyData
-from vista_lab.tables.overview import bracketed
+from vista_lab.tables.overview import in_brackets
 from vista_lab.tables.runs import Measured, names_of
 from vista_lab.tables.vista import PAPER, title_of
 from vista_lab.tables.writers import NOTHING, Cell, Heading, Row, Sheet, percent, row
@@ -57,21 +57,21 @@ class Results:
         return rates(self.turns, self.match, () if labels is None else labels.agreement)
 
     @property
-    def agreed(self) -> Sequence[SettledTurn]:
+    def settled_turns(self) -> Sequence[SettledTurn]:
         """Turns with a consensus."""
         return [one for one in self.settled if one.settled]
 
     @property
-    def counted(self) -> Mapping[Label, int]:
+    def label_counts(self) -> Mapping[Label, int]:
         """Labels of the consensus."""
-        return label_counts(self.agreed)
+        return label_counts(self.settled_turns)
 
     @cached_property
     def transitions(self) -> Transitions | None:
         """Turns by their data set's label and the consensus. None where no turn has both."""
         if self.data is None:
             return None
-        known = [(one, self.data.turns[one.turn.id]) for one in self.agreed]
+        known = [(one, self.data.turns[one.turn.id]) for one in self.settled_turns]
         rows = [
             (turn.id, turn.label or "", turn.positive, [claim.label for claim in one.claims])
             for one, turn in known
@@ -82,7 +82,7 @@ class Results:
     @property
     def notes(self) -> list[str]:
         """What has to be said beside every figure."""
-        left = len(self.settled) - len(self.agreed)
+        left = len(self.settled) - len(self.settled_turns)
         alone = len(self.turns) - len(self.settled)
         return [
             *self.about,
@@ -96,7 +96,7 @@ class Results:
 
     def sheets(self) -> list[Sheet]:
         """Tables 1, 6 and 7, and the turns behind the last."""
-        found = [table_1(self.counted, self.rates, self.notes), table_6(self.rates, self.how, self.notes)]
+        found = [table_1(self.label_counts, self.rates, self.notes), table_6(self.rates, self.how, self.notes)]
         if self.transitions is not None:
             found += [table_7(self.transitions, self.notes), diverging(self.transitions)]
         return found if self.others is None else [*found, *self.others.sheets()]
@@ -117,7 +117,7 @@ class Results:
 
     def queue(self) -> Table | None:
         """The sheet of what is to be discussed; None where nothing is."""
-        if len(self.agreed) == len(self.settled):
+        if len(self.settled_turns) == len(self.settled):
             return None
         return agreeing.queue(self.settled, self.form, " ".join(self.about))
 
@@ -129,7 +129,7 @@ class Results:
             "enriched": None if self.data is None else self.data.study.enriched,
             "match": self.how,
             "turns": len(self.turns),
-            "settled": len(self.agreed),
+            "settled": len(self.settled_turns),
             "to_discuss": self.open,
             "alpha": {**_figure(figures.alpha), "claims": figures.units},
             "fleiss": {"value": self.rates.fleiss, "claims": self.rates.shared},
@@ -147,8 +147,8 @@ class Results:
                 }
                 for pair in figures.pairs
             ],
-            "labels": {str(label): count for label, count in self.counted.items()},
-            "transitions": None if moved is None else {str(name): count for name, count in moved.counted.items()},
+            "labels": {str(label): count for label, count in self.label_counts.items()},
+            "transitions": None if moved is None else {str(name): count for name, count in moved.counts.items()},
         }
 
 
@@ -207,13 +207,13 @@ def table_6(rates: Rates, how: str, about: Sequence[str]) -> Sheet:
 def table_7(found: Transitions, about: Sequence[str]) -> Sheet:
     """Turns by the data set's label and the consensus."""
     printed = table("table07")
-    counted = found.counted
+    counted = found.counts
     rows = [row(one["name"], f"{counted[Category(one['name'])]:,}", str(one["count"])) for one in printed["categories"]]
-    rows.append(row("sum", f"{found.found.turns:,}", str(printed["turns"])))
-    met = found.found
+    rows.append(row("sum", f"{found.detection.turns:,}", str(printed["turns"])))
+    met = found.detection
     notes = (
-        f"{found.diverged.hits:,} of {met.turns:,} turns diverge ({_of(found.diverged)} %; paper: "
-        f"{printed['diverged_percent']}); {met.fp:,} of them are newly unverifiable ({_of(found.newly)} %; paper: "
+        f"{found.divergence.hits:,} of {met.turns:,} turns diverge ({_of(found.divergence)} %; paper: "
+        f"{printed['diverged_percent']}); {met.fp:,} of them are newly unverifiable ({_of(found.newly_unverifiable)} %; paper: "
         f"{printed['newly_unverifiable_percent']}).",
         f"Unverifiable by people: {met.tp + met.fp:,}; by the data sets: {met.tp + met.fn:,}.",
         "A turn is unverifiable to people where some claim is not VERIFIED. 3: a claim is contradicted or lacks evidence; 4: "
@@ -289,7 +289,7 @@ def _pair(pair: PairAgreement, kappa: float | None) -> Row:
 
 def _accuracy(run: Measured, reading: Reading) -> str:
     met = run.detection(reading)
-    return NOTHING if met is None else bracketed(met.accuracy.value, run.accuracy_interval(reading))
+    return NOTHING if met is None else in_brackets(met.accuracy.value, run.accuracy_interval(reading))
 
 
 def _of(share: Share) -> str:

@@ -152,7 +152,7 @@ def _tsv(table: Table) -> bytes:
     file = io.StringIO()
     writer = csv.writer(file, delimiter="\t", lineterminator="\r\n")
     writer.writerow(table.columns)
-    writer.writerows([_guarded(_text(cell)) for cell in row] for row in table.rows)
+    writer.writerows([_escape_formula(_text(cell)) for cell in row] for row in table.rows)
     return file.getvalue().encode("utf-8-sig")
 
 
@@ -162,7 +162,7 @@ def _text(cell: str | Field) -> str:
     return visible(text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def _guarded(text: str) -> str:
+def _escape_formula(text: str) -> str:
     """A cell of plain text that no spreadsheet runs as a formula."""
     return f"'{text}" if _FORMULA.match(text) else text
 
@@ -305,7 +305,7 @@ def _xlsx_rows(path: Path, raw: bytes, columns: Sequence[str], faults: Faults) -
     _check_columns(path, columns, heads[sheet])
     rows = []
     for number, values in enumerate(sheet.iter_rows(min_row=2, values_only=True), 2):
-        cells = {name: _typed(value) for name, value in zip(heads[sheet], values, strict=False) if name}
+        cells = {name: _cell_text(value) for name, value in zip(heads[sheet], values, strict=False) if name}
         row = Row(str(path), sheet.title, number, cells)
         for name, value in zip(heads[sheet], values, strict=False):
             if name in columns and isinstance(value, datetime | date | time | timedelta):
@@ -317,10 +317,10 @@ def _xlsx_rows(path: Path, raw: bytes, columns: Sequence[str], faults: Faults) -
 
 
 def _head(values: Sequence[object]) -> list[str]:
-    return [_typed(value).lower() for value in values]
+    return [_cell_text(value).lower() for value in values]
 
 
-def _typed(value: object) -> str:
+def _cell_text(value: object) -> str:
     """A cell's value as text: spreadsheets make numbers of what was typed as one."""
     if value is None:
         return ""
@@ -344,13 +344,13 @@ def _text_rows(path: Path, raw: bytes, columns: Sequence[str], faults: Faults) -
             hinted = True
             continue
         rows.append(
-            Row(str(path), None, number, {name.strip().lower(): _unquoted(cell) for name, cell in cells.items()})
+            Row(str(path), None, number, {name.strip().lower(): _unquote(cell) for name, cell in cells.items()})
         )
     return rows
 
 
-def _unquoted(cell: str) -> str:
-    text = _typed(cell)
+def _unquote(cell: str) -> str:
+    text = _cell_text(cell)
     return text[1:] if _QUOTED.match(text) else text
 
 
@@ -523,7 +523,7 @@ class _Reader:
         """The marks on one item; None where the annotator did not begin it."""
         given = {part.id: part for part in item.parts}
         self.check_rows(item, rows, given)
-        if not any(self.begun(row) for row in rows):
+        if not any(self.has_marks(row) for row in rows):
             return None
         if whole:
             there = {row[self.unit] for row in rows} if self.unit else set()
@@ -544,7 +544,7 @@ class _Reader:
         order = [*given, *sorted(parts.keys() - given.keys())]
         return Answers(own, {name: parts[name] for name in order if name in parts})
 
-    def begun(self, row: Row) -> bool:
+    def has_marks(self, row: Row) -> bool:
         """True if something was marked: notes alone are no beginning."""
         level = Level.PART if self.unit and row[self.unit] else Level.ITEM
         counting = [mark.name for mark in self.marks[level] if mark.needed or not isinstance(mark, TextMark)]

@@ -33,7 +33,7 @@ from vista_lab.people import sheets
 from vista_lab.people.forms import Form, Item, Part, Unit, load_form
 from vista_lab.runs.folder import REPORTS as RUN_REPORTS
 from vista_lab.runs.folder import TurnName, read_evaluation, read_reports
-from vista_lab.runs.plan import Source, sampled
+from vista_lab.runs.plan import Source, sample_names
 
 FOLDER, STUDY = "study", "study.json"
 CONVERSATIONS, REPORTS, ITEMS = "conversations.jsonl", "reports.jsonl", "items.jsonl"
@@ -326,11 +326,11 @@ def draw(sources: Sequence[Source], runs: Sequence[JudgedRun], wanted: Sampling)
             f"--sample has {len(each)} numbers for {len(sources)} data sets; give one number, or one per data set"
         )
     drawn = [
-        _drawn(source, _run_of(source, runs, only=len(sources) == 1), count, wanted)
+        _draw_source(source, _run_of(source, runs, only=len(sources) == 1), count, wanted)
         for source, count in zip(sources, each, strict=True)
     ]
     _check_used(runs, drawn)
-    turns, talks, reports = _numbered(drawn)
+    turns, talks, reports = _number_turns(drawn)
     study = Study(
         made_by=f"vista-guard {__version__}",
         annotators=names,
@@ -366,7 +366,7 @@ def draw_items(path: Path, wanted: Sampling) -> StudyData:
         raise InputError(
             f"{path} has {len(items):,} {wanted.form.item}s; ask for a sample of at most that, not {count:,}"
         )
-    chosen = set(sampled(tuple(item.id for item in items), count, wanted.seed))
+    chosen = set(sample_names(tuple(item.id for item in items), count, wanted.seed))
     given = [item for item in items if item.id in chosen]
     files = {path.name: sha256(path.read_bytes()).hexdigest()}
     drawn = StudySet(name=path.name, files=files, conversations=len(given), of=len(items))
@@ -522,7 +522,7 @@ def _check_used(runs: Sequence[JudgedRun], drawn: Sequence[_Drawn]) -> None:
         )
 
 
-def _drawn(source: Source, run: JudgedRun | None, count: int | None, wanted: Sampling) -> _Drawn:
+def _draw_source(source: Source, run: JudgedRun | None, count: int | None, wanted: Sampling) -> _Drawn:
     if run is None and (wanted.enrich or wanted.shown):
         raise ConfigError(f"--enrich and --suggestions need a run over {source.name}; give its folder with --run")
     found = list(_candidates(source, run, claims=wanted.form.parts is not None))
@@ -540,7 +540,7 @@ def _drawn(source: Source, run: JudgedRun | None, count: int | None, wanted: Sam
             f"--enrich asks for {len(chosen)} conversations of {source.name}, and --sample for {size} in all"
         )
     others = tuple(one.name for one in found if one.name not in chosen)
-    chosen |= set(sampled(others, size - len(chosen), wanted.seed))
+    chosen |= set(sample_names(others, size - len(chosen), wanted.seed))
     told = StudySet(
         name=source.name,
         files=source.files,
@@ -564,7 +564,7 @@ def _rare(found: Sequence[_Candidate], wanted: Sampling, name: str) -> Mapping[L
             raise InputError(
                 f"the run found {label} in {len(having)} more conversations of {name}; --enrich asks for {count}"
             )
-        names = set(sampled(tuple(one.name for one in having), count, wanted.seed))
+        names = set(sample_names(tuple(one.name for one in having), count, wanted.seed))
         rare[label] = [one for one in having if one.name in names]
         taken |= names
     return rare
@@ -583,21 +583,21 @@ def _candidates(source: Source, run: JudgedRun | None, *, claims: bool) -> Itera
             run.reports[name, place] for place in range(len(entry.conversation.turns)) if (name, place) in run.reports
         ]  # fmt: skip
         turns = (
-            list(_given(source.name, entry, claims=claims))
+            list(_given_turns(source.name, entry, claims=claims))
             if run is None
-            else [_judged(source.name, entry, one) for one in reports]
+            else [_judged_turn(source.name, entry, one) for one in reports]
         )
         if turns:
             yield _Candidate(entry, turns, reports)
 
 
-def _given(name: str, entry: LoggedConversation, *, claims: bool) -> Iterator[StudyTurn]:
+def _given_turns(name: str, entry: LoggedConversation, *, claims: bool) -> Iterator[StudyTurn]:
     for place, turn in enumerate(entry.conversation.turns):
         if turn.role is Role.ASSISTANT and (turn.claims or not claims):
             yield _turn(name, entry, place, claims=turn.claims or ())
 
 
-def _judged(name: str, entry: LoggedConversation, report: TurnReport) -> StudyTurn:
+def _judged_turn(name: str, entry: LoggedConversation, report: TurnReport) -> StudyTurn:
     # Code and text that no reader can read are no claims.
     claims = tuple(one.claim for one in report.outcomes if one.kind == "finding" or one.what == "claim")
     labels = {finding.claim.id: finding.label for finding in report.findings}
@@ -611,7 +611,7 @@ def _turn(name: str, entry: LoggedConversation, place: int, **known: object) -> 
     return StudyTurn.model_validate({**fields, **word, **known})
 
 
-def _numbered(
+def _number_turns(
     drawn: Sequence[_Drawn],
 ) -> tuple[list[StudyTurn], dict[str, Conversation], dict[str, TurnReport]]:
     """Turns with the ids that they have in sheets, conversations by a name that no other has, reports with that name."""

@@ -573,10 +573,10 @@ async def _answer(reference: Any) -> Any:
             raise exc.cause from None
         raise
     except RayError as exc:
-        raise _Lost(_said(exc)) from exc
+        raise _Lost(_loss_message(exc)) from exc
 
 
-def _said(exc: Exception) -> str:
+def _loss_message(exc: Exception) -> str:
     """Ray's message about a lost worker: the first line, or the last one after a traceback."""
     lines = [line for line in str(exc).splitlines() if line.strip()] or [type(exc).__name__]
     return lines[-1].strip() if "creation task" in lines[0] else lines[0]

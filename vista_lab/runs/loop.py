@@ -72,7 +72,7 @@ async def judge_all(
     return run.tally, run.exhausted
 
 
-def prepared(entry: LoggedConversation, claims: ClaimsMode) -> LoggedConversation:
+def prepare(entry: LoggedConversation, claims: ClaimsMode) -> LoggedConversation:
     """The conversation as it is judged: without the log's claims and people's labels on them, when the judge's are wanted."""
     if claims is ClaimsMode.GIVEN:
         return entry
@@ -121,7 +121,7 @@ class _Run:
             if isinstance(entry, BrokenEntry):
                 self._report_broken(entry)
             else:
-                await self._conversation(prepared(entry, self.claims))
+                await self._conversation(prepare(entry, self.claims))
             await asyncio.sleep(0)  # A long stretch of finished conversations must not hold up a signal.
 
     async def _conversation(self, entry: LoggedConversation) -> None:
@@ -146,7 +146,7 @@ class _Run:
     async def _judge(self, entry: LoggedConversation, wanted: frozenset[int], done: list[TurnReport]) -> int:
         """How many turns were judged; all that are missing, unless the run was stopped or the system is exhausted."""
         judged = 0
-        async with _closed(self.system.judge(entry, wanted, done)) as reports:
+        async with _closing(self.system.judge(entry, wanted, done)) as reports:
             async for report in reports:
                 if report.unchecked and self._is_exhausted():
                     return judged
@@ -176,7 +176,7 @@ class _Run:
 
 
 @asynccontextmanager
-async def _closed(reports: AsyncIterator[TurnReport]) -> AsyncIterator[AsyncIterator[TurnReport]]:
+async def _closing(reports: AsyncIterator[TurnReport]) -> AsyncIterator[AsyncIterator[TurnReport]]:
     """Closes a generator at once where the run stops: no turn is judged that nobody waits for."""
     try:
         yield reports

@@ -41,9 +41,9 @@ from vista_lab.suites.product import (
     all_supported,
     judge_last,
     judge_past,
-    judged,
     progress,
     weakest,
+    with_scores,
 )
 
 YES, NO = "abstains", "answers"
@@ -159,14 +159,14 @@ def decode_protocol(bench: Bench, path: Path) -> Iterator[TaskAnswers]:
     found = score(bench, bench.some(rows[1::2]), "decode, odd rows")
     yield from answers(found, dev, ())
     for view, scores in found.views.items():
-        yield _thresholded(f"variant: {view}", found.gold, scores, dev.gold, dev.views[view], ())
+        yield _apply_threshold(f"variant: {view}", found.gold, scores, dev.gold, dev.views[view], ())
 
 
 def answers(found: ScoredPairs, dev: ScoredPairs, targets: tuple[Target, ...]) -> Iterator[TaskAnswers]:
     """The four views, and the guard as it is shipped and with a threshold for balanced pairs."""
-    yield _thresholded("contradiction, four views of the pair", found.gold, found.mean, dev.gold, dev.mean, targets)
+    yield _apply_threshold("contradiction, four views of the pair", found.gold, found.mean, dev.gold, dev.mean, targets)
     own = "contradiction, own claims through the guard, context=full"
-    yield _thresholded(own, found.gold, found.guard, dev.gold, dev.guard, ())
+    yield _apply_threshold(own, found.gold, found.guard, dev.gold, dev.guard, ())
     shipped = [any(claim.label is Label.CONTRADICTED for claim in claims) for claims in found.guarded]
     yield TaskAnswers(
         task=f"{own}, the shipped labels",
@@ -204,7 +204,7 @@ def threshold(gold: Sequence[str], scores: Sequence[float]) -> float:
     return round(float(grid[2:-2][int(smooth.argmax())]), 2)
 
 
-def _thresholded(
+def _apply_threshold(
     task: str,
     gold: Sequence[str],
     scores: Sequence[float],
@@ -339,5 +339,5 @@ async def _conversation(bench: Bench, guard: Guard, entry: LoggedConversation, o
     async for report in guard.areplay(conversation, turns=None if own else set(human)):
         if report.turn_index in human:
             gold = tuple(entry.labels[claim.id] for claim in human[report.turn_index])
-            found.append(HumanTurn(gold, judged(bench.product, report.outcomes)))
+            found.append(HumanTurn(gold, with_scores(bench.product, report.outcomes)))
     return found

@@ -17,7 +17,7 @@ from vista_guard.judges.embedded.english.words import AUXILIARIES, DETERMINERS, 
 from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Label, Turn, Unchecked
 from vista_lab.datasets.files import DataSet, Entry, Task
 from vista_lab.logs.source import LoggedConversation
-from vista_lab.systems.protocol import POSITIVE, labelled, whole_turn
+from vista_lab.systems.protocol import POSITIVE, labelled_check, whole_turn
 
 THRESHOLD = 0.5
 """Half of the words: chosen before anything was measured, and fitted on nothing."""
@@ -39,7 +39,7 @@ class Majority:
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check]:
         """The label."""
-        return [labelled(claim, self._label, f"{self._label} is the most frequent label") for claim in claims]
+        return [labelled_check(claim, self._label, f"{self._label} is the most frequent label") for claim in claims]
 
     async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
         return [ensemble.finding(check) for check in checks]
@@ -71,7 +71,7 @@ class Overlap:
     def _check(self, claim: Claim, found: float) -> Check:
         label = Label.VERIFIED if found >= self._threshold else Label.LACKING_EVIDENCE
         reason = f"{found:.0%} of its words are in the documents, and {self._threshold:.0%} must be"
-        return labelled(claim, label, reason)
+        return labelled_check(claim, label, reason)
 
 
 def words(text: str) -> set[str]:

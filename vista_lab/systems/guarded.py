@@ -156,7 +156,7 @@ class GuardSystem:
         return SystemInfo(
             name=self.name,
             judge=self.guard.parts.judge.info,
-            options={**told(self.guard), **self.more},
+            options={**verdict_settings(self.guard), **self.more},
             prompts={stage: one.fingerprint for stage, one in self.prompts.items()},
             shots={stage: one.shots for stage, one in self.prompts.items()},
         )
@@ -185,7 +185,7 @@ class GuardSystem:
         await self.guard.aclose()
 
 
-def told(guard: Guard) -> dict[str, str]:
+def verdict_settings(guard: Guard) -> dict[str, str]:
     """Settings of a guard that change a verdict, its judge aside; limits only where they differ from the default."""
     parts = guard.parts
     limits = parts.limits.model_dump()
@@ -346,7 +346,7 @@ def build(
         whole_turns=recipe.whole_turns,
         establishes=recipe.knowledge,
         rehearse=(
-            (lambda around: _tried_out(build(recipe, name, task, options, metric, {**given, **_UNKEPT}, around)))
+            (lambda around: _unobserved(build(recipe, name, task, options, metric, {**given, **_UNKEPT}, around)))
             if order.countable
             else None
         ),
@@ -357,7 +357,7 @@ _UNKEPT: Mapping[str, Any] = {"judge_cache": None, "judge_recording": None}
 """Made-up answers must not be kept for real ones."""
 
 
-def _tried_out(system: GuardSystem) -> GuardSystem:
+def _unobserved(system: GuardSystem) -> GuardSystem:
     """The system, heard by nobody: turns that are only tried out are no turns to a tracer or a sink."""
     system.guard.parts = replace(system.guard.parts, telemetry=Telemetry.silent(), sinks=())
     return system

@@ -23,7 +23,7 @@ from vista_guard.judges.composed import ensemble
 from vista_guard.judges.contract import meter
 from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Label, Role, Turn, Unchecked, Usage
 from vista_lab.datasets.files import Task
-from vista_lab.systems.protocol import POSITIVE, labelled, whole_turn
+from vista_lab.systems.protocol import POSITIVE, labelled_check, whole_turn
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class MetricCase:
         return next((turn.text for turn in reversed(self.history) if turn.role is Role.USER), "")
 
     @property
-    def spoken(self) -> list[tuple[Role, str]]:
+    def messages(self) -> list[tuple[Role, str]]:
         """The conversation with the answer at its end; what is neither user's nor assistant's is left out."""
         said = [(turn.role, turn.text) for turn in self.history if turn.role in (Role.USER, Role.ASSISTANT)]
         return [*said, (Role.ASSISTANT, self.answer)]
@@ -101,7 +101,7 @@ class MetricJudge:
         except Exception as exc:
             # A metric is somebody else's code. Whatever it raises, the turn was not scored.
             return Unchecked(claim=claim, error=f"{self.info.name} failed: {type(exc).__name__}: {exc}")
-        return labelled(claim, Label.VERIFIED if said.passed else self._label, said.why)
+        return labelled_check(claim, Label.VERIFIED if said.passed else self._label, said.why)
 
 
 _UNTRACKED: Mapping[str, tuple[str, str]] = {
@@ -215,7 +215,7 @@ class DeepEvalScorer:
         if not self._conversational:
             texts = {"context": passages, "retrieval_context": passages}
             return types.LLMTestCase(input=case.question, actual_output=case.answer, **texts)
-        *before, (role, answer) = [(str(role), text) for role, text in case.spoken]
+        *before, (role, answer) = [(str(role), text) for role, text in case.messages]
         turns = [types.Turn(role=speaker, content=text) for speaker, text in before]
         last = types.Turn(role=role, content=answer, retrieval_context=passages)
         return types.ConversationalTestCase(turns=[*turns, last])
@@ -308,7 +308,7 @@ def _messages(case: MetricCase) -> list[object]:
     """The conversation as Ragas has it. The documents stand before the answer, as what a tool gave: there is no other place."""
     types = import_module("ragas.messages")
     made = {Role.USER: types.HumanMessage, Role.ASSISTANT: types.AIMessage}
-    *before, answer = [made[role](content=text) for role, text in case.spoken]
+    *before, answer = [made[role](content=text) for role, text in case.messages]
     if not case.passages:
         return [*before, answer]
     call = types.AIMessage(content="", tool_calls=[types.ToolCall(name="documents", args={})])

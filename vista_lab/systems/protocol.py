@@ -82,7 +82,7 @@ def whole_turn(turn: Turn, history: Sequence[Turn]) -> list[Claim]:
     return [Claim(id=f"t{len(history)}.c1", text=writable(turn.text), span=span)]
 
 
-def labelled(claim: Claim, label: Label, reason: str) -> Check:
+def labelled_check(claim: Claim, label: Label, reason: str) -> Check:
     """A verdict that came with its label, and with the reason for it, so that no other stage is asked for one."""
     finding = Finding(claim=claim, label=label, confidence=1.0, reason=reason)
     return Check(claim=claim, supported=label is Label.VERIFIED, confidence=1.0, finding=finding)

@@ -30,7 +30,7 @@ from vista_guard.judges.model.rendering import Style
 from vista_guard.reading.passages import sentence_spans
 from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Label, Role, Span, Turn, Unchecked
 from vista_lab.datasets.files import Task
-from vista_lab.systems.protocol import POSITIVE, labelled, whole_turn
+from vista_lab.systems.protocol import POSITIVE, labelled_check, whole_turn
 
 FACTSCORE_PROMPTS = Path(__file__).parent / "texts" / "factscore"
 REASON = "the documents do not support it"
@@ -93,7 +93,7 @@ class FActScore:
 def _two_labels(answer: Check | Unchecked) -> Check | Unchecked:
     if isinstance(answer, Unchecked) or answer.supported:
         return answer
-    return labelled(answer.claim, Label.LACKING_EVIDENCE, REASON)
+    return labelled_check(answer.claim, Label.LACKING_EVIDENCE, REASON)
 
 
 def _shift(fact: Claim, offset: int) -> Claim:
@@ -207,7 +207,7 @@ class LLMJudge:
             return Unchecked(claim=claim, error=str(exc), raw=_raw(exc))
         label = POSITIVE[self._task] if positive else Label.VERIFIED
         word = self._question.positive if positive else self._question.negative
-        return labelled(claim, label, why or f"the judge called the turn {word}")
+        return labelled_check(claim, label, why or f"the judge called the turn {word}")
 
     @property
     def _names(self) -> dict[str, str]:

@@ -13,7 +13,7 @@ from vista_lab.runs.folder import MANIFEST
 from vista_lab.tables.overview import overview, tables_8_to_11
 from vista_lab.tables.runs import Measured, check_comparable
 from vista_lab.tables.vista import table_2, table_3, table_4, table_5, table_20, table_21, tables_12_to_19
-from vista_lab.tables.writers import FORMATS, Sheet, comma_separated, latex, markdown, page, told_apart
+from vista_lab.tables.writers import FORMATS, Sheet, comma_separated, latex, markdown, page, unique_names
 
 TITLE = "Runs side by side"
 
@@ -109,7 +109,7 @@ def write(
     contents: dict[str, str] = {}
     for form in forms:
         if form == "csv":
-            names = told_apart(sheet.name for sheet in sheets)
+            names = unique_names(sheet.name for sheet in sheets)
             contents |= {f"{name}.csv": comma_separated(sheet) for name, sheet in zip(names, sheets, strict=True)}
         elif form == "html":
             contents["tables.html"] = page(sheets, title, [(one.caption, _inline(one.svg)) for one in pictures])

@@ -101,7 +101,7 @@ def file_name(*parts: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", " ".join(part[:LONGEST_PART] for part in parts).lower()).strip("-") or "table"
 
 
-def told_apart(names: Iterable[str]) -> list[str]:
+def unique_names(names: Iterable[str]) -> list[str]:
     """Names for files, of which no two are the same: a second `own-json` is `own-json-2`."""
     found: dict[str, None] = {}
     for name in names:
@@ -306,7 +306,7 @@ def _columns(sheet: Sheet) -> Iterator[Sheet]:
         for _, together in groupby(
             range(names, len(widths)), key=lambda place: sheet.columns[place].group or str(place)
         )
-        for block in _fitting(list(together), widths, room)
+        for block in _split_columns(list(together), widths, room)
     ]
     taken: list[int] = []
     for block in blocks:
@@ -317,7 +317,7 @@ def _columns(sheet: Sheet) -> Iterator[Sheet]:
     yield _only(sheet, [*range(names), *taken])
 
 
-def _fitting(block: list[int], widths: Sequence[float], room: float) -> list[list[int]]:
+def _split_columns(block: list[int], widths: Sequence[float], room: float) -> list[list[int]]:
     return [block] if sum(widths[place] for place in block) <= room else [[place] for place in block]
 
 

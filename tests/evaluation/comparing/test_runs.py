@@ -13,7 +13,7 @@ from vista_guard.errors import InputError
 from vista_guard.types import Action
 from vista_lab.runs.evaluate import Made, evaluate
 from vista_lab.runs.loop import ClaimsMode
-from vista_lab.runs.plan import planned
+from vista_lab.runs.plan import make_plan
 from vista_lab.runs.reading import describe, differences, find_runs, read_run, why_not_comparable
 
 
@@ -34,7 +34,7 @@ def test_runs_are_found_in_folders_and_given_as_files(tmp_path: Path) -> None:
 async def test_folders_of_evaluations_are_found_among_them(tmp_path: Path) -> None:
     written(tmp_path / "replays" / "old.jsonl")
     for name, options in (("first", {"context": "none"}), ("second", {"context": "full"})):
-        rows = planned(source(2), ClaimsMode.JUDGE)
+        rows = make_plan(source(2), ClaimsMode.JUDGE)
         await evaluate(Ruled(options=options), rows, tmp_path / "runs" / name, Made())
     found, wrong = find_runs([tmp_path])
     assert ([one.name for one in found], wrong) == (["replays/old.jsonl", "runs/first", "runs/second"], [])

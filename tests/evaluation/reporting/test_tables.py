@@ -26,7 +26,7 @@ from vista_lab.metrics.detection import Detection, Reading
 from vista_lab.metrics.intervals import Discordant, Share, mcnemar
 from vista_lab.runs.evaluate import Made, evaluate
 from vista_lab.runs.loop import Steering
-from vista_lab.runs.plan import planned
+from vista_lab.runs.plan import make_plan
 from vista_lab.tables.output import numbers, sheets
 from vista_lab.tables.runs import Measured, discordant, read_measured
 from vista_lab.tables.writers import Sheet
@@ -358,7 +358,7 @@ async def test_what_the_runner_writes_is_read(tmp_path: Path) -> None:
     """Two systems through the real runner: the folders are the seam."""
     judges = (RuleJudge(), RuleJudge(info=JudgeInfo(name="other", version="1")))
     for judge in judges:
-        plan = planned(source(4), Made().claims, limit=None, seed=0)
+        plan = make_plan(source(4), Made().claims, limit=None, seed=0)
         await evaluate(Ruled(judge), plan, tmp_path / judge.info.name, Made(), Steering())
     runs = [read_measured(tmp_path / judge.info.name, judge.info.name) for judge in judges]
     assert [run.complete for run in runs] == [True, True]

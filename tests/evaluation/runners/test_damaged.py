@@ -10,7 +10,7 @@ import pytest
 from tests.evaluation.runners.ruled import Ruled, source
 from vista_guard.errors import ConfigError, InputError, VistaGuardError
 from vista_lab.runs.evaluate import Evaluated, Made, evaluate
-from vista_lab.runs.plan import planned
+from vista_lab.runs.plan import make_plan
 from vista_lab.runs.summary import summarise
 from vista_lab.tables.runs import read_measured
 
@@ -19,7 +19,7 @@ Change = Callable[[list[str]], list[str]]
 
 async def run(out: Path) -> Evaluated:
     made = Made()
-    return await evaluate(Ruled(), planned(source(4), made.claims), out, made)
+    return await evaluate(Ruled(), make_plan(source(4), made.claims), out, made)
 
 
 def changed(path: Path, change: Change) -> None:

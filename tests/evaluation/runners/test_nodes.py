@@ -22,7 +22,7 @@ from vista_lab.runs import cluster as ray_engine
 from vista_lab.runs.cluster import RaySystem
 from vista_lab.runs.evaluate import Evaluated, Made, evaluate
 from vista_lab.runs.loop import ClaimsMode, Event, Steering
-from vista_lab.runs.plan import planned
+from vista_lab.runs.plan import make_plan
 
 IS_MISSING = find_spec("ray") is None
 PROMISED = os.environ.get("VISTA_GUARD_REQUIRE_ALL") == "1"
@@ -53,12 +53,12 @@ def nodes() -> Iterator[Any]:
 def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same run without Ray."""
     out = tmp_path_factory.mktemp("local")
-    asyncio.run(evaluate(Light(), planned(source(TALKS), ClaimsMode.JUDGE), out, Made()))
+    asyncio.run(evaluate(Light(), make_plan(source(TALKS), ClaimsMode.JUDGE), out, Made()))
     return out
 
 
 async def run(system: RaySystem, out: Path, on_progress: Any = lambda _event: None) -> Evaluated:
-    rows = planned(source(TALKS), ClaimsMode.JUDGE)
+    rows = make_plan(source(TALKS), ClaimsMode.JUDGE)
     async with asyncio.timeout(SOON):
         try:
             return await evaluate(system, rows, out, Made(engine="ray"), Steering(system.places, on_progress))

@@ -15,7 +15,7 @@ import pytest
 from tests.evaluation.datasets.published import rows
 from vista_guard.errors import InputError
 from vista_lab.datasets.opening import download
-from vista_lab.datasets.registry import DataSet, counted, find, open_dataset
+from vista_lab.datasets.registry import DataSet, count_entries, find, open_dataset
 
 TABLE = "".join("\t".join(cells) + "\n" for cells in (rows.BEGIN_HEADER, *rows.BEGIN)).encode()
 COMMIT = "a" * 40
@@ -72,7 +72,7 @@ def test_a_file_is_fetched_once(address: str, tmp_path: Path) -> None:
     folder = tmp_path / "new" / "data"
     folder.mkdir(parents=True)
     assert download(dataset, folder, said.append) == [folder / "begin_dev_wow.tsv"]
-    assert counted(open_dataset(dataset, folder).entries()).conversations == 3
+    assert count_entries(open_dataset(dataset, folder).entries()).conversations == 3
     assert download(dataset, folder, said.append) == []
     assert said == [f"fetching {address}/begin_dev_wow.tsv"]
 
@@ -124,7 +124,7 @@ def test_a_file_of_the_hub(hub: str, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (written,) = download(find("faithdial-test"), tmp_path / "data")
     assert written == tmp_path / "data" / "faithdial" / "test.json"
-    assert counted(open_dataset(find("faithdial-test"), tmp_path / "data").entries()).turns == 2
+    assert count_entries(open_dataset(find("faithdial-test"), tmp_path / "data").entries()).turns == 2
 
 
 def test_a_file_that_the_hub_lacks(hub: str, tmp_path: Path) -> None:

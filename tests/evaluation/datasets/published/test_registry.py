@@ -11,9 +11,9 @@ import pytest
 from tests.evaluation.datasets.published import rows
 from tests.evaluation.datasets.published.test_released import FOUND
 from vista_guard.errors import InputError
-from vista_lab.datasets.files import balanced
+from vista_lab.datasets.files import sample_balanced
 from vista_lab.datasets.opening import survey
-from vista_lab.datasets.registry import DataFolder, Task, all_datasets, counted, find, open_dataset
+from vista_lab.datasets.registry import DataFolder, Task, all_datasets, count_entries, find, open_dataset
 from vista_lab.datasets.sets import rgm
 from vista_lab.logs.formats import BrokenEntry, LoggedConversation
 
@@ -58,7 +58,7 @@ def test_files_are_found_as_publishers_pack_them(tmp_path: Path, place: str) -> 
     rows.listed(tmp_path / "old/faithdial/deeper/and/deeper/valid.json", "no dialogue")
     opened = open_dataset(find("faithdial-valid"), tmp_path)
     assert list(opened.paths.items()) == [("faithdial/valid.json", file)]
-    assert counted(opened.entries()).conversations == 1
+    assert count_entries(opened.entries()).conversations == 1
 
 
 def test_a_clone_may_be_the_folder_itself(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_the_join_finds_both_files(tmp_path: Path) -> None:
     rows.table(tmp_path / "ais" / "ann_wow.csv", rows.AIS)
     rows.listed(tmp_path / "wizard_of_wikipedia" / "test_random_split.json", *rows.WIZARD)
     rows.listed(tmp_path / "FaithDial" / "test_random_split.json", "another file of that name")
-    assert counted(open_dataset(find("ais-wow"), tmp_path).entries()).conversations == 1
+    assert count_entries(open_dataset(find("ais-wow"), tmp_path).entries()).conversations == 1
 
 
 def test_an_empty_set_is_an_error_that_names_the_first_row(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_a_sample_is_balanced_and_the_same_for_a_seed(tmp_path: Path) -> None:
     file = rows.lines(tmp_path / "a.jsonl", *said, {"no": "row"})
 
     def drawn(seed: int, each: int = 3) -> list[str | None]:
-        found = list(balanced(rgm.read, each, seed)([file]))
+        found = list(sample_balanced(rgm.read, each, seed)([file]))
         assert isinstance(found[-1], BrokenEntry)
         return [one.conversation.id for one in found if isinstance(one, LoggedConversation)]
 
