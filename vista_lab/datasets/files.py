@@ -108,7 +108,7 @@ class Row:
         """
         return cast("str", self._of(name, str, "a text"))
 
-    def filled_text(self, name: str) -> str:
+    def nonblank(self, name: str) -> str:
         """A field that is a text with something in it.
 
         Raises:
@@ -380,7 +380,7 @@ def _is_labelled(entry: LoggedConversation, positive: bool) -> bool:
     return bool(known) and any(known) is positive
 
 
-def dialogue_turns(texts: Sequence[str]) -> tuple[Turn, ...]:
+def turns_of(texts: Sequence[str]) -> tuple[Turn, ...]:
     """Turns of a dialogue before the assistant's next: the last is the user's, the others alternate. Drops blank ones."""
     roles = (Role.USER, Role.ASSISTANT)
     spoken = [Turn(role=roles[place % 2], text=text) for place, text in enumerate(reversed(texts)) if text.strip()]
@@ -397,7 +397,7 @@ def answer(text: str, grounds: Sequence[Document] = ()) -> Turn:
     return Turn(role=Role.ASSISTANT, text=text, documents=tuple(grounds))
 
 
-def labelled_conversation(row: Row, identity: str, turns: Sequence[Turn], gold: TurnGold) -> LoggedConversation:
+def labelled(row: Row, identity: str, turns: Sequence[Turn], gold: TurnGold) -> LoggedConversation:
     """A conversation of which the last turn has gold."""
     conversation = Conversation(turns=tuple(turns), id=identity)
     return LoggedConversation(conversation, labels={}, line=row.line, gold={len(turns) - 1: gold})

@@ -90,7 +90,9 @@ def table(judged: Sequence[JudgedSummary], policy: LabelPolicy) -> Iterator[str]
     yield f"| balanced accuracy | {' | '.join(columns)} |"
     yield "|---|" + "---:|" * len(columns)
     for name, score in _SCORES.items():
-        yield _line(f"{name}, threshold cross-validated", [column.cross_validated(score) for column in columns.values()])
+        yield _line(
+            f"{name}, threshold cross-validated", [column.cross_validated(score) for column in columns.values()]
+        )
     flags = (held_against, lambda report: reaches(report, policy, Action.FLAG))
     for name, says in zip(("any claim held against it", f"flagged by {policy.name}"), flags, strict=True):
         yield _line(name, [column.yes_no_accuracy(says) for column in columns.values()])

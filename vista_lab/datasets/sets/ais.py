@@ -12,19 +12,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from vista_guard.errors import InputError
-from vista_lab.datasets.files import (
-    Entry,
-    Row,
-    answer,
-    documents,
-    entries,
-    json_rows,
-    labelled_conversation,
-    table_rows,
-    whole,
-)
+from vista_lab.datasets.files import Entry, Row, answer, documents, entries, json_rows, labelled, table_rows, whole
 from vista_lab.datasets.sets.qrecc import Questions, passages
-from vista_lab.datasets.sets.wizard import turns_and_documents
+from vista_lab.datasets.sets.wizard import grounds_of
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold
 
 COLUMNS = ("ex-idx", "doc-url", "model-name", "output", "INT", "INT & AIS", "Flagged")
@@ -52,10 +42,8 @@ def read_wow(paths: Sequence[Path]) -> Iterator[Entry]:
         gold = _gold(row)
         if place >= len(dialogues):
             raise InputError(f"names conversation {place}; {wizard} has {len(dialogues)}")
-        history, document = turns_and_documents(dialogues[place], turn)
-        yield labelled_conversation(
-            row, _identity("wow", row), (*history, answer(row.filled_text("output"), document)), gold
-        )
+        history, document = grounds_of(dialogues[place], turn)
+        yield labelled(row, _identity("wow", row), (*history, answer(row.nonblank("output"), document)), gold)
 
     yield from entries(table_rows(annotations, COLUMNS), conversation)
 
@@ -76,11 +64,11 @@ def read_qrecc(paths: Sequence[Path]) -> Iterator[Entry]:
     texts = passages(collection, wanted)
 
     def conversation(row: Row) -> Iterator[LoggedConversation]:
-        url, gold = row.filled_text("doc-url"), _gold(row)
+        url, gold = row.nonblank("doc-url"), _gold(row)
         if url not in texts:
             raise InputError(f"cites the passage {url[:200]}, which {collection} lacks")
-        turns = (*known.history(*_places(row)), answer(row.filled_text("output"), documents([texts[url]])))
-        yield labelled_conversation(row, _identity("qrecc", row), turns, gold)
+        turns = (*known.history(*_places(row)), answer(row.nonblank("output"), documents([texts[url]])))
+        yield labelled(row, _identity("qrecc", row), turns, gold)
 
     yield from entries(rows, conversation)
 
@@ -95,11 +83,11 @@ def _gold(row: Row) -> TurnGold:
 
 
 def _places(row: Row) -> tuple[int, int]:
-    found = row.filled_text("ex-idx").split(":")
+    found = row.nonblank("ex-idx").split(":")
     if len(found) != 2 or not all(part.isdigit() for part in found):
         raise InputError(f"ex-idx is {':'.join(found)[:80]!r}; expected conversation:turn, as in 150:1")
     return int(found[0]), int(found[1])
 
 
 def _identity(source: str, row: Row) -> str:
-    return f"ais-{source}-{row.filled_text('ex-idx')}-{row.filled_text('model-name')}"
+    return f"ais-{source}-{row.nonblank('ex-idx')}-{row.nonblank('model-name')}"

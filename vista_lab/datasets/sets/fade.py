@@ -12,17 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from vista_guard.errors import InputError
-from vista_lab.datasets.files import (
-    Entry,
-    Row,
-    answer,
-    clean,
-    dialogue_turns,
-    documents,
-    entries,
-    labelled_conversation,
-    table_rows,
-)
+from vista_lab.datasets.files import Entry, Row, answer, clean, documents, entries, labelled, table_rows, turns_of
 from vista_lab.logs.source import LoggedConversation, TurnGold
 
 COLUMNS = ("history", "corrupted_response", "hallucination_tags", "knowledge_base")
@@ -45,12 +35,12 @@ def _conversation(row: Row) -> Iterator[LoggedConversation]:
     knowledge = _literal(row, "knowledge_base")
     if not isinstance(knowledge, Mapping) or not isinstance(knowledge.get("render"), str):
         raise InputError(f"knowledge_base is {str(knowledge)[:80]!r}; expected a mapping with render")
-    response = answer(clean(row.filled_text("corrupted_response")), documents([clean(knowledge["render"])]))
-    history = dialogue_turns([clean(text) for text in _texts(row, "history")])
+    response = answer(clean(row.nonblank("corrupted_response")), documents([clean(knowledge["render"])]))
+    history = turns_of([clean(text) for text in _texts(row, "history")])
     identity = (
         f"{row.stem}-{row.name('', 'index')}"  # The first column, the row's number in the whole of FADE, has no name.
     )
-    yield labelled_conversation(row, identity, (*history, response), _gold(row))
+    yield labelled(row, identity, (*history, response), _gold(row))
 
 
 def _gold(row: Row) -> TurnGold:
@@ -71,7 +61,7 @@ def _texts(row: Row, name: str) -> list[str]:
 
 def _literal(row: Row, name: str) -> object:
     try:
-        return ast.literal_eval(row.filled_text(name))
+        return ast.literal_eval(row.nonblank(name))
     except (ValueError, SyntaxError, RecursionError, MemoryError) as exc:
         raise InputError(
             f"{name} is {row.text(name)[:80]!r}; expected a list or a mapping as a Python literal"

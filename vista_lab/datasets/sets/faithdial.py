@@ -12,7 +12,7 @@ from pathlib import Path
 
 from vista_guard.errors import InputError
 from vista_guard.types import Conversation, Turn
-from vista_lab.datasets.files import Entry, Row, answer, dialogue_turns, documents, entries, json_rows
+from vista_lab.datasets.files import Entry, Row, answer, documents, entries, json_rows, turns_of
 from vista_lab.logs.source import LoggedConversation, TurnGold
 
 HALLUCINATION = "Hallucination"
@@ -49,12 +49,12 @@ def _new_turns(utterance: Row, heard: int) -> Sequence[Turn]:
     history = utterance.texts("history")
     if heard and len(history) <= heard:
         raise InputError(f"{utterance.place}: its history has {len(history)} turns; the dialogue has {heard} before it")
-    return dialogue_turns(history[heard:])
+    return turns_of(history[heard:])
 
 
 def _response(utterance: Row) -> str:
     original = utterance.content.get("original_response")
-    return original if isinstance(original, str) and original.strip() else utterance.filled_text("response")
+    return original if isinstance(original, str) and original.strip() else utterance.nonblank("response")
 
 
 def _gold(utterance: Row) -> TurnGold | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from vista_guard.errors import InputError
 from vista_guard.types import Document, Role, Turn
-from vista_lab.datasets.files import Entry, Row, answer, entries, json_rows, labelled_conversation, records
+from vista_lab.datasets.files import Entry, Row, answer, entries, json_rows, labelled, records
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold
 
 ANSWERABLE = "ANSWERABLE"
@@ -96,7 +96,7 @@ def task_of(row: Row) -> GenerationTask:
         answerability=_answerability(row),
         said=tuple(message_turn(message) for message in row.parts("input")),
         passages=tuple(passage(part) for part in row.parts("contexts")),
-        answer=targets[0].filled_text("text"),
+        answer=targets[0].nonblank("text"),
     )
 
 
@@ -116,7 +116,7 @@ def _read(paths: Sequence[Path], wanted: Callable[[GenerationTask], bool]) -> It
     def conversation(row: Row) -> Iterator[LoggedConversation]:
         task = task_of(row)
         if task.is_supported and wanted(task):
-            yield labelled_conversation(row, task.task, (*task.said, answer(task.answer, task.documents)), FAITHFUL)
+            yield labelled(row, task.task, (*task.said, answer(task.answer, task.documents)), FAITHFUL)
 
     (path,) = paths
     yield from entries(json_rows(path), conversation)

@@ -13,7 +13,7 @@ from statistics import median
 
 from vista_guard.errors import InputError
 from vista_guard.types import Document
-from vista_lab.datasets.files import Entry, Row, answer, entries, json_object, labelled_conversation
+from vista_lab.datasets.files import Entry, Row, answer, entries, json_object, labelled
 from vista_lab.datasets.sets.mtrag import message_turn
 from vista_lab.logs.source import LoggedConversation, TurnGold
 
@@ -48,9 +48,9 @@ def read(paths: Sequence[Path]) -> Iterator[Entry]:
         grounds = tuple(_document(part, documents) for part in task.parts("contexts"))
         turns = (
             *(message_turn(one) for one in task.parts("input")),
-            answer(row.filled_text("model_response"), grounds),
+            answer(row.nonblank("model_response"), grounds),
         )
-        yield labelled_conversation(row, f"{name}-{row.name('model_id')}", turns, _gold(annotations[metric], metric))
+        yield labelled(row, f"{name}-{row.name('model_id')}", turns, _gold(annotations[metric], metric))
 
     yield from entries(file.parts("evaluations"), conversation)
 
@@ -59,8 +59,8 @@ def _metric(file: Row) -> str:
     """The metric's name in the annotations, which files write differently."""
     for one in file.parts("metrics"):
         shown = str(one.content.get("display_name", one.content.get("displayName", "")))
-        if one.content.get("author", "human") == "human" and METRIC in (one.filled_text("name").lower(), shown.lower()):
-            return one.filled_text("name")
+        if one.content.get("author", "human") == "human" and METRIC in (one.nonblank("name").lower(), shown.lower()):
+            return one.nonblank("name")
     raise InputError(f"{file.path} has no human metric {METRIC}; use reference_subset_with_human_evaluations.json")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from vista_guard.errors import InputError
 from vista_guard.types import Turn
-from vista_lab.datasets.files import Row, dialogue_turns, json_rows, whole
+from vista_lab.datasets.files import Row, json_rows, turns_of, whole
 
 ANSWERS = ("Answer", "Truth_answer")
 """QReCC's own name, and the name in the files of SCAI-QReCC-21."""
@@ -44,13 +44,13 @@ class Questions:
             raise InputError(f"names question {conversation}:{turn}, which {self.path} lacks")
         row = self.rows[conversation, turn]
         before = row.texts("Context") if "Context" in row.content else self._before(conversation, turn)
-        return dialogue_turns([*before, row.filled_text("Question")])
+        return turns_of([*before, row.nonblank("Question")])
 
     def _before(self, conversation: int, turn: int) -> list[str]:
         """Earlier questions and answers, where the file does not repeat them with each question."""
         places = sorted(place for place in self.rows if place[0] == conversation and place[1] < turn)
         earlier = [self.rows[place] for place in places]
-        return [text for row in earlier for text in (row.filled_text("Question"), _answer(row))]
+        return [text for row in earlier for text in (row.nonblank("Question"), _answer(row))]
 
 
 def passages(path: Path, wanted: Collection[str]) -> dict[str, str]:

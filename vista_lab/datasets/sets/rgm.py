@@ -13,7 +13,7 @@ from pathlib import Path
 
 from vista_guard.errors import InputError
 from vista_guard.types import Role, Turn
-from vista_lab.datasets.files import Entry, Row, entries, json_rows, labelled_conversation, records
+from vista_lab.datasets.files import Entry, Row, entries, json_rows, labelled, records
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold
 
 ANNOTATORS, MAJORITY = 3, 2
@@ -55,7 +55,7 @@ def pairs(path: Path) -> Iterator[SpeakerPair | BrokenEntry]:
 def _conversation(row: Row) -> Iterator[LoggedConversation]:
     pair = _pair(row)
     gold = TurnGold(f"{_votes(row)} of {ANNOTATORS}", pair.contradictory)
-    yield labelled_conversation(row, f"{row.stem}-{row.number}", pair.turns, gold)
+    yield labelled(row, f"{row.stem}-{row.number}", pair.turns, gold)
 
 
 def _pair(row: Row) -> SpeakerPair:
