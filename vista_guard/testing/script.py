@@ -42,7 +42,12 @@ class Answer:
 
 @dataclass(frozen=True)
 class Fault:
-    """A scripted failure, made by the class methods. `latency` is in seconds from the request's arrival."""
+    """A scripted failure, made by the class methods. `latency` is in seconds from the request's arrival.
+
+    Examples:
+        >>> Fault.http(429, retry_after=2).headers
+        {'retry-after': '2'}
+    """
 
     kind: Literal["http", "html", "reset", "hang", "cut", "empty"]
     status: int = 200
@@ -219,6 +224,15 @@ def judge_script(verdicts: Verdicts) -> Callable[[ReceivedRequest], str]:
     that text, which says nothing about the claim, and in the stage judge with nothing.
 
     A request about a turn or a claim outside the script raises LookupError; the server then rejects the call.
+
+    Examples:
+        >>> from vista_guard import Guard
+        >>> from vista_guard.testing import ScriptedChatServer, Verdict, assistant, conversation
+        >>> talk = conversation(assistant("It is old.", "The pier is old."))
+        >>> with ScriptedChatServer(judge_script({"It is old.": [Verdict("The pier is old.")]})) as server:
+        ...     with Guard.from_settings(judge=f"openai:m@{server.base_url}", store="memory") as guard:
+        ...         guard.check(talk).score
+        1.0
     """
     claims: dict[str, Verdict] = {}
     for verdict in (verdict for given in verdicts.values() for verdict in given):

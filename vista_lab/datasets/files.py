@@ -381,14 +381,24 @@ def _is_labelled(entry: LoggedConversation, positive: bool) -> bool:
 
 
 def turns_of(texts: Sequence[str]) -> tuple[Turn, ...]:
-    """Turns of a dialogue before the assistant's next: the last is the user's, the others alternate. Drops blank ones."""
+    """Turns of a dialogue before the assistant's next: the last is the user's, the others alternate. Drops blank ones.
+
+    Examples:
+        >>> [turn.role.value for turn in turns_of(["Hello!", "How old is the pier?"])]
+        ['assistant', 'user']
+    """
     roles = (Role.USER, Role.ASSISTANT)
     spoken = [Turn(role=roles[place % 2], text=text) for place, text in enumerate(reversed(texts)) if text.strip()]
     return tuple(reversed(spoken))
 
 
 def documents(texts: Iterable[str]) -> tuple[Document, ...]:
-    """Documents that have no ids of their own: `e1`, `e2`, … by their places. Blank ones are left out."""
+    """Documents that have no ids of their own: `e1`, `e2`, … by their places. Blank ones are left out.
+
+    Examples:
+        >>> documents(["The pier is old.", " "])[0].id
+        'e1'
+    """
     return tuple(Document(id=f"e{number}", text=text) for number, text in enumerate(texts, 1) if text.strip())
 
 
@@ -417,7 +427,12 @@ _BRACKETS = {
 
 
 def clean(text: str) -> str:
-    """Undo Penn Treebank brackets, quotes and spacing."""
+    """Undo Penn Treebank brackets, quotes and spacing.
+
+    Examples:
+        >>> clean("It is old -LRB- 1890 -RRB- .")
+        'It is old (1890).'
+    """
     for old, new in _BRACKETS.items():
         text = text.replace(old, new)
     text = re.sub(r"\s+([,.;:!?%)\]'])", r"\1", text)

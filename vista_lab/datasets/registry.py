@@ -35,7 +35,12 @@ _SAME_SIZE = f"{SAMPLE} + {SAMPLE} as in the paper, drawn by seed {SEED}: the pa
 
 @cache
 def all_datasets() -> Mapping[str, DataSet]:
-    """Every data set by its name, in alphabetical order."""
+    """Every data set by its name, in alphabetical order.
+
+    Examples:
+        >>> all_datasets()["fade"].task.value
+        'unverifiable'
+    """
     found = (*_begin(), *_faithdial(), *_ais(), *_talk(), *_rgm(), *_coconot(), *_dialfact(), *_summedits(), *_mtrag())
     return {one.name: one for one in sorted(found, key=lambda one: one.name)}
 

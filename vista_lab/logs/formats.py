@@ -145,6 +145,14 @@ def read_log(path: Path, log_format: LogFormat | Parse | None = None, columns: C
             raises `InputError` for a value that it cannot read, which is then answered with a `BrokenEntry`.
         columns: which column of a table holds what; the log is then read as a table.
 
+    Examples:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     log = Path(folder, "chats.json")
+        ...     _ = log.write_text('[{"id": "1", "messages": [{"role": "assistant", "content": "It is old."}]}]')
+        ...     [(entry.conversation.id, entry.conversation.turns[0].text) for entry in read_log(log)]
+        [('1', 'It is old.')]
+
     Raises:
         InputError: the file as a whole cannot be read, or its format is not known.
         ConfigError: `columns` and another format than csv, or a library that is missing for Parquet.

@@ -116,6 +116,10 @@ def krippendorff_alpha(units: Sequence[Sequence[Any]]) -> float | None:
 
     Returns:
         1 for perfect agreement, 0 for as much as chance gives; None when nothing can be compared, or nothing could differ.
+
+    Examples:
+        >>> krippendorff_alpha([["yes", "yes"], ["no", "no"], ["yes", "no"]])
+        0.4444444444444444
     """
     values = sorted({value for unit in units for value in unit}, key=str)
     return alpha_of(coincidences(units, values))
@@ -126,6 +130,10 @@ def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float 
 
     Returns:
         1 for perfect agreement, 0 for as much as chance gives; None without cases, and where both gave one and the same value.
+
+    Examples:
+        >>> cohen_kappa(["yes", "yes", "no", "no"], ["yes", "no", "no", "no"])
+        0.5
 
     Raises:
         ConfigError: the extra `evaluation` is not installed.
@@ -149,6 +157,10 @@ def fleiss_kappa(cases: Sequence[Sequence[Hashable]]) -> float | None:
 
     Returns:
         1 for perfect agreement, 0 for as much as chance gives; None without cases, and where all ratings are one value.
+
+    Examples:
+        >>> fleiss_kappa([["yes", "yes"], ["no", "no"]])
+        1.0
 
     Raises:
         InputError: cases have different numbers of ratings, or fewer than two.

@@ -104,7 +104,12 @@ def _none_if_nan(value: Counts) -> float | None:
 def set_agreement(
     turns: Iterable[tuple[Sequence[str], Sequence[str]]], embedder: Embedder | None = None
 ) -> SetAgreement:
-    """Pools the claims of turns, each with both sides' texts. Without an embedder only equal texts match."""
+    """Pools the claims of turns, each with both sides' texts. Without an embedder only equal texts match.
+
+    Examples:
+        >>> set_agreement([(["The pier is old."], ["The pier is old.", "It is long."])]).jaccard
+        0.5
+    """
     first = second = shared = 0
     for one, other in turns:
         first += len(one)
@@ -284,7 +289,12 @@ class DecompositionScore:
 
 
 def rouge1(first: str, second: str) -> float:
-    """F-measure of shared words, in [0, 1]; each word counts as often as both have it. Case and punctuation do not count."""
+    """F-measure of shared words, in [0, 1]; each word counts as often as both have it. Case and punctuation do not count.
+
+    Examples:
+        >>> rouge1("The pier is old.", "the old pier")
+        0.8571428571428571
+    """
     one, other = (Counter(_WORD.findall(text.lower())) for text in (first, second))
     return _harmonic((one & other).total(), one.total(), other.total())
 

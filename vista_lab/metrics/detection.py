@@ -61,7 +61,12 @@ def has_any_label(labels: Iterable[Label | None], wanted: frozenset[Label]) -> b
 
 @dataclass(frozen=True)
 class Detection:
-    """Turns by gold and prediction: true and false positives, false and true negatives, and those without a prediction."""
+    """Turns by gold and prediction: true and false positives, false and true negatives, and those without a prediction.
+
+    Examples:
+        >>> str(Detection.of([(True, True), (False, False), (True, False)]).accuracy)
+        '66.7 % (20.8–93.9)'
+    """
 
     tp: int
     fp: int

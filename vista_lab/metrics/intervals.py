@@ -21,7 +21,12 @@ _SEED = 13
 
 @dataclass(frozen=True)
 class Share:
-    """`hits` of `n`. Printed as a percentage with its interval; nothing of nothing is a dash."""
+    """`hits` of `n`. Printed as a percentage with its interval; nothing of nothing is a dash.
+
+    Examples:
+        >>> print(Share(6, 104))
+        5.8 % (2.7–12.0)
+    """
 
     hits: int
     n: int

@@ -44,7 +44,13 @@ def f1(confusion: Confusion, label: Label) -> float:
 
 
 def macro_f1(confusion: Confusion) -> float | None:
-    """Mean F1 over the five labels, in [0, 1] (VISTA, Table 3). None without claims."""
+    """Mean F1 over the five labels, in [0, 1] (VISTA, Table 3). None without claims.
+
+    Examples:
+        >>> from collections import Counter
+        >>> macro_f1(Counter({(label, label): 1 for label in Label}))
+        1.0
+    """
     return sum(f1(confusion, label) for label in Label) / len(Label) if confusion.total() else None
 
 

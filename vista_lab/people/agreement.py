@@ -177,6 +177,10 @@ def krippendorff(units: Sequence[Sequence[Value]], values: Sequence[Value], scal
 
     Returns:
         1 for perfect agreement, 0 for as much as chance gives; None when nothing can be compared, or nothing could differ.
+
+    Examples:
+        >>> krippendorff([["1", "1"], ["3", "2"]], ["1", "2", "3"], "ordinal")
+        0.8333333333333334
     """
     return _alpha(coincidences(units, values), values, scale)
 

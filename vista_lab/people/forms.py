@@ -406,7 +406,12 @@ def load_form(name: str | Path) -> Form:
 
 
 def form_names() -> list[str]:
-    """The forms that ship."""
+    """The forms that ship.
+
+    Examples:
+        >>> form_names()
+        ['desiderata', 'vista']
+    """
     folder = files("vista_lab.people").joinpath("forms")
     return sorted(one.name.removesuffix(".yaml") for one in folder.iterdir() if one.name.endswith(".yaml"))
 

@@ -272,10 +272,14 @@ def compare(
 ) -> Comparison:
     """Decides on each case twice. What was decided already may be given in the order of the cases.
 
-    Example:
-        >>> found = compare(cases, recorded, by_policy({judge: PRESETS["strict"]}))
-        >>> found.transitions[Action.ALLOW, Action.BLOCK]
-        3
+    Examples:
+        >>> from vista_guard import Guard, Label
+        >>> from vista_guard.policy.label_policy import PRESETS
+        >>> from vista_guard.testing import ScriptedJudge, Verdict, assistant, conversation
+        >>> judge = ScriptedJudge({"It is old.": [Verdict("It is old.", Label.CONTRADICTED)]})
+        >>> case = case_of(Guard(judge, "monitor").check(conversation(assistant("It is old."))))
+        >>> compare([case], recorded, by_policy({case.judge: PRESETS["strict"]})).transitions[Action.FLAG, Action.BLOCK]
+        1
     """
     return Comparison(cases, tuple(_actions(cases, first)), tuple(_actions(cases, second)))
 

@@ -43,6 +43,10 @@ def make_system(
         guard_settings: as of `Guard.from_settings`: `judge`, `verifier`, `policy` (`monitor` when not given), `persona`,
             `documents`, `model`, `judge_cache` and the like. Systems that ask no judge take one and leave it alone.
 
+    Examples:
+        >>> make_system("majority", options={"label": "VERIFIED"}).info.name
+        'majority'
+
     Raises:
         ConfigError: an unknown name, option or setting; a data set that it can say nothing about; a system that needs a model,
             and a judge that is none; a library that is not installed.
@@ -55,7 +59,12 @@ def make_system(
 
 
 def names() -> list[str]:
-    """The systems that there are; METRIC stands for the metrics of a library."""
+    """The systems that there are; METRIC stands for the metrics of a library.
+
+    Examples:
+        >>> names()[:2]
+        ['vista', 'vista+ctx']
+    """
     return [*SYSTEMS, *(f"{library}:METRIC" for library in METRICS)]
 
 

@@ -75,7 +75,12 @@ POSITIVE: Mapping[Task, Label] = {
 
 
 def whole_turn(turn: Turn, history: Sequence[Turn]) -> list[Claim]:
-    """The turn as one claim; none where it says nothing."""
+    """The turn as one claim; none where it says nothing.
+
+    Examples:
+        >>> [claim.text for claim in whole_turn(Turn(role="assistant", text="It is old."), [])]
+        ['It is old.']
+    """
     if not turn.text.strip():
         return []
     span = Span(start=0, end=len(turn.text))

@@ -123,7 +123,13 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~$&])")
 
 
 def markdown(sheets: Iterable[Sheet]) -> str:
-    """GitHub's tables. A common head stands in each column's own."""
+    """GitHub's tables. A common head stands in each column's own.
+
+    Examples:
+        >>> sheet = Sheet("turns", "Turns", (Heading("system", figures=False), Heading("turns")), (row("vista", 12),))
+        >>> markdown([sheet]).splitlines()[-1]
+        '| vista | 12 |'
+    """
     return "\n".join(_markdown(sheet) for sheet in sheets)
 
 

@@ -47,8 +47,9 @@ class Case(Noun):
 
     The conversation's own id is not used: whoever judges a case gives it one that no other case has.
 
-    Example:
-        Case.of_answer("When did it open?", "It opened in 1925.", documents="The hall opened in 1925.")
+    Examples:
+        >>> Case.of_answer("When did it open?", "In 1925.", documents="The hall opened in 1925.").turns
+        'last'
     """
 
     conversation: Conversation
@@ -322,9 +323,12 @@ class Grader:
         guard: judges. Where it has sinks that keep reports, those of a case are deleted with the rest of it.
         risk_table: the guard's, for policies that single cases are graded by.
 
-    Example:
-        grader = Grader.from_settings(policy="strict")
-        verdict = grader.grade(Case.of_answer("When?", "In 1850.", documents="The hall opened in 1925."))
+    Examples:
+        >>> grader = Grader.from_settings(policy="strict")
+        >>> verdict = grader.grade(Case.of_answer("When?", "The hall opened in 1850.", documents="The hall opened in 1925."))
+        >>> print(verdict.passed, verdict.claims[0].label)
+        False CONTRADICTED
+        >>> grader.close()
     """
 
     def __init__(self, guard: Guard, *, risk_table: str | Path | None = None) -> None:
@@ -400,6 +404,13 @@ class Grader:
             conversation: what was said before: the user's words, messages, or a Conversation.
             policy: decides in place of the grader's own. The answer passes when the policy lets it through as it is.
             min_score: a least VISTA score in [0, 1], which decides in place of the policy.
+
+        Examples:
+            >>> from vista_guard import Guard
+            >>> from vista_guard.testing import ScriptedJudge, Verdict
+            >>> grader = Grader(Guard(ScriptedJudge({"In 1925.": [Verdict("It opened in 1925.")]})))
+            >>> grader.assert_grounded("In 1925.", documents="The hall opened in 1925.").score
+            1.0
 
         Raises:
             NotGrounded: it does not; an AssertionError whose text shows each claim with its label and quotes.

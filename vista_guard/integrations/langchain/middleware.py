@@ -83,6 +83,17 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
         on_block: `replace` delivers the policy's message in place of a withheld answer; `raise` raises `Blocked`, whose text
             does not quote the draft, as LangGraph writes it into the checkpoint.
 
+    Examples:
+        >>> from langchain.agents import create_agent
+        >>> from langchain_core.language_models import FakeListChatModel
+        >>> from vista_guard import Guard
+        >>> from vista_guard.testing import ScriptedJudge, Verdict
+        >>> guard = Guard(ScriptedJudge({"In 1925.": [Verdict("It opened in 1925.")]}))
+        >>> before = [VistaGuardMiddleware(guard, documents="The hall opened in 1925.")]
+        >>> agent = create_agent(FakeListChatModel(responses=["In 1925."]), middleware=before)
+        >>> agent.invoke({"messages": "When did it open?"})["messages"][-1].text
+        'In 1925.'
+
     Raises:
         ConfigError: a gate or `on_block` that does not exist, a gate that cannot hold what the policy withholds, or `documents`
             that are none.

@@ -55,6 +55,16 @@ def guard_node(
     A message that was replaced keeps its id and says so in `response_metadata["vista_guard"]`. Of an update whose draft was
     replaced, other keys go into the state only where they hold documents, numbers or truth values: they may repeat the draft.
 
+    Examples:
+        >>> from langgraph.graph import MessagesState, StateGraph
+        >>> from vista_guard import Guard
+        >>> from vista_guard.testing import ScriptedJudge, Verdict
+        >>> guard = Guard(ScriptedJudge({"In 1925.": [Verdict("It opened in 1925.")]}))
+        >>> node = guard_node(guard, lambda state: {"messages": "In 1925."}, documents="The hall opened in 1925.")
+        >>> graph = StateGraph(MessagesState).add_node("answer", node).set_entry_point("answer").compile()
+        >>> graph.invoke({"messages": "When did it open?"})["messages"][-1].text
+        'In 1925.'
+
     Raises:
         ConfigError: a gate or `on_block` that does not exist, a gate that cannot hold what the policy withholds, or a node that
             cannot be called, or `documents` that are none.

@@ -91,6 +91,16 @@ def guarded(
     Several choices (`n`) are each judged; none is remembered, since one of them will be the answer. Streamed, they are held
     until all were said.
 
+    Examples:
+        >>> from vista_guard import Guard
+        >>> from vista_guard.testing import ScriptedChatServer
+        >>> hall = "The whale hall opened in 1925."
+        >>> with ScriptedChatServer(hall) as server, Guard.from_settings(store="memory") as guard:
+        ...     client = guarded(OpenAI(base_url=server.base_url, api_key="none"), guard, documents=hall)
+        ...     answer = client.chat.completions.create(model="m", messages=[{"role": "user", "content": "When?"}])
+        >>> print(answer.choices[0].message.content, report_of(answer).decision.action)
+        The whale hall opened in 1925. ALLOW
+
     Raises:
         ConfigError: another kind of client, an unknown option, documents that are none.
     """
@@ -108,6 +118,10 @@ def report_of(result: object, choice: int = 0) -> TurnReport | None:
     Args:
         result: a completion, a response, a stream that has ended, or the chunk or event that ended it.
         choice: index of the choice; a response is one.
+
+    Examples:
+        >>> report_of("of a client without a guard") is None
+        True
     """
     reports: dict[int, TurnReport] = getattr(result, _REPORTS, None) or {}
     return reports.get(choice)
@@ -119,6 +133,10 @@ def unjudged_of(result: object) -> tuple[str, ...]:
 
     Args:
         result: a completion, a response, or a stream, of which more may come until it has ended.
+
+    Examples:
+        >>> unjudged_of("of a client without a guard")
+        ()
     """
     kinds = getattr(result, _UNJUDGED, None) or ()
     return tuple(kinds.unjudged if isinstance(kinds, Told) else kinds)
