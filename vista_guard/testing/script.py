@@ -245,9 +245,6 @@ def gold_script(
 ) -> Callable[[ReceivedRequest], str]:
     """Answers like a model that is right about this share of turns, so that a run must measure `accuracy`.
 
-        gold = {"The tower is 38 metres high.": Label.VERIFIED, "It opened in 1890.": Label.LACKING_EVIDENCE}
-        server = ScriptedChatServer(gold_script(gold, accuracy=0.8))
-
     It answers the stages as `judge_script` does, a claim for each sentence of the turn, the last of which makes the turn what it
     is; turns that are split into sentences; and `turn`, one verdict on a whole turn, whose two words it finds in the prompt.
     Which turns it is wrong about depends on `seed` and their texts alone, so that every system that asks it measures the same.
@@ -257,6 +254,11 @@ def gold_script(
         accuracy: share of turns that it is right about, in [0, 1]; each turn is drawn by itself.
         seed: of the draw.
         positive: what it says of a turn that it takes for one by mistake.
+
+    Examples:
+        >>> from vista_guard.testing import ScriptedChatServer
+        >>> gold = {"The tower is 38 metres high.": Label.VERIFIED, "It opened in 1890.": Label.LACKING_EVIDENCE}
+        >>> server = ScriptedChatServer(gold_script(gold, accuracy=0.8))
 
     Raises:
         ValueError: an accuracy that is no share, or a sentence that stands in two turns.

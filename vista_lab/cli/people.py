@@ -344,7 +344,7 @@ def agree(
 
 @dataclass(frozen=True)
 class _Wish:
-    """What is compared: sheets of a study, or a batch of the database."""
+    """The work to compare: sheets of a study, or a batch of the database."""
 
     sheets: Sequence[Path]
     batch: str | None

@@ -81,7 +81,6 @@ class Counts:
     """The first of them."""
 
     def add(self, entry: Entry) -> None:
-        """Counts one entry."""
         if isinstance(entry, BrokenEntry):
             self.skipped[reason(entry.error)] += 1
             if len(self.examples) < SHOWN:
@@ -180,8 +179,11 @@ def open_dataset(dataset: DataSet, folder: Path | DataFolder) -> OpenedDataSet:
     names are among them in that order (`FaithDial-main/data/test.json`), in any case of letters; the folder's own name counts.
     Each may be gzipped.
 
-    Example:
-        >>> opened = open_dataset(find("begin-dev-wow"), Path("data"))  # doctest: +SKIP
+    Examples:
+        >>> from vista_lab.datasets.registry import find
+        >>> open_dataset(find("fade"), Path("no-such-folder"))
+        Traceback (most recent call last):
+        vista_guard.errors.InputError: data folder no-such-folder does not exist; give one with --data or VISTA_GUARD_DATA
 
     Raises:
         InputError: the folder cannot be read, a file is missing (says which, and where to get it), or found more than once.

@@ -48,7 +48,7 @@ def all_datasets() -> Mapping[str, DataSet]:
 def find(name: str) -> DataSet:
     """The data set of a name.
 
-    Example:
+    Examples:
         >>> find("begin-dev-wow").licence
         'CC BY 4.0'
 

@@ -89,7 +89,6 @@ def documents_in(given: object) -> list[object]:
 
 
 def message_text(message: Message) -> str:
-    """The text of a message."""
     content = message.get("content")
     if isinstance(content, str):
         return content

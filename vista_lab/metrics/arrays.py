@@ -18,7 +18,6 @@ from sklearn.model_selection import GroupKFold  # type: ignore[import-not-found,
 
 
 def accuracy(gold: Sequence[str], found: Sequence[str]) -> float:
-    """Share of equal labels."""
     return float(metrics.accuracy_score(list(gold), list(found)))
 
 

@@ -55,7 +55,7 @@ class SetAgreement:
 def maximum_matching(edges: Mapping[int, Sequence[int]]) -> dict[int, int]:
     """As many pairs as there can be, one for each number at most (Kuhn's algorithm); nearer partners are tried first.
 
-    Example:
+    Examples:
         >>> maximum_matching({0: [0, 1], 1: [0]})
         {1: 0, 0: 1}
     """
@@ -121,7 +121,7 @@ def set_agreement(
 def partners(one: Sequence[str], other: Sequence[str], embedder: Embedder | None = None) -> dict[int, int]:
     """For places of `one` the place of `other` that says the same; each place at most once, and as many as there can be.
 
-    Example:
+    Examples:
         >>> partners(["The pier is long.", "It is old."], ["it is old"])
         {1: 0}
     """
@@ -158,7 +158,6 @@ class ClaimGroup:
 
     @property
     def labels(self) -> dict[str, Label]:
-        """The labels that it was given."""
         return {who: claim.label for who, claim in self.by.items() if claim.label is not None}
 
 
@@ -170,7 +169,7 @@ def groups(sets: Mapping[str, Sequence[AnnotatedClaim]], steps: Sequence[Same] |
             not hang on who was first.
         steps: what makes two claims one, above 0 where it does, tried one after the other; see `STEPS`, which None stands for.
 
-    Example:
+    Examples:
         >>> from vista_guard.stores.reviews.records import AnnotatedClaim
         >>> pier = AnnotatedClaim(text="The pier is long.", source_claim_id="t1.c1")
         >>> [sorted(group.by) for group in groups({"ada": [pier], "ben": [pier]})]

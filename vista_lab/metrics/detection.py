@@ -93,7 +93,6 @@ class Detection:
 
     @property
     def turns(self) -> int:
-        """All of them."""
         return self.judged + self.unchecked
 
     @property

@@ -57,12 +57,10 @@ class Share:
 
     @property
     def low(self) -> float:
-        """The interval's lower bound."""
         return self.interval[0]
 
     @property
     def high(self) -> float:
-        """The interval's upper bound."""
         return self.interval[1]
 
     def __str__(self) -> str:
@@ -154,7 +152,6 @@ class Discordant:
 
     @property
     def p(self) -> float:
-        """Of McNemar's test."""
         return mcnemar(self.first, self.second)
 
     @property
@@ -166,7 +163,7 @@ class Discordant:
 def mcnemar(better: int, worse: int) -> float:
     """The exact two-sided test on discordant pairs: the binomial probability, in [0, 1], of a split at least as uneven.
 
-    Example:
+    Examples:
         >>> mcnemar(1, 9)
         0.021484375
     """

@@ -130,7 +130,6 @@ class Tally:
     usage: Usage = field(default_factory=Usage)
 
     def add(self, report: TurnReport, labels: Mapping[str, Label], *, resumed: bool = False) -> None:
-        """Counts one turn."""
         self.turns += 1
         self.resumed += resumed
         self.unchecked += len(report.unchecked)

@@ -32,7 +32,6 @@ from vista_lab.people.batches import FormBatch, FormBatches, FormDraft, FormTask
 
 
 def annotate(desk: Desk) -> None:
-    """Draws the page."""
     st.title("Annotate", anchor=False)
     who = name_of(desk)
     if who is None:

@@ -1,4 +1,4 @@
-"""What the views of Annotate share: addresses, what an annotator reads, which claims are one, and what is settled by itself."""
+"""Shared by the views of Annotate: addresses, what an annotator reads, which claims are one, and what is settled by itself."""
 
 from __future__ import annotations
 

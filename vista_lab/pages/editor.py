@@ -50,7 +50,7 @@ _ROWS = TypeAdapter(tuple[EditorRow, ...])
 
 @dataclass(frozen=True)
 class EditorState:
-    """What stands in the editor. `seq` tells states of one window apart."""
+    """The editor's content. `seq` tells states of one window apart."""
 
     seq: float
     rows: tuple[EditorRow, ...]
@@ -83,7 +83,7 @@ class EditorState:
 
 @dataclass(frozen=True)
 class EditorEvents:
-    """What the editor told since the page was last run: its state, and the state that was submitted."""
+    """Events of the editor since the page's last run: its state, and the state that was submitted."""
 
     draft: EditorState | None
     submitted: EditorState | None

@@ -47,7 +47,6 @@ class Sample:
 
     @property
     def judges(self) -> tuple[JudgeInfo, ...]:
-        """Who judged them."""
         return tuple(self.fits)
 
 
@@ -82,7 +81,6 @@ class Samples:
 
 @cache
 def samples() -> Samples:
-    """Those of this process."""
     return Samples()
 
 

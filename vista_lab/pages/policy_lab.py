@@ -286,7 +286,6 @@ NAMES: Final = ("first", "second")
 
 
 def lab(desk: Desk) -> None:
-    """Draws the page."""
     st.title("Policy lab", anchor=False)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         filters = filter_bar(desk.reports.choices(from_address()))

@@ -208,7 +208,6 @@ class _Stamp:
 
 
 def runs(desk: Desk) -> None:
-    """Draws the page."""
     st.title("Runs", anchor=False)
     if desk.viewer.tenants is not None or not desk.viewer.allows(Permission.DRAFTS):
         draw(_no_access(), key="runs-closed")

@@ -209,7 +209,6 @@ def detection_counts(values: list[Decimal]) -> Detection:
 
 
 def abstentions() -> Iterator[Check]:
-    """Tables 20 and 21."""
     printed = table("table20_21")
     found = of_coconot()
     yield figure(20, "accuracy", printed["accuracy"], 100 * found.accuracy.value)
@@ -220,7 +219,6 @@ def abstentions() -> Iterator[Check]:
 
 
 def of_coconot() -> Detection:
-    """Table 20's counts."""
     printed = table("table20_21")
     return Detection(**{name: printed[name] for name in ("tp", "fp", "fn", "tn")})
 

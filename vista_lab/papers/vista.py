@@ -75,7 +75,6 @@ class Difference:
 
     @property
     def row(self) -> str:
-        """For people."""
         return f"{self.model}, {SYSTEMS[self.first]} – {SYSTEMS[self.second]}"
 
 

@@ -262,7 +262,7 @@ def _common_words(item: Disagreement) -> str:
 
 
 def read_discussed(path: Path, turns: Sequence[AnnotatedTurn], how: Match, form: Form) -> Discussed:
-    """What was discussed, from the filled sheet. Rows without a label are still open.
+    """Decisions of the discussion, from the filled sheet. Rows without a label are still open.
 
     Raises:
         InputError: the file cannot be read, or cells are wrong: names each.

@@ -237,7 +237,7 @@ def _sort_values(mark: Mark, values: set[Value]) -> list[Value]:
 
 @dataclass(frozen=True)
 class Settled:
-    """What annotators settle on one case. `open`: no value has a majority, and nobody has answered yet."""
+    """The annotators' answer on one case. `open`: no value has a majority, and nobody has answered yet."""
 
     mark: str
     case: Case
@@ -269,7 +269,7 @@ def _settle_case(mark: Mark, case: Case, discussed: Discussed) -> Settled:
 
 
 def read_discussed(path: Path, form: Form, results: FormResults) -> Discussed:
-    """What was discussed, from the filled sheet. Rows without an answer are still open.
+    """Decisions of the discussion, from the filled sheet. Rows without an answer are still open.
 
     Raises:
         InputError: the file cannot be read, or cells are wrong: names each.
@@ -302,7 +302,7 @@ def _versions(case: Case) -> str:
 
 @dataclass(frozen=True)
 class FormResults:
-    """What a form comes to: figures, what is settled, and what is left to discuss."""
+    """Results of a form: figures, settled answers, and cases left to discuss."""
 
     form: Form
     items: Sequence[Item]
@@ -314,7 +314,6 @@ class FormResults:
 
     @cached_property
     def cases(self) -> Mapping[str, list[Case]]:
-        """By mark."""
         return {mark.name: cases_of(mark, self.form, self.items, self.answers) for mark in self.form.marks}
 
     @cached_property
@@ -335,7 +334,7 @@ class FormResults:
 
     @property
     def notes(self) -> list[str]:
-        """What has to be said beside every figure."""
+        """Notes that belong beside every figure."""
         left = (
             [f"{self.open:,} of {len(self.settled):,} marks have no majority yet, and are in no share."]
             if self.open
@@ -416,7 +415,6 @@ class FormResults:
         return Table(QUEUE, columns, rows, f"Talk about each mark, and write what you agree on into {ANSWER}.")
 
     def as_json(self) -> dict[str, Any]:
-        """All figures, for programs."""
         return {
             "study": list(self.about),
             "form": self.form.name,

@@ -116,8 +116,6 @@ class FormBatches:
         self._database = database
 
     def all(self) -> list[FormBatch]:
-        """The newest first."""
-
         def read(connection: sql.Connection) -> list[FormBatch]:
             if not sql.inspect(connection).has_table(BATCHES.name):
                 return []
@@ -255,7 +253,7 @@ class FormBatches:
         self._database.write("settle an item", write)
 
     def settled(self, batch: str) -> Discussed:
-        """What was agreed on in discussion."""
+        """Decisions of the discussion."""
 
         def read(connection: sql.Connection) -> Discussed:
             names = {n: item.id for n, item in self._items(connection, batch)}

@@ -1,4 +1,4 @@
-"""What a consensus on claims is good for: a log to judge, labels to calibrate with, gold for runs, and the paper's Table 7."""
+"""Uses of a consensus on claims: a log to judge, labels to calibrate with, gold for runs, and the paper's Table 7."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def transitions(
 def category(positive: bool, labels: Collection[Label], disfluent: bool = False) -> Category:
     """Where a turn stands.
 
-    Example:
+    Examples:
         >>> category(False, [Label.VERIFIED, Label.OUT_OF_SCOPE]).value
         '4. Mishandled Abstentions and Out-of-Scope'
     """

@@ -22,7 +22,7 @@ WHO = "import"
 
 @dataclass(frozen=True)
 class Kept:
-    """What a database has of a batch: turns that all annotators submitted, and what was settled on them in the dashboard.
+    """A batch as the database has it: turns that all annotators submitted, and what was settled on them in the dashboard.
 
     `left_out` turns are not counted: somebody saw the judge's labels while they worked.
     """
@@ -90,7 +90,7 @@ def _finished_turn(turn: StudyTurn, sheets: Sequence[Filled], data: StudyData) -
 
 
 def take(database: Database, batch: str, data: StudyData | None) -> Kept:
-    """What people made of a batch, in the dashboard or in sheets that were imported.
+    """The annotators' work on a batch, from the dashboard or from imported sheets.
 
     Args:
         database: of reports.

@@ -1,4 +1,4 @@
-"""What reviewers and annotators decided, as `vista-guard calibrate` reads it: reports, and people's word on them."""
+"""Decisions of reviewers and annotators, as `vista-guard calibrate` reads it: reports, and people's word on them."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 
 
 class Unit(StrEnum):
-    """What is marked."""
+    """The unit that people mark."""
 
     CLAIM = "claim"
     TURN = "turn"
@@ -47,7 +47,7 @@ class Unit(StrEnum):
 
 
 class Level(StrEnum):
-    """What a mark is of: the item, or each of its parts."""
+    """The place of a mark: the item, or each of its parts."""
 
     ITEM = "item"
     PART = "part"
@@ -126,7 +126,6 @@ class _Mark(_Part):
 
     @property
     def measured_on(self) -> Scale:
-        """The scale of its values."""
         return self.scale or "nominal"
 
 
@@ -186,7 +185,7 @@ class ChoicesMark(_Chosen):
     kind: Literal["choices"]
 
     def read(self, text: str) -> Value:
-        """As `ChoiceMark.read`; the values in the form's order."""
+        """The values of a cell, in the form's order."""
         chosen = {self._chosen(one) for one in text.split(SEVERAL) if one.strip()}
         return tuple(one for one in self.values if one in chosen)
 
@@ -207,16 +206,14 @@ class NumberMark(_Mark):
 
     @property
     def numeric(self) -> bool:
-        """Always."""
         return True
 
     @property
     def measured_on(self) -> Scale:
-        """The scale of its values."""
         return self.scale or "interval"
 
     def read(self, text: str) -> Value:
-        """As `ChoiceMark.read`; a comma is taken for a decimal point."""
+        """The number in a cell; a comma counts as a decimal point."""
         try:
             number = float(text.replace(",", ".")) if "." not in text else float(text)
         except ValueError:
@@ -234,7 +231,6 @@ class TextMark(_Mark):
     needed: bool = False
 
     def read(self, text: str) -> Value:
-        """As `ChoiceMark.read`."""
         if len(text) > LONGEST_TEXT:
             raise ValueError(f"{len(text):,} characters; at most {LONGEST_TEXT:,} are kept")
         return text
@@ -266,7 +262,7 @@ class Parts(_Part):
 
 
 class Form(_Part):
-    """What annotators read and mark. See `load_form`.
+    """The columns that annotators read and the marks that they make. See `load_form`.
 
     Raises:
         ValidationError: a mark names what the form does not have, or a measure that its values don't allow.
@@ -368,7 +364,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Item:
-    """What one person marks at once. `group` names what it was drawn with: intervals of agreement draw whole groups."""
+    """The unit that one person marks at once. `group` names what it was drawn with: intervals of agreement draw whole groups."""
 
     id: str
     texts: Mapping[str, str]
@@ -390,7 +386,7 @@ def load_form(name: str | Path) -> Form:
     Raises:
         ConfigError: there is none of this name, or the file is no form: names the file, the place in it, and what is wrong.
 
-    Example:
+    Examples:
         >>> load_form("desiderata").item.value
         'document'
     """

@@ -31,7 +31,7 @@ from vista_lab.tables.writers import NOTHING, Cell, Heading, Row, Sheet, percent
 
 @dataclass(frozen=True)
 class Results:
-    """What people said, counted. `about` says how the turns were drawn; `how` in words which claims are one."""
+    """The annotators' answers, counted. `about` says how the turns were drawn; `how` in words which claims are one."""
 
     turns: Sequence[AnnotatedTurn]
     match: Match
@@ -52,18 +52,15 @@ class Results:
 
     @cached_property
     def rates(self) -> Rates:
-        """How far people agree."""
         labels = self.form.labels
         return rates(self.turns, self.match, () if labels is None else labels.agreement)
 
     @property
     def settled_turns(self) -> Sequence[SettledTurn]:
-        """Turns with a consensus."""
         return [one for one in self.settled if one.settled]
 
     @property
     def label_counts(self) -> Mapping[Label, int]:
-        """Labels of the consensus."""
         return label_counts(self.settled_turns)
 
     @cached_property
@@ -81,7 +78,7 @@ class Results:
 
     @property
     def notes(self) -> list[str]:
-        """What has to be said beside every figure."""
+        """Notes that belong beside every figure."""
         left = len(self.settled) - len(self.settled_turns)
         alone = len(self.turns) - len(self.settled)
         return [
@@ -102,7 +99,7 @@ class Results:
         return found if self.others is None else [*found, *self.others.sheets()]
 
     def files(self) -> dict[str, str]:
-        """What is written beside the tables: the consensus, and labels to calibrate with, where the study's texts are known."""
+        """Files written beside the tables: the consensus, and labels to calibrate with, where the study's texts are known."""
         if self.data is None:
             return {}
         return {
@@ -122,7 +119,6 @@ class Results:
         return agreeing.queue(self.settled, self.form, " ".join(self.about))
 
     def as_json(self) -> dict[str, Any]:
-        """All figures, for programs."""
         figures, moved = self.rates.figures, self.transitions
         return {
             "study": list(self.about),
@@ -163,7 +159,6 @@ ALPHA = "Krippendorff's α"
 
 
 def table_1(counted: Mapping[Label, int], rates: Rates, about: Sequence[str]) -> Sheet:
-    """Labels of the consensus."""
     printed = table("table01")
     total = sum(counted.values())
     rows = [

@@ -556,7 +556,7 @@ class _Reader:
         return self.form.revision is not None and name.startswith(NEW)
 
     def check_rows(self, item: Item, rows: Sequence[Row], given: Mapping[str, Part]) -> None:
-        """What each row is of, and that nothing stands where nothing belongs."""
+        """Checks that each row names a known part once and fills no cell that must stay empty."""
         seen: dict[str, int] = {}
         for row in rows:
             name = row[self.unit] if self.unit else ""
@@ -615,7 +615,7 @@ class _Reader:
         return values
 
     def add_operation(self, row: Row, values: dict[str, Value], *, added: bool) -> None:
-        """What is done with the part, where the annotator left it open."""
+        """Fills in the operation on the part where the annotator left it open."""
         revise = self.form.revision
         assert revise is not None  # the caller asked
         given = values.get(revise.by)

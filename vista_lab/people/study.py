@@ -1,4 +1,4 @@
-"""What a study is of: the items that are handed out, how they were drawn, and the folder that keeps this.
+"""A study: the items that annotators get, how they were drawn, and the folder that keeps this.
 
 sheets/
   ada.xlsx, ben.xlsx, …      one for each annotator, to be filled in
@@ -53,7 +53,7 @@ class _Line(BaseModel):
 
 
 class StudySet(_Line):
-    """What one data set, log or file of items gave. `enriched` counts conversations chosen because the run found such a label."""
+    """The part of one data set, log or file. `enriched` counts conversations chosen because the run found such a label."""
 
     name: str
     files: Mapping[str, str]
@@ -135,14 +135,13 @@ class StudyData:
 
     @cached_property
     def items(self) -> Sequence[Item]:
-        """What annotators mark, in the order of the study."""
+        """The items that annotators mark, in the order of the study."""
         if not self.study.turns:
             return self.given
         return [_item(turn, self.study, self.conversations[turn.talk]) for turn in self.study.turns]
 
     @cached_property
     def turns(self) -> Mapping[str, StudyTurn]:
-        """By their id in sheets."""
         return {turn.id: turn for turn in self.study.turns}
 
 
@@ -265,13 +264,12 @@ class JudgedRun:
 
     @property
     def judge(self) -> str:
-        """Who judged."""
         return next((one.judge.name for one in self.reports.values()), "nobody")
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """What is asked of a study. `each` is how many conversations (or items) a data set gives, all when None; `enrich` how many
+    """How to sample. `each` is how many conversations (or items) a data set gives, all when None; `enrich` how many
     of them are chosen because the run gave a claim in them that label. `shown`: annotators see the run's labels."""
 
     annotators: Sequence[str]

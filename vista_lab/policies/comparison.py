@@ -161,7 +161,6 @@ class Totals:
 
     @property
     def turns(self) -> int:
-        """All turns."""
         return sum(self.actions.values())
 
 
@@ -201,12 +200,10 @@ class Comparison:
 
     @cached_property
     def totals(self) -> tuple[Totals, Totals]:
-        """Of the first and of the second policy."""
         return _totals(self.cases, self.first), _totals(self.cases, self.second)
 
     @cached_property
     def transitions(self) -> Counter[tuple[Action, Action]]:
-        """Turns by what the first and the second would have done."""
         return Counter(zip(self.first, self.second, strict=True))
 
     @cached_property

@@ -46,7 +46,7 @@ def named_policy(told: str, settings: Settings) -> NamedPolicy:
     Raises:
         ConfigError: no such name or file, or a policy that makes no sense.
 
-    Example:
+    Examples:
         >>> named_policy("strict", Settings.load()).recipe.policy().on_unchecked
         <Action.BLOCK: 'BLOCK'>
     """

@@ -143,16 +143,13 @@ class Replayed:
 
     @property
     def names(self) -> tuple[str, str]:
-        """Of the two policies."""
         return self.policies[0].name, self.policies[1].name
 
     @property
     def conversations(self) -> int:
-        """How many there are."""
         return len({case.conversation_id for case in self.found.cases})
 
     def limits(self) -> list[str]:
-        """The limits of this comparison."""
         return join_parts(
             [
                 STREAMED,
@@ -182,7 +179,6 @@ class ReplayedTurn:
 
     @property
     def differs(self) -> bool:
-        """True when the policies act differently."""
         return self.first.action is not self.second.action
 
 

@@ -301,7 +301,6 @@ class Worker:
 
 
 def node() -> str:
-    """The machine's name, for messages alone."""
     return platform.node() or "of no name"
 
 

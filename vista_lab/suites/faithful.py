@@ -116,7 +116,6 @@ def conversation_of(task: GenerationTask) -> Conversation:
 
 
 async def judge(guard: Guard, conversations: Sequence[Conversation]) -> list[TurnReport]:
-    """A report on each, in order."""
     return [await guard.acheck(conversation) for conversation in conversations]
 
 
@@ -127,7 +126,6 @@ def objections_text(name: str, reports: Sequence[TurnReport]) -> str:
 
 
 def main() -> None:
-    """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--policy", action="append", choices=PRESETS, help="may be repeated; all without it")

@@ -121,7 +121,6 @@ def figures(answers: TaskAnswers) -> Figures:
 
 
 def line(name: str, split: str, answers: TaskAnswers) -> str:
-    """The task's line of the table."""
     found = figures(answers)
     task = f"{answers.task} (F1+, AUC: {answers.positive})" if answers.positive else answers.task
     shares = (

@@ -164,7 +164,6 @@ def evenly_spaced(rows: Sequence[SummaryCase], most: int | None) -> list[Summary
 
 
 def main() -> None:
-    """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--judge", default="embedded", help="as in the settings")

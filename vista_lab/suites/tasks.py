@@ -137,7 +137,6 @@ class ScoredPairs:
 
     @cached_property
     def mean(self) -> list[float]:
-        """The mean over the views."""
         return [sum(row) / len(self.views) for row in zip(*self.views.values(), strict=True)]
 
     @cached_property
@@ -179,7 +178,6 @@ def answers(found: ScoredPairs, dev: ScoredPairs, targets: tuple[Target, ...]) -
 
 
 def score(bench: Bench, pairs: Sequence[SpeakerPair], task: str) -> ScoredPairs:
-    """All scores of the pairs."""
     product = bench.product
     views = asyncio.run(_all_views(product, pairs, task))
     texts = list(dict.fromkeys(pair for view in views for pairs_of in view.values() for pair in pairs_of))

@@ -34,11 +34,9 @@ class Majority:
         self.info = JudgeInfo(name="majority", version=str(label))
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
-        """The turn itself."""
         return whole_turn(turn, history)
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check]:
-        """The label."""
         return [labelled_check(claim, self._label, f"{self._label} is the most frequent label") for claim in claims]
 
     async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
@@ -57,7 +55,6 @@ class Overlap:
         self.info = JudgeInfo(name="overlap", version=f"threshold {threshold:g}")
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
-        """The turn itself."""
         return whole_turn(turn, history)
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check]:

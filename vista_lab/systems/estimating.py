@@ -95,7 +95,6 @@ class _Books:
     cost: float | None = 0.0
 
     def add(self, model: ChatModel, asked: int, answered: int) -> None:
-        """One call, in tokens."""
         self.calls += 1
         self.input_tokens += asked
         self.output_tokens += answered
@@ -128,7 +127,6 @@ class Rehearsal:
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """The model's."""
         return self.model.parameters
 
     async def complete(self, request: ChatRequest) -> Reply:

@@ -81,7 +81,6 @@ class Ablated:
         return ensemble.why_exhausted(self._judge)
 
     async def aclose(self) -> None:
-        """Closes the inner judge."""
         await ensemble.aclose(self._judge)
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
@@ -244,7 +243,6 @@ class Order:
     countable: bool = True
 
     def judge(self) -> Judge:
-        """The judge that was configured."""
         if self.given is None:
             self.countable = self.verifier is None and "openai:" not in (self.settings.verifier or "")
             return build_judge(self.settings, OnnxEmbedder(), verifier=self.verifier, asking=self._asking(ModelJudge))

@@ -82,7 +82,6 @@ class MetricJudge:
         self.info = JudgeInfo(name=scorer.name, version=scorer.version)
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
-        """The turn itself."""
         return whole_turn(turn, history)
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:

@@ -157,7 +157,6 @@ class LLMJudge:
 
     @property
     def model(self) -> ChatModel:
-        """The model that is asked."""
         return self._model
 
     @property
@@ -183,7 +182,6 @@ class LLMJudge:
         await self._model.aclose()
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
-        """The turn itself."""
         return whole_turn(turn, history)
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:

@@ -28,7 +28,6 @@ class Picture:
 
     @property
     def files(self) -> tuple[Path, Path]:
-        """Both."""
         return self.svg, self.png
 
 

@@ -85,7 +85,6 @@ class _Drawing:
 
     @property
     def of(self) -> str:
-        """The data set."""
         return one_line(self.runs[0].data_set)
 
     def whole_name(self, run: Measured) -> str:

@@ -189,7 +189,6 @@ def claim_confusion(name: str, title: str, rows: Sequence[Sequence[int]], notes:
 
 
 def abstentions() -> Sheet:
-    """Tables 20 and 21."""
     printed, found = table("table20_21"), of_coconot()
     rows = [
         row("abstention", str(found.tp), str(found.fn), _sorted(printed["missed"])),

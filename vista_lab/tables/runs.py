@@ -179,7 +179,6 @@ class Measured:
 
     @property
     def unchecked(self) -> int:
-        """Claims that were not judged."""
         return sum(not isinstance(outcome, Finding) for report in self.reports.values() for outcome in report.outcomes)
 
 

@@ -44,7 +44,6 @@ class Heading:
 
     @property
     def whole(self) -> str:
-        """Both heads in one."""
         return f"{self.group}: {self.head}" if self.group else self.head
 
 

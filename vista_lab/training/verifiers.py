@@ -326,7 +326,6 @@ class TimedVerifier:
         self.seconds = 0.0
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        """See `Verifier.probabilities`."""
         started = time.perf_counter()
         found = self._verifier.probabilities(pairs)
         self.seconds += time.perf_counter() - started
@@ -339,7 +338,6 @@ class TimedVerifier:
         return 1000 * self.seconds / self.pairs if self.pairs else None
 
     async def aclose(self) -> None:
-        """Closes the verifier."""
         from vista_guard.judges.verifiers.calibrated import close
 
         await close(self._verifier)

@@ -39,10 +39,13 @@ class VistaEvaluator(Evaluator[Any, Any, Any]):
     A subclass may give a grader of its own by `grader`.
 
     Examples:
+        >>> import asyncio
         >>> from pydantic_evals import Case, Dataset
         >>> cases = [Case(inputs="When?", metadata={"documents": "The hall opened in 1925."})]
         >>> dataset = Dataset(name="hours", cases=cases, evaluators=[VistaEvaluator()])
-        >>> report = dataset.evaluate_sync(lambda question: "The hall opened in 1925.", progress=False)
+        >>> async def agent(question):
+        ...     return "The hall opened in 1925."
+        >>> report = asyncio.run(dataset.evaluate(agent, progress=False))
         >>> report.cases[0].scores["vista_score"].value
         1.0
     """

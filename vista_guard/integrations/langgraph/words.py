@@ -300,7 +300,6 @@ class HeardCalls(Listener):
             running.cancel()
 
     def on_chat_model_start(self, *args: object, run_id: UUID, tags: list[str] | None = None, **kwargs: object) -> None:
-        """A call begins."""
         if NOSTREAM_TAGS.isdisjoint(tags or ()):
             self._on_loop(lambda: self._begin(run_id))
 
@@ -325,7 +324,6 @@ class HeardCalls(Listener):
         self._on_loop(lambda: self._end(run_id, message))
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: object) -> None:
-        """A call broke off."""
         self._on_loop(lambda: self._put(run_id, error))
 
     def on_retriever_end(self, documents: Sequence[LangChainDocument], **kwargs: object) -> None:

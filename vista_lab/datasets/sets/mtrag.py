@@ -101,7 +101,6 @@ def task_of(row: Row) -> GenerationTask:
 
 
 def message_turn(message: Row) -> Turn:
-    """A message of `input`."""
     return Turn(role=message.label("speaker", SPEAKERS), text=message.text("text"))
 
 

@@ -34,7 +34,6 @@ class SpeakerPair:
 
     @property
     def later(self) -> Turn:
-        """The last turn."""
         return self.turns[-1]
 
 
