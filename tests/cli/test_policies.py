@@ -57,13 +57,16 @@ def test_a_replay_that_stopped_compares_nothing(log: Path, capsys: pytest.Captur
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (["--html", "x.html"], "--html goes with two policies; name the second one with --against"),
-        (["--labels", "x"], "--labels goes with two policies; name the second one with --against"),
+        (["--html", "x.html"], "--html needs a second policy; name it with --against"),
+        (["--labels", "x"], "--labels needs a second policy; name it with --against"),
         (
             ["--against", "lax"],
             "policy is 'lax'; choose one of monitor, balanced, strict, settings, or a file that ends in",
         ),
-        (["--against", "strict", "--html", "no/x.html"], "--html no/x.html cannot be written: there is no such folder"),
+        (
+            ["--against", "strict", "--html", "no/x.html"],
+            "--html no/x.html cannot be written: its folder does not exist",
+        ),
         (["--against", "strict", "--labels", "gone"], "labels gone cannot be read: No such file or directory"),
         (["--against", "rate.yaml"], "policy.max_false_alarm_rate is 1e-06, shared by 2 rules: that needs"),
         (["--columns", "wizard=a"], "--columns has 'wizard=a'; give what=column pairs"),

@@ -268,7 +268,7 @@ def test_sheets_go_into_the_dashboards_database_and_come_out(
     assert kept is not None
     assert kept.texts is not None
     assert (kept.texts.user_text, [one.title for one in kept.texts.documents]) == ("Question 2?", ["Guide"])
-    with pytest.raises(InputError, match="there is a batch 'pilot' already"):
+    with pytest.raises(InputError, match="'pilot'"):
         import_sheets(database, "pilot", sheets, material)
     assert import_sheets(database, "again", sheets, material).reports == 0
     found = take(database, "pilot", material)
@@ -287,7 +287,7 @@ def test_sheets_go_into_the_dashboards_database_and_come_out(
     assert {one.id for one in take(database, "pilot", None).turns} == {
         report.id for report in material.reports.values()
     }
-    with pytest.raises(InputError, match="there is no batch 'other'; there are again, pilot"):
+    with pytest.raises(InputError, match=r"'other'.* again, pilot"):
         take(database, "other", material)
     database.close()
 
@@ -301,6 +301,6 @@ def test_nothing_of_an_import_stays_where_something_is_wrong(
         import_sheets(database, "pilot", wrong, material)
     assert Annotations(database).batches() == ()
     assert ReportReader(database).many([report.id for report in material.reports.values()]) == {}
-    with pytest.raises(InputError, match="came from no run"):
+    with pytest.raises(InputError, match="has no report"):
         import_sheets(database, "pilot", sheets, replace(material, reports={}))
     database.close()

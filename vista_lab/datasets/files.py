@@ -249,7 +249,7 @@ def table_rows(
                 return
             except csv.Error as exc:
                 number += 1
-                yield BrokenEntry(f"{path} row {number}", f"is no row of a table: {exc}")
+                yield BrokenEntry(f"{path} row {number}", f"is not a row of a table: {exc}")
                 continue
             if cells:
                 number += 1

@@ -80,7 +80,7 @@ def recognise(path: Path, found: Iterable[LogValue | BrokenEntry]) -> LogFormat:
         broken.append(entry)
         if len(broken) >= PATIENCE:
             break
-    why = f"{broken[0].source} {broken[0].error}" if broken else f"{path} holds no conversation"
+    why = f"{broken[0].source} {broken[0].error}" if broken else f"{path} has no conversation"
     raise InputError(f"{why}. {_help()}")
 
 

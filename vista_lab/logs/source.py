@@ -69,7 +69,7 @@ def _read(reader: Any, name: str, short: bool) -> Iterator[Row]:
         except csv.Error as exc:
             open_ended = "unexpected end" in str(exc)
             why = "a quote is opened here or below and never closed, nothing behind it is read" if open_ended else exc
-            yield line, f"is no row of a table: {why}"
+            yield line, f"is not a row of a table: {why}"
             continue
         if header is None:
             header = _header(cells, name)

@@ -135,7 +135,7 @@ def conversations(spans: Iterable[Span | BrokenEntry]) -> Iterator[LoggedConvers
             yield span
         elif span.id in traces[span.trace]:
             first = traces[span.trace][span.id]
-            yield BrokenEntry(span.source, f"repeats the id {span.id} of {first.source}; the first one counts")
+            yield BrokenEntry(span.source, f"has the id {span.id} of {first.source} again; the first one is used")
         else:
             traces[span.trace][span.id] = span
     threads: dict[str, list[Exchange]] = defaultdict(list)
@@ -181,7 +181,7 @@ def _exchange(spans: list[Span]) -> Exchange | BrokenEntry:
     told = next((span for span in candidates if _says_something(span)), None)
     first = (roots or spans)[0]
     if told is None:
-        return BrokenEntry(first.source, f"trace {first.trace} holds no answer that can be read")
+        return BrokenEntry(first.source, f"trace {first.trace} has no readable answer")
     asked, answered = _apart(told.inputs or next((span.inputs for span in candidates if span.inputs), ()), told.outputs)
     return Exchange(
         thread=next((span.thread for span in [*roots, *spans] if span.thread), None) or first.trace,

@@ -197,7 +197,7 @@ def load(folder: Path) -> StudyData:
         ) from exc
     except ValidationError as exc:
         first = exc.errors()[0]
-        raise InputError(f"{place} holds no study of this version: {_where(first['loc'])}: {first['msg']}") from exc
+        raise InputError(f"{place} has no study of this version: {_where(first['loc'])}: {first['msg']}") from exc
     if study.version.partition(".")[0] != VERSION.partition(".")[0]:
         raise InputError(f"{place / STUDY} has version {study.version}; this vista-guard reads version {VERSION}")
     by_place = {(report.conversation_id, report.turn_index): report for report in reports}

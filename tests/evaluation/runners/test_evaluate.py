@@ -159,7 +159,7 @@ async def test_another_run_is_refused_and_says_in_what(tmp_path: Path) -> None:
         with pytest.raises(ConfigError) as raised:
             await run(tmp_path, system, rows, made)
         assert difference in str(raised.value)
-        assert str(raised.value).endswith(". Choose another --out, or run with what it was made with")
+        assert str(raised.value).endswith(". Choose another --out, or run with the same")
     assert contents(tmp_path) == before
 
 
@@ -180,9 +180,9 @@ async def test_a_manifest_of_another_version_is_refused(tmp_path: Path) -> None:
 
 async def test_a_folder_of_somebody_else_is_not_touched(tmp_path: Path) -> None:
     (tmp_path / "novel.txt").write_text("It was a dark night")
-    with pytest.raises(ConfigError, match=r"holds novel\.txt and no manifest\.json: it is no run's folder\. Choose"):
+    with pytest.raises(ConfigError, match=r"novel\.txt .*manifest\.json"):
         await run(tmp_path)
-    with pytest.raises(ConfigError, match=r"novel\.txt is no folder; a run is one\. Choose another --out"):
+    with pytest.raises(ConfigError, match=r"novel\.txt is a file.*--out"):
         await run(tmp_path / "novel.txt")
     with pytest.raises(ConfigError, match="cannot be written: File name too long"):
         await run(tmp_path / ("x" * 300))
@@ -261,5 +261,5 @@ async def test_a_replay_has_no_gold_for_tables(tmp_path: Path) -> None:
     await evaluate(Ruled(), make_plan(source(1), ClaimsMode.JUDGE), tmp_path, Made())
     path = tmp_path / "manifest.json"
     path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), "rows": None}), encoding="utf-8")
-    with pytest.raises(ConfigError, match="is a replay of a log"):
+    with pytest.raises(ConfigError, match="is a replay without gold"):
         read_evaluation(tmp_path)

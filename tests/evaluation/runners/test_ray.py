@@ -153,7 +153,7 @@ async def test_what_is_wrong_with_workers_is_said_as_it_is() -> None:
 def test_workers_that_judge_differently_are_refused() -> None:
     ray_engine.check_alike(1, Ready("n1", __version__, Light().info), Light().info)
     message = (
-        r"^worker 1 of the Ray cluster, on node n1, would judge in another way: {}\. Give all nodes the same version of "
+        r"^worker 1 of the Ray cluster, on node n1, would judge differently: {}\. Give all nodes the same version of "
         "vista-guard, and the same settings as the command$"
     )
     with pytest.raises(ConfigError, match=message.format("judge light 2 instead of light 1")):

@@ -39,7 +39,7 @@ def test_data_sets_whose_files_were_not_tried_say_so() -> None:
 
 
 def test_an_unknown_name_is_told_those_that_come_near() -> None:
-    with pytest.raises(InputError, match=r"there is no data set 'begin-dev'; did you mean begin-dev-"):
+    with pytest.raises(InputError, match=r"'begin-dev' .* begin-dev-"):
         find("begin-dev")
 
 
@@ -73,7 +73,7 @@ def test_equal_copies_are_one_and_different_ones_an_error(tmp_path: Path) -> Non
     shutil.copy(first, second)
     assert open_dataset(find("begin-dev-wow"), tmp_path).paths == {"begin_dev_wow.tsv": first}
     second.write_text("other", encoding="utf-8")
-    with pytest.raises(InputError, match=f"begin_dev_wow.tsv is there more than once: {first}, {second}; leave one"):
+    with pytest.raises(InputError, match=f"begin_dev_wow.tsv .*{first}, {second}"):
         open_dataset(find("begin-dev-wow"), tmp_path)
 
 
@@ -93,16 +93,14 @@ def test_missing_files_are_named_with_where_they_are_to_be_had(tmp_path: Path) -
     with pytest.raises(InputError) as raised:
         open_dataset(find("ais-wow"), tmp_path)
     assert str(raised.value) == (
-        f"data set ais-wow is not whole in {tmp_path}: wizard_of_wikipedia/test_random_split.json is missing, to be had from "
+        f"data set ais-wow is incomplete in {tmp_path}: wizard_of_wikipedia/test_random_split.json is missing, to be had from "
         "http://parl.ai/downloads/wizard_of_wikipedia/wizard_of_wikipedia.tgz (unpack it into a folder of that name)"
     )
     with pytest.raises(
         InputError, match=r"faithdial/test.json is missing, to be had from huggingface.co/datasets/McGill"
     ):
         open_dataset(find("faithdial-test"), tmp_path)
-    with pytest.raises(
-        InputError, match=r"the data folder .*/none is not there; give one with --data or VISTA_GUARD_DATA"
-    ):
+    with pytest.raises(InputError, match=r"/none .*--data or VISTA_GUARD_DATA"):
         open_dataset(find("fade"), tmp_path / "none")
 
 
@@ -118,11 +116,11 @@ def test_an_empty_set_is_an_error_that_names_the_first_row(tmp_path: Path) -> No
     with pytest.raises(InputError) as raised:
         list(open_dataset(find("begin-dev-wow"), tmp_path).entries())
     assert str(raised.value) == (
-        f"data set begin-dev-wow holds no conversation in {file}; the first row that cannot be read: {file} row 1 "
+        f"data set begin-dev-wow has no conversation in {file}; the first row that cannot be read: {file} row 1 "
         "response is blank"
     )
     rows.tsv(file, rows.BEGIN_HEADER, [])
-    with pytest.raises(InputError, match=f"data set begin-dev-wow holds no conversation in {file}$"):
+    with pytest.raises(InputError, match=f"data set begin-dev-wow has no conversation in {file}$"):
         list(open_dataset(find("begin-dev-wow"), tmp_path).entries())
 
 
@@ -160,7 +158,7 @@ def test_a_sample_is_balanced_and_the_same_for_a_seed(tmp_path: Path) -> None:
 
     assert drawn(1) == drawn(1) != drawn(2)
     assert sorted(int(str(name).split("-")[1]) % 2 for name in drawn(1)) == [0, 0, 0, 1, 1, 1]
-    with pytest.raises(InputError, match="a sample of 11 positive conversations cannot be drawn: the files hold 10"):
+    with pytest.raises(InputError, match=r"11 positive conversations.* 10"):
         drawn(1, 11)
 
 
