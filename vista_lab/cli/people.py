@@ -551,7 +551,7 @@ def _write(
             (out / name).unlink(missing_ok=True)  # of an earlier call, and without answers
         if (table := found.queue()) is not None:
             files[queue.name] = content(table, queue.suffix)
-    drawn = [path for one in pictures for path in one.files]
+    drawn = [path for picture in pictures for path in picture.files]
     return [*write_tables(tables, wanted, out, pictures, TITLE), *write(out, files), *drawn]
 
 

@@ -57,8 +57,8 @@ class Against:
         Raises:
             ConfigError: a policy promises a rate that no table of this judge holds.
         """
-        for one in self.policies:
-            standing(one.recipe.policy(), [judge], one.risk_table)
+        for policy in self.policies:
+            standing(policy.recipe.policy(), [judge], policy.risk_table)
 
     def show(self, out: Path) -> None:
         """Both policies over the reports: on the terminal, and as a page where one was asked for."""

@@ -136,7 +136,7 @@ class DataFolder:
             here = Path(place)
             depth, real = len(here.relative_to(self.path).parts), os.path.realpath(place)
             # A link to a folder above it would have no end.
-            folders[:] = sorted(one for one in folders if not one.startswith(".")) if depth < DEEPEST else []
+            folders[:] = sorted(folder for folder in folders if not folder.startswith(".")) if depth < DEEPEST else []
             if real in seen:
                 folders.clear()
                 continue
@@ -361,7 +361,7 @@ def _count_fields(counts: Counts | None) -> dict[str, Any]:
     if counts is None:
         return {}
     numbers = ("conversations", "turns", "positive", "open", "claims")
-    examples = [{"source": one.source, "error": one.error} for one in counts.examples]
+    examples = [{"source": example.source, "error": example.error} for example in counts.examples]
     return {
         **{name: getattr(counts, name) for name in numbers},
         "skipped": dict(counts.skipped.most_common()),

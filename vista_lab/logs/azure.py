@@ -38,7 +38,7 @@ def parse(value: LogValue) -> LoggedConversation:
     inner = decode_json(content.get("conversation"))
     chat = inner if isinstance(inner, Mapping) else content
     if isinstance(messages := decode_json(chat.get("messages")), list):
-        said = [_message(one) for one in messages]
+        said = [_message(message) for message in messages]
     elif content.get("query") and content.get("response"):
         said = [
             *map(_message, input_messages(_parts(content["query"]))),
@@ -79,7 +79,7 @@ def _readable(given: Any) -> Any:
         return given
     calls = [part for part in parts if isinstance(part, Mapping) and part.get("type") == "tool_call"]
     content = [_result(part) for part in parts if part not in calls]
-    return {**given, "content": content or None, **({"tool_calls": [_call(one) for one in calls]} if calls else {})}
+    return {**given, "content": content or None, **({"tool_calls": [_call(call) for call in calls]} if calls else {})}
 
 
 def _result(part: object) -> object:

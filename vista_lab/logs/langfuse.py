@@ -115,7 +115,7 @@ def _documents(kind: Kind, output: object) -> list[object]:
     if kind is Kind.RETRIEVER:
         return documents_in(output)
     if kind is Kind.TOOL:
-        return [text for one in output_messages(output) if (text := message_text(one))]
+        return [text for message in output_messages(output) if (text := message_text(message))]
     # Before there were retrievers, retrieval was a span like others: told by documents that lie there by name.
     return documents_in(output) if isinstance(output, Mapping) and isinstance(output.get("documents"), list) else []
 

@@ -30,7 +30,7 @@ def _is_span(content: Mapping[str, Any]) -> bool:
         return True
     attributes = decode_json(content.get("attributes"))
     if isinstance(attributes, list):
-        keys = [str(one.get("key", "")) for one in attributes if isinstance(one, Mapping)]
+        keys = [str(attribute.get("key", "")) for attribute in attributes if isinstance(attribute, Mapping)]
         return any(key.startswith("openinference") for key in keys)
     return isinstance(attributes, Mapping) and any(
         str(key).startswith(("openinference", "llm", "input")) for key in attributes
@@ -133,7 +133,7 @@ def _plain(value: object) -> object:
 def _chat(tree: Mapping[str, Any], side: str) -> list[Message]:
     given = _decode(f"attributes.llm.{side}_messages", _first(tree, f"attributes.llm.{side}_messages"))
     items = [one.get("message", one) for one in map(_tree, given)] if isinstance(given, list) else []
-    return [_message(one) for one in items if isinstance(one, Mapping)]
+    return [_message(item) for item in items if isinstance(item, Mapping)]
 
 
 def _decode(what: str, given: object) -> object:
@@ -171,7 +171,7 @@ def _documents(tree: Mapping[str, Any], kind: Kind) -> list[object]:
         return [text for one in output_messages(_first(tree, "attributes.output.value")) if (text := message_text(one))]
     found = _decode("documents", _first(tree, "attributes.retrieval.documents", "attributes.reranker.output_documents"))
     items = [one.get("document", one) for one in map(_tree, found)] if isinstance(found, list) else []
-    return [_document(one) for one in items if isinstance(one, Mapping) and str(one.get("content") or "").strip()]
+    return [_document(item) for item in items if isinstance(item, Mapping) and str(item.get("content") or "").strip()]
 
 
 def _document(given: Mapping[str, Any]) -> object:

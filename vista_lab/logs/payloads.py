@@ -201,7 +201,7 @@ def _answer_of_tools(results: Sequence[Mapping[str, Any]]) -> Message:
         for one in given
     ]
     names = (results[0].get(key) for key in ("tool_use_id", "call_id", "tool_call_id"))
-    call = next((one for one in names if one), None)
+    call = next((name for name in names if name), None)
     message: Message = {"role": "tool", "content": "\n".join(texts)}
     return {**message, "tool_call_id": call} if call else message
 

@@ -158,7 +158,7 @@ def conversations(spans: Iterable[Span | BrokenEntry]) -> Iterator[LoggedConvers
 
 def join_exchanges(name: str, exchanges: Sequence[Exchange]) -> LoggedConversation | BrokenEntry:
     """The exchanges of a thread as one conversation, by time."""
-    timeless = [one for one in exchanges if one.start is None]
+    timeless = [exchange for exchange in exchanges if exchange.start is None]
     if timeless and len(exchanges) > 1:
         return BrokenEntry(timeless[0].source, f"has no time, so the turns of thread {name} cannot be put in order")
     messages: list[Message] = []

@@ -159,13 +159,13 @@ def _unit(turn: LabelledTurn, level: Level, *, fine: bool) -> tuple[list[Finding
     if level is Level.TURN:
         return (findings, 1.0) if turn.fine is fine else None
     counted = {claim for claim, word in turn.claims.items() if word is fine}
-    return ([one for one in findings if one.claim.id in counted], 1 / len(counted)) if counted else None
+    return ([finding for finding in findings if finding.claim.id in counted], 1 / len(counted)) if counted else None
 
 
 def _losses(findings: Sequence[Finding], level: Level, share: float) -> list[tuple[float, float]]:
     if level is Level.TURN:
         return [(max(one.confidence for one in findings), 1.0)] if findings else []
-    return [(one.confidence, share) for one in findings]
+    return [(finding.confidence, share) for finding in findings]
 
 
 def _reliability(turns: Iterable[LabelledTurn]) -> Reliability | None:

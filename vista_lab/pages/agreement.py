@@ -31,7 +31,7 @@ def figures(desk: Desk, who: str, batch: str) -> None:  # noqa: ARG001  # every 
     if not blind:
         draw(_nothing_to_compare(len(tasks)), key="no-figures")
         return
-    turns = [{one.annotator: one.claims for one in task.annotations} for task in blind]
+    turns = [{annotation.annotator: annotation.claims for annotation in task.annotations} for task in blind]
     found = agreement(turns, steps=steps(blind))
     parts = (
         _summary(found),
@@ -44,7 +44,7 @@ def figures(desk: Desk, who: str, batch: str) -> None:  # noqa: ARG001  # every 
 
 
 def _is_blind(task: CompleteTask) -> bool:
-    return all(one.condition is Condition.BLIND for one in task.annotations)
+    return all(annotation.condition is Condition.BLIND for annotation in task.annotations)
 
 
 def _nothing_to_compare(seen: int) -> Node:
@@ -103,7 +103,7 @@ def _confusion(found: Agreement) -> Node:
     head = el(
         "tr",
         el("th", el("span", "Label", cls="hidden"), scope="col"),
-        *(el("th", chip(one), scope="col") for one in labels),
+        *(el("th", chip(label), scope="col") for label in labels),
     )
     told = "Pairs of annotators that gave one claim these two labels, whoever gave which. On the diagonal they agree."
     return el(
@@ -115,7 +115,7 @@ def _confusion(found: Agreement) -> Node:
 
 
 def _time(tasks: Sequence[CompleteTask]) -> Node:
-    seconds = [one.seconds for task in tasks for one in task.annotations]
+    seconds = [annotation.seconds for task in tasks for annotation in task.annotations]
     mean = sum(seconds) / len(seconds) if seconds else 0
     text = (
         f"Time spent: {mean:.0f} s for each turn and annotator. Ranges are 95 % of 2,000 samples of the turns. Claims are one "
@@ -213,7 +213,7 @@ def _turn(turn: GuardedTurn, spans: Sequence[tuple[object, int]]) -> Node:
 
 def _question(number: int, item: Disagreement, task: CompleteTask) -> tuple[ConsensusClaim, ...] | None:
     """Draws one disagreement; the answer in its fields: no claim where the turn does not make it, None before one was chosen."""
-    people = [one.annotator for one in task.annotations]
+    people = [annotation.annotator for annotation in task.annotations]
     draw(_versions(item, people), key=f"versions-{task.id}-{number}")
     options = [*map(str, Label), NO_CLAIM]
     with st.container(horizontal=True):
@@ -243,9 +243,9 @@ def _word(option: str) -> str:
 
 def _notes(task: CompleteTask) -> Node:
     said = [
-        el("li", el("strong", one.annotator), " ", el("span", one.notes, cls="text"))
-        for one in task.annotations
-        if one.notes
+        el("li", el("strong", annotation.annotator), " ", el("span", annotation.notes, cls="text"))
+        for annotation in task.annotations
+        if annotation.notes
     ]
     return el("section", el("h4", "Notes"), el("ul", *said, cls="talks")) if said else el("div")
 
@@ -285,7 +285,7 @@ def form_figures(batches: FormBatches, batch: FormBatch) -> None:
 def _sheet(sheet: Sheet) -> Node:
     rows = ([cell.text for cell in row] for row in sheet.rows)
     notes = el("p", " ".join(sheet.notes), cls="small faint")
-    return el("section", el("h3", sheet.title), _table([one.head for one in sheet.columns], rows), notes)
+    return el("section", el("h3", sheet.title), _table([column.head for column in sheet.columns], rows), notes)
 
 
 def form_disagreements(batches: FormBatches, batch: FormBatch, who: str) -> None:
@@ -303,7 +303,7 @@ def form_disagreements(batches: FormBatches, batch: FormBatch, who: str) -> None
         draw(form_reading(batch.form, item), key=f"consensus-reading-{item.id}")
     with right, st.form(f"settle-{item.id}", border=False):
         questions = [one for one in results.settled if one.open and one.case.item == item.id]
-        given = {_name(one): _answer(one, batch) for one in questions}
+        given = {_name(question): _answer(question, batch) for question in questions}
         if st.form_submit_button(f"Settle this {batch.form.item}"):
             _settle_form(batches, batch, who, given)
 

@@ -79,7 +79,7 @@ def guide(form: Form) -> Node:
     rows = (
         asked
         if labels is None
-        else [node for one in labels.choices for node in (el("dt", one.value), el("dd", one.means))]
+        else [node for choice in labels.choices for node in (el("dt", choice.value), el("dd", choice.means))]
     )
     texts = (el("p", " ".join(text.split()), cls="small text") for text in form.guidelines.split("\n\n"))
     return el("details", el("summary", "Guidelines"), *texts, el("dl", *rows, cls="facts"))
@@ -104,7 +104,7 @@ def _talk(desk: Desk, turn: GuardedTurn) -> Node:
 def _earlier(turns: list[GuardedTurn]) -> Node | None:
     if not turns:
         return None
-    said = (node for one in turns for node in _exchange(one))
+    said = (node for turn in turns for node in _exchange(turn))
     return el("details", el("summary", f"Earlier turns: {len(turns)}"), el("div", *said, cls="dialogue"))
 
 
@@ -159,7 +159,7 @@ def _source(name: str, text: str) -> Node:
 def _knowledge(passages: list[Passage]) -> Node | None:
     if not passages:
         return None
-    rows = (el("li", one.text, cls="small text") for one in passages)
+    rows = (el("li", passage.text, cls="small text") for passage in passages)
     head = f"What the conversation had established: {len(passages)}"
     return el("details", el("summary", head), el("ul", *rows, cls="stack"))
 
@@ -172,7 +172,7 @@ NOBODY = "agreement"
 
 def items_of(task: CompleteTask) -> tuple[Disagreement, ...]:
     """The claims of a task with everybody's version."""
-    return compare({one.annotator: one.kept for one in task.annotations}, steps([task]))
+    return compare({annotation.annotator: annotation.kept for annotation in task.annotations}, steps([task]))
 
 
 def settle_if_agreed(annotations: Annotations, task: int) -> bool:
@@ -188,7 +188,7 @@ def settle_if_agreed(annotations: Annotations, task: int) -> bool:
 
 def steps(tasks: Iterable[CompleteTask]) -> Sequence[Same]:
     """For `groups`, over all claims of these tasks. Texts that the process has embedded once are not embedded again."""
-    claims = [claim for task in tasks for one in task.annotations for claim in one.kept]
+    claims = [claim for task in tasks for annotation in task.annotations for claim in annotation.kept]
     return (*STEPS, alike(claims, _embedder()))
 
 

@@ -157,7 +157,7 @@ def form_key(draft: FormDraft) -> str:
 def proposed_claims(turn: GuardedTurn) -> tuple[AnnotatedClaim, ...]:
     """The judge's claims, without what it made of them: annotators begin with these (VISTA, App. C)."""
     claims = (outcome.claim for outcome in turn.report.outcomes)
-    return tuple(AnnotatedClaim(text=one.text, source_claim_id=one.id, span=one.span) for one in claims)
+    return tuple(AnnotatedClaim(text=claim.text, source_claim_id=claim.id, span=claim.span) for claim in claims)
 
 
 def _draw(key: str, data: dict[str, Any], saved: float | None) -> EditorEvents:

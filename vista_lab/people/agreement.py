@@ -353,7 +353,7 @@ class FormResults:
         for figures in self.figures:
             for place, (people, pair) in enumerate(figures.pairs.items()):
                 rows.append(row(*(one.text(figures, people, pair) if not place or one.each else "" for one in columns)))
-        heads = tuple(Heading(one.head, figures=one.head not in ("mark", "pair")) for one in columns)
+        heads = tuple(Heading(column.head, figures=column.head not in ("mark", "pair")) for column in columns)
         notes = ["Shared: marked by everybody. Brackets: 95 % over groups of items drawn again.", *self.notes]
         if Measure.COHEN in wanted and find_spec("sklearn") is None:
             notes.append("Cohen's κ needs the extra evaluation.")
@@ -421,7 +421,7 @@ class FormResults:
             "items": len(self.items),
             "settled": len(self.settled) - self.open,
             "to_discuss": self.open,
-            "marks": {one.mark: _as_json(one) for one in self.figures},
+            "marks": {figure.mark: _as_json(figure) for figure in self.figures},
         }
 
 

@@ -154,7 +154,7 @@ class Transitions:
     @property
     def counts(self) -> Mapping[Category, int]:
         """By category, all six."""
-        met = Counter(one.category for one in self.turns)
+        met = Counter(turn.category for turn in self.turns)
         return {category: met[category] for category in Category}
 
     @property

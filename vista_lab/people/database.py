@@ -71,7 +71,7 @@ def import_sheets(
 
 def _settle(annotations: Annotations, batch: str, how: Match) -> None:
     for task in annotations.complete(batch):
-        items = compare({one.annotator: one.kept for one in task.annotations}, how.versions)
+        items = compare({annotation.annotator: annotation.kept for annotation in task.annotations}, how.versions)
         method = method_of(items)
         if method is not None and len(task.annotations) > 1:  # one person alone settles nothing
             annotations.settle(task.id, answers(items), method=method, who=WHO)
@@ -136,7 +136,7 @@ def _turns(database: Database, tasks: Sequence[CompleteTask], data: StudyData | 
                 id=report.id if turn is None else turn.id,
                 talk=(report.conversation_id or report.id) if turn is None else turn.talk,
                 text=report.response,
-                by={one.annotator: one.claims for one in task.annotations},
+                by={annotation.annotator: annotation.claims for annotation in task.annotations},
                 notes={one.annotator: one.notes for one in task.annotations if one.notes},
             )
         )

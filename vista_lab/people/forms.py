@@ -151,7 +151,7 @@ class _Chosen(_Mark):
     def find(self, word: str) -> Choice | None:
         """The choice that a word stands for, whatever its case, hyphens and underscores."""
         wanted = _plain(word)
-        return next((one for one in self.choices if wanted in map(_plain, (one.value, *one.aliases))), None)
+        return next((choice for choice in self.choices if wanted in map(_plain, (choice.value, *choice.aliases))), None)
 
     def _chosen(self, text: str) -> str:
         found = self.find(text)
@@ -168,7 +168,7 @@ class ChoiceMark(_Chosen):
     @property
     def numeric(self) -> bool:
         """True if all choices are numbers."""
-        return all(re.fullmatch(r"-?\d+(\.\d+)?", one) for one in self.values)
+        return all(re.fullmatch(r"-?\d+(\.\d+)?", value) for value in self.values)
 
     def read(self, text: str) -> Value:
         """The value of a cell.
@@ -187,7 +187,7 @@ class ChoicesMark(_Chosen):
     def read(self, text: str) -> Value:
         """The values of a cell, in the form's order."""
         chosen = {self._chosen(one) for one in text.split(SEVERAL) if one.strip()}
-        return tuple(one for one in self.values if one in chosen)
+        return tuple(value for value in self.values if value in chosen)
 
 
 class NumberMark(_Mark):
@@ -283,7 +283,7 @@ class Form(_Part):
         """Columns of a part, its own text first."""
         if self.parts is None:
             return ()
-        return tuple(dict.fromkeys((self.parts.text, *(one.name for one in self.parts.columns))))
+        return tuple(dict.fromkeys((self.parts.text, *(column.name for column in self.parts.columns))))
 
     @property
     def revision(self) -> Revision | None:
@@ -307,7 +307,7 @@ class Form(_Part):
     def labels(self) -> ChoiceMark | None:
         """The mark whose choices stand for the guard's labels."""
         chosen = (mark for mark in self.marks if isinstance(mark, ChoiceMark))
-        return next((mark for mark in chosen if all(one.label is not None for one in mark.choices)), None)
+        return next((mark for mark in chosen if all(choice.label is not None for choice in mark.choices)), None)
 
     def word_for(self, label: Label) -> str:
         """The form's word for a label of the guard; the label itself where it has none."""
@@ -316,7 +316,7 @@ class Form(_Part):
 
     @model_validator(mode="after")
     def _names(self) -> Self:
-        columns = [one.name for one in self.columns] + list(self.part_columns)
+        columns = [column.name for column in self.columns] + list(self.part_columns)
         marks = [mark.name for mark in self.marks]
         unit = [] if self.parts is None else [self.parts.unit.value]
         names = [*columns, *marks, *unit]

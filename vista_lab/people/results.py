@@ -68,7 +68,7 @@ class Results:
         """Turns by their data set's label and the consensus. None where no turn has both."""
         if self.data is None:
             return None
-        known = [(one, self.data.turns[one.turn.id]) for one in self.settled_turns]
+        known = [(settled_turn, self.data.turns[settled_turn.turn.id]) for settled_turn in self.settled_turns]
         rows = [
             (turn.id, turn.label or "", turn.positive, [claim.label for claim in one.claims])
             for one, turn in known
@@ -222,7 +222,7 @@ def table_7(found: Transitions, about: Sequence[str]) -> Sheet:
 def diverging(found: Transitions) -> Sheet:
     """The turns that people see in another way than their data set, to be looked at."""
     agreed = (Category.VERIFIED, Category.UNVERIFIABLE)
-    rows = [row(one.turn_id, one.label, one.category) for one in found.turns if one.category not in agreed]
+    rows = [row(turn.turn_id, turn.label, turn.category) for turn in found.turns if turn.category not in agreed]
     heads = tuple(Heading(head, figures=False) for head in ("turn", "data set's label", "category"))
     return Sheet("table-7-turns", "Turns on which people and data set differ", heads, tuple(rows))
 

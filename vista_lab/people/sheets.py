@@ -388,7 +388,7 @@ def form_table(form: Form, items: Sequence[Item], about: str, *, hints: bool = F
     names = [mark.name for mark in form.marks]
     marks = {level: form.marks_of(level) for level in Level}
     unit = [] if form.parts is None else [form.parts.unit.value]
-    reading = [one.name for one in form.columns]
+    reading = [column.name for column in form.columns]
     for item in items:
         texts = [_fitting(item, name) for name in reading]
         fields = [_field(form, name, marks[Level.ITEM], None) for name in names]

@@ -244,7 +244,7 @@ def _reading(turn: StudyTurn, talk: Conversation) -> dict[str, str]:
 
 
 def _documents(turn: Turn) -> str:
-    texts = [f"{one.title}\n{one.text}" if one.title else one.text for one in turn.documents]
+    texts = [f"{document.title}\n{document.text}" if document.title else document.text for document in turn.documents]
     if len(texts) == 1:
         return texts[0]
     return "\n\n".join(f"[{number}] {text}" for number, text in enumerate(texts, 1))
@@ -343,7 +343,7 @@ def draw(sources: Sequence[Source], runs: Sequence[JudgedRun], wanted: Sampling)
 
 def of_turns(form: Form) -> bool:
     """True if the turns of a log have all that the form shows; else its items come from a file, see `read_items`."""
-    columns = {one.name for one in form.columns}
+    columns = {column.name for column in form.columns}
     return form.item is Unit.TURN and columns <= set(READING) and len(form.part_columns) < 2
 
 
@@ -401,7 +401,7 @@ def read_items(path: Path, form: Form) -> list[Item]:
 
 def _items_of_table(path: Path, form: Form) -> list[Item]:
     unit = "" if form.parts is None else form.parts.unit.value
-    reading = [one.name for one in form.columns]
+    reading = [column.name for column in form.columns]
     faults = sheets.Faults()
     rows = sheets.read(path, [sheets.ID, *([unit] if unit else []), *reading, *form.part_columns], faults)
     faults.check(str(path))
@@ -439,7 +439,7 @@ def _item_of_json(content: object, form: Form, where: str) -> Item:
             f"{where} is {str(content)[:80]!r}; expected a mapping with id and {', '.join(c.name for c in form.columns)}"
         )
     name = str(content["id"])
-    texts = {one.name: _text(content, one.name, where) for one in form.columns}
+    texts = {column.name: _text(content, column.name, where) for column in form.columns}
     if form.parts is None:
         return Item(name, texts, (), str(content.get("group", name)))
     given = content.get(f"{form.parts.unit}s")
@@ -583,7 +583,7 @@ def _candidates(source: Source, run: JudgedRun | None, *, claims: bool) -> Itera
         turns = (
             list(_given_turns(source.name, entry, claims=claims))
             if run is None
-            else [_judged_turn(source.name, entry, one) for one in reports]
+            else [_judged_turn(source.name, entry, report) for report in reports]
         )
         if turns:
             yield _Candidate(entry, turns, reports)
@@ -597,7 +597,7 @@ def _given_turns(name: str, entry: LoggedConversation, *, claims: bool) -> Itera
 
 def _judged_turn(name: str, entry: LoggedConversation, report: TurnReport) -> StudyTurn:
     # Code and text that no reader can read are no claims.
-    claims = tuple(one.claim for one in report.outcomes if one.kind == "finding" or one.what == "claim")
+    claims = tuple(outcome.claim for outcome in report.outcomes if outcome.kind == "finding" or outcome.what == "claim")
     labels = {finding.claim.id: finding.label for finding in report.findings}
     return _turn(name, entry, report.turn_index, claims=claims, found=labels, report_id=report.id)
 

@@ -107,7 +107,7 @@ def _version(written: str) -> tuple[int, ...]:
 
 def _leans_on(outcomes: Iterable[Outcome]) -> frozenset[str]:
     """Knowledge is quoted with the id `turn_key:claim id`."""
-    quoted = (piece for one in outcomes if isinstance(one, Finding) for piece in one.evidence)
+    quoted = (piece for outcome in outcomes if isinstance(outcome, Finding) for piece in outcome.evidence)
     return frozenset(piece.source_id.partition(":")[0] for piece in quoted if piece.source is SourceKind.KNOWLEDGE)
 
 

@@ -233,7 +233,7 @@ def turns(out: Path, heard: Heard, replayed: Replayed, wanted: Collection[str] |
 
 
 def _deciders(policies: Sequence[NamedPolicy]) -> tuple[Decider, Decider]:
-    first, second = (Decider(one.recipe.policy(), one.risk_table) for one in policies)
+    first, second = (Decider(policy.recipe.policy(), policy.risk_table) for policy in policies)
     return first, second
 
 

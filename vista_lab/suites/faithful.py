@@ -64,7 +64,7 @@ def held_against(report: TurnReport) -> list[float]:
 
 def claims_held(reports: Sequence[TurnReport]) -> Share:
     """Of the claims that were judged, those held against their turns."""
-    judged = sum(isinstance(one, Finding) for report in reports for one in report.outcomes)
+    judged = sum(isinstance(outcome, Finding) for report in reports for outcome in report.outcomes)
     return Share(sum(len(held_against(report)) for report in reports), judged)
 
 

@@ -174,7 +174,7 @@ def main() -> None:
         judged = asyncio.run(judge(guard, summaries))
         info, policy = guard.parts.judge.info, policies(guard.parts.turn_risk)["balanced"]
     seconds = time.monotonic() - began
-    consistent, documents = sum(one.consistent for one in summaries), len({one.document for one in summaries})
+    consistent, documents = sum(summary.consistent for summary in summaries), len({one.document for one in summaries})
     print(
         f"SummEdits {', '.join(DOMAINS)}, {info.name} {info.version}: {len(summaries)} summaries of {documents} documents, "
         f"{consistent} consistent; {seconds:.0f} s\n"

@@ -170,7 +170,7 @@ def _shares(rows: Sequence[LoggedConversation]) -> Iterator[tuple[float, bool]]:
     for row in rows:
         for index, gold in row.gold.items():
             turn = row.conversation.turns[index]
-            known = {word for one in turn.documents for word in words(f"{one.title or ''} {one.text}")}
+            known = {word for document in turn.documents for word in words(f"{document.title or ''} {document.text}")}
             if gold.positive is not None:
                 yield share(turn.text, known), gold.positive
 

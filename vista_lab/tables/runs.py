@@ -191,7 +191,7 @@ def read_measured(folder: Path, name: str | None = None) -> Measured:
     """
     manifest, rows = read_evaluation(folder)
     gold = read_gold(folder, rows.turns)
-    reports = {(one.conversation_id or "", one.turn_index): one for one in read_run_reports(folder, gold)}
+    reports = {(report.conversation_id or "", report.turn_index): report for report in read_run_reports(folder, gold)}
     return Measured(name or str(folder), manifest, rows, gold, reports)
 
 

@@ -390,4 +390,4 @@ def _contradictions(run: Measured, name: str) -> Row:
     met = run.detection(Reading.ORIGINAL)
     assert met is not None  # only runs with gold are here
     figures = (met.accuracy.value, met.precision.value, met.recall.value, met.f1)
-    return row(name, title_of(run.system), run.data_set, f"{met.turns:,}", *(percent(one, 1) for one in figures))
+    return row(name, title_of(run.system), run.data_set, f"{met.turns:,}", *(percent(figure, 1) for figure in figures))

@@ -57,10 +57,10 @@ def read(paths: Sequence[Path]) -> Iterator[Entry]:
 
 def _metric(file: Row) -> str:
     """The metric's name in the annotations, which files write differently."""
-    for one in file.parts("metrics"):
-        shown = str(one.content.get("display_name", one.content.get("displayName", "")))
-        if one.content.get("author", "human") == "human" and METRIC in (one.nonblank("name").lower(), shown.lower()):
-            return one.nonblank("name")
+    for part in file.parts("metrics"):
+        shown = str(part.content.get("display_name", part.content.get("displayName", "")))
+        if part.content.get("author", "human") == "human" and METRIC in (part.nonblank("name").lower(), shown.lower()):
+            return part.nonblank("name")
     raise InputError(f"{file.path} has no human metric {METRIC}; use reference_subset_with_human_evaluations.json")
 
 
