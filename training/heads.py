@@ -18,9 +18,11 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 
-from training import claim_texts, plain_texts
+from training import augment, claim_texts, plain_texts
 from training.data import TRAIN_FILES, data_argument
+from training.sources import answers, written
 from vista_guard.inference.onnx import Encoder
+from vista_guard.judges.embedded.english import cues
 from vista_guard.judges.embedded.models import word_features
 from vista_lab.suites.loaders import FeverClaim, faithdial_rows, read_fever, read_jsonl
 from vista_lab.training.export import update_judge
@@ -29,6 +31,8 @@ FACTUAL, OPINION, ABSTENTION = range(3)
 PASSES, WORD_SCALE = 25, 0.2
 PLAIN_FACTS, PLAIN_OPINIONS = 2500, 3000
 """Sentences about things that can be counted, priced and timed; each is learnt from twice."""
+WRITTEN, REVIEWS, REMARKS = 8000, 700, 3
+"""Claims in other words that a text decides, review sentences with a word of value, and how often each remark is learnt from."""
 _VRM = {
     "edification": FACTUAL,
     "disclosure": OPINION,
@@ -70,6 +74,19 @@ def wice_texts(data: Path) -> list[tuple[str, int]]:
     return [(str(row["claim"]), FACTUAL) for row in read_jsonl(data / TRAIN_FILES[-1])]
 
 
+def written_texts(data: Path, rng: random.Random) -> list[tuple[str, int]]:
+    """What a document decides in an assistant's words, "You may bring your dog" among it, is a fact whoever is spoken to."""
+    claims = sorted({pair.hypothesis for pair in written.written(data, "train")})
+    return [(claim, FACTUAL) for claim in rng.sample(claims, min(WRITTEN, len(claims)))]
+
+
+def remark_texts(data: Path, rng: random.Random) -> list[tuple[str, int]]:
+    """Remarks as assistants make them, written for this project, and what guests wrote of hotels and restaurants (DSTC11)."""
+    reviews = [sentence for sentence in answers.review_sentences(data) if cues.judges(sentence)]
+    said = list(augment.lines("assistant_remarks")) * REMARKS + rng.sample(reviews, min(REVIEWS, len(reviews)))
+    return [(text, OPINION) for text in said]
+
+
 def training_texts(data: Path, seed: int, generated: int) -> list[tuple[str, int]]:
     """Everything the head learns from. Nothing of CoCoNot: its training file may share rows with the file we are measured on."""
     rng = random.Random(seed)
@@ -80,7 +97,8 @@ def training_texts(data: Path, seed: int, generated: int) -> list[tuple[str, int
     small = faithdial_texts(data) + wice_texts(data)
     plain = [(text, FACTUAL) for text in plain_texts.sentences(plain_texts.FACT, PLAIN_FACTS, seed)]
     plain += [(text, OPINION) for text in plain_texts.sentences(plain_texts.OPINION, PLAIN_OPINIONS, seed)]
-    return facts + small * 2 + claim_texts.sentences(names, quoted, generated, seed) + plain * 2
+    spoken = written_texts(data, rng) + remark_texts(data, rng)
+    return facts + small * 2 + claim_texts.sentences(names, quoted, generated, seed) + plain * 2 + spoken
 
 
 def fit(inputs: np.ndarray, kinds: np.ndarray, hidden: int, alpha: float, seed: int) -> dict[str, np.ndarray]:

@@ -292,3 +292,31 @@ def test_presets_leave_the_risk_to_the_judge() -> None:
     assert {name: (one.flag_at_risk, one.block_at_risk) for name, one in PRESETS.items()} == {
         "monitor": ("auto", None), "balanced": ("auto", "auto"), "strict": (None, None),
     }  # fmt: skip
+
+
+def test_a_claim_that_surely_lacks_evidence_flags_its_turn_whatever_the_risk_is() -> None:
+    """A figure that stands nowhere must not pass as ALLOW because the rest of a long answer is fine."""
+    policy = PRESETS["balanced"].fitted_to(RISK)
+    assert weigh(policy, [finding(LACK, 0.97, "c1"), finding(VER, 0.9, "c2")], 0.01).claim_ids == ("c1",)
+    assert weigh(policy, [finding(LACK, 0.95, "c1"), finding(VER, 0.9, "c2")], 0.01).action is Action.ALLOW
+
+
+def test_a_promised_flag_rate_leaves_all_flags_to_the_risk() -> None:
+    table = RiskTable(
+        judge=JudgeInfo(name="j", version="1"),
+        level=Level.TURN,
+        created=date(2026, 1, 1),
+        groups=(RiskGroup(source="s", n=100, alarms={}),),
+        turns=(TurnGroup(source="s", claims={1: 100}, alarms=()),),
+    )
+    rules = build_policy("balanced", {"max_flag_rate": 0.1}).calibrated(table).rules
+    assert rules[LACK].flags_alone is False
+
+
+@pytest.mark.parametrize(
+    ("risk", "shown"), [(0.7831, "0.78, flagged from 0.7833 on"), (0.7833, "0.7833, flagged"), (0.2, "0.20, flagged")]
+)
+def test_a_reason_has_enough_digits_to_agree_with_the_decision(risk: float, shown: str) -> None:
+    policy = PRESETS["balanced"].model_copy(update={"flag_at_risk": 0.7833, "block_at_risk": 0.9})
+    decision = weigh(policy, [finding(LACK, 0.6, "c1")], risk)
+    assert shown in decision.reason

@@ -110,10 +110,20 @@ def reviews(data: Path, part: Part) -> Iterator[KindPair]:
                 yield KindPair(stretch(premise, told, 180), told, (label,), "reviews", "reviews", twin)
 
 
+def review_sentences(data: Path) -> list[str]:
+    """Every sentence of every review, of five to 24 words, in order."""
+    places: Any = dstc9.load(data / REVIEWS)
+    said = {sentence.strip() for domain in places.values() for place in domain.values() for sentence in _reviews(place)}
+    return sorted(sentence for sentence in said if 5 <= len(sentence.split()) < 25)
+
+
+def _reviews(place: Mapping[str, Any]) -> list[str]:
+    return [s for review in place.get("reviews", {}).values() for s in review["sentences"].values()]
+
+
 def sayings(place: Mapping[str, Any]) -> list[str]:
     """Every sentence of a place's reviews, and its FAQ."""
-    written = [s for review in place.get("reviews", {}).values() for s in review["sentences"].values()]
-    return [*written, *(f"{faq['question']} {faq['answer']}" for faq in place.get("faqs", {}).values())]
+    return [*_reviews(place), *(f"{faq['question']} {faq['answer']}" for faq in place.get("faqs", {}).values())]
 
 
 def spoken(places: Any, ref: Mapping[str, Any]) -> str:

@@ -6,8 +6,8 @@
 | balanced | block when confident | marked                  | flag                | flag               | flag, else block   |
 | strict   | block                | regenerate, else redact | block               | block              | –                  |
 
-A *marked* claim keeps its label and flags nothing alone: the turn's risk weighs it with all others. For a judge without a
-calibrated risk, each marked claim flags the turn, as a rule with `flags_alone` does. Presets let code through and say in the
+A *marked* claim keeps its label; the turn's risk weighs it with all others, and one that surely lacks evidence (0.96) flags
+alone. For a judge without a calibrated risk, each marked claim flags the turn, as a rule with `flags_alone` does. Presets let code through and say in the
 reason that it was not judged; `on_code` changes that. With `max_false_alarm_rate` and `max_flag_rate` the thresholds come from a
 risk table (docs/design/risk-control.md).
 """
@@ -48,12 +48,20 @@ class Rule(BaseModel):
     action: Action
     min_confidence: Probability = 0.0
     otherwise: Action = Action.FLAG
-    flags_alone: bool = True
-    """True if a FLAG of this rule flags the turn whatever its risk is. Without it the turn's risk has to reach `flag_at_risk`;
-    what withholds always acts alone."""
+    flags_alone: bool | Probability = True
+    """Whether a FLAG of this rule flags the turn whatever its risk is; a number: from that confidence on. Otherwise the turn's
+    risk has to reach `flag_at_risk`. What withholds always acts alone."""
 
     def __call__(self, confidence: float) -> Action:
         return self.action if confidence >= self.min_confidence else self.otherwise
+
+    def left_to_risk(self) -> Rule:
+        """The rule without a confidence from which it flags alone: `max_flag_rate` bounds what the risk flags."""
+        return self if isinstance(self.flags_alone, bool) else self.model_copy(update={"flags_alone": False})
+
+    def acts_alone(self, confidence: float) -> bool:
+        """True if a FLAG for a claim of this confidence does not wait for the turn's risk."""
+        return self.flags_alone if isinstance(self.flags_alone, bool) else confidence >= self.flags_alone
 
     @property
     def withholds(self) -> bool:
@@ -127,11 +135,13 @@ class LabelPolicy(BaseModel):
         Raises:
             ConfigError: a rule that no threshold can hold to the rate, or a table that is too small for it.
         """
-        changed: dict[str, object] = {"calibration": table.name} if self.awaits_calibration else {}
+        changed: dict[str, Any] = {"calibration": table.name} if self.awaits_calibration else {}
         if self.max_false_alarm_rate is not None:
             changed |= self._withholding(table, self.max_false_alarm_rate)
         if self.max_flag_rate is not None:
             self._check_flags(self.max_flag_rate)
+            rules = changed.get("rules", self.rules)
+            changed["rules"] = {label: rule.left_to_risk() for label, rule in rules.items()}
             changed["flag_at_risk"] = table.risk_threshold(self.max_flag_rate, "policy.max_flag_rate")
         return self.model_copy(update=changed)
 
@@ -156,7 +166,7 @@ class LabelPolicy(BaseModel):
 
     def _check_flags(self, rate: float) -> None:
         for label, rule in self.rules.items():
-            if rule.flags_alone and Action.FLAG in (rule.action, rule.otherwise):
+            if rule.flags_alone is True and Action.FLAG in (rule.action, rule.otherwise):
                 raise ConfigError(
                     f"policy.max_flag_rate is {rate:g}, and policy.rules.{label} flags alone, whatever the turn's risk is. Set "
                     "its flags_alone to false, or drop the rate"
@@ -236,7 +246,7 @@ class LabelPolicy(BaseModel):
         own = rule(outcome.confidence) if rule else Action.ALLOW
         if rule is None or own is Action.ALLOW or asked is None or not _is_held(outcome):
             return own
-        waits = own is Action.FLAG and not rule.flags_alone and self.flag_at_risk is not None
+        waits = own is Action.FLAG and not rule.acts_alone(outcome.confidence) and self.flag_at_risk is not None
         return max(Action.ALLOW if waits else own, asked, key=SEVERITY.__getitem__)
 
     def _because(self, outcome: Outcome) -> str:
@@ -246,21 +256,31 @@ class LabelPolicy(BaseModel):
             return f"{outcome.claim.id} could not be judged: {_short(outcome.error)}"
         label = outcome.label.replace("_", " ").lower()
         rule = self.rules.get(outcome.label)
-        limit = f", withheld from {rule.min_confidence:.4f} on" if self.calibration and rule and rule.withholds else ""
-        return f"{outcome.claim.id} {label} ({outcome.confidence:.2f}{limit}): {_short(outcome.claim.text)}"
+        limit = rule.min_confidence if self.calibration and rule and rule.withholds else None
+        confidence = _compared(outcome.confidence, limit, "withheld")
+        return f"{outcome.claim.id} {label} ({confidence}): {_short(outcome.claim.text)}"
 
     def _weighed(self, risk: float | None, asked: Action | None) -> str:
         limit, done = (self.block_at_risk, "withheld") if asked is Action.BLOCK else (self.flag_at_risk, "flagged")
         if risk is None or asked in (None, Action.ALLOW) or not isinstance(limit, float):
             return ""
-        return f"risk {risk:.2f}, {done} from {limit:.2f} on; "
+        return f"risk {_compared(risk, limit, done)}; "
 
     def _allowed(self, outcomes: Sequence[Outcome], evidence_missing: bool, risk: float | None) -> str:
         held = sum(_is_held(outcome) for outcome in outcomes)
         if not held or risk is None or not isinstance(self.flag_at_risk, float):
             return _allowed(outcomes, evidence_missing)
         claims = f"{held} of {len(outcomes)} claims {'is' if held == 1 else 'are'} not supported"
-        return f"{claims}; risk {risk:.2f}, flagged from {self.flag_at_risk:.2f} on"
+        return f"{claims}; risk {_compared(risk, self.flag_at_risk, 'flagged')}"
+
+
+def _compared(value: float, limit: float | None, done: str) -> str:
+    """A probability and the limit that it is held to, with as many digits as it takes to see on which side it lies."""
+    if limit is None:
+        return f"{value:.2f}"
+    digits = next((n for n in range(2, 6) if (round(value, n) >= limit) == (value >= limit)), 6)
+    shown = f"{limit:.2f}" if round(limit, 2) == limit else f"{limit:.6g}"
+    return f"{value:.{digits}f}, {done} from {shown} on"
 
 
 def _withholds(action: Action) -> bool:
@@ -289,12 +309,16 @@ def _short(text: str, limit: int = 120) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
+SURELY_LACKING = 0.96
+"""Confidence from which a claim without evidence flags a turn by itself: a figure that stands nowhere reaches it, and 1.9 % of
+faithful answers (MTRAG-UN, development) say something that does."""
+
 PRESETS: Mapping[str, LabelPolicy] = {
     "monitor": LabelPolicy(
         name="monitor",
         rules={
             Label.CONTRADICTED: Rule(action=Action.FLAG, flags_alone=False),
-            Label.LACKING_EVIDENCE: Rule(action=Action.FLAG, flags_alone=False),
+            Label.LACKING_EVIDENCE: Rule(action=Action.FLAG, flags_alone=SURELY_LACKING),
         },
         on_unchecked=Action.FLAG,
         on_no_evidence=Action.FLAG,
@@ -304,7 +328,7 @@ PRESETS: Mapping[str, LabelPolicy] = {
         name="balanced",
         rules={
             Label.CONTRADICTED: Rule(action=Action.BLOCK, min_confidence=0.8, flags_alone=False),
-            Label.LACKING_EVIDENCE: Rule(action=Action.FLAG, flags_alone=False),
+            Label.LACKING_EVIDENCE: Rule(action=Action.FLAG, flags_alone=SURELY_LACKING),
         },
         on_unchecked=Action.FLAG,
         on_no_evidence=Action.FLAG,

@@ -274,11 +274,12 @@ class EmbeddedJudge:
             reason = "It is an opinion, an experience, a recommendation or a remark: no source could prove it."
             return Finding(claim=check.claim, label=Label.OUT_OF_SCOPE, confidence=types[OPINION], reason=reason)
         missing = missing_everywhere(text, said)
-        sure = max(check.confidence, NOWHERE) if missing else check.confidence
+        sure = check.confidence * types[FACTUAL]
+        sure = max(sure, NOWHERE) if missing else sure
         reason = "Nothing in the documents or in what is known confirms it or speaks against it."
         if missing:
             reason = f"{missing!r} stands nowhere in the documents or in what is known."
-        return Finding(claim=check.claim, label=Label.LACKING_EVIDENCE, confidence=sure * types[FACTUAL], reason=reason)
+        return Finding(claim=check.claim, label=Label.LACKING_EVIDENCE, confidence=sure, reason=reason)
 
 
 def _unread(claims: Sequence[Claim], evidence: EvidenceSet) -> list[Unchecked | None]:
