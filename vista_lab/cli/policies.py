@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 from vista_guard.errors import ConfigError
 from vista_guard.policy.labels import Gold
 from vista_guard.settings.sources import Settings
-from vista_lab.policies.named import NamedPolicy, named_policy, standing
+from vista_lab.policies.named import NamedPolicy, named_policy, policies_by_judge
 from vista_lab.policies.replayed import Heard, Replayed, ReplayedTurn, decide, turns
 from vista_lab.runs.gold import read_gold
 
@@ -58,7 +58,7 @@ class Against:
             ConfigError: a policy promises a rate that no table of this judge holds.
         """
         for policy in self.policies:
-            standing(policy.recipe.policy(), [judge], policy.risk_table)
+            policies_by_judge(policy.recipe.policy(), [judge], policy.risk_table)
 
     def show(self, out: Path) -> None:
         """Both policies over the reports: on the terminal, and as a page where one was asked for."""

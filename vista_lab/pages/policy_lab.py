@@ -32,10 +32,10 @@ from vista_lab.policies.comparison import (
     case_of,
     compare,
     decision,
-    recorded,
-    reproduced,
+    recorded_action,
+    reproduction_share,
 )
-from vista_lab.policies.named import standing
+from vista_lab.policies.named import policies_by_judge
 
 RECORDED: Final = "recorded"
 """No policy: what was done with the turns."""
@@ -328,7 +328,7 @@ def _side(desk: Desk, side: str, sample: Sample) -> tuple[PolicyChoice, PolicyFo
     try:
         choice = policy_side(side, configured)
         recipe = choice.recipe(configured)
-        found = None if recipe is None else standing(recipe.policy(), sample.judges, desk.material.risk_table)
+        found = None if recipe is None else policies_by_judge(recipe.policy(), sample.judges, desk.material.risk_table)
     except ConfigError as exc:
         show_problem(f"{TITLES[side]} makes no sense", exc, "Choose another preset or threshold.")
         return None
@@ -345,10 +345,10 @@ def _draw_comparison(
     second: tuple[PolicyChoice, PolicyFor | None],
 ) -> None:
     sides = [policy for _, policy in (first, second)]
-    decided = [recorded if policy is None else by_policy(policy) for policy in sides]
+    decided = [recorded_action if policy is None else by_policy(policy) for policy in sides]
     found = compare(sample.cases, *decided)
     rules = {} if sides[0] is None else {judge: rules_key(policy) for judge, policy in sides[0].items()}
-    same = reproduced(sample.cases, found.first, rules)
+    same = reproduction_share(sample.cases, found.first, rules)
     fine = fine_turns(desk.words, sample.cases)
     chosen = _pair(address.read("pair"))
     top = el(

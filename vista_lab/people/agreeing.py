@@ -138,7 +138,7 @@ def rates(turns: Sequence[AnnotatedTurn], how: Match, measures: Sequence[Measure
 
     Cohen's kappa needs the extra evaluation.
     """
-    each = [_kept(turn) for turn in turns]
+    each = [_kept_claims(turn) for turn in turns]
     figures = agreement(each, steps=how.sets, conversations=[turn.talk for turn in turns])
     people, aligned = _people(turns), [group for turn in each for group in groups(turn, how.sets)]
     everybody = [list(group.labels.values()) for group in aligned if len(group.labels) == len(people)]
@@ -151,7 +151,7 @@ def _people(turns: Sequence[AnnotatedTurn]) -> list[str]:
     return sorted({who for turn in turns for who in turn.by})
 
 
-def _kept(turn: AnnotatedTurn) -> dict[str, list[AnnotatedClaim]]:
+def _kept_claims(turn: AnnotatedTurn) -> dict[str, list[AnnotatedClaim]]:
     return {who: [claim for claim in claims if claim.kept] for who, claims in turn.by.items()}
 
 
@@ -303,10 +303,10 @@ def _read_answers(
         elif none:
             yield name, None
         elif row[LABEL]:
-            yield from ((name, claim) for claim in _agreed(row, open_items[name], form, faults))
+            yield from ((name, claim) for claim in _read_claim(row, open_items[name], form, faults))
 
 
-def _agreed(row: Row, item: Disagreement, form: Form, faults: Faults) -> Iterator[ConsensusClaim]:
+def _read_claim(row: Row, item: Disagreement, form: Form, faults: Faults) -> Iterator[ConsensusClaim]:
     chosen = form.labels.find(row[LABEL]) if form.labels is not None else None
     if chosen is None or chosen.label is None:
         known = form.labels.values if form.labels is not None else ()
@@ -314,10 +314,10 @@ def _agreed(row: Row, item: Disagreement, form: Form, faults: Faults) -> Iterato
     elif not row[ANSWER]:
         faults.append(row.fault(ANSWER, f"give the claim's words, or {NO_CLAIM!r}"))
     else:
-        yield _as_answered(item, row[ANSWER], chosen.label)
+        yield _answered_claim(item, row[ANSWER], chosen.label)
 
 
-def _as_answered(item: Disagreement, text: str, label: Label) -> ConsensusClaim:
+def _answered_claim(item: Disagreement, text: str, label: Label) -> ConsensusClaim:
     same = [
         claim for _, claim in sorted(item.group.by.items()) if " ".join(claim.text.split()) == " ".join(text.split())
     ]

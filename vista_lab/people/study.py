@@ -112,14 +112,14 @@ class Study(_Line):
         drawn = ", ".join(f"{one.conversations:,} of {one.of:,} {noun} of {one.name}" for one in self.sets)
         parts = [f"{drawn}, by seed {self.seed}."]
         if self.enriched:
-            counts = "; ".join(_chosen(one) for one in self.sets if one.enriched)
+            counts = "; ".join(_enrichment_text(one) for one in self.sets if one.enriched)
             parts.append(f"Enriched: {counts}. Shares of labels say nothing of how frequent they are elsewhere.")
         if self.shown:
             parts.append("Not blind: annotators saw the run's labels.")
         return " ".join(parts)
 
 
-def _chosen(one: StudySet) -> str:
+def _enrichment_text(one: StudySet) -> str:
     counts = " and ".join(f"{count} with {label}" for label, count in one.enriched.items())
     return f"{counts} chosen by the labels of {one.judge} in {one.name}"
 

@@ -125,7 +125,7 @@ PolicyFor = Mapping[JudgeInfo, LabelPolicy]
 """One policy as it stands for each judge: "auto" thresholds and promised rates hang on who judged."""
 
 
-def recorded(case: PolicyCase) -> Action:
+def recorded_action(case: PolicyCase) -> Action:
     """The action on the turn's first draft in production."""
     return case.done
 
@@ -244,7 +244,7 @@ class Comparison:
         return _agreement(self.cases, self.first, fine), _agreement(self.cases, self.second, fine)
 
 
-def reproduced(
+def reproduction_share(
     cases: Sequence[PolicyCase], actions: Sequence[Action], rules: Mapping[JudgeInfo, str | None]
 ) -> Share | None:
     """Of the turns that were decided under these very rules, on how many the policy decides now as it did then.

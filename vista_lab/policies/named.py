@@ -103,7 +103,9 @@ def fit_of(judge: JudgeInfo, table: Path | None) -> TurnRisk | None:
     return calibrated(PRESETS["monitor"], judge, table)[1]
 
 
-def standing(policy: LabelPolicy, judges: Iterable[JudgeInfo], table: Path | None) -> dict[JudgeInfo, LabelPolicy]:
+def policies_by_judge(
+    policy: LabelPolicy, judges: Iterable[JudgeInfo], table: Path | None
+) -> dict[JudgeInfo, LabelPolicy]:
     """The policy as it stands for each judge.
 
     Raises:
@@ -134,7 +136,7 @@ class Decider:
         """
         judge = report.judge
         if judge not in self.fits:
-            self._standing |= standing(self.policy, [judge], self.table)
+            self._standing |= policies_by_judge(self.policy, [judge], self.table)
             self.fits[judge] = fit_of(judge, self.table)
         case = case_of(report, self.fits[judge])
         return case, decision(case, self._standing)

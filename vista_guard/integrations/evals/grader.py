@@ -373,9 +373,9 @@ class Grader:
             ConfigError: an unknown policy.
         """
         # Tools make loops as they please, some of them patched; the guard and its clients live in one.
-        return await loop.through(self._graded(case, policy))
+        return await loop.through(self._grade_case(case, policy))
 
-    async def _graded(self, case: Case, policy: Policy | str | None) -> Verdict:
+    async def _grade_case(self, case: Case, policy: Policy | str | None) -> Verdict:
         guard = self.guard if policy is None else self._under(policy)
         own = case.conversation.model_copy(update={"id": f"case-{uuid4().hex}"})
         try:
@@ -385,7 +385,7 @@ class Grader:
 
     def grade(self, case: Case, *, policy: Policy | str | None = None) -> Verdict:
         """Sync version of `agrade`."""
-        return loop.run(self._graded(case, policy))
+        return loop.run(self._grade_case(case, policy))
 
     def assert_grounded(
         self,
@@ -477,14 +477,14 @@ def shared_grader(judge: str | None = None, policy: str | None = None) -> Grader
         ConfigError: an unknown name.
     """
     with _making:
-        return _made_grader(judge, policy)
+        return _build_grader(judge, policy)
 
 
 _making = Lock()  # threads that ask at once would each make one
 
 
 @lru_cache(maxsize=8)
-def _made_grader(judge: str | None, policy: str | None) -> Grader:
+def _build_grader(judge: str | None, policy: str | None) -> Grader:
     return Grader.from_settings(judge=judge, policy=policy)
 
 

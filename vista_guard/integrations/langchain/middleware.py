@@ -135,7 +135,7 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
 
         work = call_function(judge).sync(turn.work(turn.call(handler)), turn.config)
         if not work.spoke and words_beside_call(turn.answered):
-            turn.response = loop.run(self._judged_beside_call(turn))
+            turn.response = loop.run(self._judge_beside_call(turn))
         return self._deliver(turn, work)
 
     async def awrap_model_call(self, request: ModelRequest[Any], handler: AsyncHandler) -> Response:
@@ -155,10 +155,10 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
 
         work = await call_function(judge).asynchronous(turn.work(turn.acall(handler)), turn.config)
         if not work.spoke and words_beside_call(turn.answered):
-            turn.response = await self._judged_beside_call(turn)
+            turn.response = await self._judge_beside_call(turn)
         return self._deliver(turn, work)
 
-    async def _judged_beside_call(self, turn: ModelTurn) -> ModelResponse:
+    async def _judge_beside_call(self, turn: ModelTurn) -> ModelResponse:
         """The model's response, of whose words beside a call only those are left that hold up: the agent goes on without them."""
 
         async def words() -> AsyncGenerator[str, None]:

@@ -90,7 +90,7 @@ class _GuardedNode:
     def run(self, state: object, config: RunnableConfig) -> object:
         turn, calls = NodeTurn(self._node, state, config), HeardCalls()
         if self._surface.gate == "sentence" and has_stream_handler(config.get("callbacks")):
-            with closing(Bridged(calls.begun_by(self._runner(turn, calls, asynchronous=False)))) as begun:
+            with closing(Bridged(calls.run_node(self._runner(turn, calls, asynchronous=False)))) as begun:
                 for call in begun:
                     Released(chunks=Bridged(self._chunks(turn, call))).invoke([])
             self._take_streamed_reports(turn, calls)
@@ -99,7 +99,7 @@ class _GuardedNode:
 
         def judge(work: Work) -> Work:
             for mode, chunk in self._machine.stream({"guard": work}, stream_mode=["custom", "values"]):
-                work = _heard_work(mode, chunk) or work
+                work = _forward_event(mode, chunk) or work
             return work
 
         return turn.update if turn.is_judged else self._deliver(turn, call_function(judge).sync(turn.work(), config))
@@ -107,7 +107,7 @@ class _GuardedNode:
     async def arun(self, state: object, config: RunnableConfig) -> object:
         turn, calls = NodeTurn(self._node, state, config), HeardCalls()
         if self._surface.gate == "sentence" and has_stream_handler(config.get("callbacks")):
-            async with aclosing(calls.begun_by(self._runner(turn, calls, asynchronous=True))) as begun:
+            async with aclosing(calls.run_node(self._runner(turn, calls, asynchronous=True))) as begun:
                 async for call in begun:
                     await Released(chunks=self._chunks(turn, call)).ainvoke([])
             self._take_streamed_reports(turn, calls)
@@ -116,7 +116,7 @@ class _GuardedNode:
 
         async def judge(work: Work) -> Work:
             async for mode, chunk in self._machine.astream({"guard": work}, stream_mode=["custom", "values"]):
-                work = _heard_work(mode, chunk) or work
+                work = _forward_event(mode, chunk) or work
             return work
 
         if turn.is_judged:
@@ -169,7 +169,7 @@ class _GuardedNode:
         return turn.update
 
 
-def _heard_work(mode: str, chunk: object) -> Work | None:
+def _forward_event(mode: str, chunk: object) -> Work | None:
     """Passes an event on to the host's stream; gives back where the turn is."""
     if mode == "custom":
         get_stream_writer()(chunk)

@@ -285,7 +285,7 @@ class HeardCalls(Listener):
         self._begun: asyncio.Queue[HeardCall | Signal] = asyncio.Queue()
         self._heard: set[UUID] = set()
 
-    async def begun_by(self, run: Callable[[], Awaitable[object]]) -> AsyncGenerator[HeardCall, None]:
+    async def run_node(self, run: Callable[[], Awaitable[object]]) -> AsyncGenerator[HeardCall, None]:
         """Runs the node and yields its calls, each to be read to its end. The node runs on when a call is read no further."""
         self._loop = asyncio.get_running_loop()
         running = asyncio.ensure_future(run())
