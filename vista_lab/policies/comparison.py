@@ -275,7 +275,7 @@ def compare(
         >>> from vista_guard.testing import ScriptedJudge, Verdict, assistant, conversation
         >>> judge = ScriptedJudge({"It is old.": [Verdict("It is old.", Label.CONTRADICTED)]})
         >>> case = case_of(Guard(judge, "monitor").check(conversation(assistant("It is old."))))
-        >>> compare([case], recorded, by_policy({case.judge: PRESETS["strict"]})).transitions[Action.FLAG, Action.BLOCK]
+        >>> compare([case], recorded_action, by_policy({case.judge: PRESETS["strict"]})).transitions[Action.FLAG, Action.BLOCK]
         1
     """
     return Comparison(cases, tuple(_actions(cases, first)), tuple(_actions(cases, second)))
