@@ -130,7 +130,7 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
 
         def judge(work: Work) -> Work:
             for mode, chunk in self._machine.stream({"guard": work}, stream_mode=["custom", "values"]):
-                work = turn.heard_work(mode, chunk) or work
+                work = turn.forward_event(mode, chunk) or work
             return work
 
         work = call_function(judge).sync(turn.work(turn.call(handler)), turn.config)
@@ -150,7 +150,7 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
 
         async def judge(work: Work) -> Work:
             async for mode, chunk in self._machine.astream({"guard": work}, stream_mode=["custom", "values"]):
-                work = turn.heard_work(mode, chunk) or work
+                work = turn.forward_event(mode, chunk) or work
             return work
 
         work = await call_function(judge).asynchronous(turn.work(turn.acall(handler)), turn.config)

@@ -113,7 +113,7 @@ class ModelTurn:
         quiet = call_function(ask)
         return AgentCall(sync=quiet.sync, asynchronous=lambda asked, _: quiet.asynchronous(asked, self.config))
 
-    def heard_work(self, mode: str, chunk: object) -> Work | None:
+    def forward_event(self, mode: str, chunk: object) -> Work | None:
         """Passes an event on to the host's stream; gives back where the turn is."""
         if mode == "custom":
             self.request.runtime.stream_writer(chunk)
