@@ -29,7 +29,7 @@ from vista_guard.types import Conversation, JudgeInfo, Role, Turn, TurnReport
 from vista_lab.logs.formats import LoggedConversation
 from vista_lab.runs.evaluate import Made, evaluate
 from vista_lab.runs.loop import ClaimsMode, Steering
-from vista_lab.runs.plan import Source, planned
+from vista_lab.runs.plan import Source, make_plan
 from vista_lab.systems.protocol import System, SystemInfo
 
 TURNS = 5
@@ -93,7 +93,7 @@ def real_report() -> TurnReport:
 
 async def measured(system: System, count: int, text: str, at_once: int, out: Path) -> dict[str, float]:
     """One run: what the driver wrote a second, what that takes of a core, and its memory after each fifth, in MB."""
-    plan = planned(Source("sent", lambda: talks(count, text), {}), ClaimsMode.JUDGE)
+    plan = make_plan(Source("sent", lambda: talks(count, text), {}), ClaimsMode.JUDGE)
     seen, fifth, marks = 0, count * TURNS // 5, [(time.monotonic(), 0.0)]
 
     def look(event: object) -> None:

@@ -9,7 +9,7 @@ from vista_guard.testing import assistant, conversation, user
 from vista_lab.logs.source import LoggedConversation, TurnGold
 from vista_lab.systems.catalogue import make_system
 from vista_lab.systems.guarded import GuardSystem
-from vista_lab.systems.protocol import System, labelled, whole_turn
+from vista_lab.systems.protocol import System, labelled_check, whole_turn
 
 
 class Numbers:
@@ -29,7 +29,7 @@ class Numbers:
 
     def _check(self, claim: Claim, unknown: set[str]) -> Check:
         label = Label.LACKING_EVIDENCE if unknown else Label.VERIFIED
-        return labelled(claim, label, f"numbers that no document has: {', '.join(sorted(unknown)) or 'none'}")
+        return labelled_check(claim, label, f"numbers that no document has: {', '.join(sorted(unknown)) or 'none'}")
 
 
 LEAFLET = "The lighthouse was built in 1888. Its tower is 38 metres high. It is open from May to September."

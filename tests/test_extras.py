@@ -94,7 +94,7 @@ NEEDS = {
     ),
     "figures": (
         "evaluation",
-        "from vista_lab.tables.plots import drawn\nwith drawn(1, 1):\n    pass",
+        "from vista_lab.tables.plots import open_figure\nwith open_figure(1, 1):\n    pass",
         "drawing figures needs matplotlib",
     ),
     "sheets for annotators": (

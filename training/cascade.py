@@ -77,8 +77,8 @@ class Oracle:
     async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:  # noqa: ARG002
         """The human's label."""
         return [
-            Finding(claim=one.claim, label=self.labels[one.claim.id], confidence=1.0, reason="a human said so")
-            for one in checks
+            Finding(claim=check.claim, label=self.labels[check.claim.id], confidence=1.0, reason="a human said so")
+            for check in checks
         ]
 
 
@@ -105,9 +105,9 @@ async def replay(
         seen.clear()
         given = {index for index, turn in enumerate(entry.conversation.turns) if turn.claims}
         async for report in guard.areplay(entry.conversation, turns=given):
-            for one in report.outcomes:
-                label, by = (one.label, one.judged_by) if isinstance(one, Finding) else (None, None)
-                final.append((entry.labels[one.claim.id], label, by == Oracle.info.name))
+            for outcome in report.outcomes:
+                label, by = (outcome.label, outcome.judged_by) if isinstance(outcome, Finding) else (None, None)
+                final.append((entry.labels[outcome.claim.id], label, by == Oracle.info.name))
         rows += [Row(number, check, entry.labels[check.claim.id]) for check in seen]
     return rows, final
 

@@ -45,7 +45,7 @@ SHOWN = {
     "FEVER": "FEVER dev: three labels",
     "DNLI": "DNLI dev: three labels",
 }
-CHALLENGE = Path("vista_lab/suites/challenge")
+CHALLENGE = Path("vista_lab/suites/pairs")
 
 
 def checkpoint_of(run: Path) -> tuple[Path, int]:

@@ -52,7 +52,7 @@ def lines(table: RiskTable, times: int, seed: int) -> Iterator[str]:
         turns = confidences(group)
         for rate in RATES:
             shares, limit = obtained(turns, rate, times, seed), group.threshold(RULED, rate)
-            known, held = [share or 0.0 for share in shares], sum(one >= 0 for one in turns)
+            known, held = [share or 0.0 for share in shares], sum(turn >= 0 for turn in turns)
             told = f"{mean(known):.4f} ± {stdev(known):.4f} | {shares.count(None)}"
             threshold = "none" if limit is None else f"{limit:.4f}"
             yield f"| {group.source} | {group.n:,} ({held}) | {rate:.2f} | {told} | {threshold} |"

@@ -1,4 +1,4 @@
-"""What looks at many turns afterwards: replays, evaluations, comparisons, people's annotations, data and training.
+"""Tools for many turns afterwards: replays, evaluations, comparisons, people's annotations, data and training.
 
 `vista_guard` judges one turn beside a chatbot and never imports this package. Commands and dashboard pages come to the guard
 through entry points (`cli.register`, `pages.pages`).

@@ -73,7 +73,7 @@ def test_a_bug_is_shown_as_one() -> None:
         (["log", "--out", "no/x"], "error: no/x cannot be written: No such file or directory. Choose another --out\n"),
         (
             ["log", "--out", "log"],
-            "error: log is not empty, and no log.run.json says how it was made. Choose another --out\n",
+            "error: log has reports but no log.run.json beside it that says how they were made. Choose another --out\n",
         ),
         (
             ["log", "--out", "x", "--claims", "given"],

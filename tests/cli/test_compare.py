@@ -121,7 +121,7 @@ def test_names_in_a_run_are_no_code(tmp_path: Path) -> None:
         (["{runs}", "--format", "pdf"], "--format 'pdf' is unknown; there are md, tex, csv, html"),
         (["{runs}", "--format", "md,tex"], "2 formats cannot go to stdout; name a folder with --out"),
         (["{runs}", "--figures"], "figures cannot go to stdout; name a folder with --out"),
-        (["{runs}", "--tables", "7"], "there is no table 7 to fill from runs"),
+        (["{runs}", "--tables", "7"], "table 7 cannot be filled"),
         (["{runs}", "{runs}/vista/gold.jsonl"], "gold.jsonl is no folder"),
         (["{runs}", "--out", "{runs}/vista/gold.jsonl"], "gold.jsonl cannot be written: "),
     ],

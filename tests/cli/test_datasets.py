@@ -87,7 +87,7 @@ def test_one_that_is_not_whole_says_what_is_missing(data: Path) -> None:
     assert code == 2
     assert "ann_wow.csv: there" in shown
     assert said.startswith(
-        f"error: data set ais-wow is not whole in {data}: wizard_of_wikipedia/test_random_split.json"
+        f"error: data set ais-wow is incomplete in {data}: wizard_of_wikipedia/test_random_split.json"
     )
 
 
@@ -102,8 +102,8 @@ def test_a_file_that_cannot_be_read_costs_only_its_own_line(data: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (["begin-dv-wow"], "error: there is no data set 'begin-dv-wow'; did you mean begin-dev-wow, "),
-        (["--data", "none"], "error: the data folder none is not there; give one with --data or VISTA_GUARD_DATA\n"),
+        (["begin-dv-wow"], "error: data set 'begin-dv-wow' is unknown; did you mean begin-dev-wow, "),
+        (["--data", "none"], "error: data folder none does not exist; give one with --data or VISTA_GUARD_DATA\n"),
         (["--download", "x"], "error: --download fetches one data set at a time: give its NAME\n"),
         (["rgm", "--download", "x"], "RGM-Contradictions, in-domain: github.com/shiki-sato/rgm-contradiction"),
     ],

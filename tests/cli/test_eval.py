@@ -96,13 +96,13 @@ def test_a_baseline_is_fitted_on_another_set_than_it_measures(begin: Path, tmp_p
     assert (options["fitted on"], options["threshold"]) == ("begin-dev-wow dev", "1.0")
     both = evaluate("begin-test-wow", "--system", "overlap", "--option", "threshold=0.4", *fitted)
     assert both.exit_code == 2
-    assert "--fit-on finds threshold for itself" in both.stderr
+    assert "--fit-on sets threshold" in both.stderr
     same = evaluate("begin-dev-wow", "--system", "majority", *fitted)
     assert same.exit_code == 2
-    assert "majority would be fitted on begin-dev-wow, which is what is measured" in same.stderr
+    assert "majority would be fitted on begin-dev-wow" in same.stderr
     log = evaluate(mills(tmp_path / "mills.jsonl", 2), "--system", "vista", *fitted)
     assert log.exit_code == 2
-    assert "the system 'vista' has nothing to fit" in log.stderr
+    assert "system 'vista' cannot be fitted" in log.stderr
 
 
 def test_a_data_set_is_found_by_name_and_its_rows_are_counted(begin: Path, tmp_path: Path) -> None:
@@ -154,17 +154,17 @@ def test_a_run_is_not_mixed_with_another(begin: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["begin-dev-wo"], "there is no data set 'begin-dev-wo'; did you mean begin-dev-wow"),
+        (["begin-dev-wo"], "data set 'begin-dev-wo' is unknown; did you mean begin-dev-wow"),
         (["begin-dev-wow"], "give their folder with --data or VISTA_GUARD_DATA"),
         (["begin-dev-wow", "--data", "."], "begin_dev_wow.tsv is missing, to be had from"),
-        (["./talk.jsonl"], "there is no log ./talk.jsonl"),
+        (["./talk.jsonl"], "log ./talk.jsonl does not exist"),
         (["log.jsonl", "--format", "xml"], "--format is 'xml'; the formats are auto, reference"),
         (["log.jsonl", "--claims", "given"], "no turn carries claims; evaluate it with --claims judge"),
         (["log.jsonl", "--option", "threshold"], "--option is 'threshold'; give NAME=VALUE"),
-        (["log.jsonl", "--address", "auto"], "--address is for --engine ray"),
-        (["log.jsonl", "--each", "2"], "--each is for --engine ray"),
-        (["log.jsonl", "--system", "best"], "there is no system 'best'; the systems are vista"),
-        (["log.jsonl", "--system", "zero-shot"], "zero-shot asks a chat model, and the judge is"),
+        (["log.jsonl", "--address", "auto"], "--address needs --engine ray"),
+        (["log.jsonl", "--each", "2"], "--each needs --engine ray"),
+        (["log.jsonl", "--system", "best"], "system 'best' is unknown; the systems are vista"),
+        (["log.jsonl", "--system", "zero-shot"], "zero-shot needs a chat model"),
         (["log.jsonl", "--columns", "role"], "--columns has 'role'"),
     ],
 )
@@ -189,7 +189,7 @@ def test_lines_of_a_log_that_cannot_be_read_are_named_and_lead_to_exit_code_2(tm
     told = done.stderr.splitlines()
     assert done.exit_code == 2
     assert told[0].startswith(f"{log} line 3: is not JSON: ")
-    assert told[1].startswith(f"{log} line 4: is no chat")
+    assert told[1].startswith(f"{log} line 4: is not a chat")
     assert (len(told), told[20]) == (21, "… more rows cannot be read; they are counted below")
     assert {("rows that could not be read", "26"), ("with a report", "4")} <= cells(done.stdout)
 

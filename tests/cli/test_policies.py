@@ -26,7 +26,7 @@ def test_other_policies_over_the_same_reports_ask_no_judge(log: Path, capsys: py
     Path("labels.jsonl").write_text('{"conversation_id": "bad", "turn_index": 3, "fine": true}\n', encoding="utf-8")
     judge = RuleJudge()
     for first, second in (("balanced", "strict"), ("strict", "careful.yaml")):
-        two = Against.named(first, second, log, Path("labels.jsonl"), Path("page.html"))
+        two = Against.parse(first, second, log, Path("labels.jsonl"), Path("page.html"))
         assert run(guard(judge), log, Path("reports.jsonl"), against=two) == 0
     assert len(judge.asked) == 6
     out = capsys.readouterr().out
@@ -48,7 +48,7 @@ def test_a_replay_that_stopped_compares_nothing(log: Path, capsys: pytest.Captur
         def why_exhausted(self) -> str | None:
             return "the budget is spent" if len(self.asked) > 2 else None
 
-    two = Against.named("balanced", "strict", log, None, Path("page.html"))
+    two = Against.parse("balanced", "strict", log, None, Path("page.html"))
     assert run(guard(Spent()), log, Path("reports.jsonl"), against=two, concurrency=1) == 1
     assert "what each policy would have done" not in capsys.readouterr().out
     assert not Path("page.html").exists()
@@ -57,13 +57,16 @@ def test_a_replay_that_stopped_compares_nothing(log: Path, capsys: pytest.Captur
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (["--html", "x.html"], "--html goes with two policies; name the second one with --against"),
-        (["--labels", "x"], "--labels goes with two policies; name the second one with --against"),
+        (["--html", "x.html"], "--html needs a second policy; name it with --against"),
+        (["--labels", "x"], "--labels needs a second policy; name it with --against"),
         (
             ["--against", "lax"],
             "policy is 'lax'; choose one of monitor, balanced, strict, settings, or a file that ends in",
         ),
-        (["--against", "strict", "--html", "no/x.html"], "--html no/x.html cannot be written: there is no such folder"),
+        (
+            ["--against", "strict", "--html", "no/x.html"],
+            "--html no/x.html cannot be written: its folder does not exist",
+        ),
         (["--against", "strict", "--labels", "gone"], "labels gone cannot be read: No such file or directory"),
         (["--against", "rate.yaml"], "policy.max_false_alarm_rate is 1e-06, shared by 2 rules: that needs"),
         (["--columns", "wizard=a"], "--columns has 'wizard=a'; give what=column pairs"),

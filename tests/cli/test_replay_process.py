@@ -152,7 +152,9 @@ def test_broken_lines_are_named_and_lead_to_exit_code_2(log: Path, tmp_path: Pat
     assert done.returncode == 2
     errors = done.stderr.splitlines()
     assert errors[0] == f"{log} line 7: is not JSON: Expecting value: line 1 column 15 (char 14)"
-    assert errors[1:20] == [f'{log} line {line}: is no chat; expected {{"messages": [...]}}' for line in range(8, 27)]
+    assert errors[1:20] == [
+        f'{log} line {line}: is not a chat; expected {{"messages": [...]}}' for line in range(8, 27)
+    ]
     assert errors[20:] == ["… more entries cannot be read; they are counted below"]
     assert "│ entries of the log not read     │    26 │" in done.stdout
     assert_complete(out)

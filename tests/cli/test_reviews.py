@@ -64,7 +64,7 @@ def test_a_complaint(url: str) -> None:
 
 def test_nothing_was_decided(url: str, tmp_path: Path) -> None:
     code, said = run("export", tmp_path / "r.jsonl", "--labels", tmp_path / "l.jsonl", "--reports", url)
-    assert (code, "nobody decided anything yet" in said) == (2, True)
+    assert (code, "no reviewed turns" in said) == (2, True)
 
 
 def test_what_people_decided_is_calibrated_with(url: str, tmp_path: Path) -> None:

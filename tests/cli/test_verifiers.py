@@ -85,8 +85,8 @@ def test_a_verifier_is_fitted_and_the_file_rules_a_guard(model: str, monkeypatch
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("calibrate", "--out", "x.json"), "calibrate takes REPORTS with --labels FILE, or --verifier MODEL"),
-        (("calibrate", "r.jsonl", "--verifier", "shipped", "--out", "x.json"), "give one of the two"),
+        (("calibrate", "--out", "x.json"), "REPORTS with --labels FILE"),
+        (("calibrate", "r.jsonl", "--verifier", "shipped", "--out", "x.json"), "give one of them"),
         (("calibrate", "--verifier", "nowhere", "--out", "x.json"), "verifier is 'nowhere', which is neither"),
         (("calibrate", "--verifier", "shipped", "--pairs", "gone", "--out", "x.json"), "gone cannot be read"),
         (("verifiers", "test", "nowhere"), "verifier is 'nowhere', which is neither"),

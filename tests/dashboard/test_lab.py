@@ -18,7 +18,7 @@ from vista_lab.pages import policy_figures
 from vista_lab.pages.policy_figures import Samples, read
 from vista_lab.pages.policy_lab import CONFIGURED, RECORDED, PolicyChoice, Ruled, fine_turns, from_params, to_params
 from vista_lab.policies.comparison import by_policy, compare
-from vista_lab.policies.named import standing
+from vista_lab.policies.named import policies_by_judge
 
 OWN = PolicyChoice("balanced", {"contradicted": Ruled(Action.BLOCK, 0.65)}, {"flag": 0.35}, {"unchecked": Action.BLOCK})
 NOTHING = PolicyChoice("strict")
@@ -98,7 +98,7 @@ def test_samples_are_kept_while_they_are_few(reader: ReportReader) -> None:
 
 def test_what_is_told(reader: ReportReader, tmp_path: Path) -> None:
     sample = read(ScopedReports(reader, THIS_MACHINE), Filters(), 1000, None, lambda _done: None)
-    mild, hard = (standing(PRESETS[name], sample.judges, None) for name in ("monitor", "strict"))
+    mild, hard = (policies_by_judge(PRESETS[name], sample.judges, None) for name in ("monitor", "strict"))
     found = compare(sample.cases, by_policy(mild), by_policy(hard))
     text = policy_figures.honesty(found, sample, ("first", "second"), None).text()
     assert "streamed" in text

@@ -7,7 +7,7 @@ from tests.evaluation.whatif.turns import finding, stored, unchecked
 from vista_guard.policy.labels import GoldTurn
 from vista_guard.types import Action, Label
 from vista_lab.pages import runs
-from vista_lab.runs.comparing import in_order, paired, paired_accuracy, transitions, turn_changes
+from vista_lab.runs.comparing import in_order, pair_claims, paired_accuracy, transitions, turn_changes
 from vista_lab.runs.reading import differences
 
 GOLD = {("visit", 1): GoldTurn(claims={"c1": Label.VERIFIED, "c2": Label.CONTRADICTED})}
@@ -23,7 +23,7 @@ SECOND = run(
 
 
 def test_regressions_are_told_with_both_reasons() -> None:
-    (pair,) = in_order(paired(FIRST, SECOND, GOLD))
+    (pair,) = in_order(pair_claims(FIRST, SECOND, GOLD))
     text = runs.change(pair).text()
     for part in (
         "verified",
@@ -38,11 +38,11 @@ def test_regressions_are_told_with_both_reasons() -> None:
 
 
 def test_how_they_were_made_and_who_is_right() -> None:
-    made = runs.made(FIRST, SECOND, differences(FIRST.manifest, SECOND.manifest)).text()
+    made = runs.provenance(FIRST, SECOND, differences(FIRST.manifest, SECOND.manifest)).text()
     assert "model 1" in made
     assert "cannot be laid to one of them" in made
     assert "turns in both: 1" in made
-    pairs = paired(FIRST, SECOND, GOLD)
+    pairs = pair_claims(FIRST, SECOND, GOLD)
     told = runs.accuracy(paired_accuracy(pairs)).text()
     assert "50.0 %" in told
     assert "McNemar" in told
@@ -56,4 +56,4 @@ def test_decisions_that_differ() -> None:
 
 
 def test_runs_made_alike() -> None:
-    assert "same settings" in runs.made(FIRST, FIRST, {}).text()
+    assert "same settings" in runs.provenance(FIRST, FIRST, {}).text()

@@ -24,7 +24,7 @@ from vista_lab.metrics.agreement import agreement
 from vista_lab.papers.vista import agrees, table
 from vista_lab.people.agreeing import AnnotatedTurn, Discussed, key, match, of_sheets, rates, read_discussed, settle
 from vista_lab.people.consensus import Category, transitions
-from vista_lab.people.database import put, take
+from vista_lab.people.database import import_sheets, take
 from vista_lab.people.results import Results
 from vista_lab.people.sheets import Filled, content, read_sheets
 from vista_lab.people.study import StudyData
@@ -224,12 +224,13 @@ def test_table_7_on_the_papers_own_counts() -> None:
     ]  # fmt: skip
     rows = list(_rows(kinds))
     found = transitions([row for row, _ in rows], {row[0] for row, disfluent in rows if disfluent})
-    assert [(str(name), count) for name, count in found.counted.items()] == [
+    assert [(str(name), count) for name, count in found.counts.items()] == [
         (one["name"], one["count"]) for one in table("table07")["categories"]
     ]
-    assert agrees(table("table07")["diverged_percent"], 100 * found.diverged.value)
-    assert agrees(table("table07")["newly_unverifiable_percent"], 100 * found.newly.value)
-    assert (found.found.turns, found.found.tp + found.found.fp, found.found.tp + found.found.fn) == (227, 189, 145)
+    assert agrees(table("table07")["diverged_percent"], 100 * found.divergence.value)
+    assert agrees(table("table07")["newly_unverifiable_percent"], 100 * found.newly_unverifiable.value)
+    turns = found.detection
+    assert (turns.turns, turns.tp + turns.fp, turns.tp + turns.fn) == (227, 189, 145)
 
 
 def _rows(
@@ -261,15 +262,15 @@ def test_sheets_go_into_the_dashboards_database_and_come_out(
     turns: list[AnnotatedTurn], sheets: list[Filled], material: StudyData, tmp_path: Path
 ) -> None:
     database = Database(f"sqlite:///{tmp_path / 'study.sqlite'}")
-    done = put(database, "pilot", sheets, material)
+    done = import_sheets(database, "pilot", sheets, material)
     assert (done.turns, done.reports) == (5, 5)
     kept = ReportReader(database).get(material.reports["c001.t3"].id)
     assert kept is not None
     assert kept.texts is not None
     assert (kept.texts.user_text, [one.title for one in kept.texts.documents]) == ("Question 2?", ["Guide"])
-    with pytest.raises(InputError, match="there is a batch 'pilot' already"):
-        put(database, "pilot", sheets, material)
-    assert put(database, "again", sheets, material).reports == 0
+    with pytest.raises(InputError, match="'pilot'"):
+        import_sheets(database, "pilot", sheets, material)
+    assert import_sheets(database, "again", sheets, material).reports == 0
     found = take(database, "pilot", material)
     assert [(one.id, one.talk, one.by) for one in found.turns] == [(one.id, one.talk, one.by) for one in turns]
     annotations = Annotations(database)
@@ -279,14 +280,14 @@ def test_sheets_go_into_the_dashboards_database_and_come_out(
     every = take(database, "pilot", material).settled
     # What leaves nothing to discuss was settled when it came in.
     assert {name: one.claims for name, one in every.items() if name != "c003.t1"} == {
-        one.turn.id: one.claims for one in results(turns, material).agreed
+        one.turn.id: one.claims for one in results(turns, material).settled_turns
     }
     settled = every["c003.t1"]
     assert (settled.turn.id, settled.claims, settled.method) == ("c003.t1", (answer,), Method.DISCUSSION)
     assert {one.id for one in take(database, "pilot", None).turns} == {
         report.id for report in material.reports.values()
     }
-    with pytest.raises(InputError, match="there is no batch 'other'; there are again, pilot"):
+    with pytest.raises(InputError, match=r"'other'.* again, pilot"):
         take(database, "other", material)
     database.close()
 
@@ -297,9 +298,9 @@ def test_nothing_of_an_import_stays_where_something_is_wrong(
     database = Database(f"sqlite:///{tmp_path / 'study.sqlite'}")
     wrong = [*sheets, replace(sheets[0], annotator="\x07")]
     with pytest.raises(InputError, match="is no valid name"):
-        put(database, "pilot", wrong, material)
+        import_sheets(database, "pilot", wrong, material)
     assert Annotations(database).batches() == ()
     assert ReportReader(database).many([report.id for report in material.reports.values()]) == {}
-    with pytest.raises(InputError, match="came from no run"):
-        put(database, "pilot", sheets, replace(material, reports={}))
+    with pytest.raises(InputError, match="has no report"):
+        import_sheets(database, "pilot", sheets, replace(material, reports={}))
     database.close()

@@ -281,14 +281,14 @@ def test_a_document_that_no_cell_holds_goes_into_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wish", "error", "said"),
     [
-        (Sampling(("ada", "Ada")), ConfigError, "give each a name of their own"),
-        (Sampling(("a/b",)), ConfigError, "annotator 'a/b': a sheet is named after them"),
+        (Sampling(("ada", "Ada")), ConfigError, "'ada,Ada'"),
+        (Sampling(("a/b",)), ConfigError, "annotator is 'a/b'"),
         (
             Sampling(("ada",), (9,)),
             InputError,
-            "harbour has 4 conversations with claims; a sample of 9 cannot be drawn",
+            "harbour has 4 conversations",
         ),
-        (Sampling(("ada",), (1, 2)), ConfigError, "--sample has 2 numbers, and there are 1 data sets"),
+        (Sampling(("ada",), (1, 2)), ConfigError, "--sample has 2 numbers for 1 data sets"),
         (
             Sampling(("ada",), (2,), {ABSTENTION: 2}),
             InputError,
@@ -297,7 +297,7 @@ def test_a_document_that_no_cell_holds_goes_into_a_file(tmp_path: Path) -> None:
         (
             Sampling(("ada",), (1,), {ABSTENTION: 1, V: 1}),
             ConfigError,
-            "2 conversations of harbour are to be chosen, and 1 drawn",
+            "2 conversations of harbour, and --sample for 1",
         ),
     ],
 )
@@ -308,9 +308,9 @@ def test_a_wish_that_makes_no_sense(wish: Sampling, error: type[Exception], said
 
 
 def test_a_run_of_other_data_is_refused() -> None:
-    with pytest.raises(InputError, match="run run is of elsewhere, and the study is of harbour"):
+    with pytest.raises(InputError, match=r"run run .*elsewhere.* harbour"):
         draw([source()], [judged("elsewhere")], Sampling(("ada",)))
-    with pytest.raises(ConfigError, match="need a run over harbour: give its folder with --run"):
+    with pytest.raises(ConfigError, match=r"harbour.* --run"):
         draw([source()], [], Sampling(("ada",), enrich={V: 1}))
 
 

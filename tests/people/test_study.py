@@ -80,7 +80,7 @@ def test_the_study_in_six_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert f"5 of 6 conversations of museum.json, by seed 0. {ENRICHED}" in err
     assert ENRICHED in rows_of(Path("sheets/ada.xlsx"))[0]["study"]
     code, _, err = run(*exporting)
-    assert (code, "sheets/ada.xlsx is there already, and may hold somebody's work" in err) == (2, True)
+    assert (code, "sheets/ada.xlsx exists" in err) == (2, True)
 
     annotate(Path("sheets"))
     code, out, err = run(*agreeing)
@@ -88,7 +88,7 @@ def test_the_study_in_six_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "1 claims have no majority: fill in agreed/discuss.xlsx, and give it with --settled" in err
     discuss(Path("agreed/discuss.xlsx"))
     code, _, err = run(*agreeing)
-    assert (code, "agreed/discuss.xlsx holds answers; give it with --settled" in err) == (2, True)
+    assert (code, "agreed/discuss.xlsx has answers" in err) == (2, True)
     code, _, err = run(*settling)
     assert (code, "no majority" in err) == (0, False)
     assert run(*given)[0] == 0
@@ -153,17 +153,17 @@ def _the_dashboards_way(told: dict[str, object]) -> None:
             ["annotations", "export", "{log}", "--annotators", "ada", "--out", "x", "--enrich", "joy=1"],
             "--enrich has 'joy=1'",
         ),
-        (["annotations", "export", "none.json", "--annotators", "ada", "--out", "x"], "there is no log none.json"),
+        (["annotations", "export", "none.json", "--annotators", "ada", "--out", "x"], "log none.json does not exist"),
         (
             ["annotations", "export", "{log}", "--annotators", "ada", "--out", "x", "--run", "gone"],
             "gone cannot be read",
         ),
         (["annotations", "import", "ada.tsv", "--batch", "b"], "has no study: "),
-        (["agree"], "agree takes filled sheets, or --batch with a batch of the dashboard"),
-        (["agree", "ada.tsv", "--batch", "b"], "give one of the two"),
-        (["agree", "ada.tsv"], "ada.tsv is one person's; agreement is of two or more"),
+        (["agree"], "filled sheets or --batch NAME"),
+        (["agree", "ada.tsv", "--batch", "b"], "filled sheets or --batch NAME"),
+        (["agree", "ada.tsv"], "ada.tsv is a single annotator's sheet"),
         (["agree", "ada.tsv", "ben.tsv"], "has no study: "),
-        (["agree", "ada.tsv", "ben.tsv", "--figures", "--out", "x"], "--figures draws Figure 2, which is of runs"),
+        (["agree", "ada.tsv", "ben.tsv", "--figures", "--out", "x"], "--figures draws Figure 2 from runs"),
         (["agree", "ada.tsv", "--format", "md,csv"], "2 formats cannot go to stdout"),
         (["agree", "--batch", "b", "--reports", "sqlite:///{tmp}/none.sqlite"], "none.sqlite"),
     ],

@@ -151,7 +151,7 @@ def in_car(data: Path, part: Part) -> Iterator[KindPair]:
             flags = {row["scenario"][flag] for flag in ("qi", "hi")}
             if items and flags == {"0"} and "?" not in answer and len(row["dialogue"]) > 1:
                 allowed = (CONTRADICTED_CLASS,) if row["scenario"]["kbi"] == "1" else NOT_CONTRADICTED
-                lines = ["; ".join(f"{key}: {value}" for key, value in one.items() if value != "-") for one in items]
+                lines = ["; ".join(f"{key}: {value}" for key, value in item.items() if value != "-") for item in items]
                 asked = row["dialogue"][-2]["utterance"]
                 premise = "\n".join([*lines, f"User: {asked}"]).replace("_", " ")
                 yield KindPair(premise, ended(answer.replace("_", " ")), allowed, "in_car", "in_car", "")

@@ -59,8 +59,8 @@ def cases(data: Path, part: Part, seed: int = 13) -> Iterator[Case]:
 def twins(data: Path, part: Part) -> Iterator[tuple[str, str]]:
     """(task id, its answer with one fact made false) of MTRAG-UN's answerable turns, where a sure edit was found."""
     for number, task in enumerate(tasks_of(data, part)):
-        if task.carried:
-            told = [f"{one.title or ''}\n{one.text}" for one in task.passages]
+        if task.is_supported:
+            told = [f"{passage.title or ''}\n{passage.text}" for passage in task.passages]
             false = one_fact_falsified(task.answer, told, number)
             if false:
                 yield task.task, false

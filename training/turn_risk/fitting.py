@@ -44,8 +44,8 @@ def _mark(weights: Path) -> str:
 def fitted(data: Path, weights: Path, work: Path, *, anew: bool = False) -> Fit:
     """The risk, from the turns for fitting."""
     rated = [
-        RatedTurn(one.outcomes, one.evidence_missing, one.faithful, one.group, SOURCES.get(one.source, TALK))
-        for one in turns(data, weights, work, "fit", anew=anew)
+        RatedTurn(turn.outcomes, turn.evidence_missing, turn.faithful, turn.group, SOURCES.get(turn.source, TALK))
+        for turn in turns(data, weights, work, "fit", anew=anew)
     ]
     return fit(rated, NAME)
 

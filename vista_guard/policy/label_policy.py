@@ -7,8 +7,9 @@
 | strict   | block                | regenerate, else redact | block               | block              | –                  |
 
 A *marked* claim keeps its label; the turn's risk weighs it with all others, and one that surely lacks evidence (0.96) flags
-alone. For a judge without a calibrated risk, each marked claim flags the turn, as a rule with `flags_alone` does. Presets let code through and say in the
-reason that it was not judged; `on_code` changes that. With `max_false_alarm_rate` and `max_flag_rate` the thresholds come from a
+alone. For a judge without a calibrated risk, each marked claim flags the turn, as a rule with `flags_alone` does. Presets let
+code through and say in the reason that it was not judged; `on_code` changes that.
+With `max_false_alarm_rate` and `max_flag_rate` the thresholds come from a
 risk table (docs/design/risk-control.md).
 """
 

@@ -75,6 +75,13 @@ class ScriptedJudge:
 
     A turn that is not in the script is a `JudgeError`, and `assert_spent` fails on it; it also fails when a scripted turn was
     never asked about.
+
+    Examples:
+        >>> from vista_guard import Guard
+        >>> judge = ScriptedJudge({"It is old.": [Verdict("The pier is old.")]})
+        >>> Guard(judge).check(conversation(assistant("It is old.", "The pier is old."))).score
+        1.0
+        >>> judge.assert_spent()
     """
 
     script: Mapping[str, Sequence[Verdict] | Exception]
@@ -164,7 +171,12 @@ class ScriptedJudge:
 
 
 def user(text: str) -> Turn:
-    """Builds a user turn."""
+    """Builds a user turn.
+
+    Examples:
+        >>> user("How old is it?").role.value
+        'user'
+    """
     return Turn(role=Role.USER, text=text)
 
 

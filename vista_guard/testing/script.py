@@ -42,7 +42,12 @@ class Answer:
 
 @dataclass(frozen=True)
 class Fault:
-    """A scripted failure, made by the class methods. `latency` is in seconds from the request's arrival."""
+    """A scripted failure, made by the class methods. `latency` is in seconds from the request's arrival.
+
+    Examples:
+        >>> Fault.http(429, retry_after=2).headers
+        {'retry-after': '2'}
+    """
 
     kind: Literal["http", "html", "reset", "hang", "cut", "empty"]
     status: int = 200
@@ -219,6 +224,15 @@ def judge_script(verdicts: Verdicts) -> Callable[[ReceivedRequest], str]:
     that text, which says nothing about the claim, and in the stage judge with nothing.
 
     A request about a turn or a claim outside the script raises LookupError; the server then rejects the call.
+
+    Examples:
+        >>> from vista_guard import Guard
+        >>> from vista_guard.testing import ScriptedChatServer, Verdict, assistant, conversation
+        >>> talk = conversation(assistant("It is old.", "The pier is old."))
+        >>> with ScriptedChatServer(judge_script({"It is old.": [Verdict("The pier is old.")]})) as server:
+        ...     with Guard.from_settings(judge=f"openai:m@{server.base_url}", store="memory") as guard:
+        ...         guard.check(talk).score
+        1.0
     """
     claims: dict[str, Verdict] = {}
     for verdict in (verdict for given in verdicts.values() for verdict in given):
@@ -231,9 +245,6 @@ def gold_script(
 ) -> Callable[[ReceivedRequest], str]:
     """Answers like a model that is right about this share of turns, so that a run must measure `accuracy`.
 
-        gold = {"The tower is 38 metres high.": Label.VERIFIED, "It opened in 1890.": Label.LACKING_EVIDENCE}
-        server = ScriptedChatServer(gold_script(gold, accuracy=0.8))
-
     It answers the stages as `judge_script` does, a claim for each sentence of the turn, the last of which makes the turn what it
     is; turns that are split into sentences; and `turn`, one verdict on a whole turn, whose two words it finds in the prompt.
     Which turns it is wrong about depends on `seed` and their texts alone, so that every system that asks it measures the same.
@@ -243,6 +254,11 @@ def gold_script(
         accuracy: share of turns that it is right about, in [0, 1]; each turn is drawn by itself.
         seed: of the draw.
         positive: what it says of a turn that it takes for one by mistake.
+
+    Examples:
+        >>> from vista_guard.testing import ScriptedChatServer
+        >>> gold = {"The tower is 38 metres high.": Label.VERIFIED, "It opened in 1890.": Label.LACKING_EVIDENCE}
+        >>> server = ScriptedChatServer(gold_script(gold, accuracy=0.8))
 
     Raises:
         ValueError: an accuracy that is no share, or a sentence that stands in two turns.

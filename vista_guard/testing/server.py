@@ -66,6 +66,13 @@ class ScriptedChatServer:
         cache_block: tokens in a block of the prefix cache that `cached_tokens` are counted by.
         echo_seed: puts the request's seed into `system_fingerprint`, as `seed-7`.
 
+    Examples:
+        >>> from openai import OpenAI
+        >>> with ScriptedChatServer("Hello.") as server:
+        ...     client = OpenAI(base_url=server.base_url, api_key="none")
+        ...     client.chat.completions.create(model="m", messages=[{"role": "user", "content": "Hi"}]).choices[0].message.content
+        'Hello.'
+
     Raises:
         ConfigError: on entry, when the extra is not installed.
     """

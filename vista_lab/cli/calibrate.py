@@ -77,12 +77,14 @@ def calibrate(
     with exit_codes():
         if verifier is not None:
             if reports is not None or labels is not None:
-                raise InputError("--verifier fits a verifier, REPORTS and --labels a policy; give one of the two")
+                raise InputError(
+                    "--verifier calibrates a verifier, REPORTS and --labels calibrate a policy; give one of them"
+                )
             fit(verifier, pairs, out, source)
             return
         if reports is None or labels is None or pairs is not None:
             raise InputError(
-                "calibrate takes REPORTS with --labels FILE, or --verifier MODEL, which --pairs FILE goes with"
+                "give REPORTS with --labels FILE to calibrate a policy, or --verifier MODEL (with --pairs FILE) for a verifier"
             )
         _fit_policy(reports, labels, out, level, source or reports.name)
 
@@ -174,7 +176,7 @@ def measure(
 
         chosen = chosen_verifier(model, calibration)
         timed = TimedVerifier(chosen.verifier)
-        judged = asyncio.run(_judged(timed, chosen, policy, limit))
+        judged = asyncio.run(_judge_challenge(timed, chosen, policy, limit))
         typer.echo(f"challenge, development half, verifier {visible(timed.name)}, policy {policy}")
         typer.echo(as_text(rows(judged)))
         typer.echo(f"{timed.pairs:,} pairs of evidence and claim, {timed.milliseconds or 0.0:.1f} ms a pair")
@@ -195,7 +197,7 @@ def chosen_verifier(model: str, calibration: Path | None) -> Chosen:
     )
 
 
-async def _judged(timed: TimedVerifier, chosen: Chosen, policy: str, limit: int | None) -> list[JudgedPair]:
+async def _judge_challenge(timed: TimedVerifier, chosen: Chosen, policy: str, limit: int | None) -> list[JudgedPair]:
     from itertools import islice
 
     from vista_guard.guard import Guard
@@ -238,7 +240,7 @@ def fit(model: str, pairs: Path | None, out: Path, source: str | None) -> None:
     named = source or ("challenge, development half" if pairs is None else pairs.name)
     verifier = chosen_verifier(model, None).verifier
 
-    async def fitted() -> VerifierCalibration:
+    async def fit_and_close() -> VerifierCalibration:
         try:
             with steps("claims", 2 * len(cases)) as done:
                 today = datetime.now(UTC).date()
@@ -246,7 +248,7 @@ def fit(model: str, pairs: Path | None, out: Path, source: str | None) -> None:
         finally:
             await close(verifier)
 
-    found = asyncio.run(fitted())
+    found = asyncio.run(fit_and_close())
     found.save(out)
     console = Console(highlight=False)
     console.print(table(found))

@@ -80,5 +80,5 @@ def _write(
         from vista_lab.tables.pictures import draw
 
         pictures = draw(runs, out / "figures")
-    for path in [*write(found, wanted, out, pictures), *(path for one in pictures for path in one.files)]:
+    for path in [*write(found, wanted, out, pictures), *(path for picture in pictures for path in picture.files)]:
         typer.echo(f"wrote {visible(str(path))}")

@@ -146,20 +146,20 @@ def evaluate(
         from vista_lab.runs.cluster import SERVICE
         from vista_lab.runs.evaluate import Made
         from vista_lab.runs.loop import ClaimsMode
-        from vista_lab.runs.plan import fitted_on, planned
+        from vista_lab.runs.plan import fit_options, make_plan
         from vista_lab.systems.catalogue import Ordered, asks_judge
 
         place = _workers(engine, workers, each, address)
         source = source_of(data, folder, log_format, columns)
         made = Made(ClaimsMode(claims), limit, seed, engine)
-        plan = planned(source, made.claims, limit=limit, seed=seed)
+        plan = make_plan(source, made.claims, limit=limit, seed=seed)
         settings = _settings(judge, verifier, policy, persona, cache)
         if judge is not None and not asks_judge(system):
             typer.echo(f"{system} asks no judge: --judge {judge} changes nothing", err=True)
         own = _options(option or ())
         if fit_on is not None:
-            found = fitted_on(fit_on, folder, system=system, measured=source, claims=made.claims)
-            own = _with_fitted(system, own, found)
+            found = fit_options(fit_on, folder, system=system, measured=source, claims=made.claims)
+            own = _add_fitted_options(system, own, found)
         order = Ordered(system, source.task, own, settings, kept_documents=source.is_log)
         with configured(SERVICE):
             code = run(order, plan, out, made, place, max_cost=max_cost, gold=gold)
@@ -185,7 +185,7 @@ def run(
 
     stopped: list[int] = []
 
-    async def judged() -> Evaluated:
+    async def evaluate_and_close() -> Evaluated:
         info = await _rehearse(order, plan, out, made, max_cost)
         progress = ReplayProgress(len(plan.rows.conversations))
         system, at_once = await _start(order, place, max_cost, info, progress.say)
@@ -199,7 +199,7 @@ def run(
     _tell_left_out(plan)
     if plan.rows.test:
         typer.echo(f"{plan.rows.name} is a test set: its figures are final, nothing is chosen on it", err=True)
-    done = asyncio.run(judged())
+    done = asyncio.run(evaluate_and_close())
     console = Console(highlight=False)
     console.print(summary_table(done.session, "evaluation"))
     console.print(run_table(done.figures, gold))
@@ -258,7 +258,7 @@ async def _rehearse(order: Ordered, plan: Plan, out: Path, made: Made, max_cost:
     from itertools import islice
 
     from vista_lab.runs.folder import count_reports
-    from vista_lab.runs.loop import prepared, wanted_turns
+    from vista_lab.runs.loop import prepare, wanted_turns
     from vista_lab.systems.estimating import estimate
 
     def turns(entry: Any) -> Any:
@@ -267,7 +267,7 @@ async def _rehearse(order: Ordered, plan: Plan, out: Path, made: Made, max_cost:
     system = order()
     info = system.info
     try:
-        sample = [prepared(entry, made.claims) for entry in islice(plan.entries(), ESTIMATED)]
+        sample = [prepare(entry, made.claims) for entry in islice(plan.entries(), ESTIMATED)]
         found = await estimate(system, sample, turns)
     finally:
         await system.aclose()
@@ -298,7 +298,7 @@ def source_of(data: str, folder: Path | None, log_format: str, columns: str | No
         if Path(data).exists():
             return of_log(Path(data), None if log_format == "auto" else log_format, columns)
         if Path(data).suffix or "/" in data:
-            raise InputError(f"there is no log {data}; give a file, or a name of vista-guard datasets")
+            raise InputError(f"log {data} does not exist; give a file, or a data set's name from vista-guard datasets")
     return of_dataset(data, folder)
 
 
@@ -307,7 +307,9 @@ def _workers(engine: Engine, count: int | None, each: int, address: str | None) 
 
     if engine == "local" and (address is not None or each != 1):
         given = "--address" if address is not None else "--each"
-        raise ConfigError(f"{given} is for --engine ray; here --workers says how many conversations are judged at once")
+        raise ConfigError(
+            f"{given} needs --engine ray; with --engine local, set --workers to the number of conversations judged at once"
+        )
     return Workers(engine, count, each, address)
 
 
@@ -323,13 +325,13 @@ def _options(given: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _with_fitted(system: str, own: Mapping[str, str], found: Mapping[str, str]) -> dict[str, str]:
+def _add_fitted_options(system: str, own: Mapping[str, str], found: Mapping[str, str]) -> dict[str, str]:
     """The options with those that were found. They are said, and stand in the manifest."""
     from vista_guard.errors import ConfigError
 
     both = own.keys() & found.keys()
     if both:
-        raise ConfigError(f"--fit-on finds {', '.join(sorted(both))} for itself; give --fit-on or the option, not both")
+        raise ConfigError(f"--fit-on sets {', '.join(sorted(both))}; give --fit-on or --option, not both")
     typer.echo(f"{system}: {', '.join(f'{name} {value}' for name, value in found.items())}", err=True)
     return {**own, **found}
 

@@ -50,7 +50,6 @@ class ReplayProgress:
         self._progress.stop()
 
     def update(self, event: Event) -> None:
-        """Counts one event."""
         if isinstance(event, BrokenEntry):
             self._broken += 1
             if self._broken <= SHOWN:

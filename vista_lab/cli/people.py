@@ -152,7 +152,9 @@ def import_(
         from vista_lab.people.study import load
 
         if study is None and not sheets:
-            raise ConfigError("import takes filled sheets, or the folder of annotations export with --study")
+            raise ConfigError(
+                "nothing to import; give filled sheets, or with --study the folder that annotations export wrote"
+            )
         data = load(study or (sheets or [])[0].parent)
         filled = read_sheets(sheets or [], data.study.form, data.items)
         with closing(Database(configured(reports, data_dir)[1])) as database:
@@ -185,7 +187,7 @@ def _take_in(database: Database, batch: str, filled: Sequence[Filled], data: Stu
     from vista_guard.stores.entries import OnnxEmbedder
     from vista_lab.people.agreement import by_annotator
     from vista_lab.people.batches import FormBatches
-    from vista_lab.people.database import WHO, put
+    from vista_lab.people.database import WHO, import_sheets
 
     study = data.study
     if study.form.revision is None:
@@ -195,8 +197,8 @@ def _take_in(database: Database, batch: str, filled: Sequence[Filled], data: Stu
         )
         return f"made batch {batch} of {count:,} items, {wanted} annotators each"
     if not filled:
-        raise ConfigError("claims of turns are handed out on the dashboard: make a batch in Annotate, or give sheets")
-    done = put(database, batch, filled, data, OnnxEmbedder())
+        raise ConfigError("form vista needs filled sheets to import; without sheets, make a batch of turns in Annotate")
+    done = import_sheets(database, batch, filled, data, OnnxEmbedder())
     return f"took in {done.turns:,} turns as batch {batch}, with {done.reports:,} reports that were new"
 
 
@@ -204,9 +206,7 @@ def _only_file(data: Sequence[str], runs: Sequence[Path] | None) -> Path:
     from vista_guard.errors import ConfigError
 
     if len(data) != 1 or runs:
-        raise ConfigError(
-            f"a form that is not of turns takes one file of items and no --run; {len(data)} files were given"
-        )
+        raise ConfigError(f"this form takes one file of items and no --run; {len(data)} files were given")
     return Path(data[0])
 
 
@@ -247,7 +247,7 @@ def _write_study(data: StudyData, out: Path, suffix: str) -> None:
     files = [f"{name}{ending}" for name in study.annotators for ending in (".xlsx", ".tsv")]
     there = next((name for name in [*files, FOLDER] if (out / name).exists()), None)
     if there is not None:
-        raise ConfigError(f"{out / there} is there already, and may hold somebody's work. Choose another --out")
+        raise ConfigError(f"{out / there} exists and may hold an annotator's work. Choose another --out")
     sheet = content(form_table(study.form, data.items, study.about, hints=study.shown), suffix)
     save(data, out)
     if texts := too_long(study.form, data.items):
@@ -328,13 +328,11 @@ def agree(
 
         wanted = chosen_formats(formats, out, figures=figures)
         if bool(sheets) == bool(batch):
-            raise ConfigError(
-                "agree takes filled sheets, or --batch with a batch of the dashboard; give one of the two"
-            )
+            raise ConfigError("give filled sheets or --batch NAME of the dashboard, and not both")
         if sheets and len(sheets) == 1:
-            raise ConfigError(f"{sheets[0]} is one person's; agreement is of two or more: give all sheets")
+            raise ConfigError(f"{sheets[0]} is a single annotator's sheet; agreement needs at least two")
         if figures and not runs:
-            raise ConfigError("--figures draws Figure 2, which is of runs: give their folders with --run")
+            raise ConfigError("--figures draws Figure 2 from runs; give their folders with --run")
         _check_queue(out, settled)
         wish = _Wish(sheets or [], batch, match, settled, study, disfluent, configured(reports, data_dir)[1])
         found = _results(wish)
@@ -346,7 +344,7 @@ def agree(
 
 @dataclass(frozen=True)
 class _Wish:
-    """What is compared: sheets of a study, or a batch of the database."""
+    """The work to compare: sheets of a study, or a batch of the database."""
 
     sheets: Sequence[Path]
     batch: str | None
@@ -363,38 +361,42 @@ def _results(wish: _Wish) -> Results | FormResults:
 
     data = load(wish.study or wish.sheets[0].parent) if wish.study is not None or wish.sheets else None
     if wish.batch is not None or data is None:
-        return _of_batch(wish, data)
+        return _batch_results(wish, data)
     filled = read_sheets(wish.sheets, data.study.form, data.items)
     unit = data.study.form.item
     left = [f"{one.annotator} left {one.open:,} {unit}s as they were." for one in filled if one.open]
     about = [data.study.about, *left]
-    return _of_claims(wish, data, filled, about) if data.study.form.revision else _of_form(wish, data, filled, about)
+    return (
+        _claim_results(wish, data, filled, about)
+        if data.study.form.revision
+        else _form_results(wish, data, filled, about)
+    )
 
 
-def _of_claims(wish: _Wish, data: StudyData, filled: Sequence[Filled], about: list[str]) -> Results:
+def _claim_results(wish: _Wish, data: StudyData, filled: Sequence[Filled], about: list[str]) -> Results:
     from vista_guard.errors import InputError
     from vista_lab.people.agreeing import of_sheets
     from vista_lab.people.agreement import FormResults, by_annotator, remaining_marks
 
     turns = of_sheets(filled, data)
     if not turns:
-        raise InputError("no sheet has a turn that was begun; there is nothing to compare")
+        raise InputError("every sheet is empty; fill in at least one turn to compare")
     marks = tuple(remaining_marks(data.study.form))
     form = data.study.form.model_copy(update={"marks": marks})
     others = FormResults(form, data.items, by_annotator(filled), about, {}) if marks else None
-    return _settled(wish, data, turns, {}, about, others)
+    return _settle_claims(wish, data, turns, {}, about, others)
 
 
-def _of_form(wish: _Wish, data: StudyData, filled: Sequence[Filled], about: list[str]) -> FormResults:
+def _form_results(wish: _Wish, data: StudyData, filled: Sequence[Filled], about: list[str]) -> FormResults:
     from vista_guard.errors import InputError
     from vista_lab.people.agreement import FormResults, by_annotator
 
     if not any(one.answers for one in filled):
-        raise InputError(f"no sheet has a {data.study.form.item} that was begun; there is nothing to compare")
-    return _discussed(wish, FormResults(data.study.form, data.items, by_annotator(filled), about, {}))
+        raise InputError(f"every sheet is empty; fill in at least one {data.study.form.item} to compare")
+    return _settle_form(wish, FormResults(data.study.form, data.items, by_annotator(filled), about, {}))
 
 
-def _of_batch(wish: _Wish, data: StudyData | None) -> Results | FormResults:
+def _batch_results(wish: _Wish, data: StudyData | None) -> Results | FormResults:
     from contextlib import closing
 
     from vista_guard.stores.reports import Database
@@ -410,14 +412,14 @@ def _of_batch(wish: _Wish, data: StudyData | None) -> Results | FormResults:
             items, answers = batches.answers(batch)
             left = f"{found.items - len(items):,} of {found.items:,} {found.form.item}s are not submitted by all."
             about = [found.about, *([left] if found.items > len(items) else [])]
-            return _discussed(wish, FormResults(found.form, items, answers, about, batches.settled(batch)))
+            return _settle_form(wish, FormResults(found.form, items, answers, about, batches.settled(batch)))
         kept = take(database, batch, data)
     about = [data.study.about if data is not None else f"Batch {batch} of the dashboard, as it was put together there."]
     left = f"{kept.left_out:,} turns are left out: somebody saw the judge's labels."
-    return _settled(wish, data, kept.turns, kept.settled, about + ([left] if kept.left_out else []), None)
+    return _settle_claims(wish, data, kept.turns, kept.settled, about + ([left] if kept.left_out else []), None)
 
 
-def _settled(
+def _settle_claims(
     wish: _Wish,
     data: StudyData | None,
     turns: Sequence[AnnotatedTurn],
@@ -437,14 +439,14 @@ def _settled(
     return Results(turns, how, WORDS[wish.match], settled, data, about, _disfluent(wish.disfluent, turns), others)
 
 
-def _discussed(wish: _Wish, results: FormResults) -> FormResults:
+def _settle_form(wish: _Wish, results: FormResults) -> FormResults:
     from dataclasses import replace
 
     from vista_guard.errors import ConfigError
     from vista_lab.people.agreement import read_discussed
 
     if wish.disfluent is not None:
-        raise ConfigError("--disfluent is for Table 7, which is of the paper's form")
+        raise ConfigError("--disfluent needs the form vista: it changes Table 7")
     if wish.discussed is None:
         return results
     return replace(results, discussed={**results.discussed, **read_discussed(wish.discussed, results.form, results)})
@@ -457,7 +459,7 @@ def _disfluent(given: str | None, turns: Sequence[AnnotatedTurn]) -> frozenset[s
     unknown = sorted(names - {turn.id for turn in turns})
     if unknown:
         raise ConfigError(
-            f"--disfluent names turn {unknown[0]!r}, which nobody annotated; ids are in the sheets' first column"
+            f"--disfluent names turn {unknown[0]!r}, which no sheet annotates; copy an id from the sheets' first column"
         )
     return names
 
@@ -469,7 +471,7 @@ def _check_queue(out: Path | None, settled: Path | None) -> None:
 
     for path in () if out is None else map(out.joinpath, QUEUES):
         if path.exists() and not _is_same(path, settled) and has_answers(path):
-            raise ConfigError(f"{path} holds answers; give it with --settled, or choose another --out")
+            raise ConfigError(f"{path} has answers that would be lost; give it with --settled, or choose another --out")
 
 
 def _is_same(path: Path, other: Path | None) -> bool:
@@ -517,17 +519,15 @@ def _queue_file(out: Path, settled: Path | None, suffix: str) -> Path | None:
 
 def _figure_2(found: Results | FormResults, runs: Sequence[Path], out: Path | None) -> tuple[Sheet, list[Picture]]:
     from vista_guard.errors import ConfigError
-    from vista_lab.people.consensus import measured
+    from vista_lab.people.consensus import measure_runs
     from vista_lab.people.results import Results, figure_2
     from vista_lab.tables.pictures import draw_readings
 
     if not isinstance(found, Results):
-        raise ConfigError("--run holds runs against a consensus on claims, and this form has none")
+        raise ConfigError("--run compares runs with a consensus on claims; this form has no claims, so drop --run")
     if found.data is None:
-        raise ConfigError(
-            "--run needs the study that the batch is of: give the folder of annotations export with --study"
-        )
-    held = measured(runs, found.settled, found.data)
+        raise ConfigError("--run needs the batch's study: give the folder that annotations export wrote with --study")
+    held = measure_runs(runs, found.settled, found.data)
     remark = "enriched sample" if found.data.study.enriched else ""
     pictures = [] if out is None else draw_readings(held, out / "figures", remark)
     return figure_2(held, found.notes), pictures
@@ -551,7 +551,7 @@ def _write(
             (out / name).unlink(missing_ok=True)  # of an earlier call, and without answers
         if (table := found.queue()) is not None:
             files[queue.name] = content(table, queue.suffix)
-    drawn = [path for one in pictures for path in one.files]
+    drawn = [path for picture in pictures for path in picture.files]
     return [*write_tables(tables, wanted, out, pictures, TITLE), *write(out, files), *drawn]
 
 

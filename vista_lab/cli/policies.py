@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 from vista_guard.errors import ConfigError
 from vista_guard.policy.labels import Gold
 from vista_guard.settings.sources import Settings
-from vista_lab.policies.named import NamedPolicy, named_policy, standing
+from vista_lab.policies.named import NamedPolicy, named_policy, policies_by_judge
 from vista_lab.policies.replayed import Heard, Replayed, ReplayedTurn, decide, turns
 from vista_lab.runs.gold import read_gold
 
@@ -31,7 +31,7 @@ class Against:
     heard: Heard = field(default_factory=Heard)
 
     @classmethod
-    def named(cls, policy: str, against: str | None, log: Path, labels: Path | None, html: Path | None) -> Self | None:
+    def parse(cls, policy: str, against: str | None, log: Path, labels: Path | None, html: Path | None) -> Self | None:
         """The options of the command line; None without a second policy.
 
         Raises:
@@ -41,7 +41,7 @@ class Against:
         if against is None:
             if labels is not None or html is not None:
                 given = "--labels" if labels is not None else "--html"
-                raise ConfigError(f"{given} goes with two policies; name the second one with --against")
+                raise ConfigError(f"{given} needs a second policy; name it with --against")
             return None
         if html is not None:
             from vista_lab.tables.html import check_place
@@ -49,7 +49,7 @@ class Against:
             check_place(html)
         settings = Settings.load()
         policies = named_policy(policy, settings), named_policy(against, settings)
-        return cls(_shortly_named(*policies), log, None if labels is None else read_gold(labels), html)
+        return cls(_shorten_names(*policies), log, None if labels is None else read_gold(labels), html)
 
     def check(self, judge: JudgeInfo) -> None:
         """Checks both policies before anything is judged.
@@ -57,8 +57,8 @@ class Against:
         Raises:
             ConfigError: a policy promises a rate that no table of this judge holds.
         """
-        for one in self.policies:
-            standing(one.recipe.policy(), [judge], one.risk_table)
+        for policy in self.policies:
+            policies_by_judge(policy.recipe.policy(), [judge], policy.risk_table)
 
     def show(self, out: Path) -> None:
         """Both policies over the reports: on the terminal, and as a page where one was asked for."""
@@ -84,7 +84,7 @@ class Against:
         return [found[name] for name in wanted]
 
 
-def _shortly_named(first: NamedPolicy, second: NamedPolicy) -> tuple[NamedPolicy, NamedPolicy]:
+def _shorten_names(first: NamedPolicy, second: NamedPolicy) -> tuple[NamedPolicy, NamedPolicy]:
     """Files without their folders, where that still tells them apart."""
     one, other = Path(first.name).name, Path(second.name).name
     return (first, second) if one == other else (replace(first, name=one), replace(second, name=other))

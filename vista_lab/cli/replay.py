@@ -130,7 +130,7 @@ def replay(
         from vista_lab.cli.policies import Against
         from vista_lab.logs.formats import Columns
 
-        two = Against.named(policy, against, log, labels, html)
+        two = Against.parse(policy, against, log, labels, html)
         mapped = None if columns is None else Columns.parse(columns)
         guard = _guard(judge, verifier, policy if two is None else None, persona, cache, max_cost)
         with configured("vista-guard-replay"):
@@ -234,7 +234,7 @@ def run(
     total = count(log, named, columns) if limit is None else min(count(log, named, columns), limit)
     stopped: list[int] = []
 
-    async def judged() -> ReplaySummary:
+    async def replay_and_close() -> ReplaySummary:
         stop = asyncio.Event()
         try:
             with ReplayProgress(total) as progress, stopping(stop, stopped, progress.say):
@@ -250,7 +250,7 @@ def run(
         finally:
             await guard.aclose()
 
-    summary = asyncio.run(judged())
+    summary = asyncio.run(replay_and_close())
     Console(highlight=False).print(summary_table(summary))
     if stopped or summary.exhausted:
         return _report_unfinished(summary, out, stopped)

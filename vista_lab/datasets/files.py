@@ -19,7 +19,7 @@ from typing import Literal, TypeVar, cast
 
 from vista_guard.errors import InputError
 from vista_guard.types import Conversation, Document, Role, Turn
-from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold, check_texts, opened, values
+from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold, check_texts, open_log, values
 
 Entry = LoggedConversation | BrokenEntry
 """A row that is read, or one that is not, with the reason. Both are counted."""
@@ -108,7 +108,7 @@ class Row:
         """
         return cast("str", self._of(name, str, "a text"))
 
-    def said(self, name: str) -> str:
+    def nonblank(self, name: str) -> str:
         """A field that is a text with something in it.
 
         Raises:
@@ -208,7 +208,7 @@ def json_object(path: Path) -> Row:
     Raises:
         InputError: the file is something else, is not JSON or not UTF-8.
     """
-    with opened(path) as file:
+    with open_log(path) as file:
         raw = file.read()
     try:
         content = json.loads(raw.decode("utf-8-sig"))
@@ -236,7 +236,7 @@ def table_rows(
         InputError: the file cannot be read or is empty, or a column is missing.
     """
     csv.field_size_limit(LARGEST_CELL)
-    with opened(path) as raw:
+    with open_log(path) as raw:
         # A byte that is no UTF-8 becomes half a surrogate pair here: so its row is named, and the others are read.
         lines = io.TextIOWrapper(raw, encoding="utf-8-sig", errors="surrogateescape", newline="")
         reader = csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True)
@@ -249,7 +249,7 @@ def table_rows(
                 return
             except csv.Error as exc:
                 number += 1
-                yield BrokenEntry(f"{path} row {number}", f"is no row of a table: {exc}")
+                yield BrokenEntry(f"{path} row {number}", f"is not a row of a table: {exc}")
                 continue
             if cells:
                 number += 1
@@ -265,7 +265,7 @@ def _header(path: Path, reader: Iterator[list[str]], columns: Sequence[str]) -> 
     try:
         header = [name.strip() for name in next(reader, [])]
     except csv.Error as exc:
-        raise InputError(f"{path} is no table: {exc}") from exc
+        raise InputError(f"{path} is not a table: {exc}") from exc
     if not header:
         raise InputError(f"{path} is empty; expected a table with the columns {', '.join(columns)}")
     missing = [name for name in columns if name not in header]
@@ -338,7 +338,7 @@ def fingerprint(path: Path) -> str:
         InputError: the file cannot be read.
     """
     digest = sha256()
-    with opened(path) as file:
+    with open_log(path) as file:
         while block := file.read(BLOCK):
             digest.update(block)
     return digest.hexdigest()
@@ -347,7 +347,7 @@ def fingerprint(path: Path) -> str:
 Read = Callable[[Sequence[Path]], Iterator[Entry]]
 
 
-def balanced(read: Read, each: int, seed: int) -> Read:
+def sample_balanced(read: Read, each: int, seed: int) -> Read:
     """A reader of `each` conversations with a positive turn and `each` without, in the files' order, the same for a seed.
 
     Conversations whose gold is left open are not sampled; what could not be read is handed on. Numbers of the paper's own
@@ -357,36 +357,48 @@ def balanced(read: Read, each: int, seed: int) -> Read:
         InputError: when reading, the files hold fewer; says how many.
     """
 
-    def sampled(paths: Sequence[Path]) -> Iterator[Entry]:
+    def read_sample(paths: Sequence[Path]) -> Iterator[Entry]:
         found = list(read(paths))
         chosen = {place for kind in (True, False) for place in _draw(found, kind, each, seed)}
         yield from (one for place, one in enumerate(found) if place in chosen or isinstance(one, BrokenEntry))
 
-    return sampled
+    return read_sample
 
 
 def _draw(found: Sequence[Entry], positive: bool, each: int, seed: int) -> list[int]:
-    places = [place for place, one in enumerate(found) if isinstance(one, LoggedConversation) and _is(one, positive)]
+    places = [
+        place for place, one in enumerate(found) if isinstance(one, LoggedConversation) and _is_labelled(one, positive)
+    ]
     if len(places) < each:
         kind = "positive" if positive else "negative"
-        raise InputError(f"a sample of {each} {kind} conversations cannot be drawn: the files hold {len(places)}")
+        raise InputError(f"cannot sample {each} {kind} conversations: the files have {len(places)}")
     return Random(seed).sample(places, each)
 
 
-def _is(entry: LoggedConversation, positive: bool) -> bool:
+def _is_labelled(entry: LoggedConversation, positive: bool) -> bool:
     known = [gold.positive for gold in entry.gold.values() if gold.positive is not None]
     return bool(known) and any(known) is positive
 
 
-def said(texts: Sequence[str]) -> tuple[Turn, ...]:
-    """Turns of a dialogue before the assistant's next: the last is the user's, the others alternate. Drops blank ones."""
+def turns_of(texts: Sequence[str]) -> tuple[Turn, ...]:
+    """Turns of a dialogue before the assistant's next: the last is the user's, the others alternate. Drops blank ones.
+
+    Examples:
+        >>> [turn.role.value for turn in turns_of(["Hello!", "How old is the pier?"])]
+        ['assistant', 'user']
+    """
     roles = (Role.USER, Role.ASSISTANT)
     spoken = [Turn(role=roles[place % 2], text=text) for place, text in enumerate(reversed(texts)) if text.strip()]
     return tuple(reversed(spoken))
 
 
 def documents(texts: Iterable[str]) -> tuple[Document, ...]:
-    """Documents that have no ids of their own: `e1`, `e2`, … by their places. Blank ones are left out."""
+    """Documents that have no ids of their own: `e1`, `e2`, … by their places. Blank ones are left out.
+
+    Examples:
+        >>> documents(["The pier is old.", " "])[0].id
+        'e1'
+    """
     return tuple(Document(id=f"e{number}", text=text) for number, text in enumerate(texts, 1) if text.strip())
 
 
@@ -395,7 +407,7 @@ def answer(text: str, grounds: Sequence[Document] = ()) -> Turn:
     return Turn(role=Role.ASSISTANT, text=text, documents=tuple(grounds))
 
 
-def ending(row: Row, identity: str, turns: Sequence[Turn], gold: TurnGold) -> LoggedConversation:
+def labelled(row: Row, identity: str, turns: Sequence[Turn], gold: TurnGold) -> LoggedConversation:
     """A conversation of which the last turn has gold."""
     conversation = Conversation(turns=tuple(turns), id=identity)
     return LoggedConversation(conversation, labels={}, line=row.line, gold={len(turns) - 1: gold})
@@ -415,7 +427,12 @@ _BRACKETS = {
 
 
 def clean(text: str) -> str:
-    """Undo Penn Treebank brackets, quotes and spacing."""
+    """Undo Penn Treebank brackets, quotes and spacing.
+
+    Examples:
+        >>> clean("It is old -LRB- 1890 -RRB- .")
+        'It is old (1890).'
+    """
     for old, new in _BRACKETS.items():
         text = text.replace(old, new)
     text = re.sub(r"\s+([,.;:!?%)\]'])", r"\1", text)

@@ -60,7 +60,7 @@ class OpenedDataSet:
         if not some:
             where = ", ".join(map(str, self.paths.values()))
             why = f"; the first row that cannot be read: {first.source} {first.error}" if first else ""
-            raise InputError(f"data set {self.dataset.name} holds no conversation in {where}{why}")
+            raise InputError(f"data set {self.dataset.name} has no conversation in {where}{why}")
 
 
 @dataclass
@@ -81,7 +81,6 @@ class Counts:
     """The first of them."""
 
     def add(self, entry: Entry) -> None:
-        """Counts one entry."""
         if isinstance(entry, BrokenEntry):
             self.skipped[reason(entry.error)] += 1
             if len(self.examples) < SHOWN:
@@ -94,7 +93,7 @@ class Counts:
         self.claims += len(entry.labels)
 
 
-def counted(entries: Iterable[Entry]) -> Counts:
+def count_entries(entries: Iterable[Entry]) -> Counts:
     """All entries, counted."""
     counts = Counts()
     for entry in entries:
@@ -126,7 +125,7 @@ class DataFolder:
 
     def __post_init__(self) -> None:
         if not self.path.is_dir():
-            raise InputError(f"the data folder {self.path} is not there; give one with --data or {DATA_VARIABLE}")
+            raise InputError(f"data folder {self.path} does not exist; give one with --data or {DATA_VARIABLE}")
 
     @cached_property
     def files(self) -> Mapping[str, Sequence[Path]]:
@@ -137,7 +136,7 @@ class DataFolder:
             here = Path(place)
             depth, real = len(here.relative_to(self.path).parts), os.path.realpath(place)
             # A link to a folder above it would have no end.
-            folders[:] = sorted(one for one in folders if not one.startswith(".")) if depth < DEEPEST else []
+            folders[:] = sorted(folder for folder in folders if not folder.startswith(".")) if depth < DEEPEST else []
             if real in seen:
                 folders.clear()
                 continue
@@ -160,7 +159,7 @@ class DataFolder:
         nearest = [path for path in near if len(path.parts) == min(len(one.parts) for one in near)]
         if len(nearest) > 1 and len({fingerprint(path) for path in nearest}) > 1:
             told = ", ".join(map(str, nearest))
-            raise InputError(f"{name} is there more than once: {told}; leave one of them in {self.path}")
+            raise InputError(f"{self.path} has {name} more than once: {told}; keep one of them")
         return nearest[0] if nearest else None
 
     def missing(self, dataset: DataSet) -> list[str]:
@@ -180,8 +179,11 @@ def open_dataset(dataset: DataSet, folder: Path | DataFolder) -> OpenedDataSet:
     names are among them in that order (`FaithDial-main/data/test.json`), in any case of letters; the folder's own name counts.
     Each may be gzipped.
 
-    Example:
-        >>> opened = open_dataset(find("begin-dev-wow"), Path("data"))  # doctest: +SKIP
+    Examples:
+        >>> from vista_lab.datasets.registry import find
+        >>> open_dataset(find("fade"), Path("no-such-folder"))
+        Traceback (most recent call last):
+        vista_guard.errors.InputError: data folder no-such-folder does not exist; give one with --data or VISTA_GUARD_DATA
 
     Raises:
         InputError: the folder cannot be read, a file is missing (says which, and where to get it), or found more than once.
@@ -191,7 +193,7 @@ def open_dataset(dataset: DataSet, folder: Path | DataFolder) -> OpenedDataSet:
     missing = [name for name, path in found.items() if path is None]
     if missing:
         raise InputError(
-            f"data set {dataset.name} is not whole in {folder.path}: {'; '.join(_wanted_names(dataset, missing))}"
+            f"data set {dataset.name} is incomplete in {folder.path}: {'; '.join(_wanted_names(dataset, missing))}"
         )
     return OpenedDataSet(dataset, {name: path for name, path in found.items() if path is not None})
 
@@ -234,7 +236,9 @@ def download(dataset: DataSet, folder: Path, said: Callable[[str], None] = lambd
     by_hand = [name for name in wanted if not can_be_fetched(dataset, name)]
     if by_hand:
         told = "; ".join(f"{name}: {dataset.origins.get(name, dataset.source)}" for name in by_hand)
-        raise InputError(f"data set {dataset.name} cannot be downloaded whole, get these by hand into {folder}: {told}")
+        raise InputError(
+            f"data set {dataset.name} cannot be downloaded completely; put these files into {folder} yourself: {told}"
+        )
     for name, path in wanted.items():
         said(f"fetching {dataset.origins[name]}")
         _fetch(dataset, name, path)
@@ -255,13 +259,13 @@ def _fetch(dataset: DataSet, name: str, path: Path) -> None:
         (_from_hub if origin.startswith(HUB) else _from_url)(origin, part)
         with part.open("rb") as file:
             if file.read(len(LFS)) == LFS:
-                raise OSError("the repository gives a pointer of Git LFS in its place")
+                raise OSError("the repository returned a Git LFS pointer instead of the file")
         part.replace(path)
     except (OSError, HTTPException, ValueError) as exc:
         why = " ".join(str(exc).split())[:200] or type(exc).__name__
         raise InputError(
             f"{name} of data set {dataset.name} could not be fetched from {origin} ({why}). "
-            f"Where there is a network, get it, and put it at {path}"
+            f"Download it yourself and put it at {path}"
         ) from exc
     finally:
         part.unlink(missing_ok=True)
@@ -277,9 +281,9 @@ def _from_url(url: str, path: Path) -> None:
             length = answer.headers.get("Content-Length")
     except HTTPError as exc:
         exc.close()
-        raise OSError(f"the server answers {exc.code} {exc.reason}") from exc
+        raise OSError(f"the server answered {exc.code} {exc.reason}") from exc
     if length is not None and path.stat().st_size != int(length):
-        raise OSError(f"it broke off after {path.stat().st_size:,} of {int(length):,} bytes")
+        raise OSError(f"the connection closed after {path.stat().st_size:,} of {int(length):,} bytes")
 
 
 def _from_hub(origin: str, path: Path) -> None:
@@ -343,7 +347,7 @@ def survey(dataset: DataSet, folder: DataFolder | None) -> Survey:
     try:
         missing = folder.missing(dataset)
         opened = open_dataset(dataset, folder)
-        return Survey(dataset, opened, counted(opened.entries()))
+        return Survey(dataset, opened, count_entries(opened.entries()))
     except InputError as exc:
         return Survey(dataset, missing=tuple(missing), error=str(exc))
 
@@ -357,7 +361,7 @@ def _count_fields(counts: Counts | None) -> dict[str, Any]:
     if counts is None:
         return {}
     numbers = ("conversations", "turns", "positive", "open", "claims")
-    examples = [{"source": one.source, "error": one.error} for one in counts.examples]
+    examples = [{"source": example.source, "error": example.error} for example in counts.examples]
     return {
         **{name: getattr(counts, name) for name in numbers},
         "skipped": dict(counts.skipped.most_common()),

@@ -7,8 +7,8 @@ from difflib import get_close_matches
 from functools import cache
 
 from vista_guard.errors import InputError
-from vista_lab.datasets.files import DataSet, Entry, Task, balanced
-from vista_lab.datasets.opening import Counts, DataFolder, OpenedDataSet, counted, open_dataset
+from vista_lab.datasets.files import DataSet, Entry, Task, sample_balanced
+from vista_lab.datasets.opening import Counts, DataFolder, OpenedDataSet, count_entries, open_dataset
 from vista_lab.datasets.sets import (
     ais,
     begin,
@@ -35,7 +35,12 @@ _SAME_SIZE = f"{SAMPLE} + {SAMPLE} as in the paper, drawn by seed {SEED}: the pa
 
 @cache
 def all_datasets() -> Mapping[str, DataSet]:
-    """Every data set by its name, in alphabetical order."""
+    """Every data set by its name, in alphabetical order.
+
+    Examples:
+        >>> all_datasets()["fade"].task.value
+        'unverifiable'
+    """
     found = (*_begin(), *_faithdial(), *_ais(), *_talk(), *_rgm(), *_coconot(), *_dialfact(), *_summedits(), *_mtrag())
     return {one.name: one for one in sorted(found, key=lambda one: one.name)}
 
@@ -43,7 +48,7 @@ def all_datasets() -> Mapping[str, DataSet]:
 def find(name: str) -> DataSet:
     """The data set of a name.
 
-    Example:
+    Examples:
         >>> find("begin-dev-wow").licence
         'CC BY 4.0'
 
@@ -54,7 +59,7 @@ def find(name: str) -> DataSet:
     if name in known:
         return known[name]
     near = get_close_matches(name, known, n=4, cutoff=0.5) or list(known)
-    raise InputError(f"there is no data set {name!r}; did you mean {', '.join(near)}? vista-guard datasets lists all")
+    raise InputError(f"data set {name!r} is unknown; did you mean {', '.join(near)}? vista-guard datasets lists all")
 
 
 def _begin() -> Iterator[DataSet]:
@@ -180,7 +185,7 @@ def _rgm() -> Iterator[DataSet]:
     models = ("blender3-30B", "blender3-3B", "opt-60B")
     for name, read, sample in (
         ("rgm", rgm.read, "all rows of the three models that are released"),
-        (f"rgm-{2 * SAMPLE}", balanced(rgm.read, SAMPLE, SEED), _SAME_SIZE),
+        (f"rgm-{2 * SAMPLE}", sample_balanced(rgm.read, SAMPLE, SEED), _SAME_SIZE),
     ):
         yield DataSet(
             name=name,
@@ -204,7 +209,7 @@ def _coconot() -> Iterator[DataSet]:
             f"coconot-pref-{2 * SAMPLE}",
             "coconot_pref.jsonl",
             "pref",
-            balanced(coconot.read, SAMPLE, SEED),
+            sample_balanced(coconot.read, SAMPLE, SEED),
             f"{_SAME_SIZE}, nor of which file they are",
         ),
         ("coconot-contrast-train", "coconot_contrast_train.jsonl", "train", coconot.read, f"{note}; not in the paper"),
@@ -314,7 +319,7 @@ __all__ = [
     "OpenedDataSet",
     "Task",
     "all_datasets",
-    "counted",
+    "count_entries",
     "find",
     "open_dataset",
 ]

@@ -14,7 +14,7 @@ from typing import Any
 
 from vista_guard.errors import InputError
 from vista_guard.reading.chat_json import to_conversation
-from vista_lab.logs.payloads import Message, answered, asked, decoded, documents_in
+from vista_lab.logs.payloads import Message, decode_json, documents_in, input_messages, output_messages
 from vista_lab.logs.source import LoggedConversation, LogValue
 
 
@@ -22,9 +22,9 @@ def looks_like_it(content: Mapping[str, Any]) -> bool:
     """Recognises a conversation or an exchange of this form."""
     if "query" in content and "response" in content:
         return True
-    if isinstance(conversation := decoded(content.get("conversation")), Mapping) and "messages" in conversation:
+    if isinstance(conversation := decode_json(content.get("conversation")), Mapping) and "messages" in conversation:
         return True
-    messages = decoded(content.get("messages"))
+    messages = decode_json(content.get("messages"))
     return isinstance(messages, list) and any(isinstance(one, Mapping) and "context" in one for one in messages)
 
 
@@ -35,29 +35,32 @@ def parse(value: LogValue) -> LoggedConversation:
         InputError: neither query and response nor messages, or a message of another shape.
     """
     content = value.content if isinstance(value.content, Mapping) else {}
-    inner = decoded(content.get("conversation"))
+    inner = decode_json(content.get("conversation"))
     chat = inner if isinstance(inner, Mapping) else content
-    if isinstance(messages := decoded(chat.get("messages")), list):
-        said = [_message(one) for one in messages]
+    if isinstance(messages := decode_json(chat.get("messages")), list):
+        said = [_message(message) for message in messages]
     elif content.get("query") and content.get("response"):
-        said = [*map(_message, asked(_parts(content["query"]))), *map(_message, answered(_parts(content["response"])))]
+        said = [
+            *map(_message, input_messages(_parts(content["query"]))),
+            *map(_message, output_messages(_parts(content["response"]))),
+        ]
     else:
-        raise InputError('is none of this format; expected {"query", "response", "context"} or {"messages": […]}')
-    identity = value.named(content.get("conversation_id"), content.get("id"), chat.get("id"))
+        raise InputError('is not in this format; expected {"query", "response", "context"} or {"messages": […]}')
+    identity = value.first_id(content.get("conversation_id"), content.get("id"), chat.get("id"))
     documents = context_documents(content.get("context"))
     return LoggedConversation(to_conversation(said, conversation_id=identity, documents=documents), {}, value.line)
 
 
 def context_documents(given: object) -> list[object]:
     """A context as documents: a text, texts, or `{"citations": [{"id", "content"}]}`."""
-    content = decoded(given)
+    content = decode_json(given)
     if isinstance(content, Mapping) and isinstance(content.get("citations"), list):
         content = content["citations"]
     return documents_in([content] if isinstance(content, str) else content)
 
 
 def _parts(given: object) -> object:
-    content = decoded(given)
+    content = decode_json(given)
     return [_readable(one) for one in content] if isinstance(content, list) else content
 
 
@@ -76,7 +79,7 @@ def _readable(given: Any) -> Any:
         return given
     calls = [part for part in parts if isinstance(part, Mapping) and part.get("type") == "tool_call"]
     content = [_result(part) for part in parts if part not in calls]
-    return {**given, "content": content or None, **({"tool_calls": [_call(one) for one in calls]} if calls else {})}
+    return {**given, "content": content or None, **({"tool_calls": [_call(call) for call in calls]} if calls else {})}
 
 
 def _result(part: object) -> object:

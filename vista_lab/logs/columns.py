@@ -19,7 +19,7 @@ from vista_guard.types import Role
 from vista_lab.logs.azure import context_documents
 from vista_lab.logs.payloads import ROLES, Message
 from vista_lab.logs.sharegpt import SPEAKERS
-from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue, TurnGold, broken
+from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue, TurnGold, broken_entry
 from vista_lab.logs.threads import moment
 
 USUAL: Mapping[str, tuple[str, ...]] = {
@@ -97,8 +97,9 @@ class Columns:
         found = {**{key: one for key, one in usual.items() if one not in self.names.values()}, **self.names}
         if not ({"conversation", "role", "content"} <= found.keys() or "answer" in found):
             raise InputError(
-                f"has the columns {', '.join(known.values())}, and it is not known which hold what was said, and in which "
-                "conversation. Say so: --columns conversation=NAME,role=NAME,content=NAME or --columns question=NAME,answer=NAME"
+                f"has the columns {', '.join(known.values())}, and none is known to hold the messages or the "
+                "conversation. Name them: "
+                "--columns conversation=NAME,role=NAME,content=NAME or --columns question=NAME,answer=NAME"
             )
         return type(self)(found)
 
@@ -146,14 +147,14 @@ def read(
             names = names or _column_names(columns or Columns(), content, source)
             _once(content.get(names.get("id", "")), value, seen)
         except InputError as exc:
-            yield broken(source, value, exc)
+            yield broken_entry(source, value, exc)
             continue
-        name = value.named(content.get(names.get("conversation", "")))
+        name = value.first_id(content.get(names.get("conversation", "")))
         try:
             threads[name].append(_row(content, names, value))
         except (InputError, RecursionError) as exc:
             spoiled.setdefault(name, value.place)
-            yield broken(source, value, exc)
+            yield broken_entry(source, value, exc)
     for name, rows in threads.items():
         if name not in spoiled:
             yield _conversation(name, rows, source)
@@ -187,7 +188,7 @@ def _once(identity: object, value: LogValue, seen: dict[str, str]) -> None:
         return
     first = seen.setdefault(str(identity), value.place)
     if first != value.place:
-        raise InputError(f"repeats the id {identity} of {first}; the first one counts")
+        raise InputError(f"has the id {identity} of {first} again; the first one is used")
 
 
 def _row(content: Mapping[str, Any], names: Mapping[str, str], value: LogValue) -> _Row:

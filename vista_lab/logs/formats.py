@@ -24,7 +24,7 @@ from vista_lab.logs import (
 )
 from vista_lab.logs import columns as tables
 from vista_lab.logs.columns import Columns
-from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue, TurnGold, broken, check_texts, values
+from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue, TurnGold, broken_entry, check_texts, values
 from vista_lab.logs.source import count as count_values
 
 PATIENCE = 20
@@ -80,7 +80,7 @@ def recognise(path: Path, found: Iterable[LogValue | BrokenEntry]) -> LogFormat:
         broken.append(entry)
         if len(broken) >= PATIENCE:
             break
-    why = f"{broken[0].source} {broken[0].error}" if broken else f"{path} holds no conversation"
+    why = f"{broken[0].source} {broken[0].error}" if broken else f"{path} has no conversation"
     raise InputError(f"{why}. {_help()}")
 
 
@@ -145,6 +145,14 @@ def read_log(path: Path, log_format: LogFormat | Parse | None = None, columns: C
             raises `InputError` for a value that it cannot read, which is then answered with a `BrokenEntry`.
         columns: which column of a table holds what; the log is then read as a table.
 
+    Examples:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     log = Path(folder, "chats.json")
+        ...     _ = log.write_text('[{"id": "1", "messages": [{"role": "assistant", "content": "It is old."}]}]')
+        ...     [(entry.conversation.id, entry.conversation.turns[0].text) for entry in read_log(log)]
+        [('1', 'It is old.')]
+
     Raises:
         InputError: the file as a whole cannot be read, or its format is not known.
         ConfigError: `columns` and another format than csv, or a library that is missing for Parquet.
@@ -163,7 +171,7 @@ def _entries(path: Path, log_format: LogFormat | Parse | None, columns: Columns 
     found = values(path)
     if columns is not None:
         if log_format not in (None, LogFormat.CSV):
-            raise ConfigError(f"columns are named, and the log's format is {log_format}; drop one of the two")
+            raise ConfigError(f"--columns and --format {log_format} exclude each other; give one of them")
         return _storable(tables.read(found, str(path), columns), path)
     if log_format is None:
         head = list(_head(found))
@@ -183,7 +191,7 @@ def _parse(found: Iterable[LogValue | BrokenEntry], parse: Parse, source: str) -
             entry = parse(value)
             check_texts(entry.conversation)
         except (InputError, RecursionError) as exc:
-            yield broken(source, value, exc)
+            yield broken_entry(source, value, exc)
         else:
             yield entry
 

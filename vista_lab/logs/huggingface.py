@@ -11,7 +11,7 @@ from typing import Any
 from vista_guard.errors import InputError
 from vista_guard.reading.chat_json import to_conversation
 from vista_lab.logs.azure import context_documents
-from vista_lab.logs.payloads import Message, answered, asked, decoded
+from vista_lab.logs.payloads import Message, decode_json, input_messages, output_messages
 from vista_lab.logs.source import LoggedConversation, LogValue
 
 CHATS = ("messages", "conversation", "conversations", "chosen")
@@ -21,7 +21,7 @@ IDENTITIES = ("conversation_id", "id", "conversation_hash", "prompt_id")
 
 def looks_like_it(content: Mapping[str, Any]) -> bool:
     """Recognises a chat of this form."""
-    chats = (decoded(content.get(key)) for key in CHATS)
+    chats = (decode_json(content.get(key)) for key in CHATS)
     if any(isinstance(chat, list) and chat and isinstance(chat[0], Mapping) and "role" in chat[0] for chat in chats):
         return True
     return "prompt" in content and "completion" in content
@@ -34,28 +34,28 @@ def parse(value: LogValue) -> LoggedConversation:
         InputError: no messages, or one of another shape.
     """
     content = value.content if isinstance(value.content, Mapping) else {}
-    identity = value.named(*(content.get(key) for key in IDENTITIES))
+    identity = value.first_id(*(content.get(key) for key in IDENTITIES))
     documents = [one for key in ("documents", "context", "contexts") for one in context_documents(content.get(key))]
     conversation = to_conversation(_messages(content), conversation_id=identity, documents=documents)
     return LoggedConversation(conversation, {}, value.line)
 
 
 def _messages(content: Mapping[str, Any]) -> list[Message]:
-    chat = next((found for key in CHATS if isinstance(found := decoded(content.get(key)), list)), None)
+    chat = next((found for key in CHATS if isinstance(found := decode_json(content.get(key)), list)), None)
     if chat is not None:
         messages = [_message(index, one) for index, one in enumerate(chat)]
         # A row of preferences: the question stands in `prompt`, and `chosen` may begin with the answer.
         begun = bool(messages) and messages[0].get("role") == "assistant"
-        return [*asked(content.get("prompt")), *messages] if begun else messages
-    answer = next((found for key in ANSWERS if (found := answered(content.get(key)))), [])
+        return [*input_messages(content.get("prompt")), *messages] if begun else messages
+    answer = next((found for key in ANSWERS if (found := output_messages(content.get(key)))), [])
     if not answer:
         keys = ", ".join(map(str, content)) or "none"
         raise InputError(f"has the keys {keys[:80]}; expected messages or conversation, or prompt and completion")
-    return [*asked(content.get("prompt")), *answer]
+    return [*input_messages(content.get("prompt")), *answer]
 
 
 def _message(index: int, given: object) -> Message:
     if not isinstance(given, Mapping):
         raise InputError(f"message {index} is {str(given)[:80]!r}; expected a mapping with role and content")
-    found = asked(given) if given.get("role") else []
+    found = input_messages(given) if given.get("role") else []
     return found[0] if found else dict(given)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from vista_guard.errors import InputError
-from vista_lab.logs.payloads import answered, asked, decoded, documents_in, said
+from vista_lab.logs.payloads import decode_json, documents_in, input_messages, message_text, output_messages
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue
 from vista_lab.logs.threads import Kind, Span, broken_span, conversations, moment
 
@@ -28,7 +28,7 @@ KINDS = {"GENERATION": Kind.MODEL, "RETRIEVER": Kind.RETRIEVER, "TOOL": Kind.TOO
 def looks_like_it(content: Mapping[str, Any]) -> bool:
     """Recognises a session, a trace or an observation."""
     content = _unquote(content)
-    if isinstance(content.get("traces"), list) or isinstance(decoded(content.get("observations")), list):
+    if isinstance(content.get("traces"), list) or isinstance(decode_json(content.get("observations")), list):
         return True
     if _is_observation(content):
         return True
@@ -77,7 +77,7 @@ def _of_trace(content: Mapping[str, Any], value: LogValue, source: str, thread: 
     if identity is None:
         raise InputError(f"is a trace without an id; it has the keys {', '.join(map(str, trace))[:80]}")
     named = _text(trace, "sessionId", "session_id") or thread
-    inner = decoded(content.get("observations", trace.get("observations")))
+    inner = decode_json(content.get("observations", trace.get("observations")))
     observations = [one for one in inner if isinstance(one, Mapping)] if isinstance(inner, list) else []
     own = _span(trace, value, source, named, trace=identity)
     whole = bool(own.inputs or own.outputs) or not observations
@@ -95,7 +95,7 @@ def _span(row: Mapping[str, Any], value: LogValue, source: str, thread: str | No
     if identity is None or named is None:
         raise InputError("is an observation without id and traceId")
     kind = KINDS.get(str(row.get("type") or "").upper(), Kind.OTHER)
-    output = decoded(row.get("output"))
+    output = decode_json(row.get("output"))
     return Span(
         id=identity,
         trace=named,
@@ -103,8 +103,8 @@ def _span(row: Mapping[str, Any], value: LogValue, source: str, thread: str | No
         thread=_text(row, "sessionId", "session_id") or thread,
         kind=kind,
         start=moment(next((row[key] for key in ("startTime", "start_time", "timestamp") if row.get(key)), None)),
-        inputs=asked(row.get("input")),
-        outputs=answered(output),
+        inputs=input_messages(row.get("input")),
+        outputs=output_messages(output),
         documents=_documents(kind, output),
         source=f"{source} {value.place}",
         line=value.line,
@@ -115,7 +115,7 @@ def _documents(kind: Kind, output: object) -> list[object]:
     if kind is Kind.RETRIEVER:
         return documents_in(output)
     if kind is Kind.TOOL:
-        return [text for one in answered(output) if (text := said(one))]
+        return [text for message in output_messages(output) if (text := message_text(message))]
     # Before there were retrievers, retrieval was a span like others: told by documents that lie there by name.
     return documents_in(output) if isinstance(output, Mapping) and isinstance(output.get("documents"), list) else []
 

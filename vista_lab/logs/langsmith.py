@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from vista_guard.errors import InputError
-from vista_lab.logs.payloads import answered, asked, decoded, documents_in, said
+from vista_lab.logs.payloads import decode_json, documents_in, input_messages, message_text, output_messages
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue
 from vista_lab.logs.threads import Kind, Span, conversations, moment, spans_of
 
@@ -43,19 +43,19 @@ def _runs(content: object) -> Iterator[object]:
             yield from _runs(run)
         return
     yield content
-    if isinstance(content, Mapping) and isinstance(children := decoded(content.get("child_runs")), list):
+    if isinstance(content, Mapping) and isinstance(children := decode_json(content.get("child_runs")), list):
         for child in children:
             yield from _runs(child)
 
 
 def _span(run: object, value: LogValue, source: str) -> Span:
     if not isinstance(run, Mapping) or "run_type" not in run:
-        raise InputError("is no run; expected a mapping with id, trace_id, run_type, inputs and outputs")
+        raise InputError("is not a run; expected a mapping with id, trace_id, run_type, inputs and outputs")
     identity = run.get("id")
     if not identity:
         raise InputError("is a run without an id")
     kind = KINDS.get(str(run["run_type"]).lower(), Kind.OTHER)
-    outputs = decoded(run.get("outputs"))
+    outputs = decode_json(run.get("outputs"))
     return Span(
         id=str(identity),
         trace=str(run.get("trace_id") or identity),
@@ -63,8 +63,8 @@ def _span(run: object, value: LogValue, source: str) -> Span:
         thread=_thread(run),
         kind=kind,
         start=moment(run.get("start_time")),
-        inputs=asked(run.get("inputs")),
-        outputs=answered(outputs),
+        inputs=input_messages(run.get("inputs")),
+        outputs=output_messages(outputs),
         documents=_documents(kind, outputs),
         source=f"{source} {value.place}",
         line=value.line,
@@ -72,15 +72,15 @@ def _span(run: object, value: LogValue, source: str) -> Span:
 
 
 def _parent(run: Mapping[str, Any]) -> str | None:
-    parents = decoded(run.get("parent_run_ids"))
+    parents = decode_json(run.get("parent_run_ids"))
     given = run.get("parent_run_id") or (parents[-1] if isinstance(parents, list) and parents else None)
     return None if given is None else str(given)
 
 
 def _thread(run: Mapping[str, Any]) -> str | None:
-    extra = decoded(run.get("extra"))
-    inner = decoded(extra.get("metadata")) if isinstance(extra, Mapping) else None
-    for metadata in (inner, decoded(run.get("metadata"))):
+    extra = decode_json(run.get("extra"))
+    inner = decode_json(extra.get("metadata")) if isinstance(extra, Mapping) else None
+    for metadata in (inner, decode_json(run.get("metadata"))):
         if isinstance(metadata, Mapping):
             named = next((metadata[key] for key in THREAD_KEYS if metadata.get(key)), None)
             if named is not None:
@@ -91,4 +91,4 @@ def _thread(run: Mapping[str, Any]) -> str | None:
 def _documents(kind: Kind, outputs: object) -> list[object]:
     if kind is Kind.RETRIEVER:
         return documents_in(outputs)
-    return [text for one in answered(outputs) if (text := said(one))] if kind is Kind.TOOL else []
+    return [text for one in output_messages(outputs) if (text := message_text(one))] if kind is Kind.TOOL else []

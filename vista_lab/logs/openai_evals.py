@@ -10,7 +10,7 @@ from typing import Any
 
 from vista_guard.errors import InputError
 from vista_guard.reading.chat_json import to_conversation
-from vista_lab.logs.payloads import Message, answered, asked, decoded, documents_in
+from vista_lab.logs.payloads import Message, decode_json, documents_in, input_messages, output_messages
 from vista_lab.logs.source import LoggedConversation, LogValue
 
 DOCUMENTS = ("context", "contexts", "documents", "retrieved_documents", "reference")
@@ -18,7 +18,7 @@ DOCUMENTS = ("context", "contexts", "documents", "retrieved_documents", "referen
 
 def looks_like_it(content: Mapping[str, Any]) -> bool:
     """Recognises a row of an eval."""
-    return "datasource_item" in content or ("item" in content and isinstance(decoded(content["item"]), Mapping))
+    return "datasource_item" in content or ("item" in content and isinstance(decode_json(content["item"]), Mapping))
 
 
 def parse(value: LogValue) -> LoggedConversation:
@@ -28,21 +28,23 @@ def parse(value: LogValue) -> LoggedConversation:
         InputError: no item, or nothing that was answered.
     """
     content = value.content if isinstance(value.content, Mapping) else {}
-    item = decoded(content.get("item", content.get("datasource_item")))
+    item = decode_json(content.get("item", content.get("datasource_item")))
     if not isinstance(item, Mapping):
-        raise InputError('is no row of an eval; expected {"item": {…}, "sample": {…}}')
-    sample = decoded(content.get("sample")) or {}
+        raise InputError('is not a row of an eval; expected {"item": {…}, "sample": {…}}')
+    sample = decode_json(content.get("sample")) or {}
     if not isinstance(sample, Mapping):
         raise InputError(f"has the sample {str(sample)[:80]!r}; expected a mapping with input and output")
     messages = _messages(item, sample)
     documents = next((found for key in DOCUMENTS if (found := documents_in(_as_list(item.get(key))))), [])
-    identity = value.named(item.get("id"), content.get("datasource_item_id"), content.get("id"))
+    identity = value.first_id(item.get("id"), content.get("datasource_item_id"), content.get("id"))
     return LoggedConversation(to_conversation(messages, conversation_id=identity, documents=documents), {}, value.line)
 
 
 def _messages(item: Mapping[str, Any], sample: Mapping[str, Any]) -> list[Message]:
-    question = asked(sample.get("input")) or asked({key: one for key, one in item.items() if key not in DOCUMENTS})
-    answer = answered(sample.get("output") or sample.get("output_text")) or answered(
+    question = input_messages(sample.get("input")) or input_messages(
+        {key: one for key, one in item.items() if key not in DOCUMENTS}
+    )
+    answer = output_messages(sample.get("output") or sample.get("output_text")) or output_messages(
         item.get("output", item.get("answer"))
     )
     if not answer:
@@ -51,5 +53,5 @@ def _messages(item: Mapping[str, Any], sample: Mapping[str, Any]) -> list[Messag
 
 
 def _as_list(given: object) -> object:
-    content = decoded(given)
+    content = decode_json(given)
     return [content] if isinstance(content, str) else content

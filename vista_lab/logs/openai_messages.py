@@ -11,7 +11,7 @@ from typing import Any
 
 from vista_guard.errors import InputError
 from vista_guard.reading.chat_json import to_conversation
-from vista_lab.logs.payloads import Message, answered
+from vista_lab.logs.payloads import Message, output_messages
 from vista_lab.logs.source import LoggedConversation, LogValue
 
 ANSWERS = ("choices", "response", "completion", "output", "answer")
@@ -31,8 +31,8 @@ def parse(value: LogValue) -> LoggedConversation:
     """
     content = value.content
     if not isinstance(content, Mapping) or not looks_like_it(content):
-        raise InputError('is no chat; expected {"messages": [...]}')
-    identity = value.named(content.get("id"), content.get("conversation_id"))
+        raise InputError('is not a chat; expected {"messages": [...]}')
+    identity = value.first_id(content.get("id"), content.get("conversation_id"))
     documents = content.get("documents") or ()
     messages = _request(content)["messages"]
     conversation = to_conversation(
@@ -51,4 +51,4 @@ def _answer(content: Mapping[str, Any], messages: Sequence[object]) -> list[Mess
     last = messages[-1] if messages else None
     if isinstance(last, Mapping) and last.get("role") == "assistant":
         return []
-    return next((found for key in ANSWERS if (found := answered({key: content.get(key)}))), [])
+    return next((found for key in ANSWERS if (found := output_messages({key: content.get(key)}))), [])

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from vista_guard.errors import InputError
-from vista_lab.logs.payloads import Message, answered, asked, decoded, said
+from vista_lab.logs.payloads import Message, decode_json, input_messages, message_text, output_messages
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue
 from vista_lab.logs.threads import Kind, Span, conversations, moment, spans_of
 
@@ -28,9 +28,9 @@ def _is_span(content: Mapping[str, Any]) -> bool:
         return True
     if any(str(key).startswith(("context.", "attributes.")) for key in content):
         return True
-    attributes = decoded(content.get("attributes"))
+    attributes = decode_json(content.get("attributes"))
     if isinstance(attributes, list):
-        keys = [str(one.get("key", "")) for one in attributes if isinstance(one, Mapping)]
+        keys = [str(attribute.get("key", "")) for attribute in attributes if isinstance(attribute, Mapping)]
         return any(key.startswith("openinference") for key in keys)
     return isinstance(attributes, Mapping) and any(
         str(key).startswith(("openinference", "llm", "input")) for key in attributes
@@ -61,11 +61,11 @@ def _rows(content: object) -> Iterator[object]:
 def _span(row: object, value: LogValue, source: str) -> Span:
     if not isinstance(row, Mapping):
         raise InputError(f"is {str(row)[:80]!r}; expected a span")
-    tree = nested({key: one for key, one in row.items() if key != "attributes"} | {"attributes": _attributes(row)})
+    tree = unflatten({key: one for key, one in row.items() if key != "attributes"} | {"attributes": _attributes(row)})
     identity = _first(tree, "context.span_id", "span_id", "spanId")
     trace = _first(tree, "context.trace_id", "trace_id", "traceId")
     if identity is None or trace is None:
-        raise InputError(f"is no span: it has no span_id and trace_id, but {', '.join(map(str, row))[:80]}")
+        raise InputError(f"is not a span: it lacks span_id and trace_id and has {', '.join(map(str, row))[:80]}")
     kind = KINDS.get(str(_first(tree, "attributes.openinference.span.kind", "span_kind") or "").upper(), Kind.OTHER)
     parent, thread = _first(tree, "parent_id", "parentSpanId", "parent_span_id"), _first(tree, "attributes.session.id")
     return Span(
@@ -75,15 +75,15 @@ def _span(row: object, value: LogValue, source: str) -> Span:
         thread=None if thread is None else str(thread),
         kind=kind,
         start=moment(_first(tree, "start_time", "startTimeUnixNano", "start_time_unix_nano")),
-        inputs=_chat(tree, "input") or asked(_first(tree, "attributes.input.value")),
-        outputs=_chat(tree, "output") or answered(_first(tree, "attributes.output.value")),
+        inputs=_chat(tree, "input") or input_messages(_first(tree, "attributes.input.value")),
+        outputs=_chat(tree, "output") or output_messages(_first(tree, "attributes.output.value")),
         documents=_documents(tree, kind),
         source=f"{source} {value.place}",
         line=value.line,
     )
 
 
-def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
+def unflatten(flat: Mapping[str, Any]) -> dict[str, Any]:
     """A tree of keys with dots in them, at any depth: numbered keys become lists, JSON in texts stays a text."""
     tree: dict[str, Any] = {}
     for key, value in flat.items():
@@ -100,7 +100,7 @@ def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
 
 def _inside(value: object) -> object:
     if isinstance(value, Mapping):
-        return nested(value)
+        return unflatten(value)
     return [_inside(one) for one in value] if isinstance(value, list) else value
 
 
@@ -114,7 +114,7 @@ def _number_keys(value: Any) -> Any:
 
 
 def _attributes(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    given = decoded(row.get("attributes"))
+    given = decode_json(row.get("attributes"))
     if isinstance(given, list):  # OTLP: [{"key": …, "value": {"stringValue": …}}]
         return {str(one["key"]): _plain(one.get("value")) for one in given if isinstance(one, Mapping) and "key" in one}
     return given if isinstance(given, Mapping) else {}
@@ -133,12 +133,12 @@ def _plain(value: object) -> object:
 def _chat(tree: Mapping[str, Any], side: str) -> list[Message]:
     given = _decode(f"attributes.llm.{side}_messages", _first(tree, f"attributes.llm.{side}_messages"))
     items = [one.get("message", one) for one in map(_tree, given)] if isinstance(given, list) else []
-    return [_message(one) for one in items if isinstance(one, Mapping)]
+    return [_message(item) for item in items if isinstance(item, Mapping)]
 
 
 def _decode(what: str, given: object) -> object:
     """A decoded value. A list as pandas writes it into a CSV is refused: without it, evidence would be missing."""
-    found = decoded(given)
+    found = decode_json(given)
     if isinstance(found, str):
         raise InputError(
             f"has {what} as a text that is not JSON, {found[:60]!r}, as pandas writes lists into CSV; export it as Parquet "
@@ -148,7 +148,7 @@ def _decode(what: str, given: object) -> object:
 
 
 def _tree(value: object) -> Mapping[str, Any]:
-    return nested(value) if isinstance(value, Mapping) else {}
+    return unflatten(value) if isinstance(value, Mapping) else {}
 
 
 def _message(given: Mapping[str, Any]) -> Message:
@@ -159,7 +159,7 @@ def _message(given: Mapping[str, Any]) -> Message:
         else []
     )
     content = given.get("content") or "\n".join(text for text in texts if text)
-    message = asked({"role": str(given.get("role") or "user"), "content": content})[0]
+    message = input_messages({"role": str(given.get("role") or "user"), "content": content})[0]
     calls = given.get("tool_calls")
     if isinstance(calls, list) and calls:
         message["tool_calls"] = [one.get("tool_call", one) for one in map(_tree, calls)]
@@ -168,14 +168,14 @@ def _message(given: Mapping[str, Any]) -> Message:
 
 def _documents(tree: Mapping[str, Any], kind: Kind) -> list[object]:
     if kind is Kind.TOOL:
-        return [text for one in answered(_first(tree, "attributes.output.value")) if (text := said(one))]
+        return [text for one in output_messages(_first(tree, "attributes.output.value")) if (text := message_text(one))]
     found = _decode("documents", _first(tree, "attributes.retrieval.documents", "attributes.reranker.output_documents"))
     items = [one.get("document", one) for one in map(_tree, found)] if isinstance(found, list) else []
-    return [_document(one) for one in items if isinstance(one, Mapping) and str(one.get("content") or "").strip()]
+    return [_document(item) for item in items if isinstance(item, Mapping) and str(item.get("content") or "").strip()]
 
 
 def _document(given: Mapping[str, Any]) -> object:
-    metadata = decoded(given.get("metadata"))
+    metadata = decode_json(given.get("metadata"))
     title = given.get("name") or (
         metadata.get("title") or metadata.get("source") if isinstance(metadata, Mapping) else None
     )

@@ -51,7 +51,7 @@ RESULTS = ("tool_result", "function_call_output")
 """Types of parts and items that are calls of tools, and what tools answered."""
 
 
-def decoded(value: object) -> object:
+def decode_json(value: object) -> object:
     """JSON that was stored as a text, as Parquet, CSV and attributes of spans do it; anything else as it is."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
@@ -61,19 +61,19 @@ def decoded(value: object) -> object:
     return value
 
 
-def asked(given: object) -> list[Message]:
+def input_messages(given: object) -> list[Message]:
     """The messages that went into a call, oldest first: a list of messages, or a question with or without its history."""
     return _messages(given, "user", QUESTIONS)
 
 
-def answered(given: object) -> list[Message]:
+def output_messages(given: object) -> list[Message]:
     """The messages that came out of a call. Empty where no text can be told from the rest."""
     return _messages(given, "assistant", ANSWERS)
 
 
 def documents_in(given: object) -> list[object]:
     """The documents that a retriever gave back; empty where nothing looks like one."""
-    content = decoded(given)
+    content = decode_json(given)
     if isinstance(content, Mapping):
         if (text := _document_text(content)) is not None:
             return [_document(content, text)]
@@ -88,8 +88,7 @@ def documents_in(given: object) -> list[object]:
     return []
 
 
-def said(message: Message) -> str:
-    """The text of a message."""
+def message_text(message: Message) -> str:
     content = message.get("content")
     if isinstance(content, str):
         return content
@@ -99,7 +98,7 @@ def said(message: Message) -> str:
 
 
 def _messages(given: object, role: str, keys: Sequence[str]) -> list[Message]:
-    content = decoded(given)
+    content = decode_json(given)
     if isinstance(content, str):
         return [{"role": role, "content": content}] if content.strip() else []
     if isinstance(content, list):
@@ -131,7 +130,7 @@ def _first(items: object) -> object:
 def _in_mapping(content: Mapping[str, Any], role: str, keys: Sequence[str]) -> list[Message]:
     for whole in ("messages", "message", "generations", "choices", "outputs", "prompts"):
         inner = (
-            _first(decoded(content.get(whole)))
+            _first(decode_json(content.get(whole)))
             if whole in ("generations", "choices", "prompts")
             else content.get(whole)
         )
@@ -198,10 +197,11 @@ def _answer_of_tools(results: Sequence[Mapping[str, Any]]) -> Message:
     """All answers of tools, as one tool message."""
     given = [part.get("content", part.get("output", part.get("tool_result"))) for part in results]
     texts = [
-        said({"content": one}) if isinstance(one, str | list) else json.dumps(one, ensure_ascii=False) for one in given
+        message_text({"content": one}) if isinstance(one, str | list) else json.dumps(one, ensure_ascii=False)
+        for one in given
     ]
     names = (results[0].get(key) for key in ("tool_use_id", "call_id", "tool_call_id"))
-    call = next((one for one in names if one), None)
+    call = next((name for name in names if name), None)
     message: Message = {"role": "tool", "content": "\n".join(texts)}
     return {**message, "tool_call_id": call} if call else message
 
@@ -214,7 +214,7 @@ def _document_text(content: Mapping[str, Any]) -> str | None:
 
 def _document(content: Mapping[str, Any], text: str) -> object:
     inner = content["kwargs"] if content.get("lc") == 1 else content
-    metadata = decoded(inner.get("metadata"))
+    metadata = decode_json(inner.get("metadata"))
     known = dict(metadata) if isinstance(metadata, Mapping) else {}
     identity = inner.get("id") or known.get("id") or known.get("document_id")
     title = next(

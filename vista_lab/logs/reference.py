@@ -103,7 +103,7 @@ def _label(claim_id: str, judgement: Any) -> Label:
 def _identity(value: LogValue, turns: list[Any]) -> str:
     """The id is on the annotated turns only."""
     dataset, number = (_first(turns, key) for key in ("dataset", "conversation_id"))
-    return value.named(number if dataset is None or number is None else f"{dataset}-{number}")
+    return value.first_id(number if dataset is None or number is None else f"{dataset}-{number}")
 
 
 def _first(turns: Iterable[Mapping[str, Any]], key: str) -> Any:

@@ -36,11 +36,11 @@ def parse(value: LogValue) -> LoggedConversation:
     """
     content = value.content
     if not isinstance(content, Mapping) or not isinstance(content.get("conversations"), list):
-        raise InputError('is no ShareGPT chat; expected {"conversations": [{"from": "human", "value": "…"}, …]}')
+        raise InputError('is not a ShareGPT chat; expected {"conversations": [{"from": "human", "value": "…"}, …]}')
     messages = [_message(index, item) for index, item in enumerate(content["conversations"])]
     if isinstance(content.get("system"), str):
         messages.insert(0, {"role": "system", "content": content["system"]})
-    identity = value.named(content.get("id"))
+    identity = value.first_id(content.get("id"))
     conversation = to_conversation(messages, conversation_id=identity, documents=content.get("documents") or ())
     return LoggedConversation(conversation, labels={}, line=value.line)
 

@@ -69,7 +69,7 @@ def _read(reader: Any, name: str, short: bool) -> Iterator[Row]:
         except csv.Error as exc:
             open_ended = "unexpected end" in str(exc)
             why = "a quote is opened here or below and never closed, nothing behind it is read" if open_ended else exc
-            yield line, f"is no row of a table: {why}"
+            yield line, f"is not a row of a table: {why}"
             continue
         if header is None:
             header = _header(cells, name)
@@ -192,14 +192,14 @@ class LogValue:
     place: str
     line: int | None = None
 
-    def named(self, *given: object) -> str:
+    def first_id(self, *given: object) -> str:
         """The first id that is given, as a text; the place when none is."""
         return next(
             (str(one) for one in given if one is not None and one != ""), self.place.replace(",", "").replace(" ", "-")
         )
 
 
-def broken(source: str, value: LogValue, error: Exception) -> BrokenEntry:
+def broken_entry(source: str, value: LogValue, error: Exception) -> BrokenEntry:
     """A value that its format cannot read."""
     why = "is nested too deeply to be read" if isinstance(error, RecursionError) else str(error)
     return BrokenEntry(f"{source} {value.place}", why)
@@ -273,7 +273,7 @@ def count(path: Path) -> int:
         case Shape.TABLE | Shape.DOCUMENT:
             return sum(1 for _ in values(path))
         case Shape.LINES:
-            with opened(path) as file:
+            with open_log(path) as file:
                 return sum(_count_in(line) for line in file if line.strip())
 
 
@@ -298,7 +298,7 @@ def shape(path: Path) -> Shape:
     Raises:
         InputError: there is no first line, or the file is UTF-16.
     """
-    with opened(path) as file:
+    with open_log(path) as file:
         head = file.read(4096)
         if head.startswith(UTF16_BOMS):
             raise InputError(f"log {path}: byte 0 (0x{head[0]:02x}) starts UTF-16 text; save the file as UTF-8")
@@ -335,9 +335,7 @@ def _is_table(head: bytes) -> bool:
 def _files(folder: Path) -> list[Path]:
     found = sorted(file for file in folder.rglob("*") if file.is_file() and SUFFIXES & set(file.suffixes))
     if not found:
-        raise InputError(
-            f"log {folder} is a folder without logs; expected files that end in {', '.join(sorted(SUFFIXES))}"
-        )
+        raise InputError(f"log folder {folder} has no logs; expected files that end in {', '.join(sorted(SUFFIXES))}")
     return found
 
 
@@ -355,9 +353,9 @@ def _of_folder(folder: Path, file: Path) -> Iterator[LogValue | BrokenEntry]:
 
 
 def _table(path: Path) -> Iterator[LogValue | BrokenEntry]:
-    with opened(path) as file:
+    with open_log(path) as file:
         head = file.read(65_536).decode("utf-8-sig", "replace")
-    with opened(path) as file:
+    with open_log(path) as file:
         for line, row in csv_rows(file, delimiter_of(head.lstrip()) or ",", f"log {path}"):
             place = f"line {line}"
             yield BrokenEntry(f"{path} {place}", row) if isinstance(row, str) else LogValue(row, place=place, line=line)
@@ -365,7 +363,7 @@ def _table(path: Path) -> Iterator[LogValue | BrokenEntry]:
 
 def _json_document(path: Path) -> Iterator[LogValue | BrokenEntry]:
     """One value over several lines."""
-    with opened(path) as file:
+    with open_log(path) as file:
         raw = file.read()
     try:
         yield LogValue(json.loads(raw.decode("utf-8-sig")), place="conversation 1")
@@ -379,7 +377,7 @@ def _json_document(path: Path) -> Iterator[LogValue | BrokenEntry]:
 
 def _json_lines(path: Path) -> Iterator[LogValue | BrokenEntry]:
     offset = 0
-    with opened(path) as file:
+    with open_log(path) as file:
         for number, line in enumerate(file, 1):
             start, offset = offset, offset + len(line)
             if number == 1:
@@ -400,7 +398,7 @@ def _json_line(path: Path, number: int, line: bytes, start: int) -> LogValue | B
 
 
 def _json_list(path: Path) -> list[object]:
-    with opened(path) as file:
+    with open_log(path) as file:
         raw = file.read()
     try:
         content = json.loads(raw.decode("utf-8-sig"))
@@ -413,7 +411,7 @@ def _json_list(path: Path) -> list[object]:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
+def open_log(path: Path) -> Iterator[BinaryIO]:
     """The file's bytes, unzipped when it is a gzip archive by its first bytes, whatever its name."""
     try:
         with path.open("rb") as raw:
@@ -448,8 +446,8 @@ def check_texts(conversation: Conversation) -> None:
 
 def _check_text(what: str, text: str) -> None:
     if "\x00" in text:
-        raise InputError(f"{what} holds a NUL character at position {text.index(chr(0))}; remove it")
+        raise InputError(f"{what} has a NUL character at position {text.index(chr(0))}; remove it")
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as exc:
-        raise InputError(f"{what} holds half a surrogate pair at position {exc.start}; repair it") from exc
+        raise InputError(f"{what} has half a surrogate pair at position {exc.start}; repair it") from exc

@@ -14,8 +14,8 @@ from enum import Enum, auto
 
 from vista_guard.errors import InputError
 from vista_guard.reading.chat_json import to_conversation
-from vista_lab.logs.payloads import Message, said
-from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue, broken
+from vista_lab.logs.payloads import Message, message_text
+from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue, broken_entry
 
 _FIRST = datetime.min.replace(tzinfo=UTC)
 
@@ -91,7 +91,7 @@ def spans_of(
         try:
             parts = list(rows(value.content))
         except RecursionError as exc:
-            yield broken(source, value, exc)
+            yield broken_entry(source, value, exc)
             continue
         yield from _make_span(parts, value, source, make)
 
@@ -108,7 +108,7 @@ def _make_span(
 
 def broken_span(part: object, source: str, value: LogValue, error: Exception) -> BrokenEntry:
     """The entry for an unreadable span, with its trace where that is known."""
-    told, trace = broken(source, value, error), _trace_of(part)
+    told, trace = broken_entry(source, value, error), _trace_of(part)
     return told if trace is None else BrokenSpan(told.source, told.error, trace)
 
 
@@ -135,7 +135,7 @@ def conversations(spans: Iterable[Span | BrokenEntry]) -> Iterator[LoggedConvers
             yield span
         elif span.id in traces[span.trace]:
             first = traces[span.trace][span.id]
-            yield BrokenEntry(span.source, f"repeats the id {span.id} of {first.source}; the first one counts")
+            yield BrokenEntry(span.source, f"has the id {span.id} of {first.source} again; the first one is used")
         else:
             traces[span.trace][span.id] = span
     threads: dict[str, list[Exchange]] = defaultdict(list)
@@ -153,12 +153,12 @@ def conversations(spans: Iterable[Span | BrokenEntry]) -> Iterator[LoggedConvers
             why = f"thread {name} is not judged, as {unread[name].source} cannot be read; mend that first"
             yield BrokenEntry(exchanges[0].source, why)
         else:
-            yield joined(name, exchanges)
+            yield join_exchanges(name, exchanges)
 
 
-def joined(name: str, exchanges: Sequence[Exchange]) -> LoggedConversation | BrokenEntry:
+def join_exchanges(name: str, exchanges: Sequence[Exchange]) -> LoggedConversation | BrokenEntry:
     """The exchanges of a thread as one conversation, by time."""
-    timeless = [one for one in exchanges if one.start is None]
+    timeless = [exchange for exchange in exchanges if exchange.start is None]
     if timeless and len(exchanges) > 1:
         return BrokenEntry(timeless[0].source, f"has no time, so the turns of thread {name} cannot be put in order")
     messages: list[Message] = []
@@ -181,7 +181,7 @@ def _exchange(spans: list[Span]) -> Exchange | BrokenEntry:
     told = next((span for span in candidates if _says_something(span)), None)
     first = (roots or spans)[0]
     if told is None:
-        return BrokenEntry(first.source, f"trace {first.trace} holds no answer that can be read")
+        return BrokenEntry(first.source, f"trace {first.trace} has no readable answer")
     asked, answered = _apart(told.inputs or next((span.inputs for span in candidates if span.inputs), ()), told.outputs)
     return Exchange(
         thread=next((span.thread for span in [*roots, *spans] if span.thread), None) or first.trace,
@@ -204,12 +204,12 @@ def _apart(asked: Sequence[Message], answered: Sequence[Message]) -> tuple[Seque
 
 
 def _says_something(span: Span) -> bool:
-    return any(message["role"] == "assistant" and said(message).strip() for message in span.outputs)
+    return any(message["role"] == "assistant" and message_text(message).strip() for message in span.outputs)
 
 
 def _with_documents(answered: Sequence[Message], spans: Iterable[Span], messages: Iterable[Message]) -> list[Message]:
     """The answer with what the trace's retrievers and tools gave back, but for what stands among the messages already."""
-    told = {said(message).strip() for message in messages if message["role"] == "tool"}
+    told = {message_text(message).strip() for message in messages if message["role"] == "tool"}
     brought: list[object] = []
     for span in spans:
         for document in span.documents:
@@ -220,7 +220,9 @@ def _with_documents(answered: Sequence[Message], spans: Iterable[Span], messages
     if not brought:
         return list(answered)
     last = max(
-        index for index, message in enumerate(answered) if message["role"] == "assistant" and said(message).strip()
+        index
+        for index, message in enumerate(answered)
+        if message["role"] == "assistant" and message_text(message).strip()
     )
     return [{**one, "documents": brought} if index == last else one for index, one in enumerate(answered)]
 
@@ -251,11 +253,11 @@ def _split(messages: Sequence[Message], spoken: int) -> tuple[list[Message], lis
 
 
 def _is_spoken(message: Message) -> bool:
-    return message["role"] in ("user", "assistant") and bool(said(message).strip())
+    return message["role"] in ("user", "assistant") and bool(message_text(message).strip())
 
 
 def _key(message: Message) -> tuple[str, str, str]:
-    return message["role"], said(message).strip(), str(message.get("tool_call_id") or "")
+    return message["role"], message_text(message).strip(), str(message.get("tool_call_id") or "")
 
 
 _UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3), (float("-inf"), 1.0))

@@ -116,6 +116,10 @@ def krippendorff_alpha(units: Sequence[Sequence[Any]]) -> float | None:
 
     Returns:
         1 for perfect agreement, 0 for as much as chance gives; None when nothing can be compared, or nothing could differ.
+
+    Examples:
+        >>> krippendorff_alpha([["yes", "yes"], ["no", "no"], ["yes", "no"]])
+        0.4444444444444444
     """
     values = sorted({value for unit in units for value in unit}, key=str)
     return alpha_of(coincidences(units, values))
@@ -127,6 +131,10 @@ def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float 
     Returns:
         1 for perfect agreement, 0 for as much as chance gives; None without cases, and where both gave one and the same value.
 
+    Examples:
+        >>> cohen_kappa(["yes", "yes", "no", "no"], ["yes", "no", "no", "no"])
+        0.5
+
     Raises:
         ConfigError: the extra `evaluation` is not installed.
         InputError: the raters did not rate equally many cases.
@@ -136,7 +144,7 @@ def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float 
 
     if len(first) != len(second):
         raise InputError(
-            f"Cohen's kappa is of two raters over the same cases; they rated {len(first)} and {len(second)}"
+            f"Cohen's kappa needs two raters of the same cases; these rated {len(first)} and {len(second)}"
         )
     values = {value: number for number, value in enumerate(dict.fromkeys([*first, *second]))}
     if len(values) < 2:
@@ -150,6 +158,10 @@ def fleiss_kappa(cases: Sequence[Sequence[Hashable]]) -> float | None:
     Returns:
         1 for perfect agreement, 0 for as much as chance gives; None without cases, and where all ratings are one value.
 
+    Examples:
+        >>> fleiss_kappa([["yes", "yes"], ["no", "no"]])
+        1.0
+
     Raises:
         InputError: cases have different numbers of ratings, or fewer than two.
     """
@@ -159,7 +171,7 @@ def fleiss_kappa(cases: Sequence[Sequence[Hashable]]) -> float | None:
     odd = next((len(case) for case in cases if len(case) != raters or len(case) < 2), None)
     if odd is not None:
         raise InputError(
-            f"Fleiss' kappa needs as many ratings of each case, two at least; one has {odd}, the first {raters}"
+            f"Fleiss' kappa needs the same number of ratings per case, at least two; one case has {odd}, the first {raters}"
         )
     counted = [Counter(case) for case in cases]
     agreed = sum(count * (count - 1) for case in counted for count in case.values()) / (
@@ -311,7 +323,7 @@ def answers(items: Sequence[ClaimVersions]) -> tuple[ConsensusClaim, ...]:
     return tuple(item.answer for item in items if item.answer is not None)
 
 
-def as_settled(claim: AnnotatedClaim, label: Label) -> ConsensusClaim:
+def as_consensus(claim: AnnotatedClaim, label: Label) -> ConsensusClaim:
     """An annotator's version of a claim, as the consensus has it, with this label."""
     where = {"source_claim_id": claim.source_claim_id, "span": claim.span}
     return ConsensusClaim(text=claim.text, label=label, op=claim.op, **where)
@@ -326,7 +338,7 @@ def _item(group: ClaimGroup, annotators: int) -> ClaimVersions:
     if label is None or 2 * votes <= annotators or words is None:
         return ClaimVersions(group, None, open=True, unanimous=False)
     same = votes == annotators and all(claim.text == words.text for claim in group.by.values())
-    return ClaimVersions(group, as_settled(words, label), open=False, unanimous=same)
+    return ClaimVersions(group, as_consensus(words, label), open=False, unanimous=same)
 
 
 def _most_common(group: ClaimGroup, annotators: int) -> AnnotatedClaim | None:

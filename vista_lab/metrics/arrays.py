@@ -18,7 +18,6 @@ from sklearn.model_selection import GroupKFold  # type: ignore[import-not-found,
 
 
 def accuracy(gold: Sequence[str], found: Sequence[str]) -> float:
-    """Share of equal labels."""
     return float(metrics.accuracy_score(list(gold), list(found)))
 
 
@@ -62,7 +61,7 @@ def calibration_error(gold: Sequence[bool], scores: Sequence[float], bins: int =
 FOLDS = 10
 
 
-def balanced(gold: NDArray[np.bool_], found: NDArray[np.bool_]) -> float:
+def binary_balanced_accuracy(gold: NDArray[np.bool_], found: NDArray[np.bool_]) -> float:
     """Mean of the recalls of both classes, in [0, 1]; not a number when the gold has one class only."""
     if gold.all() or not gold.any():
         return float("nan")
@@ -75,7 +74,9 @@ def best_limit(gold: NDArray[np.bool_], scores: NDArray[np.float64]) -> float:
     return float(limits[int(np.argmax(true - false))])
 
 
-def crossed(gold: NDArray[np.bool_], scores: NDArray[np.float64], groups: Sequence[str]) -> NDArray[np.bool_]:
+def cross_validated_predictions(
+    gold: NDArray[np.bool_], scores: NDArray[np.float64], groups: Sequence[str]
+) -> NDArray[np.bool_]:
     """Cross-validated predictions: each fold's threshold is the best of the other folds.
 
     Args:
@@ -91,10 +92,10 @@ def crossed(gold: NDArray[np.bool_], scores: NDArray[np.float64], groups: Sequen
     """
     count = len(set(groups))
     if count < 2:
-        raise InputError(f"thresholds are cross-fitted over documents, and there is {count}: take more rows")
+        raise InputError(f"thresholds are cross-fitted over documents and need more than {count}: take more rows")
     found = np.zeros(len(gold), bool)
     for rest, fold in GroupKFold(min(FOLDS, count)).split(scores, gold, groups):
         if gold[rest].all() or not gold[rest].any():
-            raise InputError(f"{len(rest)} rows to choose a threshold on are all of one kind: take more rows")
+            raise InputError(f"all {len(rest)} rows to choose a threshold on have one label: take more rows")
         found[fold] = scores[fold] >= best_limit(gold[rest], scores[rest])
     return found

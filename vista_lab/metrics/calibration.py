@@ -92,14 +92,14 @@ def calibrate(reports: Path, labels: Path, *, level: Level, source: str, today: 
     words = _by_turn(labels)
     read = list(_read_reports(reports))
     if not read:
-        raise InputError(f"{reports} holds no report; write some with: vista-guard replay LOG --out {reports}")
-    turns = [_labelled(labels, report, words.get(_name(report), _Words())) for report in read]
+        raise InputError(f"{reports} has no report; write some with: vista-guard replay LOG --out {reports}")
+    turns = [_label_turn(labels, report, words.get(_name(report), _Words())) for report in read]
     group = fine_group(turns, level, source)
     if group is None:
         given, met = sum(one.count for one in words.values()), sum(len(one.used) for one in words.values())
         raise InputError(
-            f"no turn of {reports} is fine as {labels} has it (level {level}): of {given:,} labels, {met:,} speak of what was "
-            "reported. Check conversation_id and turn_index"
+            f"no turn of {reports} is labelled fine in {labels} (level {level}): {met:,} of {given:,} labels name a "
+            "reported turn or claim. Check conversation_id and turn_index"
         )
     fitted, unfitted = _fit(read, turns, source)
     return Calibration(
@@ -159,13 +159,13 @@ def _unit(turn: LabelledTurn, level: Level, *, fine: bool) -> tuple[list[Finding
     if level is Level.TURN:
         return (findings, 1.0) if turn.fine is fine else None
     counted = {claim for claim, word in turn.claims.items() if word is fine}
-    return ([one for one in findings if one.claim.id in counted], 1 / len(counted)) if counted else None
+    return ([finding for finding in findings if finding.claim.id in counted], 1 / len(counted)) if counted else None
 
 
 def _losses(findings: Sequence[Finding], level: Level, share: float) -> list[tuple[float, float]]:
     if level is Level.TURN:
         return [(max(one.confidence for one in findings), 1.0)] if findings else []
-    return [(one.confidence, share) for one in findings]
+    return [(finding.confidence, share) for finding in findings]
 
 
 def _reliability(turns: Iterable[LabelledTurn]) -> Reliability | None:
@@ -185,7 +185,7 @@ def _unknown_labels(turns: Iterable[LabelledTurn], level: Level) -> int:
     return sum(len(turn.outcomes) - len(turn.claims) for turn in turns)
 
 
-def _labelled(path: Path, report: TurnReport, words: _Words) -> LabelledTurn:
+def _label_turn(path: Path, report: TurnReport, words: _Words) -> LabelledTurn:
     known: dict[str, bool] = {}
     for outcome in report.outcomes:
         named = {outcome.claim.id, outcome.claim.text} & words.claims.keys()
@@ -197,7 +197,7 @@ def _labelled(path: Path, report: TurnReport, words: _Words) -> LabelledTurn:
     if words.turn and not all(known.values()):
         bad = next(claim for claim, fine in known.items() if not fine)
         raise InputError(
-            f"{path}: turn {report.turn_index} of conversation {report.conversation_id} is labelled fine, and its claim "
+            f"{path}: turn {report.turn_index} of conversation {report.conversation_id} is labelled fine and its claim "
             f"{bad} is not. Correct one of them"
         )
     if words.turn:
@@ -236,15 +236,13 @@ def _read_reports(path: Path) -> Iterator[TurnReport]:
         where = f"{path}, line {number}"
         if report.judge != first.judge:
             raise InputError(
-                f"{where} is of the judge {report.judge.name} {report.judge.version}, the first line of {first.judge.name} "
-                f"{first.judge.version}. A risk table is of one judge: split the file"
+                f"{where} was judged by {report.judge.name} {report.judge.version}, the first line by {first.judge.name} "
+                f"{first.judge.version}. A risk table fits one judge: split the file"
             )
         if report.attempts:
-            raise InputError(f"{where} is of a turn that was rewritten. Replay the log with --policy monitor")
+            raise InputError(f"{where} reports a rewritten turn. Replay the log with --policy monitor")
         if _name(report) in seen:
-            raise InputError(
-                f"{where} reports a second time on turn {report.turn_index} of {report.conversation_id}. Keep one"
-            )
+            raise InputError(f"{where} reports turn {report.turn_index} of {report.conversation_id} again. Keep one")
         seen.add(_name(report))
         yield report
 

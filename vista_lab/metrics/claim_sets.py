@@ -55,7 +55,7 @@ class SetAgreement:
 def maximum_matching(edges: Mapping[int, Sequence[int]]) -> dict[int, int]:
     """As many pairs as there can be, one for each number at most (Kuhn's algorithm); nearer partners are tried first.
 
-    Example:
+    Examples:
         >>> maximum_matching({0: [0, 1], 1: [0]})
         {1: 0, 0: 1}
     """
@@ -104,7 +104,12 @@ def _none_if_nan(value: Counts) -> float | None:
 def set_agreement(
     turns: Iterable[tuple[Sequence[str], Sequence[str]]], embedder: Embedder | None = None
 ) -> SetAgreement:
-    """Pools the claims of turns, each with both sides' texts. Without an embedder only equal texts match."""
+    """Pools the claims of turns, each with both sides' texts. Without an embedder only equal texts match.
+
+    Examples:
+        >>> set_agreement([(["The pier is old."], ["The pier is old.", "It is long."])]).jaccard
+        0.5
+    """
     first = second = shared = 0
     for one, other in turns:
         first += len(one)
@@ -116,7 +121,7 @@ def set_agreement(
 def partners(one: Sequence[str], other: Sequence[str], embedder: Embedder | None = None) -> dict[int, int]:
     """For places of `one` the place of `other` that says the same; each place at most once, and as many as there can be.
 
-    Example:
+    Examples:
         >>> partners(["The pier is long.", "It is old."], ["it is old"])
         {1: 0}
     """
@@ -153,7 +158,6 @@ class ClaimGroup:
 
     @property
     def labels(self) -> dict[str, Label]:
-        """The labels that it was given."""
         return {who: claim.label for who, claim in self.by.items() if claim.label is not None}
 
 
@@ -165,7 +169,7 @@ def groups(sets: Mapping[str, Sequence[AnnotatedClaim]], steps: Sequence[Same] |
             not hang on who was first.
         steps: what makes two claims one, above 0 where it does, tried one after the other; see `STEPS`, which None stands for.
 
-    Example:
+    Examples:
         >>> from vista_guard.stores.reviews.records import AnnotatedClaim
         >>> pier = AnnotatedClaim(text="The pier is long.", source_claim_id="t1.c1")
         >>> [sorted(group.by) for group in groups({"ada": [pier], "ben": [pier]})]
@@ -175,7 +179,7 @@ def groups(sets: Mapping[str, Sequence[AnnotatedClaim]], steps: Sequence[Same] |
     for who in sorted(sets):
         claims = [claim for claim in sets[who] if claim.kept]
         there = [list(group.by.values()) for group in found]
-        met = matched(there, [[claim] for claim in claims], STEPS if steps is None else steps)
+        met = match_claims(there, [[claim] for claim in claims], STEPS if steps is None else steps)
         for place, claim in enumerate(claims):
             at = met.get(place)
             if at is None:
@@ -185,7 +189,7 @@ def groups(sets: Mapping[str, Sequence[AnnotatedClaim]], steps: Sequence[Same] |
     return sorted(found, key=_place)
 
 
-def matched(
+def match_claims(
     left: Sequence[Sequence[AnnotatedClaim]],
     right: Sequence[Sequence[AnnotatedClaim]],
     steps: Sequence[Same] | None = None,
@@ -284,7 +288,12 @@ class DecompositionScore:
 
 
 def rouge1(first: str, second: str) -> float:
-    """F-measure of shared words, in [0, 1]; each word counts as often as both have it. Case and punctuation do not count."""
+    """F-measure of shared words, in [0, 1]; each word counts as often as both have it. Case and punctuation do not count.
+
+    Examples:
+        >>> rouge1("The pier is old.", "the old pier")
+        0.8571428571428571
+    """
     one, other = (Counter(_WORD.findall(text.lower())) for text in (first, second))
     return _harmonic((one & other).total(), one.total(), other.total())
 

@@ -36,7 +36,7 @@ _OF_TASK = {
 }
 
 
-def looked_for(reading: Reading, task: Task = Task.UNVERIFIABLE) -> frozenset[Label]:
+def target_labels(reading: Reading, task: Task = Task.UNVERIFIABLE) -> frozenset[Label]:
     """Labels of which one makes a turn count. `task` is what the data set looks for: it decides with `ORIGINAL` alone."""
     if reading is Reading.STRICT:
         return UNVERIFIABLE
@@ -48,7 +48,7 @@ def labels_of(outcomes: Iterable[Outcome]) -> list[Label | None]:
     return [outcome.label if isinstance(outcome, Finding) else None for outcome in outcomes]
 
 
-def counts(labels: Iterable[Label | None], wanted: frozenset[Label]) -> bool | None:
+def has_any_label(labels: Iterable[Label | None], wanted: frozenset[Label]) -> bool | None:
     """True when some claim of a turn has one of these labels. None when that depends on unchecked claims.
 
     A turn without claims has none.
@@ -61,7 +61,12 @@ def counts(labels: Iterable[Label | None], wanted: frozenset[Label]) -> bool | N
 
 @dataclass(frozen=True)
 class Detection:
-    """Turns by gold and prediction: true and false positives, false and true negatives, and those without a prediction."""
+    """Turns by gold and prediction: true and false positives, false and true negatives, and those without a prediction.
+
+    Examples:
+        >>> str(Detection.of([(True, True), (False, False), (True, False)]).accuracy)
+        '66.7 % (20.8–93.9)'
+    """
 
     tp: int
     fp: int
@@ -88,7 +93,6 @@ class Detection:
 
     @property
     def turns(self) -> int:
-        """All of them."""
         return self.judged + self.unchecked
 
     @property

@@ -21,7 +21,12 @@ _SEED = 13
 
 @dataclass(frozen=True)
 class Share:
-    """`hits` of `n`. Printed as a percentage with its interval; nothing of nothing is a dash."""
+    """`hits` of `n`. Printed as a percentage with its interval; nothing of nothing is a dash.
+
+    Examples:
+        >>> print(Share(6, 104))
+        5.8 % (2.7–12.0)
+    """
 
     hits: int
     n: int
@@ -52,12 +57,10 @@ class Share:
 
     @property
     def low(self) -> float:
-        """The interval's lower bound."""
         return self.interval[0]
 
     @property
     def high(self) -> float:
-        """The interval's upper bound."""
         return self.interval[1]
 
     def __str__(self) -> str:
@@ -84,7 +87,7 @@ def share_interval(groups: Sequence[str], held: Sequence[bool]) -> tuple[float, 
     if len(set(groups)) == len(groups):
         return Share.of(held).interval
     right = np.array(held)
-    low, high = resampled(groups, lambda rows: float(right[rows].mean()))
+    low, high = bootstrap_interval(groups, lambda rows: float(right[rows].mean()))
     return (low, high) if low < high else Share.of(held).interval
 
 
@@ -94,7 +97,9 @@ def percent(value: float, interval: tuple[float, float]) -> str:
     return f"{value:.1%} ({100 * low:.1f}–{100 * high:.1f})".replace("%", " %")
 
 
-def resampled(groups: Sequence[str], figure: Callable[[np.ndarray], float], draws: int = DRAWS) -> tuple[float, float]:
+def bootstrap_interval(
+    groups: Sequence[str], figure: Callable[[np.ndarray], float], draws: int = DRAWS
+) -> tuple[float, float]:
     """A figure's 95 % interval by the bootstrap over groups: rows of one document are alike, so documents are drawn.
 
     Args:
@@ -147,7 +152,6 @@ class Discordant:
 
     @property
     def p(self) -> float:
-        """Of McNemar's test."""
         return mcnemar(self.first, self.second)
 
     @property
@@ -159,7 +163,7 @@ class Discordant:
 def mcnemar(better: int, worse: int) -> float:
     """The exact two-sided test on discordant pairs: the binomial probability, in [0, 1], of a split at least as uneven.
 
-    Example:
+    Examples:
         >>> mcnemar(1, 9)
         0.021484375
     """

@@ -14,7 +14,7 @@ import numpy as np
 
 from vista_guard.policy.turn_risk import SAFE
 from vista_guard.types import Action, Finding, Label, Outcome, TurnReport, Usage
-from vista_lab.metrics.detection import UNVERIFIABLE, counts, labels_of
+from vista_lab.metrics.detection import UNVERIFIABLE, has_any_label, labels_of
 
 Confusion = Counter[tuple[Label, Label | None]]
 """How often a human's label met the judge's; None stands for unchecked."""
@@ -44,13 +44,19 @@ def f1(confusion: Confusion, label: Label) -> float:
 
 
 def macro_f1(confusion: Confusion) -> float | None:
-    """Mean F1 over the five labels, in [0, 1] (VISTA, Table 3). None without claims."""
+    """Mean F1 over the five labels, in [0, 1] (VISTA, Table 3). None without claims.
+
+    Examples:
+        >>> from collections import Counter
+        >>> macro_f1(Counter({(label, label): 1 for label in Label}))
+        1.0
+    """
     return sum(f1(confusion, label) for label in Label) / len(Label) if confusion.total() else None
 
 
 def turn_unverifiable(outcomes: tuple[Outcome, ...]) -> bool | None:
     """True when any claim is not VERIFIED (VISTA §6, Table 2). None when that depends on unchecked claims."""
-    return counts(labels_of(outcomes), UNVERIFIABLE)
+    return has_any_label(labels_of(outcomes), UNVERIFIABLE)
 
 
 @dataclass(frozen=True)
@@ -124,7 +130,6 @@ class Tally:
     usage: Usage = field(default_factory=Usage)
 
     def add(self, report: TurnReport, labels: Mapping[str, Label], *, resumed: bool = False) -> None:
-        """Counts one turn."""
         self.turns += 1
         self.resumed += resumed
         self.unchecked += len(report.unchecked)

@@ -91,7 +91,7 @@ def fit(turns: Sequence[RatedTurn], name: str) -> Fit:
     judged = [(turn, found) for turn in turns if (found := turn.signals) is not None]
     known = tuple(turn for turn, _ in judged)
     rows, bad = np.array([found for _, found in judged]), np.array([not turn.fine for turn in known])
-    unseen = _cross_fitted(known, rows, bad)
+    unseen = _cross_fit(known, rows, bad)
     intercept, *weights = _weights(rows, bad, _balance(known))
     risk = TurnRisk(intercept=intercept, **dict(zip(Signals._fields, weights, strict=True)), source=name)
     made = Fit(risk, known, tuple(unseen))
@@ -117,7 +117,7 @@ def _limit(groups: Sequence[TurnGroup], rate: float) -> float | None:
     return max(known, default=None) if len(known) == len(found) else None
 
 
-def _cross_fitted(turns: Sequence[RatedTurn], rows: NDArray[np.float64], bad: NDArray[np.bool_]) -> list[float]:
+def _cross_fit(turns: Sequence[RatedTurn], rows: NDArray[np.float64], bad: NDArray[np.bool_]) -> list[float]:
     import numpy as np
     from sklearn.model_selection import StratifiedGroupKFold  # type: ignore[import-not-found,import-untyped,unused-ignore]
 

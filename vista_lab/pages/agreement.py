@@ -13,12 +13,12 @@ from vista_guard.dashboard.scoped import GuardedTurn
 from vista_guard.errors import InputError
 from vista_guard.stores.reviews.records import CompleteTask, Condition, ConsensusClaim, Method
 from vista_guard.types import Label
-from vista_lab.metrics.agreement import Agreement, Figure, PairAgreement, agreement, answers, as_settled
+from vista_lab.metrics.agreement import Agreement, Figure, PairAgreement, agreement, answers, as_consensus
 from vista_lab.metrics.agreement import ClaimVersions as Disagreement
 from vista_lab.pages.annotating import TASK, form_reading, items_of, open_task, reading, steps, within
 from vista_lab.people.agreement import Discussed, FormResults, Settled
 from vista_lab.people.batches import FormBatch, FormBatches
-from vista_lab.people.forms import ChoiceMark, ChoicesMark, shown
+from vista_lab.people.forms import ChoiceMark, ChoicesMark, display
 from vista_lab.tables.writers import Sheet
 
 # Claims of guarded turns: figures
@@ -31,14 +31,20 @@ def figures(desk: Desk, who: str, batch: str) -> None:  # noqa: ARG001  # every 
     if not blind:
         draw(_nothing_to_compare(len(tasks)), key="no-figures")
         return
-    turns = [{one.annotator: one.claims for one in task.annotations} for task in blind]
+    turns = [{annotation.annotator: annotation.claims for annotation in task.annotations} for task in blind]
     found = agreement(turns, steps=steps(blind))
-    parts = (_summary(found), _left_out(len(tasks) - len(blind)), _pairs(found.pairs), _confusion(found), _time(blind))
+    parts = (
+        _summary(found),
+        _exclusions(len(tasks) - len(blind)),
+        _pairs(found.pairs),
+        _confusion(found),
+        _time(blind),
+    )
     draw(el("div", *parts, cls="stack"), key="figures")
 
 
 def _is_blind(task: CompleteTask) -> bool:
-    return all(one.condition is Condition.BLIND for one in task.annotations)
+    return all(annotation.condition is Condition.BLIND for annotation in task.annotations)
 
 
 def _nothing_to_compare(seen: int) -> Node:
@@ -64,7 +70,7 @@ def _tile(name: str, value: float | None, told: str) -> Node:
     return el("div", el("dt", name), figure, el("dd", told, cls="then"), cls="tile")
 
 
-def _left_out(count: int) -> Node | None:
+def _exclusions(count: int) -> Node | None:
     if not count:
         return None
     return el("p", f"{count} turns are left out: somebody saw the judge's labels while they worked.", cls="note")
@@ -78,8 +84,8 @@ def _pairs(pairs: Sequence[PairAgreement]) -> Node:
             str(pair.turns),
             f"{pair.first} and {pair.second}",
             str(pair.shared),
-            _told(pair.jaccard),
-            _told(pair.f1),
+            _figure_text(pair.jaccard),
+            _figure_text(pair.f1),
         )
         for pair in pairs
     )
@@ -97,19 +103,19 @@ def _confusion(found: Agreement) -> Node:
     head = el(
         "tr",
         el("th", el("span", "Label", cls="hidden"), scope="col"),
-        *(el("th", chip(one), scope="col") for one in labels),
+        *(el("th", chip(label), scope="col") for label in labels),
     )
     told = "Pairs of annotators that gave one claim these two labels, whoever gave which. On the diagonal they agree."
     return el(
         "section",
         el("h3", "Which labels"),
         el("p", told, cls="small faint"),
-        _scrolled(el("thead", head), el("tbody", *rows)),
+        _scroll_box(el("thead", head), el("tbody", *rows)),
     )
 
 
 def _time(tasks: Sequence[CompleteTask]) -> Node:
-    seconds = [one.seconds for task in tasks for one in task.annotations]
+    seconds = [annotation.seconds for task in tasks for annotation in task.annotations]
     mean = sum(seconds) / len(seconds) if seconds else 0
     text = (
         f"Time spent: {mean:.0f} s for each turn and annotator. Ranges are 95 % of 2,000 samples of the turns. Claims are one "
@@ -122,14 +128,14 @@ def _time(tasks: Sequence[CompleteTask]) -> Node:
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Node:
     top = el("tr", *(el("th", word, scope="col") for word in head))
     body = (el("tr", *(el("td", cell) for cell in row)) for row in rows)
-    return _scrolled(el("thead", top), el("tbody", *body))
+    return _scroll_box(el("thead", top), el("tbody", *body))
 
 
-def _scrolled(*parts: Node) -> Node:
+def _scroll_box(*parts: Node) -> Node:
     return el("div", el("table", *parts, cls="grid"), cls="wide", tabindex="0", role="region", aria_label="Table")
 
 
-def _told(figure: Figure) -> str:
+def _figure_text(figure: Figure) -> str:
     return f"{_number(figure.value)} {_range(figure)}".strip()
 
 
@@ -207,7 +213,7 @@ def _turn(turn: GuardedTurn, spans: Sequence[tuple[object, int]]) -> Node:
 
 def _question(number: int, item: Disagreement, task: CompleteTask) -> tuple[ConsensusClaim, ...] | None:
     """Draws one disagreement; the answer in its fields: no claim where the turn does not make it, None before one was chosen."""
-    people = [one.annotator for one in task.annotations]
+    people = [annotation.annotator for annotation in task.annotations]
     draw(_versions(item, people), key=f"versions-{task.id}-{number}")
     options = [*map(str, Label), NO_CLAIM]
     with st.container(horizontal=True):
@@ -217,7 +223,7 @@ def _question(number: int, item: Disagreement, task: CompleteTask) -> tuple[Cons
         whose = st.selectbox("In whose words", sorted(item.group.by), key=f"words-{task.id}-{number}")
     if answer is None:
         return None
-    return () if answer == NO_CLAIM else (as_settled(item.group.by[whose], Label(answer)),)
+    return () if answer == NO_CLAIM else (as_consensus(item.group.by[whose], Label(answer)),)
 
 
 def _versions(item: Disagreement, people: Sequence[str]) -> Node:
@@ -237,9 +243,9 @@ def _word(option: str) -> str:
 
 def _notes(task: CompleteTask) -> Node:
     said = [
-        el("li", el("strong", one.annotator), " ", el("span", one.notes, cls="text"))
-        for one in task.annotations
-        if one.notes
+        el("li", el("strong", annotation.annotator), " ", el("span", annotation.notes, cls="text"))
+        for annotation in task.annotations
+        if annotation.notes
     ]
     return el("section", el("h4", "Notes"), el("ul", *said, cls="talks")) if said else el("div")
 
@@ -279,7 +285,7 @@ def form_figures(batches: FormBatches, batch: FormBatch) -> None:
 def _sheet(sheet: Sheet) -> Node:
     rows = ([cell.text for cell in row] for row in sheet.rows)
     notes = el("p", " ".join(sheet.notes), cls="small faint")
-    return el("section", el("h3", sheet.title), _table([one.head for one in sheet.columns], rows), notes)
+    return el("section", el("h3", sheet.title), _table([column.head for column in sheet.columns], rows), notes)
 
 
 def form_disagreements(batches: FormBatches, batch: FormBatch, who: str) -> None:
@@ -297,7 +303,7 @@ def form_disagreements(batches: FormBatches, batch: FormBatch, who: str) -> None
         draw(form_reading(batch.form, item), key=f"consensus-reading-{item.id}")
     with right, st.form(f"settle-{item.id}", border=False):
         questions = [one for one in results.settled if one.open and one.case.item == item.id]
-        given = {_name(one): _answer(one, batch) for one in questions}
+        given = {_name(question): _answer(question, batch) for question in questions}
         if st.form_submit_button(f"Settle this {batch.form.item}"):
             _settle_form(batches, batch, who, given)
 
@@ -308,7 +314,7 @@ def _name(one: Settled) -> tuple[str, str, str]:
 
 def _answer(one: Settled, batch: FormBatch) -> str | list[str] | None:
     mark = batch.form.mark(one.mark)
-    versions = (el("li", el("strong", who), " ", shown(value)) for who, value in sorted(one.case.by.items()))
+    versions = (el("li", el("strong", who), " ", display(value)) for who, value in sorted(one.case.by.items()))
     key = "-".join(_name(one))
     draw(
         el("div", el("strong", f"{one.mark} {one.case.part}"), el("ul", *versions, cls="talks card")),

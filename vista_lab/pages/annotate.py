@@ -32,7 +32,6 @@ from vista_lab.people.batches import FormBatch, FormBatches, FormDraft, FormTask
 
 
 def annotate(desk: Desk) -> None:
-    """Draws the page."""
     st.title("Annotate", anchor=False)
     who = name_of(desk)
     if who is None:
@@ -117,10 +116,10 @@ def _form(desk: Desk, who: str) -> None:
             count = st.number_input("Turns, the newest that pass the filters", 1, MOST_TURNS, 20, key="new-count")
             wanted = st.number_input("Annotators for each turn", 1, MOST_ANNOTATORS, 2, key="new-wanted")
         if st.form_submit_button("Make the batch"):
-            _make(desk, who, name, _chosen(desk, filters, int(count)), int(wanted))
+            _make(desk, who, name, _newest_turns(desk, filters, int(count)), int(wanted))
 
 
-def _chosen(desk: Desk, filters: Filters, count: int) -> list[str]:
+def _newest_turns(desk: Desk, filters: Filters, count: int) -> list[str]:
     """The newest turns that can be annotated: their draft is known, and this viewer may read it."""
     rows = desk.reports.page(filters, limit=MOST_TURNS).rows
     turns = desk.reports.turns([row.id for row in rows])
@@ -135,8 +134,8 @@ def _make(desk: Desk, who: str, name: str, reports: list[str], wanted: int) -> N
     try:
         if not reports:
             raise InputError(
-                'no turn with claims and a known draft passes the filters; with record = "full" in the settings, drafts of '
-                "later turns are kept"
+                'no turn with claims and a stored draft matches the filters; set record = "full" to store the drafts of '
+                "later turns"
             )
         desk.annotations.create(name, reports, wanted=wanted, who=who)
     except InputError as exc:
@@ -157,7 +156,7 @@ def work(desk: Desk, who: str, batch: str) -> None:
     mine = [task for task in tasks if task.mine != "full"]
     task = _open(mine)
     if task is None:
-        draw(_finished(tasks), key="finished")
+        draw(_completion_note(tasks), key="finished")
         return
     turn = desk.reports.turn(task.report_id)
     desk.follow(draw(_progress(mine, task), key="progress"))
@@ -177,7 +176,7 @@ def _open(tasks: Sequence[Task]) -> Task | None:
     return chosen or next((task for task in tasks if task.mine in TO_DO), None)
 
 
-def _finished(tasks: Sequence[Task]) -> Node:
+def _completion_note(tasks: Sequence[Task]) -> Node:
     if not tasks:
         return tree.empty("No such batch", "There is no batch of this name among those that you may see.")
     done = sum(task.mine == "submitted" for task in tasks)
@@ -213,9 +212,9 @@ def _claims(desk: Desk, who: str, task: Task, turn: GuardedTurn, tasks: Sequence
     answer = editor.claim_editor(base, turn, saved=st.session_state.get(_key(base, "seq")))
     try:
         if answer.submitted is not None:
-            _submit(desk, _saved(desk, base, answer.submitted), task, tasks)
+            _submit(desk, _save_draft(desk, base, answer.submitted), task, tasks)
         elif answer.draft is not None and _is_news(base, answer.draft):
-            _saved(desk, base, answer.draft)
+            _save_draft(desk, base, answer.draft)
             st.rerun(scope="fragment")
     except InputError as exc:
         again = el("button", "Load it anew", cls="plain", act=Act("anew"))
@@ -239,7 +238,7 @@ def _base(desk: Desk, who: str, task: Task) -> Annotation:
     return found
 
 
-def _saved(desk: Desk, base: Annotation, draft: editor.EditorState) -> Annotation:
+def _save_draft(desk: Desk, base: Annotation, draft: editor.EditorState) -> Annotation:
     kept = desk.annotations.save(base, draft.claims, notes=draft.notes, seconds=draft.seconds)
     _keep(kept)
     st.session_state[_key(base, "seq")] = draft.seq

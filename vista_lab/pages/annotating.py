@@ -1,4 +1,4 @@
-"""What the views of Annotate share: addresses, what an annotator reads, which claims are one, and what is settled by itself."""
+"""Shared by the views of Annotate: addresses, what an annotator reads, which claims are one, and what is settled by itself."""
 
 from __future__ import annotations
 
@@ -70,18 +70,22 @@ def form_reading(form: Form, item: Item) -> Node:
 
 def guide(form: Form) -> Node:
     """The form's guidelines, with what each choice means."""
-    asked = [node for mark in form.marks for node in _asked(mark.name, mark.ask, mark)] if form.labels is None else []
+    asked = (
+        [node for mark in form.marks for node in _explain_mark(mark.name, mark.ask, mark)]
+        if form.labels is None
+        else []
+    )
     labels = form.labels
     rows = (
         asked
         if labels is None
-        else [node for one in labels.choices for node in (el("dt", one.value), el("dd", one.means))]
+        else [node for choice in labels.choices for node in (el("dt", choice.value), el("dd", choice.means))]
     )
     texts = (el("p", " ".join(text.split()), cls="small text") for text in form.guidelines.split("\n\n"))
     return el("details", el("summary", "Guidelines"), *texts, el("dl", *rows, cls="facts"))
 
 
-def _asked(name: str, ask: str, mark: object) -> list[Node]:
+def _explain_mark(name: str, ask: str, mark: object) -> list[Node]:
     means = []
     if isinstance(mark, ChoiceMark | ChoicesMark):
         means = [f"{choice.value}: {choice.means}" for choice in mark.choices if choice.means]
@@ -100,7 +104,7 @@ def _talk(desk: Desk, turn: GuardedTurn) -> Node:
 def _earlier(turns: list[GuardedTurn]) -> Node | None:
     if not turns:
         return None
-    said = (node for one in turns for node in _exchange(one))
+    said = (node for turn in turns for node in _exchange(turn))
     return el("details", el("summary", f"Earlier turns: {len(turns)}"), el("div", *said, cls="dialogue"))
 
 
@@ -132,7 +136,7 @@ def _documents(turn: GuardedTurn) -> list[Node | None]:
         text = 'No documents were kept with this turn. With record = "full" in the settings, those of later turns are.'
         nothing = el("p", text, cls="note")
     shown = [*map(_document, documents), *map(_passage, loose)]
-    return [el("h3", "Documents"), nothing, *shown, _known(known)]
+    return [el("h3", "Documents"), nothing, *shown, _knowledge(known)]
 
 
 def _document(document: Document) -> Node:
@@ -152,10 +156,10 @@ def _source(name: str, text: str) -> Node:
     )
 
 
-def _known(passages: list[Passage]) -> Node | None:
+def _knowledge(passages: list[Passage]) -> Node | None:
     if not passages:
         return None
-    rows = (el("li", one.text, cls="small text") for one in passages)
+    rows = (el("li", passage.text, cls="small text") for passage in passages)
     head = f"What the conversation had established: {len(passages)}"
     return el("details", el("summary", head), el("ul", *rows, cls="stack"))
 
@@ -168,7 +172,7 @@ NOBODY = "agreement"
 
 def items_of(task: CompleteTask) -> tuple[Disagreement, ...]:
     """The claims of a task with everybody's version."""
-    return compare({one.annotator: one.kept for one in task.annotations}, steps([task]))
+    return compare({annotation.annotator: annotation.kept for annotation in task.annotations}, steps([task]))
 
 
 def settle_if_agreed(annotations: Annotations, task: int) -> bool:
@@ -184,7 +188,7 @@ def settle_if_agreed(annotations: Annotations, task: int) -> bool:
 
 def steps(tasks: Iterable[CompleteTask]) -> Sequence[Same]:
     """For `groups`, over all claims of these tasks. Texts that the process has embedded once are not embedded again."""
-    claims = [claim for task in tasks for one in task.annotations for claim in one.kept]
+    claims = [claim for task in tasks for annotation in task.annotations for claim in annotation.kept]
     return (*STEPS, alike(claims, _embedder()))
 
 

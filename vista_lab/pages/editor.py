@@ -50,7 +50,7 @@ _ROWS = TypeAdapter(tuple[EditorRow, ...])
 
 @dataclass(frozen=True)
 class EditorState:
-    """What stands in the editor. `seq` tells states of one window apart."""
+    """The editor's content. `seq` tells states of one window apart."""
 
     seq: float
     rows: tuple[EditorRow, ...]
@@ -67,7 +67,7 @@ class EditorState:
         try:
             return tuple(map(_claim, self.rows))
         except ValueError as exc:
-            raise _refused(exc) from None
+            raise _refusal(exc) from None
 
     def answers(self, form: Form) -> Answers:
         """The rows as marks of a form.
@@ -77,13 +77,13 @@ class EditorState:
         """
         item = [row for row in self.rows if row.whole]
         parts = {row.source_claim_id: row for row in self.rows if row.source_claim_id is not None}
-        own = _checked(form, Level.ITEM, item[0].values) if item else {}
-        return Answers(own, {name: _checked(form, Level.PART, row.values) for name, row in parts.items()})
+        own = _check_values(form, Level.ITEM, item[0].values) if item else {}
+        return Answers(own, {name: _check_values(form, Level.PART, row.values) for name, row in parts.items()})
 
 
 @dataclass(frozen=True)
 class EditorEvents:
-    """What the editor told since the page was last run: its state, and the state that was submitted."""
+    """Events of the editor since the page's last run: its state, and the state that was submitted."""
 
     draft: EditorState | None
     submitted: EditorState | None
@@ -101,7 +101,7 @@ def claim_editor(annotation: Annotation, turn: GuardedTurn, *, saved: float | No
         InputError: what came from the browser is no annotation.
     """
     form = load_form("vista")
-    rows = [_claim_row(claim) for claim in annotation.claims or proposed(turn)]
+    rows = [_claim_row(claim) for claim in annotation.claims or proposed_claims(turn)]
     labels = form.labels
     data = {
         "text": turn.draft or "",
@@ -116,7 +116,7 @@ def claim_editor(annotation: Annotation, turn: GuardedTurn, *, saved: float | No
         "notes": annotation.notes,
         "seconds": annotation.seconds,
         "closed": annotation.submitted,
-        "suggested": _suggested(turn) if annotation.condition is Condition.SUGGESTIONS else {},
+        "suggested": _suggestions(turn) if annotation.condition is Condition.SUGGESTIONS else {},
     }
     return _draw(str(annotation.id), data, saved)
 
@@ -154,10 +154,10 @@ def form_key(draft: FormDraft) -> str:
     return f"{draft.batch}-{draft.n}-{draft.annotator}"
 
 
-def proposed(turn: GuardedTurn) -> tuple[AnnotatedClaim, ...]:
+def proposed_claims(turn: GuardedTurn) -> tuple[AnnotatedClaim, ...]:
     """The judge's claims, without what it made of them: annotators begin with these (VISTA, App. C)."""
     claims = (outcome.claim for outcome in turn.report.outcomes)
-    return tuple(AnnotatedClaim(text=one.text, source_claim_id=one.id, span=one.span) for one in claims)
+    return tuple(AnnotatedClaim(text=claim.text, source_claim_id=claim.id, span=claim.span) for claim in claims)
 
 
 def _draw(key: str, data: dict[str, Any], saved: float | None) -> EditorEvents:
@@ -179,12 +179,12 @@ def _claim(row: EditorRow) -> AnnotatedClaim:
     return AnnotatedClaim(text=row.text, op=row.op, label=chosen, source_claim_id=row.source_claim_id, span=row.span)
 
 
-def _checked(form: Form, level: Level, values: Mapping[str, Value]) -> dict[str, Value]:
+def _check_values(form: Form, level: Level, values: Mapping[str, Value]) -> dict[str, Value]:
     known = {mark.name: mark for mark in form.marks_of(level)}
     found: dict[str, Value] = {}
     for name, value in values.items():
         if name not in known:
-            raise InputError(f"what the editor sent has {name[:40]!r}, which is no mark of form {form.name}")
+            raise InputError(f"the editor sent {name[:40]!r}, which is not a mark of form {form.name}")
         text = "; ".join(value) if isinstance(value, tuple) else f"{value:g}" if isinstance(value, float) else value
         try:
             found[name] = known[name].read(text)
@@ -210,7 +210,7 @@ def _choice(choice: Choice) -> dict[str, str]:
     return {**_look(choice.label), "means": choice.means}
 
 
-def _suggested(turn: GuardedTurn) -> dict[str, dict[str, str]]:
+def _suggestions(turn: GuardedTurn) -> dict[str, dict[str, str]]:
     return {outcome.claim.id: _look(name_of(outcome)) for outcome in turn.report.outcomes}
 
 
@@ -226,10 +226,10 @@ def _state(told: Any) -> EditorState | None:
         rows = _ROWS.validate_python(told.get("rows"))
         return EditorState(float(told["seq"]), rows, str(told.get("notes", "")), float(told.get("seconds", 0)))
     except (KeyError, TypeError, ValueError) as exc:
-        raise _refused(exc) from None
+        raise _refusal(exc) from None
 
 
-def _refused(exc: Exception) -> InputError:
+def _refusal(exc: Exception) -> InputError:
     problem = exc.errors()[0]["msg"] if isinstance(exc, ValidationError) else str(exc)
     return InputError(f"what the editor sent cannot be kept: {problem}")
 

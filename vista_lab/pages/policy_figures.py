@@ -47,7 +47,6 @@ class Sample:
 
     @property
     def judges(self) -> tuple[JudgeInfo, ...]:
-        """Who judged them."""
         return tuple(self.fits)
 
 
@@ -82,7 +81,6 @@ class Samples:
 
 @cache
 def samples() -> Samples:
-    """Those of this process."""
     return Samples()
 
 
@@ -213,11 +211,11 @@ def agreement(of: Sequence[PolicyAgreement], names: Sequence[str]) -> Node:
 
 def honesty(found: Comparison, sample: Sample, names: Sequence[str], same: Share | None) -> Node:
     """The limits of these figures, each with its number of turns."""
-    told = replayed.joined(
+    told = replayed.join_parts(
         [
             *replayed.limits(found, names),
-            replayed.counted(sample.unreadable, "reports cannot be read by this version, and are left out."),
-            replayed.unfitted(sample.fits),
+            replayed.count_text(sample.unreadable, "reports cannot be read by this version, and are left out."),
+            replayed.unfitted_judges(sample.fits),
             _recheck_text(same),
             replayed.REPAIRS,
         ]

@@ -32,10 +32,10 @@ from vista_lab.policies.comparison import (
     case_of,
     compare,
     decision,
-    recorded,
-    reproduced,
+    recorded_action,
+    reproduction_share,
 )
-from vista_lab.policies.named import standing
+from vista_lab.policies.named import policies_by_judge
 
 RECORDED: Final = "recorded"
 """No policy: what was done with the turns."""
@@ -109,7 +109,7 @@ def from_params(side: str, params: Mapping[str, str], default: PolicyChoice) -> 
         return default
     if base not in (*PRESETS, RECORDED, CONFIGURED):
         return default
-    rules = {name: found for name in RULED if (found := _ruled(params.get(f"{side}.{name}", "")))}
+    rules = {name: found for name in RULED if (found := _parse_rule(params.get(f"{side}.{name}", "")))}
     risks = {name: value for name in RISKS if (value := _share(params.get(f"{side}.{name}", ""))) is not None}
     actions = set(map(str, Action))
     always = {name: Action(params[f"{side}.{name}"]) for name in ALWAYS if params.get(f"{side}.{name}") in actions}
@@ -125,7 +125,7 @@ def to_params(side: str, choice: PolicyChoice) -> dict[str, str | None]:
     return told | {f"{side}.{name}": str(action) for name, action in choice.always.items()}
 
 
-def _ruled(told: str) -> Ruled | None:
+def _parse_rule(told: str) -> Ruled | None:
     action, _, at = told.partition("@")
     limit = _share(at)
     return Ruled(Action(action), limit) if action in set(map(str, Action)) and limit is not None else None
@@ -162,14 +162,14 @@ def sample_size() -> int:
     )
 
 
-def chosen(side: str) -> PolicyChoice:
+def policy_choice(side: str) -> PolicyChoice:
     """A side's policy in the address."""
     return from_params(side, st.query_params.to_dict(), DEFAULTS[side])
 
 
 def policy_side(name: str, configured: Recipe) -> PolicyChoice:
     """Draws one side's controls, and returns what they say."""
-    now = chosen(name)
+    now = policy_choice(name)
     st.session_state[f"lab-{name}"] = now.base
     st.selectbox(
         TITLES[name],
@@ -196,7 +196,7 @@ def policy_side(name: str, configured: Recipe) -> PolicyChoice:
             args=(name, PolicyChoice(now.base)),
             disabled=not now.own,
         )
-    return chosen(name)
+    return policy_choice(name)
 
 
 def _policy(now: PolicyChoice, configured: Recipe) -> LabelPolicy:
@@ -286,7 +286,6 @@ NAMES: Final = ("first", "second")
 
 
 def lab(desk: Desk) -> None:
-    """Draws the page."""
     st.title("Policy lab", anchor=False)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         filters = filter_bar(desk.reports.choices(from_address()))
@@ -329,7 +328,7 @@ def _side(desk: Desk, side: str, sample: Sample) -> tuple[PolicyChoice, PolicyFo
     try:
         choice = policy_side(side, configured)
         recipe = choice.recipe(configured)
-        found = None if recipe is None else standing(recipe.policy(), sample.judges, desk.material.risk_table)
+        found = None if recipe is None else policies_by_judge(recipe.policy(), sample.judges, desk.material.risk_table)
     except ConfigError as exc:
         show_problem(f"{TITLES[side]} makes no sense", exc, "Choose another preset or threshold.")
         return None
@@ -346,10 +345,10 @@ def _draw_comparison(
     second: tuple[PolicyChoice, PolicyFor | None],
 ) -> None:
     sides = [policy for _, policy in (first, second)]
-    decided = [recorded if policy is None else by_policy(policy) for policy in sides]
+    decided = [recorded_action if policy is None else by_policy(policy) for policy in sides]
     found = compare(sample.cases, *decided)
     rules = {} if sides[0] is None else {judge: rules_key(policy) for judge, policy in sides[0].items()}
-    same = reproduced(sample.cases, found.first, rules)
+    same = reproduction_share(sample.cases, found.first, rules)
     fine = fine_turns(desk.words, sample.cases)
     chosen = _pair(address.read("pair"))
     top = el(
@@ -364,7 +363,7 @@ def _draw_comparison(
     if isinstance(event, Act) and event.name == policy_figures.CELL:
         address.write(pair=None if address.read("pair") == event.value else event.value, show=None)
         st.rerun()
-    _changed_fields(desk, found, sides, chosen, fine)
+    _draw_changed_turns(desk, found, sides, chosen, fine)
 
 
 def fine_turns(words: Words, cases: Iterable[PolicyCase]) -> dict[str, bool]:
@@ -376,7 +375,7 @@ def fine_turns(words: Words, cases: Iterable[PolicyCase]) -> dict[str, bool]:
     return {report: verdict for report, verdict in fine.items() if verdict is not None}
 
 
-def _changed_fields(
+def _draw_changed_turns(
     desk: Desk,
     found: Comparison,
     sides: list[PolicyFor | None],

@@ -28,7 +28,7 @@ from vista_lab.runs.comparing import (
     calibration,
     confusion,
     in_order,
-    paired,
+    pair_claims,
     paired_accuracy,
     transitions,
     turn_changes,
@@ -41,7 +41,7 @@ NO_WORD = (
 )
 
 
-def made(first: Run, second: Run, differs: Mapping[str, tuple[str, str]]) -> Node:
+def provenance(first: Run, second: Run, differs: Mapping[str, tuple[str, str]]) -> Node:
     """How each was made, and in what they differ."""
     same = len(first.reports.keys() & second.reports.keys())
     alone = f"{len(first.reports) - same:,} only in the first, {len(second.reports) - same:,} only in the second"
@@ -208,7 +208,6 @@ class _Stamp:
 
 
 def runs(desk: Desk) -> None:
-    """Draws the page."""
     st.title("Runs", anchor=False)
     if desk.viewer.tenants is not None or not desk.viewer.allows(Permission.DRAFTS):
         draw(_no_access(), key="runs-closed")
@@ -257,10 +256,10 @@ def _identity(file: RunFile) -> Node:
 
 
 def _draw_comparison(first: Run, second: Run, gold: Gold) -> None:
-    pairs = paired(first, second, gold)
+    pairs = pair_claims(first, second, gold)
     top = el(
         "div",
-        made(first, second, differences(first.manifest, second.manifest)),
+        provenance(first, second, differences(first.manifest, second.manifest)),
         accuracy(paired_accuracy(pairs)),
         matrix(
             transitions(pairs),

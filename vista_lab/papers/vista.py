@@ -42,7 +42,12 @@ def table(name: str) -> Mapping[str, Any]:
 
 
 def agrees(printed: Decimal, found: float) -> bool:
-    """True when a figure rounds to the printed one: at most half a unit of its last digit away."""
+    """True when a figure rounds to the printed one: at most half a unit of its last digit away.
+
+    Examples:
+        >>> agrees(Decimal("66.7"), 100 * 2 / 3)
+        True
+    """
     unit = Decimal(1).scaleb(int(printed.as_tuple().exponent))
     return abs(Decimal(found) - printed) <= unit / 2 + Decimal("1e-9")
 
@@ -70,7 +75,6 @@ class Difference:
 
     @property
     def row(self) -> str:
-        """For people."""
         return f"{self.model}, {SYSTEMS[self.first]} – {SYSTEMS[self.second]}"
 
 

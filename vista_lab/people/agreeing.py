@@ -22,7 +22,7 @@ from vista_lab.metrics.agreement import (
     Agreement,
     agreement,
     answers,
-    as_settled,
+    as_consensus,
     cohen_kappa,
     compare,
     fleiss_kappa,
@@ -138,7 +138,7 @@ def rates(turns: Sequence[AnnotatedTurn], how: Match, measures: Sequence[Measure
 
     Cohen's kappa needs the extra evaluation.
     """
-    each = [_kept(turn) for turn in turns]
+    each = [_kept_claims(turn) for turn in turns]
     figures = agreement(each, steps=how.sets, conversations=[turn.talk for turn in turns])
     people, aligned = _people(turns), [group for turn in each for group in groups(turn, how.sets)]
     everybody = [list(group.labels.values()) for group in aligned if len(group.labels) == len(people)]
@@ -151,7 +151,7 @@ def _people(turns: Sequence[AnnotatedTurn]) -> list[str]:
     return sorted({who for turn in turns for who in turn.by})
 
 
-def _kept(turn: AnnotatedTurn) -> dict[str, list[AnnotatedClaim]]:
+def _kept_claims(turn: AnnotatedTurn) -> dict[str, list[AnnotatedClaim]]:
     return {who: [claim for claim in claims if claim.kept] for who, claims in turn.by.items()}
 
 
@@ -203,10 +203,10 @@ def settle(
     turns: Sequence[AnnotatedTurn], how: Match, discussed: Discussed | None = None, *, needed: int = 2
 ) -> list[SettledTurn]:
     """Majority where there is one, else what was discussed. Turns of fewer than `needed` annotators settle nothing: left out."""
-    return [_settled(turn, how, discussed or {}) for turn in turns if len(turn.by) >= needed]
+    return [_settle_turn(turn, how, discussed or {}) for turn in turns if len(turn.by) >= needed]
 
 
-def _settled(turn: AnnotatedTurn, how: Match, discussed: Discussed) -> SettledTurn:
+def _settle_turn(turn: AnnotatedTurn, how: Match, discussed: Discussed) -> SettledTurn:
     items = compare(turn.by, how.versions)
     left = tuple(item for item in items if item.open and (turn.id, key(item)) not in discussed)
     if left:
@@ -233,7 +233,7 @@ def queue(settled: Sequence[SettledTurn], form: Form, about: str) -> Table:
             key(item),
             one.turn.text,
             _versions(one.turn, item, form),
-            Field(text=_suggested(item)),
+            Field(text=_common_words(item)),
             Field(labels, menu),
             about,
         ]
@@ -255,21 +255,21 @@ def _version(claim: AnnotatedClaim, form: Form) -> str:
     return f"{claim.text} [{form.word_for(claim.label) if claim.label else 'no label'}]"
 
 
-def _suggested(item: Disagreement) -> str:
+def _common_words(item: Disagreement) -> str:
     """The words, where all that have the claim have the same: then only the label is open."""
     texts = {claim.text for claim in item.group.by.values()}
     return texts.pop() if len(texts) == 1 else ""
 
 
 def read_discussed(path: Path, turns: Sequence[AnnotatedTurn], how: Match, form: Form) -> Discussed:
-    """What was discussed, from the filled sheet. Rows without a label are still open.
+    """Decisions of the discussion, from the filled sheet. Rows without a label are still open.
 
     Raises:
         InputError: the file cannot be read, or cells are wrong: names each.
     """
     open_items = {(turn.id, key(item)): item for turn in turns for item in compare(turn.by, how.versions) if item.open}
     faults = Faults()
-    found = dict(_discussed(path, open_items, form, faults))
+    found = dict(_read_answers(path, open_items, form, faults))
     faults.check("the answers")
     return found
 
@@ -285,7 +285,7 @@ def has_answers(path: Path) -> bool:
     return any(row[LABEL] or row[ANSWER].lower() == NO_CLAIM or (row["mark"] and row[ANSWER]) for row in rows)
 
 
-def _discussed(
+def _read_answers(
     path: Path, open_items: Mapping[tuple[str, str], Disagreement], form: Form, faults: Faults
 ) -> Iterator[tuple[tuple[str, str], ConsensusClaim | None]]:
     for row in read(path, (ID, ITEM, ANSWER, LABEL), faults):
@@ -303,10 +303,10 @@ def _discussed(
         elif none:
             yield name, None
         elif row[LABEL]:
-            yield from ((name, claim) for claim in _agreed(row, open_items[name], form, faults))
+            yield from ((name, claim) for claim in _read_claim(row, open_items[name], form, faults))
 
 
-def _agreed(row: Row, item: Disagreement, form: Form, faults: Faults) -> Iterator[ConsensusClaim]:
+def _read_claim(row: Row, item: Disagreement, form: Form, faults: Faults) -> Iterator[ConsensusClaim]:
     chosen = form.labels.find(row[LABEL]) if form.labels is not None else None
     if chosen is None or chosen.label is None:
         known = form.labels.values if form.labels is not None else ()
@@ -314,15 +314,15 @@ def _agreed(row: Row, item: Disagreement, form: Form, faults: Faults) -> Iterato
     elif not row[ANSWER]:
         faults.append(row.fault(ANSWER, f"give the claim's words, or {NO_CLAIM!r}"))
     else:
-        yield _as_answered(item, row[ANSWER], chosen.label)
+        yield _answered_claim(item, row[ANSWER], chosen.label)
 
 
-def _as_answered(item: Disagreement, text: str, label: Label) -> ConsensusClaim:
+def _answered_claim(item: Disagreement, text: str, label: Label) -> ConsensusClaim:
     same = [
         claim for _, claim in sorted(item.group.by.items()) if " ".join(claim.text.split()) == " ".join(text.split())
     ]
     if same:
-        return as_settled(min(same, key=lambda claim: claim.op is not Op.CONFIRM), label)
+        return as_consensus(min(same, key=lambda claim: claim.op is not Op.CONFIRM), label)
     source = next((claim for claim in item.group.by.values() if claim.source_claim_id is not None), None)
     return ConsensusClaim(
         text=text,

@@ -30,7 +30,7 @@ from vista_lab.people.forms import (
     Scale,
     TextMark,
     Value,
-    shown,
+    display,
 )
 from vista_lab.people.sheets import ID, Faults, Field, Table
 from vista_lab.tables.writers import Heading, Row, Sheet, percent, row
@@ -177,6 +177,10 @@ def krippendorff(units: Sequence[Sequence[Value]], values: Sequence[Value], scal
 
     Returns:
         1 for perfect agreement, 0 for as much as chance gives; None when nothing can be compared, or nothing could differ.
+
+    Examples:
+        >>> krippendorff([["1", "1"], ["3", "2"]], ["1", "2", "3"], "ordinal")
+        0.8333333333333334
     """
     return _alpha(coincidences(units, values), values, scale)
 
@@ -206,7 +210,7 @@ def _distances(values: Sequence[Value], totals: NDArray[np.float64], scale: Scal
 
 
 def _alpha_of_groups(mark: Mark, cases: Sequence[Case]) -> Figure:
-    values = _ordered(mark, {value for case in cases for value in case.by.values()})
+    values = _sort_values(mark, {value for case in cases for value in case.by.values()})
     groups: dict[str, list[Sequence[Value]]] = {}
     for case in cases:
         groups.setdefault(case.group, []).append(list(case.by.values()))
@@ -222,7 +226,7 @@ def _alpha_of_groups(mark: Mark, cases: Sequence[Case]) -> Figure:
     return Figure(value, float(low), float(high))
 
 
-def _ordered(mark: Mark, values: set[Value]) -> list[Value]:
+def _sort_values(mark: Mark, values: set[Value]) -> list[Value]:
     if isinstance(mark, ChoiceMark):
         return [value for value in mark.values if value in values]
     return sorted(values, key=lambda value: (str(type(value)), value))
@@ -233,7 +237,7 @@ def _ordered(mark: Mark, values: set[Value]) -> list[Value]:
 
 @dataclass(frozen=True)
 class Settled:
-    """What annotators settle on one case. `open`: no value has a majority, and nobody has answered yet."""
+    """The annotators' answer on one case. `open`: no value has a majority, and nobody has answered yet."""
 
     mark: str
     case: Case
@@ -249,10 +253,10 @@ def settle(mark: Mark, cases: Sequence[Case], discussed: Discussed) -> list[Sett
     """Choices by more than half of those who marked the case, numbers by their mean. One person alone settles nothing."""
     if isinstance(mark, TextMark):
         return []
-    return [_settled(mark, case, discussed) for case in cases if len(case.by) > 1]
+    return [_settle_case(mark, case, discussed) for case in cases if len(case.by) > 1]
 
 
-def _settled(mark: Mark, case: Case, discussed: Discussed) -> Settled:
+def _settle_case(mark: Mark, case: Case, discussed: Discussed) -> Settled:
     if not isinstance(mark, ChoiceMark | ChoicesMark):
         return Settled(
             mark.name, case, fmean(float(value) for value in case.by.values() if isinstance(value, float)), False
@@ -265,7 +269,7 @@ def _settled(mark: Mark, case: Case, discussed: Discussed) -> Settled:
 
 
 def read_discussed(path: Path, form: Form, results: FormResults) -> Discussed:
-    """What was discussed, from the filled sheet. Rows without an answer are still open.
+    """Decisions of the discussion, from the filled sheet. Rows without an answer are still open.
 
     Raises:
         InputError: the file cannot be read, or cells are wrong: names each.
@@ -290,7 +294,7 @@ def read_discussed(path: Path, form: Form, results: FormResults) -> Discussed:
 
 
 def _versions(case: Case) -> str:
-    return "\n".join(f"{who}: {shown(value)}" for who, value in sorted(case.by.items()))
+    return "\n".join(f"{who}: {display(value)}" for who, value in sorted(case.by.items()))
 
 
 # Results
@@ -298,7 +302,7 @@ def _versions(case: Case) -> str:
 
 @dataclass(frozen=True)
 class FormResults:
-    """What a form comes to: figures, what is settled, and what is left to discuss."""
+    """Results of a form: figures, settled answers, and cases left to discuss."""
 
     form: Form
     items: Sequence[Item]
@@ -310,7 +314,6 @@ class FormResults:
 
     @cached_property
     def cases(self) -> Mapping[str, list[Case]]:
-        """By mark."""
         return {mark.name: cases_of(mark, self.form, self.items, self.answers) for mark in self.form.marks}
 
     @cached_property
@@ -331,7 +334,7 @@ class FormResults:
 
     @property
     def notes(self) -> list[str]:
-        """What has to be said beside every figure."""
+        """Notes that belong beside every figure."""
         left = (
             [f"{self.open:,} of {len(self.settled):,} marks have no majority yet, and are in no share."]
             if self.open
@@ -350,7 +353,7 @@ class FormResults:
         for figures in self.figures:
             for place, (people, pair) in enumerate(figures.pairs.items()):
                 rows.append(row(*(one.text(figures, people, pair) if not place or one.each else "" for one in columns)))
-        heads = tuple(Heading(one.head, figures=one.head not in ("mark", "pair")) for one in columns)
+        heads = tuple(Heading(column.head, figures=column.head not in ("mark", "pair")) for column in columns)
         notes = ["Shared: marked by everybody. Brackets: 95 % over groups of items drawn again.", *self.notes]
         if Measure.COHEN in wanted and find_spec("sklearn") is None:
             notes.append("Cohen's κ needs the extra evaluation.")
@@ -412,14 +415,13 @@ class FormResults:
         return Table(QUEUE, columns, rows, f"Talk about each mark, and write what you agree on into {ANSWER}.")
 
     def as_json(self) -> dict[str, Any]:
-        """All figures, for programs."""
         return {
             "study": list(self.about),
             "form": self.form.name,
             "items": len(self.items),
             "settled": len(self.settled) - self.open,
             "to_discuss": self.open,
-            "marks": {one.mark: _as_json(one) for one in self.figures},
+            "marks": {figure.mark: _as_json(figure) for figure in self.figures},
         }
 
 

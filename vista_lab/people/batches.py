@@ -116,8 +116,6 @@ class FormBatches:
         self._database = database
 
     def all(self) -> list[FormBatch]:
-        """The newest first."""
-
         def read(connection: sql.Connection) -> list[FormBatch]:
             if not sql.inspect(connection).has_table(BATCHES.name):
                 return []
@@ -149,14 +147,14 @@ class FormBatches:
         batch, maker = person(name), person(who)
         if not 1 <= wanted <= MOST_ANNOTATORS or not items:
             raise InputError(
-                f"{wanted} annotators for each of {len(items)} items; ask for 1 to {MOST_ANNOTATORS} of some items"
+                f"batch of {len(items)} items for {wanted} annotators; give at least one item and 1-{MOST_ANNOTATORS} annotators"
             )
         now = datetime.now(UTC)
 
         def write(connection: sql.Connection) -> int:
             METADATA.create_all(connection)
             if connection.execute(sql.select(BATCHES.c.name).where(BATCHES.c.name == batch)).first():
-                raise InputError(f"there is a batch {batch!r} already; name another with --batch")
+                raise InputError(f"batch {batch!r} exists already; give another name with --batch")
             row = {"name": batch, "form": form.model_dump_json(), "about": about, "wanted": wanted}
             connection.execute(sql.insert(BATCHES).values(**row, created_by=maker, created_at=now))
             told = [{"batch": batch, "n": n, "item": json.dumps(asdict(item))} for n, item in enumerate(items)]
@@ -175,7 +173,7 @@ class FormBatches:
 
     def tasks(self, batch: str, annotator: str) -> list[FormTask]:
         """The items of a batch as one annotator finds them."""
-        found = self._needed(batch)
+        found = self._require_batch(batch)
 
         def read(connection: sql.Connection) -> list[FormTask]:
             states: dict[int, dict[str, bool]] = defaultdict(dict)
@@ -206,7 +204,7 @@ class FormBatches:
             InputError: it was submitted or saved from elsewhere, others have begun who are enough, or on submitting a mark is
                 missing: names it.
         """
-        batch = self._needed(draft.batch)
+        batch = self._require_batch(draft.batch)
 
         def write(connection: sql.Connection) -> FormDraft:
             item = next((item for n, item in self._items(connection, batch.name) if n == draft.n), None)
@@ -224,7 +222,7 @@ class FormBatches:
 
     def answers(self, batch: str) -> tuple[list[Item], dict[str, dict[str, Answers]]]:
         """Items that all wanted annotators have submitted, and each annotator's answers by item."""
-        found = self._needed(batch)
+        found = self._require_batch(batch)
 
         def read(connection: sql.Connection) -> tuple[list[Item], dict[str, dict[str, Answers]]]:
             by_item: dict[int, dict[str, Answers]] = defaultdict(dict)
@@ -255,7 +253,7 @@ class FormBatches:
         self._database.write("settle an item", write)
 
     def settled(self, batch: str) -> Discussed:
-        """What was agreed on in discussion."""
+        """Decisions of the discussion."""
 
         def read(connection: sql.Connection) -> Discussed:
             names = {n: item.id for n, item in self._items(connection, batch)}
@@ -266,7 +264,7 @@ class FormBatches:
 
     def remove(self, batch: str) -> None:
         """Deletes a batch with its texts and all work on it."""
-        self._needed(batch)
+        self._require_batch(batch)
 
         def write(connection: sql.Connection) -> None:
             for table in (SETTLED, ANSWERS, ITEMS):
@@ -292,21 +290,19 @@ class FormBatches:
             same = ANSWERS.c.annotator == draft.annotator, ANSWERS.c.version == draft.version, ~ANSWERS.c.submitted
             if connection.execute(sql.update(ANSWERS).where(*here, *same).values(**_row(kept))).rowcount:
                 return
-            raise InputError(
-                f"{draft.annotator}'s work on this item was changed or submitted in another window; load it anew"
-            )
+            raise InputError(f"{draft.annotator} changed or submitted this item in another window; reload it")
         begun = set(connection.execute(sql.select(ANSWERS.c.annotator).where(*here)).scalars())
         if draft.annotator in begun:
-            raise InputError(f"{draft.annotator}'s work on this item was begun in another window; load it anew")
+            raise InputError(f"{draft.annotator} started this item in another window; reload it")
         if len(begun) >= wanted:
-            raise InputError(f"the item has the {wanted} annotators that it wants; take another one")
+            raise InputError(f"this item already has its {wanted} annotators; open another one")
         connection.execute(sql.insert(ANSWERS).values(**_row(kept)))
 
-    def _needed(self, batch: str) -> FormBatch:
+    def _require_batch(self, batch: str) -> FormBatch:
         found = self.find(batch)
         if found is None:
             names = ", ".join(one.name for one in self.all()) or "none"
-            raise InputError(f"there is no batch {batch!r} of a form; there are {names}")
+            raise InputError(f"batch {batch!r} of a form does not exist; there are {names}")
         return found
 
 

@@ -1,4 +1,4 @@
-"""What a consensus on claims is good for: a log to judge, labels to calibrate with, gold for runs, and the paper's Table 7."""
+"""Uses of a consensus on claims: a log to judge, labels to calibrate with, gold for runs, and the paper's Table 7."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from vista_guard.errors import InputError
 from vista_guard.policy.turn_risk import SAFE
 from vista_guard.types import Conversation, Label, Turn
-from vista_lab.metrics.detection import UNSAFE, UNVERIFIABLE, Detection, counts
+from vista_lab.metrics.detection import UNSAFE, UNVERIFIABLE, Detection, has_any_label
 from vista_lab.metrics.intervals import Share
 from vista_lab.people.agreeing import SettledTurn
 from vista_lab.people.forms import load_form
@@ -80,7 +80,7 @@ def _words(one: SettledTurn, turn: StudyTurn) -> Iterator[dict[str, Any]]:
 # Runs held against the consensus (Figure 2)
 
 
-def measured(places: Sequence[Path], settled: Sequence[SettledTurn], data: StudyData) -> list[Measured]:
+def measure_runs(places: Sequence[Path], settled: Sequence[SettledTurn], data: StudyData) -> list[Measured]:
     """Runs over the study's data sets, or over its consensus as a log, with both kinds of gold, and of no other turns.
 
     Raises:
@@ -90,17 +90,19 @@ def measured(places: Sequence[Path], settled: Sequence[SettledTurn], data: Study
     both = [(one, data.turns[one.turn.id]) for one in settled if one.settled]
     known = [(one, turn) for one, turn in both if turn.positive is not None and one.claims]
     if not known:
-        raise InputError("no turn has a label of its data set and a consensus: there is nothing to hold runs against")
-    return [_held(read_measured(folder, name), known) for name, folder in find_folders(places).items()]
+        raise InputError(
+            "no turn has both a label of its data set and a consensus, so runs cannot be compared with people"
+        )
+    return [_measure_run(read_measured(folder, name), known) for name, folder in find_folders(places).items()]
 
 
-def _held(run: Measured, known: Sequence[tuple[SettledTurn, StudyTurn]]) -> Measured:
+def _measure_run(run: Measured, known: Sequence[tuple[SettledTurn, StudyTurn]]) -> Measured:
     gold = {_place(turn, run): _gold(one, turn, run) for one, turn in known if run.data_set in (LOG, turn.data_set)}
     kept: Mapping[TurnName, GoldLine] = {name: line for name, line in gold.items() if name in run.gold}
     if not kept:
         raise InputError(
-            f"{run.name} is of {run.data_set}, and judged no turn with a label of its data set and a consensus; give runs "
-            f"over the study's data sets, or over {LOG}"
+            f"{run.name} judged {run.data_set}, where no turn has both a label of its data set and a consensus; give runs "
+            f"over the study's data sets or over {LOG}"
         )
     reports = {name: report for name, report in run.reports.items() if name in kept}
     return replace(run, gold=kept, reports=reports)
@@ -150,28 +152,28 @@ class Transitions:
     turns: Sequence[CategorizedTurn]
 
     @property
-    def counted(self) -> Mapping[Category, int]:
+    def counts(self) -> Mapping[Category, int]:
         """By category, all six."""
-        met = Counter(one.category for one in self.turns)
+        met = Counter(turn.category for turn in self.turns)
         return {category: met[category] for category in Category}
 
     @property
-    def found(self) -> Detection:
+    def detection(self) -> Detection:
         """The consensus as what was found of the data sets' positives, read strictly."""
-        met = self.counted
+        met = self.counts
         back = met[Category.CONTEXT] + met[Category.DISFLUENT]
         newly = met[Category.MISSED] + met[Category.MISHANDLED]
         return Detection(tp=met[Category.UNVERIFIABLE], fp=newly, fn=back, tn=met[Category.VERIFIED])
 
     @property
-    def diverged(self) -> Share:
+    def divergence(self) -> Share:
         """Turns that people see in another way than the data set."""
-        return Share(self.found.fp + self.found.fn, self.found.turns)
+        return Share(self.detection.fp + self.detection.fn, self.detection.turns)
 
     @property
-    def newly(self) -> Share:
+    def newly_unverifiable(self) -> Share:
         """Of these, the turns that people call unverifiable."""
-        return Share(self.found.fp, self.diverged.hits)
+        return Share(self.detection.fp, self.divergence.hits)
 
 
 def transitions(
@@ -194,14 +196,14 @@ def transitions(
 def category(positive: bool, labels: Collection[Label], disfluent: bool = False) -> Category:
     """Where a turn stands.
 
-    Example:
+    Examples:
         >>> category(False, [Label.VERIFIED, Label.OUT_OF_SCOPE]).value
         '4. Mishandled Abstentions and Out-of-Scope'
     """
-    if counts(labels, UNVERIFIABLE):
+    if has_any_label(labels, UNVERIFIABLE):
         if positive:
             return Category.UNVERIFIABLE
-        return Category.MISSED if counts(labels, UNSAFE) else Category.MISHANDLED
+        return Category.MISSED if has_any_label(labels, UNSAFE) else Category.MISHANDLED
     if not positive:
         return Category.VERIFIED
     return Category.DISFLUENT if disfluent else Category.CONTEXT

@@ -22,7 +22,7 @@ WHO = "import"
 
 @dataclass(frozen=True)
 class Kept:
-    """What a database has of a batch: turns that all annotators submitted, and what was settled on them in the dashboard.
+    """A batch as the database has it: turns that all annotators submitted, and what was settled on them in the dashboard.
 
     `left_out` turns are not counted: somebody saw the judge's labels while they worked.
     """
@@ -40,7 +40,7 @@ class TakenIn:
     reports: int
 
 
-def put(
+def import_sheets(
     database: Database, batch: str, sheets: Sequence[Filled], data: StudyData, embedder: Embedder | None = None
 ) -> TakenIn:
     """Takes sheets in as a batch of finished work: all of it, or nothing.
@@ -57,12 +57,12 @@ def put(
     lost = next((turn for turn in turns if turn.id not in data.reports), None)
     if lost is not None:
         raise InputError(
-            f"turn {lost.id} has no report: the study's claims came from no run. Judge them "
+            f"turn {lost.id} has no report: no run judged the study's claims. Judge them "
             "(vista-guard eval … --claims given) and export the study with --run"
         )
     if not turns:
-        raise InputError("no sheet has a turn that was begun; there is nothing to take in")
-    finished = [_finished(turn, sheets, data) for turn in turns]
+        raise InputError("every sheet is empty; fill in at least one turn to import")
+    finished = [_finished_turn(turn, sheets, data) for turn in turns]
     condition = Condition.SUGGESTIONS if data.study.shown else Condition.BLIND
     reports = take_in(database, batch, finished, who=WHO, condition=condition)
     _settle(Annotations(database), batch, match(of_sheets(sheets, data), embedder))
@@ -71,13 +71,13 @@ def put(
 
 def _settle(annotations: Annotations, batch: str, how: Match) -> None:
     for task in annotations.complete(batch):
-        items = compare({one.annotator: one.kept for one in task.annotations}, how.versions)
+        items = compare({annotation.annotator: annotation.kept for annotation in task.annotations}, how.versions)
         method = method_of(items)
         if method is not None and len(task.annotations) > 1:  # one person alone settles nothing
             annotations.settle(task.id, answers(items), method=method, who=WHO)
 
 
-def _finished(turn: StudyTurn, sheets: Sequence[Filled], data: StudyData) -> FinishedTurn:
+def _finished_turn(turn: StudyTurn, sheets: Sequence[Filled], data: StudyData) -> FinishedTurn:
     talk, report = data.conversations[turn.talk], data.reports[turn.id]
     said = talk.turns[turn.turn_index]
     asked = next((one.text for one in reversed(talk.turns[: turn.turn_index]) if one.role is Role.USER), None)
@@ -90,7 +90,7 @@ def _finished(turn: StudyTurn, sheets: Sequence[Filled], data: StudyData) -> Fin
 
 
 def take(database: Database, batch: str, data: StudyData | None) -> Kept:
-    """What people made of a batch, in the dashboard or in sheets that were imported.
+    """The annotators' work on a batch, from the dashboard or from imported sheets.
 
     Args:
         database: of reports.
@@ -104,13 +104,13 @@ def take(database: Database, batch: str, data: StudyData | None) -> Kept:
     annotations = Annotations(database)
     known = [one.name for one in annotations.batches()]
     if batch not in known:
-        raise InputError(f"there is no batch {batch!r}; there are {', '.join(known) or 'none'}")
+        raise InputError(f"batch {batch!r} does not exist; there are {', '.join(known) or 'none'}")
     tasks = annotations.complete(batch)
     shown = data is not None and data.study.shown
     kept = [task for task in tasks if shown or all(one.condition is Condition.BLIND for one in task.annotations)]
     if not kept:
         raise InputError(
-            f"batch {batch!r} has no turn that all of its annotators submitted blind; there is nothing to compare"
+            f"batch {batch!r} has no turn that all of its annotators submitted blind; agreement needs at least one"
         )
     turns = {task.report_id: turn for task, turn in zip(kept, _turns(database, kept, data), strict=True)}
     settled = {
@@ -128,7 +128,7 @@ def _turns(database: Database, tasks: Sequence[CompleteTask], data: StudyData | 
     for task in tasks:
         if data is not None and task.report_id not in ids:
             raise InputError(
-                f"batch {task.batch!r} has report {task.report_id}, which the study has not; name another --study"
+                f"batch {task.batch!r} has report {task.report_id}, which the study lacks; give another --study"
             )
         report, turn = reports[task.report_id].report, ids.get(task.report_id)
         found.append(
@@ -136,7 +136,7 @@ def _turns(database: Database, tasks: Sequence[CompleteTask], data: StudyData | 
                 id=report.id if turn is None else turn.id,
                 talk=(report.conversation_id or report.id) if turn is None else turn.talk,
                 text=report.response,
-                by={one.annotator: one.claims for one in task.annotations},
+                by={annotation.annotator: annotation.claims for annotation in task.annotations},
                 notes={one.annotator: one.notes for one in task.annotations if one.notes},
             )
         )

@@ -1,4 +1,4 @@
-"""What reviewers and annotators decided, as `vista-guard calibrate` reads it: reports, and people's word on them."""
+"""Decisions of reviewers and annotators, as `vista-guard calibrate` reads it: reports, and people's word on them."""
 
 from __future__ import annotations
 
@@ -58,9 +58,7 @@ def export(
     left_out["of another judge"] += len(usable) - len(own)
     if not own:
         about = f" about the judge {chosen}" if judge else ""
-        raise InputError(
-            f"nobody decided anything{about} yet that can be calibrated with; review or annotate turns first"
-        )
+        raise InputError(f"no reviewed turns{about} to calibrate from; review or annotate some first")
     lines = [line for report in own for line in _lines(report, said[report.id])]
     _write(reports, (report.model_dump_json() for report in own))
     _write(labels, map(json.dumps, lines))

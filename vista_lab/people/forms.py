@@ -38,7 +38,7 @@ Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 
 
 class Unit(StrEnum):
-    """What is marked."""
+    """The unit that people mark."""
 
     CLAIM = "claim"
     TURN = "turn"
@@ -47,7 +47,7 @@ class Unit(StrEnum):
 
 
 class Level(StrEnum):
-    """What a mark is of: the item, or each of its parts."""
+    """The place of a mark: the item, or each of its parts."""
 
     ITEM = "item"
     PART = "part"
@@ -126,7 +126,6 @@ class _Mark(_Part):
 
     @property
     def measured_on(self) -> Scale:
-        """The scale of its values."""
         return self.scale or "nominal"
 
 
@@ -139,7 +138,7 @@ class _Chosen(_Mark):
         for choice in self.choices:
             for word in {_plain(one) for one in (choice.value, *choice.aliases)}:
                 if known.setdefault(word, choice.value) != choice.value or SEVERAL in word:
-                    raise ValueError(f"mark {self.name!r} takes {word!r} twice, or the word holds {SEVERAL!r}")
+                    raise ValueError(f"mark {self.name!r} has the word {word!r} twice, or {SEVERAL!r} in it")
         if len({choice.value for choice in self.choices}) < len(self.choices):
             raise ValueError(f"mark {self.name!r} has a choice twice")
         return self
@@ -152,7 +151,7 @@ class _Chosen(_Mark):
     def find(self, word: str) -> Choice | None:
         """The choice that a word stands for, whatever its case, hyphens and underscores."""
         wanted = _plain(word)
-        return next((one for one in self.choices if wanted in map(_plain, (one.value, *one.aliases))), None)
+        return next((choice for choice in self.choices if wanted in map(_plain, (choice.value, *choice.aliases))), None)
 
     def _chosen(self, text: str) -> str:
         found = self.find(text)
@@ -169,7 +168,7 @@ class ChoiceMark(_Chosen):
     @property
     def numeric(self) -> bool:
         """True if all choices are numbers."""
-        return all(re.fullmatch(r"-?\d+(\.\d+)?", one) for one in self.values)
+        return all(re.fullmatch(r"-?\d+(\.\d+)?", value) for value in self.values)
 
     def read(self, text: str) -> Value:
         """The value of a cell.
@@ -186,9 +185,9 @@ class ChoicesMark(_Chosen):
     kind: Literal["choices"]
 
     def read(self, text: str) -> Value:
-        """As `ChoiceMark.read`; the values in the form's order."""
+        """The values of a cell, in the form's order."""
         chosen = {self._chosen(one) for one in text.split(SEVERAL) if one.strip()}
-        return tuple(one for one in self.values if one in chosen)
+        return tuple(value for value in self.values if value in chosen)
 
 
 class NumberMark(_Mark):
@@ -202,21 +201,19 @@ class NumberMark(_Mark):
     @model_validator(mode="after")
     def _range(self) -> Self:
         if self.low >= self.high:
-            raise ValueError(f"mark {self.name!r} has low {self.low:g} and high {self.high:g}; low must be the smaller")
+            raise ValueError(f"mark {self.name!r} has low {self.low:g} and high {self.high:g}; low must be smaller")
         return self
 
     @property
     def numeric(self) -> bool:
-        """Always."""
         return True
 
     @property
     def measured_on(self) -> Scale:
-        """The scale of its values."""
         return self.scale or "interval"
 
     def read(self, text: str) -> Value:
-        """As `ChoiceMark.read`; a comma is taken for a decimal point."""
+        """The number in a cell; a comma counts as a decimal point."""
         try:
             number = float(text.replace(",", ".")) if "." not in text else float(text)
         except ValueError:
@@ -234,7 +231,6 @@ class TextMark(_Mark):
     needed: bool = False
 
     def read(self, text: str) -> Value:
-        """As `ChoiceMark.read`."""
         if len(text) > LONGEST_TEXT:
             raise ValueError(f"{len(text):,} characters; at most {LONGEST_TEXT:,} are kept")
         return text
@@ -266,7 +262,7 @@ class Parts(_Part):
 
 
 class Form(_Part):
-    """What annotators read and mark. See `load_form`.
+    """The columns that annotators read and the marks that they make. See `load_form`.
 
     Raises:
         ValidationError: a mark names what the form does not have, or a measure that its values don't allow.
@@ -287,7 +283,7 @@ class Form(_Part):
         """Columns of a part, its own text first."""
         if self.parts is None:
             return ()
-        return tuple(dict.fromkeys((self.parts.text, *(one.name for one in self.parts.columns))))
+        return tuple(dict.fromkeys((self.parts.text, *(column.name for column in self.parts.columns))))
 
     @property
     def revision(self) -> Revision | None:
@@ -311,7 +307,7 @@ class Form(_Part):
     def labels(self) -> ChoiceMark | None:
         """The mark whose choices stand for the guard's labels."""
         chosen = (mark for mark in self.marks if isinstance(mark, ChoiceMark))
-        return next((mark for mark in chosen if all(one.label is not None for one in mark.choices)), None)
+        return next((mark for mark in chosen if all(choice.label is not None for choice in mark.choices)), None)
 
     def word_for(self, label: Label) -> str:
         """The form's word for a label of the guard; the label itself where it has none."""
@@ -320,16 +316,16 @@ class Form(_Part):
 
     @model_validator(mode="after")
     def _names(self) -> Self:
-        columns = [one.name for one in self.columns] + list(self.part_columns)
+        columns = [column.name for column in self.columns] + list(self.part_columns)
         marks = [mark.name for mark in self.marks]
         unit = [] if self.parts is None else [self.parts.unit.value]
         names = [*columns, *marks, *unit]
         twice = next((name for name in names if names.count(name) > 1 or name in RESERVED), None)
         if twice is not None:
-            raise ValueError(f"the name {twice!r} is taken twice, or by every sheet ({', '.join(RESERVED)})")
+            raise ValueError(f"the name {twice!r} is used twice, or reserved ({', '.join(RESERVED)}); rename it")
         for mark in self.marks:
             if Level.PART in mark.of and self.parts is None:
-                raise ValueError(f"mark {mark.name!r} is of parts, and the form has none")
+                raise ValueError(f"mark {mark.name!r} has on: part, and the form has no parts")
             self._check_condition(mark)
             _check_measures(mark)
         self._check_revision()
@@ -339,7 +335,7 @@ class Form(_Part):
         for name, values in mark.when.items():
             other = next((one for one in self.marks if one.name == name), None)
             if not isinstance(other, _Chosen) or other is mark:
-                raise ValueError(f"mark {mark.name!r} depends on {name!r}, which is no other mark with choices")
+                raise ValueError(f"mark {mark.name!r} depends on {name!r}, which is not another mark with choices")
             odd = next((value for value in values if value not in other.values), None)
             if odd is not None:
                 raise ValueError(f"mark {mark.name!r} depends on {name} = {odd!r}; it takes {', '.join(other.values)}")
@@ -350,9 +346,9 @@ class Form(_Part):
             return
         by = next((mark for mark in self.marks if mark.name == revise.by), None)
         if not isinstance(by, ChoiceMark) or {*by.values} != {*map(str, Op)}:
-            raise ValueError(f"parts.revise.by is {revise.by!r}; it names a choice of {', '.join(Op)}")
+            raise ValueError(f"parts.revise.by is {revise.by!r}; it must name a choice mark with {', '.join(Op)}")
         if not any(mark.name == revise.words and isinstance(mark, TextMark) for mark in self.marks):
-            raise ValueError(f"parts.revise.words is {revise.words!r}; it names a mark of kind text")
+            raise ValueError(f"parts.revise.words is {revise.words!r}; it must name a mark of kind text")
         if self.item is not Unit.TURN or self.labels is None:
             raise ValueError("only claims of a turn can be revised, and one mark's choices need the guard's labels")
 
@@ -368,7 +364,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Item:
-    """What one person marks at once. `group` names what it was drawn with: intervals of agreement draw whole groups."""
+    """The unit that one person marks at once. `group` names what it was drawn with: intervals of agreement draw whole groups."""
 
     id: str
     texts: Mapping[str, str]
@@ -390,28 +386,33 @@ def load_form(name: str | Path) -> Form:
     Raises:
         ConfigError: there is none of this name, or the file is no form: names the file, the place in it, and what is wrong.
 
-    Example:
+    Examples:
         >>> load_form("desiderata").item.value
         'document'
     """
     path = Path(name)
     if path.suffix.lower() in (".yaml", ".yml", ".toml"):
-        return _read(path)
+        return _read_form(path)
     if str(name) not in form_names():
         raise ConfigError(
-            f"there is no form {str(name)!r}; there are {', '.join(form_names())}, or give a .yaml or .toml file"
+            f"form {str(name)!r} is unknown; there are {', '.join(form_names())}, or give a .yaml or .toml file"
         )
     with as_file(files("vista_lab.people").joinpath("forms", f"{name}.yaml")) as shipped:
-        return _read(shipped)
+        return _read_form(shipped)
 
 
 def form_names() -> list[str]:
-    """The forms that ship."""
+    """The forms that ship.
+
+    Examples:
+        >>> form_names()
+        ['desiderata', 'vista']
+    """
     folder = files("vista_lab.people").joinpath("forms")
     return sorted(one.name.removesuffix(".yaml") for one in folder.iterdir() if one.name.endswith(".yaml"))
 
 
-def _read(path: Path) -> Form:
+def _read_form(path: Path) -> Form:
     try:
         return Form.model_validate(read_mapping(path))
     except OSError as exc:
@@ -429,7 +430,7 @@ def applies(mark: Mark, values: Mapping[str, Value]) -> bool:
     return all(_meets(values.get(name), wanted) for name, wanted in mark.when.items())
 
 
-def shown(value: Value) -> str:
+def display(value: Value) -> str:
     """A value as cells and pages have it."""
     if isinstance(value, tuple):
         return f"{SEVERAL} ".join(value)
@@ -448,7 +449,7 @@ def check_values(marks: Sequence[Mark], values: Mapping[str, Value], where: str)
             if mark.needed and not there:
                 raise InputError(f"{where} has no {mark.name}; {mark.ask or 'give it'}")
         elif there:
-            raise InputError(f"{where} has {mark.name}, which does not apply to it; take it away")
+            raise InputError(f"{where} has {mark.name}, which does not apply to it; remove it")
 
 
 def _meets(value: Value | None, wanted: Sequence[str]) -> bool:
@@ -458,12 +459,12 @@ def _meets(value: Value | None, wanted: Sequence[str]) -> bool:
 
 def _check_measures(mark: Mark) -> None:
     if isinstance(mark, TextMark) and mark.agreement:
-        raise ValueError(f"mark {mark.name!r} is free text; agreement is of choices and numbers")
+        raise ValueError(f"mark {mark.name!r} is free text; agreement needs choices or numbers")
     for measure in (Measure.PEARSON, Measure.ICC):
         if measure in mark.agreement and not mark.numeric:
-            raise ValueError(f"mark {mark.name!r} asks for {measure}, and its values are no numbers")
+            raise ValueError(f"mark {mark.name!r} has the measure {measure}, which needs numbers as values")
     if mark.scale in ("interval", "ratio") and not mark.numeric:
-        raise ValueError(f"mark {mark.name!r} has the scale {mark.scale}, and its values are no numbers")
+        raise ValueError(f"mark {mark.name!r} has the scale {mark.scale}, which needs numbers as values")
 
 
 def _plain(word: str) -> str:

@@ -23,7 +23,7 @@ from vista_lab.people.consensus import Category, Transitions, label_counts, tran
 from vista_lab.people.forms import Form, load_form
 from vista_lab.people.sheets import Table
 from vista_lab.people.study import StudyData
-from vista_lab.tables.overview import bracketed
+from vista_lab.tables.overview import in_brackets
 from vista_lab.tables.runs import Measured, names_of
 from vista_lab.tables.vista import PAPER, title_of
 from vista_lab.tables.writers import NOTHING, Cell, Heading, Row, Sheet, percent, row
@@ -31,7 +31,7 @@ from vista_lab.tables.writers import NOTHING, Cell, Heading, Row, Sheet, percent
 
 @dataclass(frozen=True)
 class Results:
-    """What people said, counted. `about` says how the turns were drawn; `how` in words which claims are one."""
+    """The annotators' answers, counted. `about` says how the turns were drawn; `how` in words which claims are one."""
 
     turns: Sequence[AnnotatedTurn]
     match: Match
@@ -52,26 +52,23 @@ class Results:
 
     @cached_property
     def rates(self) -> Rates:
-        """How far people agree."""
         labels = self.form.labels
         return rates(self.turns, self.match, () if labels is None else labels.agreement)
 
     @property
-    def agreed(self) -> Sequence[SettledTurn]:
-        """Turns with a consensus."""
+    def settled_turns(self) -> Sequence[SettledTurn]:
         return [one for one in self.settled if one.settled]
 
     @property
-    def counted(self) -> Mapping[Label, int]:
-        """Labels of the consensus."""
-        return label_counts(self.agreed)
+    def label_counts(self) -> Mapping[Label, int]:
+        return label_counts(self.settled_turns)
 
     @cached_property
     def transitions(self) -> Transitions | None:
         """Turns by their data set's label and the consensus. None where no turn has both."""
         if self.data is None:
             return None
-        known = [(one, self.data.turns[one.turn.id]) for one in self.agreed]
+        known = [(settled_turn, self.data.turns[settled_turn.turn.id]) for settled_turn in self.settled_turns]
         rows = [
             (turn.id, turn.label or "", turn.positive, [claim.label for claim in one.claims])
             for one, turn in known
@@ -81,8 +78,8 @@ class Results:
 
     @property
     def notes(self) -> list[str]:
-        """What has to be said beside every figure."""
-        left = len(self.settled) - len(self.agreed)
+        """Notes that belong beside every figure."""
+        left = len(self.settled) - len(self.settled_turns)
         alone = len(self.turns) - len(self.settled)
         return [
             *self.about,
@@ -96,13 +93,13 @@ class Results:
 
     def sheets(self) -> list[Sheet]:
         """Tables 1, 6 and 7, and the turns behind the last."""
-        found = [table_1(self.counted, self.rates, self.notes), table_6(self.rates, self.how, self.notes)]
+        found = [table_1(self.label_counts, self.rates, self.notes), table_6(self.rates, self.how, self.notes)]
         if self.transitions is not None:
             found += [table_7(self.transitions, self.notes), diverging(self.transitions)]
         return found if self.others is None else [*found, *self.others.sheets()]
 
     def files(self) -> dict[str, str]:
-        """What is written beside the tables: the consensus, and labels to calibrate with, where the study's texts are known."""
+        """Files written beside the tables: the consensus, and labels to calibrate with, where the study's texts are known."""
         if self.data is None:
             return {}
         return {
@@ -117,19 +114,18 @@ class Results:
 
     def queue(self) -> Table | None:
         """The sheet of what is to be discussed; None where nothing is."""
-        if len(self.agreed) == len(self.settled):
+        if len(self.settled_turns) == len(self.settled):
             return None
         return agreeing.queue(self.settled, self.form, " ".join(self.about))
 
     def as_json(self) -> dict[str, Any]:
-        """All figures, for programs."""
         figures, moved = self.rates.figures, self.transitions
         return {
             "study": list(self.about),
             "enriched": None if self.data is None else self.data.study.enriched,
             "match": self.how,
             "turns": len(self.turns),
-            "settled": len(self.agreed),
+            "settled": len(self.settled_turns),
             "to_discuss": self.open,
             "alpha": {**_figure(figures.alpha), "claims": figures.units},
             "fleiss": {"value": self.rates.fleiss, "claims": self.rates.shared},
@@ -147,8 +143,8 @@ class Results:
                 }
                 for pair in figures.pairs
             ],
-            "labels": {str(label): count for label, count in self.counted.items()},
-            "transitions": None if moved is None else {str(name): count for name, count in moved.counted.items()},
+            "labels": {str(label): count for label, count in self.label_counts.items()},
+            "transitions": None if moved is None else {str(name): count for name, count in moved.counts.items()},
         }
 
 
@@ -163,7 +159,6 @@ ALPHA = "Krippendorff's α"
 
 
 def table_1(counted: Mapping[Label, int], rates: Rates, about: Sequence[str]) -> Sheet:
-    """Labels of the consensus."""
     printed = table("table01")
     total = sum(counted.values())
     rows = [
@@ -207,13 +202,13 @@ def table_6(rates: Rates, how: str, about: Sequence[str]) -> Sheet:
 def table_7(found: Transitions, about: Sequence[str]) -> Sheet:
     """Turns by the data set's label and the consensus."""
     printed = table("table07")
-    counted = found.counted
+    counted = found.counts
     rows = [row(one["name"], f"{counted[Category(one['name'])]:,}", str(one["count"])) for one in printed["categories"]]
-    rows.append(row("sum", f"{found.found.turns:,}", str(printed["turns"])))
-    met = found.found
+    rows.append(row("sum", f"{found.detection.turns:,}", str(printed["turns"])))
+    met = found.detection
     notes = (
-        f"{found.diverged.hits:,} of {met.turns:,} turns diverge ({_of(found.diverged)} %; paper: "
-        f"{printed['diverged_percent']}); {met.fp:,} of them are newly unverifiable ({_of(found.newly)} %; paper: "
+        f"{found.divergence.hits:,} of {met.turns:,} turns diverge ({_of(found.divergence)} %; paper: "
+        f"{printed['diverged_percent']}); {met.fp:,} of them are newly unverifiable ({_of(found.newly_unverifiable)} %; paper: "
         f"{printed['newly_unverifiable_percent']}).",
         f"Unverifiable by people: {met.tp + met.fp:,}; by the data sets: {met.tp + met.fn:,}.",
         "A turn is unverifiable to people where some claim is not VERIFIED. 3: a claim is contradicted or lacks evidence; 4: "
@@ -227,7 +222,7 @@ def table_7(found: Transitions, about: Sequence[str]) -> Sheet:
 def diverging(found: Transitions) -> Sheet:
     """The turns that people see in another way than their data set, to be looked at."""
     agreed = (Category.VERIFIED, Category.UNVERIFIABLE)
-    rows = [row(one.turn_id, one.label, one.category) for one in found.turns if one.category not in agreed]
+    rows = [row(turn.turn_id, turn.label, turn.category) for turn in found.turns if turn.category not in agreed]
     heads = tuple(Heading(head, figures=False) for head in ("turn", "data set's label", "category"))
     return Sheet("table-7-turns", "Turns on which people and data set differ", heads, tuple(rows))
 
@@ -289,7 +284,7 @@ def _pair(pair: PairAgreement, kappa: float | None) -> Row:
 
 def _accuracy(run: Measured, reading: Reading) -> str:
     met = run.detection(reading)
-    return NOTHING if met is None else bracketed(met.accuracy.value, run.accuracy_interval(reading))
+    return NOTHING if met is None else in_brackets(met.accuracy.value, run.accuracy_interval(reading))
 
 
 def _of(share: Share) -> str:

@@ -97,7 +97,7 @@ class Faults(list[Fault]):
         """
         if self:
             lines = "\n".join(f"  {fault}" for fault in self)
-            raise InputError(f"{what}: {len(self)} cells are wrong, and nothing was taken\n{lines}")
+            raise InputError(f"{what}: {len(self)} cells are wrong; nothing was imported\n{lines}")
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def _tsv(table: Table) -> bytes:
     file = io.StringIO()
     writer = csv.writer(file, delimiter="\t", lineterminator="\r\n")
     writer.writerow(table.columns)
-    writer.writerows([_guarded(_text(cell)) for cell in row] for row in table.rows)
+    writer.writerows([_escape_formula(_text(cell)) for cell in row] for row in table.rows)
     return file.getvalue().encode("utf-8-sig")
 
 
@@ -162,7 +162,7 @@ def _text(cell: str | Field) -> str:
     return visible(text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def _guarded(text: str) -> str:
+def _escape_formula(text: str) -> str:
     """A cell of plain text that no spreadsheet runs as a formula."""
     return f"'{text}" if _FORMULA.match(text) else text
 
@@ -292,14 +292,12 @@ def _xlsx_rows(path: Path, raw: bytes, columns: Sequence[str], faults: Faults) -
         with ZipFile(io.BytesIO(raw)) as packed:
             size = sum(one.file_size for one in packed.infolist())
         if size > MOST_BYTES:
-            raise InputError(
-                f"{path} unpacks to {size:,} bytes, which is no sheet of a form; at most {MOST_BYTES:,} are read"
-            )
+            raise InputError(f"{path} unpacks to {size:,} bytes; a sheet has at most {MOST_BYTES:,}")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of features of Excel that are not read, and not needed
             book = load_workbook(io.BytesIO(raw), data_only=True)
     except (BadZipFile, KeyError, ValueError, TypeError, OSError, EOFError, SyntaxError) as exc:
-        raise InputError(f"{path} is no .xlsx workbook, or a damaged one ({exc}); save it as .xlsx again") from exc
+        raise InputError(f"{path} is not an .xlsx workbook, or it is damaged ({exc}); save it as .xlsx again") from exc
     heads = {sheet: _head(next(sheet.iter_rows(max_row=1, values_only=True), ())) for sheet in book.worksheets}
     sheet = max(heads, key=lambda one: sum(name in heads[one] for name in columns), default=None)
     if sheet is None:
@@ -307,7 +305,7 @@ def _xlsx_rows(path: Path, raw: bytes, columns: Sequence[str], faults: Faults) -
     _check_columns(path, columns, heads[sheet])
     rows = []
     for number, values in enumerate(sheet.iter_rows(min_row=2, values_only=True), 2):
-        cells = {name: _typed(value) for name, value in zip(heads[sheet], values, strict=False) if name}
+        cells = {name: _cell_text(value) for name, value in zip(heads[sheet], values, strict=False) if name}
         row = Row(str(path), sheet.title, number, cells)
         for name, value in zip(heads[sheet], values, strict=False):
             if name in columns and isinstance(value, datetime | date | time | timedelta):
@@ -319,10 +317,10 @@ def _xlsx_rows(path: Path, raw: bytes, columns: Sequence[str], faults: Faults) -
 
 
 def _head(values: Sequence[object]) -> list[str]:
-    return [_typed(value).lower() for value in values]
+    return [_cell_text(value).lower() for value in values]
 
 
-def _typed(value: object) -> str:
+def _cell_text(value: object) -> str:
     """A cell's value as text: spreadsheets make numbers of what was typed as one."""
     if value is None:
         return ""
@@ -346,13 +344,13 @@ def _text_rows(path: Path, raw: bytes, columns: Sequence[str], faults: Faults) -
             hinted = True
             continue
         rows.append(
-            Row(str(path), None, number, {name.strip().lower(): _unquoted(cell) for name, cell in cells.items()})
+            Row(str(path), None, number, {name.strip().lower(): _unquote(cell) for name, cell in cells.items()})
         )
     return rows
 
 
-def _unquoted(cell: str) -> str:
-    text = _typed(cell)
+def _unquote(cell: str) -> str:
+    text = _cell_text(cell)
     return text[1:] if _QUOTED.match(text) else text
 
 
@@ -370,12 +368,12 @@ def _check_columns(path: Path, columns: Sequence[str], there: Sequence[str]) -> 
 
 def _as_utf8(path: Path, raw: bytes) -> bytes:
     if raw.removeprefix(BOM).lstrip().startswith(_OTHER_FILES):
-        raise InputError(f"{path} is a spreadsheet's own file under another name or of another kind; {SAVE}")
+        raise InputError(f"{path} is a spreadsheet of another kind, or has the wrong suffix; {SAVE}")
     if raw.startswith(UTF16_BOMS):
         try:
             raw = raw.decode("utf-16").encode("utf-8")
         except UnicodeError as exc:
-            raise InputError(f"{path} begins as UTF-16 and is none: {exc}; save it as UTF-8") from exc
+            raise InputError(f"{path} starts as UTF-16 but cannot be decoded: {exc}; save it as UTF-8") from exc
     if not raw.removeprefix(BOM).strip():
         raise InputError(f"{path} is empty")
     return raw
@@ -390,7 +388,7 @@ def form_table(form: Form, items: Sequence[Item], about: str, *, hints: bool = F
     names = [mark.name for mark in form.marks]
     marks = {level: form.marks_of(level) for level in Level}
     unit = [] if form.parts is None else [form.parts.unit.value]
-    reading = [one.name for one in form.columns]
+    reading = [column.name for column in form.columns]
     for item in items:
         texts = [_fitting(item, name) for name in reading]
         fields = [_field(form, name, marks[Level.ITEM], None) for name in names]
@@ -481,7 +479,7 @@ def read_sheets(paths: Sequence[Path], form: Form, items: Sequence[Item]) -> lis
     names = [person(path.stem) for path in paths]
     twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
     if twice is not None:
-        raise InputError(f"two sheets are of {twice}: a sheet is named after its annotator; give each once")
+        raise InputError(f"two sheets belong to {twice}: a sheet is named after its annotator; give each sheet once")
     faults = Faults()
     found = [_Reader(form, items, path, faults).filled(name) for path, name in zip(paths, names, strict=True)]
     faults.check("the sheets")
@@ -525,7 +523,7 @@ class _Reader:
         """The marks on one item; None where the annotator did not begin it."""
         given = {part.id: part for part in item.parts}
         self.check_rows(item, rows, given)
-        if not any(self.begun(row) for row in rows):
+        if not any(self.has_marks(row) for row in rows):
             return None
         if whole:
             there = {row[self.unit] for row in rows} if self.unit else set()
@@ -546,7 +544,7 @@ class _Reader:
         order = [*given, *sorted(parts.keys() - given.keys())]
         return Answers(own, {name: parts[name] for name in order if name in parts})
 
-    def begun(self, row: Row) -> bool:
+    def has_marks(self, row: Row) -> bool:
         """True if something was marked: notes alone are no beginning."""
         level = Level.PART if self.unit and row[self.unit] else Level.ITEM
         counting = [mark.name for mark in self.marks[level] if mark.needed or not isinstance(mark, TextMark)]
@@ -558,7 +556,7 @@ class _Reader:
         return self.form.revision is not None and name.startswith(NEW)
 
     def check_rows(self, item: Item, rows: Sequence[Row], given: Mapping[str, Part]) -> None:
-        """What each row is of, and that nothing stands where nothing belongs."""
+        """Checks that each row names a known part once and fills no cell that must stay empty."""
         seen: dict[str, int] = {}
         for row in rows:
             name = row[self.unit] if self.unit else ""
@@ -617,7 +615,7 @@ class _Reader:
         return values
 
     def add_operation(self, row: Row, values: dict[str, Value], *, added: bool) -> None:
-        """What is done with the part, where the annotator left it open."""
+        """Fills in the operation on the part where the annotator left it open."""
         revise = self.form.revision
         assert revise is not None  # the caller asked
         given = values.get(revise.by)

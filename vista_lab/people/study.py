@@ -1,4 +1,4 @@
-"""What a study is of: the items that are handed out, how they were drawn, and the folder that keeps this.
+"""A study: the items that annotators get, how they were drawn, and the folder that keeps this.
 
 sheets/
   ada.xlsx, ben.xlsx, …      one for each annotator, to be filled in
@@ -33,7 +33,7 @@ from vista_lab.people import sheets
 from vista_lab.people.forms import Form, Item, Part, Unit, load_form
 from vista_lab.runs.folder import REPORTS as RUN_REPORTS
 from vista_lab.runs.folder import TurnName, read_evaluation, read_reports
-from vista_lab.runs.plan import Source, sampled
+from vista_lab.runs.plan import Source, sample_names
 
 FOLDER, STUDY = "study", "study.json"
 CONVERSATIONS, REPORTS, ITEMS = "conversations.jsonl", "reports.jsonl", "items.jsonl"
@@ -53,7 +53,7 @@ class _Line(BaseModel):
 
 
 class StudySet(_Line):
-    """What one data set, log or file of items gave. `enriched` counts conversations chosen because the run found such a label."""
+    """The part of one data set, log or file. `enriched` counts conversations chosen because the run found such a label."""
 
     name: str
     files: Mapping[str, str]
@@ -112,14 +112,14 @@ class Study(_Line):
         drawn = ", ".join(f"{one.conversations:,} of {one.of:,} {noun} of {one.name}" for one in self.sets)
         parts = [f"{drawn}, by seed {self.seed}."]
         if self.enriched:
-            counts = "; ".join(_chosen(one) for one in self.sets if one.enriched)
+            counts = "; ".join(_enrichment_text(one) for one in self.sets if one.enriched)
             parts.append(f"Enriched: {counts}. Shares of labels say nothing of how frequent they are elsewhere.")
         if self.shown:
             parts.append("Not blind: annotators saw the run's labels.")
         return " ".join(parts)
 
 
-def _chosen(one: StudySet) -> str:
+def _enrichment_text(one: StudySet) -> str:
     counts = " and ".join(f"{count} with {label}" for label, count in one.enriched.items())
     return f"{counts} chosen by the labels of {one.judge} in {one.name}"
 
@@ -135,14 +135,13 @@ class StudyData:
 
     @cached_property
     def items(self) -> Sequence[Item]:
-        """What annotators mark, in the order of the study."""
+        """The items that annotators mark, in the order of the study."""
         if not self.study.turns:
             return self.given
         return [_item(turn, self.study, self.conversations[turn.talk]) for turn in self.study.turns]
 
     @cached_property
     def turns(self) -> Mapping[str, StudyTurn]:
-        """By their id in sheets."""
         return {turn.id: turn for turn in self.study.turns}
 
 
@@ -198,9 +197,9 @@ def load(folder: Path) -> StudyData:
         ) from exc
     except ValidationError as exc:
         first = exc.errors()[0]
-        raise InputError(f"{place} holds no study of this version: {_where(first['loc'])}: {first['msg']}") from exc
+        raise InputError(f"{place} has no study of this version: {_where(first['loc'])}: {first['msg']}") from exc
     if study.version.partition(".")[0] != VERSION.partition(".")[0]:
-        raise InputError(f"{place / STUDY} has version {study.version}, and this is written for version {VERSION}")
+        raise InputError(f"{place / STUDY} has version {study.version}; this vista-guard reads version {VERSION}")
     by_place = {(report.conversation_id, report.turn_index): report for report in reports}
     return StudyData(
         study,
@@ -245,7 +244,7 @@ def _reading(turn: StudyTurn, talk: Conversation) -> dict[str, str]:
 
 
 def _documents(turn: Turn) -> str:
-    texts = [f"{one.title}\n{one.text}" if one.title else one.text for one in turn.documents]
+    texts = [f"{document.title}\n{document.text}" if document.title else document.text for document in turn.documents]
     if len(texts) == 1:
         return texts[0]
     return "\n\n".join(f"[{number}] {text}" for number, text in enumerate(texts, 1))
@@ -265,13 +264,12 @@ class JudgedRun:
 
     @property
     def judge(self) -> str:
-        """Who judged."""
         return next((one.judge.name for one in self.reports.values()), "nobody")
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """What is asked of a study. `each` is how many conversations (or items) a data set gives, all when None; `enrich` how many
+    """How to sample. `each` is how many conversations (or items) a data set gives, all when None; `enrich` how many
     of them are chosen because the run gave a claim in them that label. `shown`: annotators see the run's labels."""
 
     annotators: Sequence[str]
@@ -312,23 +310,25 @@ def draw(sources: Sequence[Source], runs: Sequence[JudgedRun], wanted: Sampling)
     """
     names = _annotators(wanted.annotators)
     if not of_turns(wanted.form):
-        raise ConfigError(f"form {wanted.form.name} is not of turns of a log: give a file of {wanted.form.item}s")
+        raise ConfigError(
+            f"form {wanted.form.name} does not annotate turns of a log: give a file of {wanted.form.item}s"
+        )
     twice = next((name for name, n in Counter(source.name for source in sources).items() if n > 1), None)
     if twice is not None:
         raise ConfigError(
-            f"two data sets or logs are named {twice}: runs and turns could not be told apart; rename one"
+            f"two data sets or logs are named {twice}; rename one, so that runs and turns can be told apart"
         )
     each = list(wanted.each) * len(sources) if len(wanted.each) == 1 else list(wanted.each)
     if len(each) != len(sources):
         raise ConfigError(
-            f"--sample has {len(each)} numbers, and there are {len(sources)} data sets: give one, or as many"
+            f"--sample has {len(each)} numbers for {len(sources)} data sets; give one number, or one per data set"
         )
     drawn = [
-        _drawn(source, _run_of(source, runs, only=len(sources) == 1), count, wanted)
+        _draw_source(source, _run_of(source, runs, only=len(sources) == 1), count, wanted)
         for source, count in zip(sources, each, strict=True)
     ]
     _check_used(runs, drawn)
-    turns, talks, reports = _numbered(drawn)
+    turns, talks, reports = _number_turns(drawn)
     study = Study(
         made_by=f"vista-guard {__version__}",
         annotators=names,
@@ -343,7 +343,7 @@ def draw(sources: Sequence[Source], runs: Sequence[JudgedRun], wanted: Sampling)
 
 def of_turns(form: Form) -> bool:
     """True if the turns of a log have all that the form shows; else its items come from a file, see `read_items`."""
-    columns = {one.name for one in form.columns}
+    columns = {column.name for column in form.columns}
     return form.item is Unit.TURN and columns <= set(READING) and len(form.part_columns) < 2
 
 
@@ -357,12 +357,14 @@ def draw_items(path: Path, wanted: Sampling) -> StudyData:
     names, (count, *more) = _annotators(wanted.annotators), wanted.each
     if more or wanted.enrich or wanted.shown:
         raise ConfigError(
-            f"form {wanted.form.name} is of a file of items: give one --sample, no --enrich and no --suggestions"
+            f"form {wanted.form.name} takes a file of items: give one --sample, no --enrich and no --suggestions"
         )
     items = read_items(path, wanted.form)
     if count is not None and count > len(items):
-        raise InputError(f"{path} has {len(items):,} {wanted.form.item}s; a sample of {count:,} cannot be drawn")
-    chosen = set(sampled(tuple(item.id for item in items), count, wanted.seed))
+        raise InputError(
+            f"{path} has {len(items):,} {wanted.form.item}s; ask for a sample of at most that, not {count:,}"
+        )
+    chosen = set(sample_names(tuple(item.id for item in items), count, wanted.seed))
     given = [item for item in items if item.id in chosen]
     files = {path.name: sha256(path.read_bytes()).hexdigest()}
     drawn = StudySet(name=path.name, files=files, conversations=len(given), of=len(items))
@@ -387,7 +389,7 @@ def read_items(path: Path, form: Form) -> list[Item]:
         InputError: the file cannot be read, or an item lacks something or is there twice: names file, item, value.
     """
     if not path.is_file():
-        raise InputError(f"there is no file {path}; give one with the {form.item}s of form {form.name}")
+        raise InputError(f"{path} does not exist; give a file of {form.item}s for form {form.name}")
     found = _items_of_table(path, form) if path.suffix.lower() in sheets.SUFFIXES else _items_of_json(path, form)
     twice = next((name for name, count in Counter(item.id for item in found).items() if count > 1), None)
     if twice is not None:
@@ -399,7 +401,7 @@ def read_items(path: Path, form: Form) -> list[Item]:
 
 def _items_of_table(path: Path, form: Form) -> list[Item]:
     unit = "" if form.parts is None else form.parts.unit.value
-    reading = [one.name for one in form.columns]
+    reading = [column.name for column in form.columns]
     faults = sheets.Faults()
     rows = sheets.read(path, [sheets.ID, *([unit] if unit else []), *reading, *form.part_columns], faults)
     faults.check(str(path))
@@ -437,7 +439,7 @@ def _item_of_json(content: object, form: Form, where: str) -> Item:
             f"{where} is {str(content)[:80]!r}; expected a mapping with id and {', '.join(c.name for c in form.columns)}"
         )
     name = str(content["id"])
-    texts = {one.name: _text(content, one.name, where) for one in form.columns}
+    texts = {column.name: _text(content, column.name, where) for column in form.columns}
     if form.parts is None:
         return Item(name, texts, (), str(content.get("group", name)))
     given = content.get(f"{form.parts.unit}s")
@@ -470,9 +472,9 @@ def _annotators(given: Sequence[str]) -> tuple[str, ...]:
     # A name is a file's, and on some disks letters of both cases are one.
     odd = next((name for name in names if not name.replace("-", "").replace("_", "").isalnum()), None)
     if odd is not None:
-        raise ConfigError(f"annotator {odd!r}: a sheet is named after them; use letters, digits, - and _")
+        raise ConfigError(f"annotator is {odd!r}; it names a file, so use letters, digits, - and _")
     if len({name.casefold() for name in names}) != len(names) or not names or "discuss" in names:
-        raise ConfigError(f"--annotators is {','.join(given)!r}; give each a name of their own, such as ada,ben,cleo")
+        raise ConfigError(f"--annotators is {','.join(given)!r}; give different names, such as ada,ben,cleo")
     return names
 
 
@@ -500,13 +502,11 @@ class _Drawn:
 def _run_of(source: Source, runs: Sequence[JudgedRun], *, only: bool) -> JudgedRun | None:
     found = [run for run in runs if run.data_set == source.name or (run.data_set is None and only)]
     if len(found) > 1:
-        raise ConfigError(
-            f"{found[0].name} and {found[1].name} are both of {source.name}; claims come from one run: give one"
-        )
+        raise ConfigError(f"{found[0].name} and {found[1].name} both judged {source.name}; give one run per data set")
     for run in found:
         changed = [name for name, sha in source.files.items() if run.files is not None and run.files.get(name) != sha]
         if changed:
-            raise InputError(f"run {run.name} judged another {changed[0]} than the one here; run it anew on this file")
+            raise InputError(f"run {run.name} judged a different version of {changed[0]}; run it again on this file")
     return found[0] if found else None
 
 
@@ -515,26 +515,30 @@ def _check_used(runs: Sequence[JudgedRun], drawn: Sequence[_Drawn]) -> None:
     if unused is not None:
         of = unused.data_set or "a log that it does not name"
         names = ", ".join(one.told.name for one in drawn)
-        raise InputError(f"run {unused.name} is of {of}, and the study is of {names}; give the data that it judged")
+        raise InputError(
+            f"run {unused.name} judged {of}, and the study draws from {names}; add the data that the run judged"
+        )
 
 
-def _drawn(source: Source, run: JudgedRun | None, count: int | None, wanted: Sampling) -> _Drawn:
+def _draw_source(source: Source, run: JudgedRun | None, count: int | None, wanted: Sampling) -> _Drawn:
     if run is None and (wanted.enrich or wanted.shown):
-        raise ConfigError(f"enriching and showing labels need a run over {source.name}: give its folder with --run")
+        raise ConfigError(f"--enrich and --suggestions need a run over {source.name}; give its folder with --run")
     found = list(_candidates(source, run, claims=wanted.form.parts is not None))
     if not found:
         raise InputError(_nothing(source, run))
     if count is not None and count > len(found):
         raise InputError(
-            f"{source.name} has {len(found):,} conversations with claims; a sample of {count:,} cannot be drawn"
+            f"{source.name} has {len(found):,} conversations with claims; ask for a sample of at most that, not {count:,}"
         )
     rare = _rare(found, wanted, source.name)
     chosen = {one.name for group in rare.values() for one in group}
     size = len(found) if count is None else count
     if len(chosen) > size:
-        raise ConfigError(f"{len(chosen)} conversations of {source.name} are to be chosen, and {size} drawn in all")
+        raise ConfigError(
+            f"--enrich asks for {len(chosen)} conversations of {source.name}, and --sample for {size} in all"
+        )
     others = tuple(one.name for one in found if one.name not in chosen)
-    chosen |= set(sampled(others, size - len(chosen), wanted.seed))
+    chosen |= set(sample_names(others, size - len(chosen), wanted.seed))
     told = StudySet(
         name=source.name,
         files=source.files,
@@ -556,9 +560,9 @@ def _rare(found: Sequence[_Candidate], wanted: Sampling, name: str) -> Mapping[L
         having = [one for one in found if one.has(label) and one.name not in taken]
         if len(having) < count:
             raise InputError(
-                f"the run found {label} in {len(having)} more conversations of {name}; {count} cannot be chosen"
+                f"the run found {label} in {len(having)} more conversations of {name}; --enrich asks for {count}"
             )
-        names = set(sampled(tuple(one.name for one in having), count, wanted.seed))
+        names = set(sample_names(tuple(one.name for one in having), count, wanted.seed))
         rare[label] = [one for one in having if one.name in names]
         taken |= names
     return rare
@@ -571,29 +575,29 @@ def _candidates(source: Source, run: JudgedRun | None, *, claims: bool) -> Itera
             continue
         name = str(entry.conversation.id)
         if name in names:
-            raise InputError(f"{source.name} has two conversations with the id {name!r}; turns could not be told apart")
+            raise InputError(f"{source.name} has two conversations with the id {name!r}; rename one")
         names.add(name)
         reports = [] if run is None else [
             run.reports[name, place] for place in range(len(entry.conversation.turns)) if (name, place) in run.reports
         ]  # fmt: skip
         turns = (
-            list(_given(source.name, entry, claims=claims))
+            list(_given_turns(source.name, entry, claims=claims))
             if run is None
-            else [_judged(source.name, entry, one) for one in reports]
+            else [_judged_turn(source.name, entry, report) for report in reports]
         )
         if turns:
             yield _Candidate(entry, turns, reports)
 
 
-def _given(name: str, entry: LoggedConversation, *, claims: bool) -> Iterator[StudyTurn]:
+def _given_turns(name: str, entry: LoggedConversation, *, claims: bool) -> Iterator[StudyTurn]:
     for place, turn in enumerate(entry.conversation.turns):
         if turn.role is Role.ASSISTANT and (turn.claims or not claims):
             yield _turn(name, entry, place, claims=turn.claims or ())
 
 
-def _judged(name: str, entry: LoggedConversation, report: TurnReport) -> StudyTurn:
+def _judged_turn(name: str, entry: LoggedConversation, report: TurnReport) -> StudyTurn:
     # Code and text that no reader can read are no claims.
-    claims = tuple(one.claim for one in report.outcomes if one.kind == "finding" or one.what == "claim")
+    claims = tuple(outcome.claim for outcome in report.outcomes if outcome.kind == "finding" or outcome.what == "claim")
     labels = {finding.claim.id: finding.label for finding in report.findings}
     return _turn(name, entry, report.turn_index, claims=claims, found=labels, report_id=report.id)
 
@@ -605,7 +609,7 @@ def _turn(name: str, entry: LoggedConversation, place: int, **known: object) -> 
     return StudyTurn.model_validate({**fields, **word, **known})
 
 
-def _numbered(
+def _number_turns(
     drawn: Sequence[_Drawn],
 ) -> tuple[list[StudyTurn], dict[str, Conversation], dict[str, TurnReport]]:
     """Turns with the ids that they have in sheets, conversations by a name that no other has, reports with that name."""

@@ -107,7 +107,7 @@ def _version(written: str) -> tuple[int, ...]:
 
 def _leans_on(outcomes: Iterable[Outcome]) -> frozenset[str]:
     """Knowledge is quoted with the id `turn_key:claim id`."""
-    quoted = (piece for one in outcomes if isinstance(one, Finding) for piece in one.evidence)
+    quoted = (piece for outcome in outcomes if isinstance(outcome, Finding) for piece in outcome.evidence)
     return frozenset(piece.source_id.partition(":")[0] for piece in quoted if piece.source is SourceKind.KNOWLEDGE)
 
 
@@ -125,7 +125,7 @@ PolicyFor = Mapping[JudgeInfo, LabelPolicy]
 """One policy as it stands for each judge: "auto" thresholds and promised rates hang on who judged."""
 
 
-def recorded(case: PolicyCase) -> Action:
+def recorded_action(case: PolicyCase) -> Action:
     """The action on the turn's first draft in production."""
     return case.done
 
@@ -161,7 +161,6 @@ class Totals:
 
     @property
     def turns(self) -> int:
-        """All turns."""
         return sum(self.actions.values())
 
 
@@ -201,12 +200,10 @@ class Comparison:
 
     @cached_property
     def totals(self) -> tuple[Totals, Totals]:
-        """Of the first and of the second policy."""
         return _totals(self.cases, self.first), _totals(self.cases, self.second)
 
     @cached_property
     def transitions(self) -> Counter[tuple[Action, Action]]:
-        """Turns by what the first and the second would have done."""
         return Counter(zip(self.first, self.second, strict=True))
 
     @cached_property
@@ -247,7 +244,7 @@ class Comparison:
         return _agreement(self.cases, self.first, fine), _agreement(self.cases, self.second, fine)
 
 
-def reproduced(
+def reproduction_share(
     cases: Sequence[PolicyCase], actions: Sequence[Action], rules: Mapping[JudgeInfo, str | None]
 ) -> Share | None:
     """Of the turns that were decided under these very rules, on how many the policy decides now as it did then.
@@ -272,10 +269,14 @@ def compare(
 ) -> Comparison:
     """Decides on each case twice. What was decided already may be given in the order of the cases.
 
-    Example:
-        >>> found = compare(cases, recorded, by_policy({judge: PRESETS["strict"]}))
-        >>> found.transitions[Action.ALLOW, Action.BLOCK]
-        3
+    Examples:
+        >>> from vista_guard import Guard, Label
+        >>> from vista_guard.policy.label_policy import PRESETS
+        >>> from vista_guard.testing import ScriptedJudge, Verdict, assistant, conversation
+        >>> judge = ScriptedJudge({"It is old.": [Verdict("It is old.", Label.CONTRADICTED)]})
+        >>> case = case_of(Guard(judge, "monitor").check(conversation(assistant("It is old."))))
+        >>> compare([case], recorded_action, by_policy({case.judge: PRESETS["strict"]})).transitions[Action.FLAG, Action.BLOCK]
+        1
     """
     return Comparison(cases, tuple(_actions(cases, first)), tuple(_actions(cases, second)))
 

@@ -46,7 +46,7 @@ def named_policy(told: str, settings: Settings) -> NamedPolicy:
     Raises:
         ConfigError: no such name or file, or a policy that makes no sense.
 
-    Example:
+    Examples:
         >>> named_policy("strict", Settings.load()).recipe.policy().on_unchecked
         <Action.BLOCK: 'BLOCK'>
     """
@@ -72,11 +72,11 @@ def _of_file(told: str, settings: Settings) -> NamedPolicy:
     unknown = [key for key in content if key not in Settings.model_fields]
     if unknown:
         raise ConfigError(
-            f"the policy file {path} has {unknown[0]!r}, which is no setting; it may hold policy, policy_overrides and risk_table"
+            f"policy file {path} has the unknown setting {unknown[0]!r}; the settings are policy, policy_overrides and risk_table"
         )
     preset, overrides = content.get("policy", "balanced"), content.get("policy_overrides") or {}
     if not isinstance(preset, str) or not isinstance(overrides, Mapping):
-        raise ConfigError(f"the policy file {path}: policy must be a preset's name, and policy_overrides a table")
+        raise ConfigError(f"policy file {path}: policy must be a preset's name and policy_overrides a table")
     table = content.get("risk_table")
     return NamedPolicy(told, Recipe(preset, overrides), settings.risk_table if table is None else Path(str(table)))
 
@@ -85,11 +85,11 @@ def _content(path: Path) -> Mapping[str, Any]:
     try:
         content = read_mapping(path)
     except OSError as exc:
-        raise ConfigError(f"the policy file {path} cannot be read: {exc.strerror}") from exc
+        raise ConfigError(f"policy file {path} cannot be read: {exc.strerror}") from exc
     except ValueError as exc:
-        raise ConfigError(f"the policy file {path} cannot be read as {path.suffix[1:].upper()}: {exc}") from exc
+        raise ConfigError(f"policy file {path} cannot be read as {path.suffix[1:].upper()}: {exc}") from exc
     if not content:
-        raise ConfigError(f'the policy file {path} says nothing; write for example: policy = "strict"')
+        raise ConfigError(f'policy file {path} is empty; write for example: policy = "strict"')
     return content
 
 
@@ -103,7 +103,9 @@ def fit_of(judge: JudgeInfo, table: Path | None) -> TurnRisk | None:
     return calibrated(PRESETS["monitor"], judge, table)[1]
 
 
-def standing(policy: LabelPolicy, judges: Iterable[JudgeInfo], table: Path | None) -> dict[JudgeInfo, LabelPolicy]:
+def policies_by_judge(
+    policy: LabelPolicy, judges: Iterable[JudgeInfo], table: Path | None
+) -> dict[JudgeInfo, LabelPolicy]:
     """The policy as it stands for each judge.
 
     Raises:
@@ -134,7 +136,7 @@ class Decider:
         """
         judge = report.judge
         if judge not in self.fits:
-            self._standing |= standing(self.policy, [judge], self.table)
+            self._standing |= policies_by_judge(self.policy, [judge], self.table)
             self.fits[judge] = fit_of(judge, self.table)
         case = case_of(report, self.fits[judge])
         return case, decision(case, self._standing)

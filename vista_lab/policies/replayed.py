@@ -61,22 +61,22 @@ ONWARDS: Final = (
 
 def limits(found: Comparison, names: Sequence[str]) -> list[str]:
     """The limits of what these turns show, each with its number of turns."""
-    cuts = [counted(it.cut_short, CENSORED.format(name=name)) for it, name in zip(found.totals, names, strict=True)]
+    cuts = [count_text(it.cut_short, CENSORED.format(name=name)) for it, name in zip(found.totals, names, strict=True)]
     told = [
         *cuts,
-        counted(found.gate_unknown, UNKNOWN_GATE),
-        counted(found.leaning, MEMORY),
-        counted(found.rewritten, REWRITTEN),
+        count_text(found.gate_unknown, UNKNOWN_GATE),
+        count_text(found.leaning, MEMORY),
+        count_text(found.rewritten, REWRITTEN),
     ]
     return [one for one in told if one]
 
 
-def counted(count: int, text: str) -> str | None:
+def count_text(count: int, text: str) -> str | None:
     """The text with its count; None for nothing."""
     return f"{count:,} {text}" if count else None
 
 
-def unfitted(fits: Mapping[JudgeInfo, TurnRisk | None]) -> str | None:
+def unfitted_judges(fits: Mapping[JudgeInfo, TurnRisk | None]) -> str | None:
     """Which judges have no risk; None when all have one."""
     without = ", ".join(f"{judge.name} {judge.version}" for judge, fit in fits.items() if fit is None)
     if not without:
@@ -93,7 +93,7 @@ def share(found: Share | None) -> str:
     )
 
 
-def joined(told: Iterable[str | None]) -> list[str]:
+def join_parts(told: Iterable[str | None]) -> list[str]:
     """The parts that are there, joined."""
     return [one for one in told if one]
 
@@ -143,28 +143,25 @@ class Replayed:
 
     @property
     def names(self) -> tuple[str, str]:
-        """Of the two policies."""
         return self.policies[0].name, self.policies[1].name
 
     @property
     def conversations(self) -> int:
-        """How many there are."""
         return len({case.conversation_id for case in self.found.cases})
 
     def limits(self) -> list[str]:
-        """The limits of this comparison."""
-        return joined(
+        return join_parts(
             [
                 STREAMED,
                 ONWARDS,
                 REPAIRS,
                 *limits(self.found, self.names),
-                counted(
+                count_text(
                     self.unjudged, "turns have claims that were not judged; each policy says what becomes of them."
                 ),
-                counted(self.unreported, "turns of the log have no report, and are not counted."),
-                counted(self.unmatched, "labels are of turns that were not reported, and are not counted."),
-                unfitted(self.fits),
+                count_text(self.unreported, "turns of the log have no report, and are not counted."),
+                count_text(self.unmatched, "labels are of turns that were not reported, and are not counted."),
+                unfitted_judges(self.fits),
             ]
         )
 
@@ -182,7 +179,6 @@ class ReplayedTurn:
 
     @property
     def differs(self) -> bool:
-        """True when the policies act differently."""
         return self.first.action is not self.second.action
 
 
@@ -237,7 +233,7 @@ def turns(out: Path, heard: Heard, replayed: Replayed, wanted: Collection[str] |
 
 
 def _deciders(policies: Sequence[NamedPolicy]) -> tuple[Decider, Decider]:
-    first, second = (Decider(one.recipe.policy(), one.risk_table) for one in policies)
+    first, second = (Decider(policy.recipe.policy(), policy.risk_table) for policy in policies)
     return first, second
 
 

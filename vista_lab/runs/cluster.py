@@ -301,7 +301,6 @@ class Worker:
 
 
 def node() -> str:
-    """The machine's name, for messages alone."""
     return platform.node() or "of no name"
 
 
@@ -419,7 +418,9 @@ class RaySystem:
                 losses += 1
                 if losses >= LOSSES:
                     where = f"conversation {entry.conversation.id}"
-                    raise JudgeError(f"{where} lost {losses} workers of the Ray cluster: {lost}") from lost
+                    raise JudgeError(
+                        f"{losses} workers of the Ray cluster were lost while judging {where}: {lost}"
+                    ) from lost
                 self._replace(slot, worker, lost)
             finally:
                 await self._places.give_back(slot)
@@ -512,8 +513,8 @@ async def _seat(hire: Callable[[Slot], Any], slot: Slot) -> Ready:
     except TimeoutError as exc:
         ray_library().kill(slot.actor)
         raise ConfigError(
-            f"worker {slot.number} of the Ray cluster was not there within {START_SECONDS:g} seconds; ask for fewer "
-            "--workers, or see what else runs on the cluster"
+            f"worker {slot.number} of the Ray cluster did not start within {START_SECONDS:g} seconds; ask for fewer "
+            "--workers, or check what else runs on the cluster"
         ) from exc
 
 
@@ -533,7 +534,7 @@ def check_alike(number: int, ready: Ready, expected: SystemInfo) -> None:
     else:
         return
     raise ConfigError(
-        f"worker {number} of the Ray cluster, on node {node}, would judge in another way: {differing}. Give all nodes the "
+        f"worker {number} of the Ray cluster, on node {node}, would judge differently: {differing}. Give all nodes the "
         "same version of vista-guard, and the same settings as the command"
     )
 
@@ -571,10 +572,10 @@ async def _answer(reference: Any) -> Any:
             raise exc.cause from None
         raise
     except RayError as exc:
-        raise _Lost(_said(exc)) from exc
+        raise _Lost(_loss_message(exc)) from exc
 
 
-def _said(exc: Exception) -> str:
+def _loss_message(exc: Exception) -> str:
     """Ray's message about a lost worker: the first line, or the last one after a traceback."""
     lines = [line for line in str(exc).splitlines() if line.strip()] or [type(exc).__name__]
     return lines[-1].strip() if "creation task" in lines[0] else lines[0]

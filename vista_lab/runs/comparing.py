@@ -70,7 +70,7 @@ def label_of(outcome: Outcome | None) -> str | None:
     return str(outcome.label) if isinstance(outcome, Finding) else UNCHECKED
 
 
-def paired(first: Run, second: Run, gold: Gold | None = None) -> tuple[ClaimPair, ...]:
+def pair_claims(first: Run, second: Run, gold: Gold | None = None) -> tuple[ClaimPair, ...]:
     """Claims of the turns that both runs have, in the order of turns.
 
     Within a turn a claim's partner has its words, else its id where the log brought the claims, else the place in the text that

@@ -129,6 +129,16 @@ async def replay(
     When the judge's budget is spent, the turns that it left unjudged get no report, no other turn is begun, and the summary
     says so: the same call resumes with a new budget.
 
+    Examples:
+        >>> from tempfile import TemporaryDirectory
+        >>> from vista_guard import Guard
+        >>> from vista_guard.testing import ScriptedJudge, Verdict, assistant, conversation
+        >>> guard = Guard(ScriptedJudge({"It is old.": [Verdict("The pier is old.")]}))
+        >>> talk = LoggedConversation(conversation(assistant("It is old.", "The pier is old."), id="1"), labels={}, line=1)
+        >>> with TemporaryDirectory() as folder:
+        ...     asyncio.run(replay(guard, [talk], Path(folder, "reports.jsonl"))).turns
+        1
+
     Raises:
         ConfigError: `out` was made in another way, or from another log.
         InputError: the log as a whole cannot be read, or no turn of it carries claims though `claims` is GIVEN.

@@ -81,7 +81,9 @@ class Manifest(_Line):
         if empty:
             write_whole(beside, self.model_dump_json(indent=2) + "\n")
         elif not beside.exists():
-            raise ConfigError(f"{path} is not empty, and no {beside.name} says how it was made. {ANOTHER_OUT}")
+            raise ConfigError(
+                f"{path} has reports but no {beside.name} beside it that says how they were made. {ANOTHER_OUT}"
+            )
         else:
             self.check_same(path, read_manifest(path))
 
@@ -154,11 +156,11 @@ def open_run(folder: Path, manifest: Manifest, gold: Iterable[GoldLine]) -> Repo
         folder.mkdir(parents=True, exist_ok=True)
         others = sorted(path.name for path in folder.iterdir())
     except (FileExistsError, NotADirectoryError) as exc:
-        raise ConfigError(f"{folder} is no folder; a run is one. {ANOTHER_OUT}") from exc
+        raise ConfigError(f"{folder} is a file; a run needs a folder. {ANOTHER_OUT}") from exc
     except OSError as exc:
         raise ConfigError(f"{folder} cannot be written: {exc.strerror}. {ANOTHER_OUT}") from exc
     if others and not {MANIFEST, REPORTS} & set(others):
-        raise ConfigError(f"{folder} holds {others[0]} and no {MANIFEST}: it is no run's folder. {ANOTHER_OUT}")
+        raise ConfigError(f"{folder} has {others[0]} but no {MANIFEST}, so it is not a run. {ANOTHER_OUT}")
     return ReportFile.open(folder / REPORTS, _Made(folder, manifest, gold))
 
 
@@ -190,8 +192,8 @@ class _Made:
         for name in (*expected, *found):
             if found.get(name) != expected.get(name):
                 raise ConfigError(
-                    f"{self.folder / GOLD} says of turn {name[1]} of conversation {name[0]} what the data does not, or leaves "
-                    f"it out: it was changed or cut off. {GOLD_ANEW}"
+                    f"{self.folder / GOLD} differs from the data on turn {name[1]} of conversation {name[0]}, or lacks it: "
+                    f"it was changed or cut off. {GOLD_ANEW}"
                 )
 
     def _write_gold(self) -> None:
@@ -247,7 +249,7 @@ def read_manifest(place: Path) -> Manifest:
     except ValidationError as exc:
         first = exc.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise ConfigError(f"{path} is no manifest of a run: {where}: {first['msg']}") from exc
+        raise ConfigError(f"{path} is not a run's manifest: {where}: {first['msg']}") from exc
     except ValueError as exc:
         raise ConfigError(f"{path} is not JSON: {exc}") from exc
 
@@ -260,7 +262,7 @@ def read_evaluation(folder: Path) -> tuple[Manifest, Rows]:
     """
     manifest = read_manifest(folder)
     if manifest.rows is None:
-        raise ConfigError(f"{folder} is a replay of a log and has no gold; give the folder of vista-guard eval")
+        raise ConfigError(f"{folder} is a replay without gold; give a folder that vista-guard eval wrote")
     return manifest, manifest.rows
 
 
@@ -276,18 +278,18 @@ def read_gold(folder: Path, turns: int | None = None) -> dict[TurnName, GoldLine
     """
     path, found = folder / GOLD, dict[TurnName, GoldLine]()
     if not path.exists():
-        raise InputError(f"{path} is not there. {GOLD_ANEW}")
+        raise InputError(f"{path} does not exist. {GOLD_ANEW}")
     for number, line in _lines(path):
         try:
             gold = GoldLine.model_validate_json(line)
         except ValidationError as exc:
-            raise InputError(f"{path}, line {number} is no gold: {exc.errors()[0]['msg']}. {GOLD_ANEW}") from exc
+            raise InputError(f"{path}, line {number} is not gold: {exc.errors()[0]['msg']}. {GOLD_ANEW}") from exc
         name = gold.conversation_id, gold.turn_index
         if name in found:
             raise InputError(f"{path}, line {number} names turn {name[1]} of conversation {name[0]} again. {GOLD_ANEW}")
         found[name] = gold
     if turns is not None and len(found) != turns:
-        raise InputError(f"{path} is of {len(found):,} turns, and {MANIFEST} of {turns:,}. {GOLD_ANEW}")
+        raise InputError(f"{path} has {len(found):,} turns; {MANIFEST} has {turns:,}. {GOLD_ANEW}")
     return found
 
 
@@ -304,7 +306,9 @@ def read_reports(path: Path) -> Iterator[TurnReport]:
         except ValidationError as exc:
             if not line.endswith(b"\n"):
                 return
-            raise InputError(f"{path}, line {number} is no report of this version: {exc.errors()[0]['msg']}") from exc
+            raise InputError(
+                f"{path}, line {number} is not a report of this version: {exc.errors()[0]['msg']}"
+            ) from exc
         if report.conversation_id is not None:
             name = report.conversation_id, report.turn_index
             if name in seen:
@@ -322,8 +326,8 @@ def read_run_reports(folder: Path, gold: Collection[TurnName]) -> Iterator[TurnR
     for report in read_reports(folder / REPORTS):
         if (report.conversation_id or "", report.turn_index) not in gold:
             raise InputError(
-                f"{folder / REPORTS} reports on turn {report.turn_index} of conversation {report.conversation_id}, which "
-                f"{GOLD} does not name: it is of another run. Remove that line"
+                f"{folder / REPORTS} reports turn {report.turn_index} of conversation {report.conversation_id}, which "
+                f"{GOLD} lacks: it belongs to another run. Remove that line"
             )
         yield report
 

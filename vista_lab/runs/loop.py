@@ -46,7 +46,7 @@ class Steering:
 
     def __post_init__(self) -> None:
         if self.concurrency < 1:
-            raise ConfigError(f"concurrency is {self.concurrency}; at least one conversation is replayed at a time")
+            raise ConfigError(f"concurrency is {self.concurrency}; it must be at least 1")
 
 
 async def judge_all(
@@ -72,7 +72,7 @@ async def judge_all(
     return run.tally, run.exhausted
 
 
-def prepared(entry: LoggedConversation, claims: ClaimsMode) -> LoggedConversation:
+def prepare(entry: LoggedConversation, claims: ClaimsMode) -> LoggedConversation:
     """The conversation as it is judged: without the log's claims and people's labels on them, when the judge's are wanted."""
     if claims is ClaimsMode.GIVEN:
         return entry
@@ -121,7 +121,7 @@ class _Run:
             if isinstance(entry, BrokenEntry):
                 self._report_broken(entry)
             else:
-                await self._conversation(prepared(entry, self.claims))
+                await self._conversation(prepare(entry, self.claims))
             await asyncio.sleep(0)  # A long stretch of finished conversations must not hold up a signal.
 
     async def _conversation(self, entry: LoggedConversation) -> None:
@@ -146,7 +146,7 @@ class _Run:
     async def _judge(self, entry: LoggedConversation, wanted: frozenset[int], done: list[TurnReport]) -> int:
         """How many turns were judged; all that are missing, unless the run was stopped or the system is exhausted."""
         judged = 0
-        async with _closed(self.system.judge(entry, wanted, done)) as reports:
+        async with _closing(self.system.judge(entry, wanted, done)) as reports:
             async for report in reports:
                 if report.unchecked and self._is_exhausted():
                     return judged
@@ -176,7 +176,7 @@ class _Run:
 
 
 @asynccontextmanager
-async def _closed(reports: AsyncIterator[TurnReport]) -> AsyncIterator[AsyncIterator[TurnReport]]:
+async def _closing(reports: AsyncIterator[TurnReport]) -> AsyncIterator[AsyncIterator[TurnReport]]:
     """Closes a generator at once where the run stops: no turn is judged that nobody waits for."""
     try:
         yield reports
@@ -193,8 +193,8 @@ def _check_same_log(file: ReportFile, conversation: Conversation, done: list[Tur
         turn = conversation.turns[report.turn_index] if report.turn_index < len(conversation.turns) else None
         if turn is None or (unchanged and turn.text != report.response):
             raise ConfigError(
-                f"{file.path} reports on turn {report.turn_index} of conversation {conversation.id}, which reads "
-                "differently in this log. Choose another --out"
+                f"{file.path} reports turn {report.turn_index} of conversation {conversation.id} with another text "
+                "than this log. Choose another --out"
             )
 
 

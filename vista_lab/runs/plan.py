@@ -18,7 +18,7 @@ from vista_lab.datasets.registry import find
 from vista_lab.logs.formats import Columns, LogFormat, read_log
 from vista_lab.logs.source import SUFFIXES, BrokenEntry, LoggedConversation
 from vista_lab.runs.folder import GoldLine, Rows
-from vista_lab.runs.loop import ClaimsMode, Entry, prepared, wanted_turns
+from vista_lab.runs.loop import ClaimsMode, Entry, prepare, wanted_turns
 from vista_lab.systems.baselines import fit
 
 REASONS = 50
@@ -70,7 +70,7 @@ class Plan:
                 yield entry
 
 
-def planned(source: Source, claims: ClaimsMode, *, limit: int | None = None, seed: int = 0) -> Plan:
+def make_plan(source: Source, claims: ClaimsMode, *, limit: int | None = None, seed: int = 0) -> Plan:
     """Reads all rows once, keeps the ids of conversations with turns to judge, and samples them.
 
     Args:
@@ -94,9 +94,7 @@ def planned(source: Source, claims: ClaimsMode, *, limit: int | None = None, see
             continue
         name = str(entry.conversation.id)
         if name in turns:
-            raise InputError(
-                f"{source.name} has two conversations with the id {name!r}; reports could not be told apart"
-            )
+            raise InputError(f"{source.name} has two conversations with the id {name!r}; rename one")
         lines = gold_lines(entry, claims)
         if lines:
             turns[name] = lines
@@ -104,7 +102,7 @@ def planned(source: Source, claims: ClaimsMode, *, limit: int | None = None, see
             silent += 1
     if not turns:
         raise InputError(_nothing(source, claims, skipped))
-    chosen = sampled(tuple(turns), limit, seed)
+    chosen = sample_names(tuple(turns), limit, seed)
     gold = tuple(line for name in chosen for line in turns[name])
     rows = Rows(
         name=source.name,
@@ -120,7 +118,7 @@ def planned(source: Source, claims: ClaimsMode, *, limit: int | None = None, see
     return Plan(source, rows, gold, tuple(broken), silent)
 
 
-def sampled(names: tuple[str, ...], limit: int | None, seed: int) -> tuple[str, ...]:
+def sample_names(names: tuple[str, ...], limit: int | None, seed: int) -> tuple[str, ...]:
     """So many of the names, in their order: by a hash with the seed, so that samples of one seed are nested."""
     if limit is None or limit >= len(names):
         return names
@@ -131,7 +129,7 @@ def sampled(names: tuple[str, ...], limit: int | None, seed: int) -> tuple[str, 
 def gold_lines(entry: LoggedConversation, claims: ClaimsMode) -> tuple[GoldLine, ...]:
     """The gold of each turn to be reported, in their order. People's labels stay, whoever's claims are judged."""
     found = []
-    for index in sorted(wanted_turns(prepared(entry, claims), claims)):
+    for index in sorted(wanted_turns(prepare(entry, claims), claims)):
         said, brought = entry.gold.get(index), entry.conversation.turns[index].claims or ()
         labels = {claim.id: entry.labels[claim.id] for claim in brought if claim.id in entry.labels}
         found.append(
@@ -180,7 +178,7 @@ def of_dataset(name: str, folder: Path | None) -> Source:
     )
 
 
-def fitted_on(
+def fit_options(
     name: str, folder: Path | None, *, system: str, measured: Source, claims: ClaimsMode
 ) -> Mapping[str, str]:
     """Options of a system, fitted on a data set that is not measured.
@@ -224,7 +222,7 @@ def of_log(path: Path, log_format: str | None = None, columns: str | None = None
 def _open(name: str, folder: Path | None) -> OpenedDataSet:
     dataset = find(name)
     if folder is None:
-        raise ConfigError(f"data set {name} is read from your files: give their folder with --data or VISTA_GUARD_DATA")
+        raise ConfigError(f"data set {name} needs its files; give their folder with --data or VISTA_GUARD_DATA")
     return open_dataset(dataset, folder)
 
 

@@ -120,7 +120,9 @@ def _name(path: Path, place: Path) -> str:
 
 def _manifest(path: Path) -> Manifest:
     if not path.is_file():
-        raise InputError(f"{path} is no file; give what vista-guard replay or vista-guard eval wrote, or folders of it")
+        raise InputError(
+            f"{path} does not exist; give reports or folders that vista-guard replay or vista-guard eval wrote"
+        )
     return read_manifest(path)
 
 

@@ -58,9 +58,7 @@ def refuse_differences(path: Path, made: Mapping[str, str], now: Mapping[str, st
     """
     differing = [f"{name} {old} instead of {new}" for name, (old, new) in differing_fields(made, now).items()]
     if differing:
-        raise ConfigError(
-            f"{path} was made with {', '.join(differing)}. {ANOTHER_OUT}, or run with what it was made with"
-        )
+        raise ConfigError(f"{path} was made with {', '.join(differing)}. {ANOTHER_OUT}, or run with the same")
 
 
 def write_whole(path: Path, text: str, otherwise: str = ANOTHER_OUT) -> None:
@@ -101,7 +99,7 @@ class ReportFile:
         """
         try:
             if path.exists() and not path.is_file():
-                raise ConfigError(f"{path} is no regular file. Choose another --out")
+                raise ConfigError(f"{path} is not a regular file. Choose another --out")
             file = FileIO(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644), "r+")
         except OSError as exc:
             raise ConfigError(f"{path} cannot be written: {exc.strerror}. Choose another --out") from exc
@@ -214,7 +212,7 @@ def _report(path: Path, line: bytes, number: int = 0) -> TurnReport:
     except ValueError as exc:
         where = f"line {number}" if number else "a line"
         raise ConfigError(
-            f"{path}: {where} is no report: {line[:80]!r}. Remove it, and its turn is judged again; or choose another --out"
+            f"{path}: {where} is not a report: {line[:80]!r}. Remove it to judge its turn again, or choose another --out"
         ) from exc
 
 

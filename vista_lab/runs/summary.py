@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from vista_guard.types import Action, Label, TurnReport, Usage
 from vista_lab.datasets.files import Task
-from vista_lab.metrics.detection import Detection, Reading, counts, labels_of, looked_for
+from vista_lab.metrics.detection import Detection, Reading, has_any_label, labels_of, target_labels
 from vista_lab.metrics.intervals import Share, share_interval
 from vista_lab.metrics.labels import LabelAgreement, ReplaySummary, Tally
 from vista_lab.runs.folder import GoldLine, TurnName, read_evaluation, read_gold, read_run_reports
@@ -105,7 +105,7 @@ class _Counting:
     def __init__(self, gold: Mapping[TurnName, GoldLine], task: Task, *, labelled: bool) -> None:
         self.gold = gold
         self.labelled = labelled
-        self.wanted = {reading: looked_for(reading, task) for reading in Reading}
+        self.wanted = {reading: target_labels(reading, task) for reading in Reading}
         self.predicted: dict[Reading, dict[TurnName, bool | None]] = {reading: {} for reading in Reading}
         self.tally = Tally()
         self.whole = 0
@@ -118,7 +118,7 @@ class _Counting:
         self.whole += not report.unchecked
         self.seconds += report.timings.total / 1000
         for reading, wanted in self.wanted.items():
-            self.predicted[reading][name] = counts(labels_of(report.outcomes), wanted)
+            self.predicted[reading][name] = has_any_label(labels_of(report.outcomes), wanted)
 
     def readings(self) -> dict[Reading, Found]:
         """Those that the gold allows."""
@@ -129,7 +129,7 @@ class _Counting:
                 name: (is_it, self.predicted[reading].get(name)) for name, is_it in known.items() if is_it is not None
             }
             if pairs:
-                found[reading] = _found_figures(pairs)
+                found[reading] = _figures(pairs)
         return found
 
 
@@ -140,10 +140,10 @@ def gold_of(line: GoldLine, reading: Reading, wanted: frozenset[Label]) -> bool 
     """
     if reading is Reading.ORIGINAL:
         return line.positive
-    return counts([*line.claims.values(), *[None] * line.unlabelled], wanted) if line.claims else None
+    return has_any_label([*line.claims.values(), *[None] * line.unlabelled], wanted) if line.claims else None
 
 
-def _found_figures(pairs: Mapping[TurnName, tuple[bool, bool | None]]) -> Found:
+def _figures(pairs: Mapping[TurnName, tuple[bool, bool | None]]) -> Found:
     met = Detection.of(pairs.values())
     judged = [(name[0], gold is said) for name, (gold, said) in pairs.items() if said is not None]
     return Found(

@@ -214,7 +214,6 @@ async def judge_items(guard: Guard, items: Iterable[ChallengeItem]) -> list[Judg
 
 
 def main() -> None:
-    """Entry point."""
     parser = argparse.ArgumentParser(prog="python -m vista_lab.suites.challenge", description=__doc__)
     parser.add_argument("--judge", default="embedded", help="as in the settings")
     parser.add_argument("--policy", default="balanced")

@@ -25,7 +25,6 @@ class Claims:
     turns: list[int]
 
     def first(self, count: int) -> Claims:
-        """The first ``count`` claims."""
         return Claims(self.evidence[:count], self.texts[:count], self.gold[:count], self.turns[:count])
 
 

@@ -64,7 +64,7 @@ def held_against(report: TurnReport) -> list[float]:
 
 def claims_held(reports: Sequence[TurnReport]) -> Share:
     """Of the claims that were judged, those held against their turns."""
-    judged = sum(isinstance(one, Finding) for report in reports for one in report.outcomes)
+    judged = sum(isinstance(outcome, Finding) for report in reports for outcome in report.outcomes)
     return Share(sum(len(held_against(report)) for report in reports), judged)
 
 
@@ -76,7 +76,7 @@ def answerable(path: Path, part: str = "dev") -> Iterator[Conversation]:
     return map(conversation_of, _answerable(path, part))
 
 
-def falsified(path: Path, twins: Path, part: str = "dev") -> Iterator[Conversation]:
+def falsified_twins(path: Path, twins: Path, part: str = "dev") -> Iterator[Conversation]:
     """The same conversations with the answers of a file of twins in place of their own; those that it lacks are left out.
 
     Raises:
@@ -89,7 +89,7 @@ def falsified(path: Path, twins: Path, part: str = "dev") -> Iterator[Conversati
 
 
 def _answerable(path: Path, part: str) -> Iterator[GenerationTask]:
-    return (task for task in whole(tasks(path)) if task.carried and task.development == (part == "dev"))
+    return (task for task in whole(tasks(path)) if task.is_supported and task.development == (part == "dev"))
 
 
 def _read_twins(path: Path) -> Iterator[tuple[str, str]]:
@@ -116,18 +116,16 @@ def conversation_of(task: GenerationTask) -> Conversation:
 
 
 async def judge(guard: Guard, conversations: Sequence[Conversation]) -> list[TurnReport]:
-    """A report on each, in order."""
     return [await guard.acheck(conversation) for conversation in conversations]
 
 
-def told(name: str, reports: Sequence[TurnReport]) -> str:
+def objections_text(name: str, reports: Sequence[TurnReport]) -> str:
     """The objections to these turns, in a line."""
     held, unchecked = claims_held(reports), sum(len(report.unchecked) for report in reports)
     return f"{len(reports)} {name}: claims held against them {held} of {held.n}, {unchecked} unchecked"
 
 
 def main() -> None:
-    """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--policy", action="append", choices=PRESETS, help="may be repeated; all without it")
@@ -137,7 +135,7 @@ def main() -> None:
     args = parser.parse_args()
     asked = {"faithful answers": list(answerable(args.data / REFERENCE, args.part))[: args.limit]}
     if args.twins:
-        asked["falsified twins"] = list(falsified(args.data / REFERENCE, args.twins, args.part))[: args.limit]
+        asked["falsified twins"] = list(falsified_twins(args.data / REFERENCE, args.twins, args.part))[: args.limit]
     began = time.monotonic()
     with Guard.from_settings(policy="monitor", store="memory", retrieve=False) as guard:
         info, risk = guard.parts.judge.info, guard.parts.turn_risk
@@ -155,7 +153,7 @@ def table(
     for name, reports in found.items():
         yield from lines(name, reports, {key: known[key] for key in chosen or known})
     yield ""
-    yield from (told(name, reports) for name, reports in found.items())
+    yield from (objections_text(name, reports) for name, reports in found.items())
     if len(found) == 2:
         yield f"AUC of the turn's risk, {' against '.join(found)}: {risk_auc(*found.values()):.3f}"
 

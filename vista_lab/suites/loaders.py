@@ -18,7 +18,7 @@ from typing import Any, Literal
 from vista_guard.protocols import Judge
 from vista_guard.types import Check, Claim, Document, EvidenceSet, Finding, Label, Role, Turn
 from vista_lab.datasets.files import clean as clean  # handed on: training reads with it
-from vista_lab.datasets.files import documents, said, whole
+from vista_lab.datasets.files import documents, turns_of, whole
 from vista_lab.datasets.sets import begin as begin_set
 from vista_lab.datasets.sets import coconot as coconot_set
 from vista_lab.datasets.sets import dialfact as dialfact_set
@@ -193,7 +193,7 @@ def begin(path: Path) -> list[Given]:
             found.text,
             documents([found.knowledge]),
             SUPPORTED if found.label == begin_set.FULLY else NOT_ENOUGH,
-            said([found.message]),
+            turns_of([found.message]),
         )
         for found in whole(begin_set.responses(path))
     ]
@@ -212,7 +212,7 @@ def dialfact(path: Path) -> list[Given]:
 def kqa(path: Path) -> list[Given]:
     """K-QA (Manes et al. 2024): a physicians' claim against a model's answer; the majority of three labels."""
     return [
-        Given(row["claim"], documents([row["answer"]]), _KQA[row["majority_label"]], said([row["Question"]]))
+        Given(row["claim"], documents([row["answer"]]), _KQA[row["majority_label"]], turns_of([row["Question"]]))
         for row in read_csv(path)
     ]
 
@@ -220,7 +220,7 @@ def kqa(path: Path) -> list[Given]:
 def bingcheck(path: Path) -> list[Given]:
     """BingCheck (Li et al. 2024), one response a line: each sub-claim with what was retrieved for it."""
     return [
-        Given(claim, documents(row["evidence"].get(claim) or ()), _BINGCHECK[conclusion], said([row["query"]]))
+        Given(claim, documents(row["evidence"].get(claim) or ()), _BINGCHECK[conclusion], turns_of([row["query"]]))
         for row in _lines(path)
         for claim, conclusion in row["subconclusions"].items()
     ]

@@ -121,7 +121,6 @@ def figures(answers: TaskAnswers) -> Figures:
 
 
 def line(name: str, split: str, answers: TaskAnswers) -> str:
-    """The task's line of the table."""
     found = figures(answers)
     task = f"{answers.task} (F1+, AUC: {answers.positive})" if answers.positive else answers.task
     shares = (
@@ -298,17 +297,17 @@ async def judge_last(product: Product, guard: Guard, turns: Turns) -> list[Judge
     product.judge.measured.clear()
     reports = guard.areplay(Conversation(turns=tuple(turns)), turns=(len(turns) - 1,))
     outcomes = [outcome async for report in reports for outcome in report.outcomes]
-    return judged(product, outcomes)
+    return with_scores(product, outcomes)
 
 
 async def judge_past(product: Product, guard: Guard, turns: Turns) -> list[JudgedClaim]:
     """The claims of the last turn; what earlier turns of the assistant established is known."""
     product.judge.measured.clear()
     report = await guard.acheck(Conversation(turns=tuple(turns)))
-    return judged(product, report.outcomes)
+    return with_scores(product, report.outcomes)
 
 
-def judged(product: Product, outcomes: Sequence[Outcome]) -> list[JudgedClaim]:
+def with_scores(product: Product, outcomes: Sequence[Outcome]) -> list[JudgedClaim]:
     """Labels beside what the judge has just measured."""
     known = product.judge.measured
     return [

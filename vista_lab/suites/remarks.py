@@ -81,7 +81,6 @@ def _parts(label: str) -> set[str]:
 
 
 def main() -> None:
-    """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--judge", default="embedded", help="as in the settings")

@@ -90,10 +90,12 @@ def table(judged: Sequence[JudgedSummary], policy: LabelPolicy) -> Iterator[str]
     yield f"| balanced accuracy | {' | '.join(columns)} |"
     yield "|---|" + "---:|" * len(columns)
     for name, score in _SCORES.items():
-        yield _line(f"{name}, threshold crossed", [column.crossed(score) for column in columns.values()])
+        yield _line(
+            f"{name}, threshold cross-validated", [column.cross_validated(score) for column in columns.values()]
+        )
     flags = (held_against, lambda report: reaches(report, policy, Action.FLAG))
     for name, says in zip(("any claim held against it", f"flagged by {policy.name}"), flags, strict=True):
-        yield _line(name, [column.said(says) for column in columns.values()])
+        yield _line(name, [column.yes_no_accuracy(says) for column in columns.values()])
     for name, score in _SCORES.items():
         yield _line(f"AUC: {name}", [column.auc(score) for column in columns.values()])
 
@@ -114,16 +116,18 @@ class SummaryFigures:
         self._gold = np.array([not one.summary.consistent for one in judged])
         self._documents = [one.summary.document for one in judged]
 
-    def crossed(self, score: Score) -> str:
+    def cross_validated(self, score: Score) -> str:
         """Balanced accuracy of a score, each document's threshold chosen on others; a dash where there are too few."""
-        from vista_lab.metrics.arrays import crossed
+        from vista_lab.metrics.arrays import cross_validated_predictions
 
         try:
-            return self._balanced_accuracy(crossed(self._gold, self._scores(score), self._documents))
+            return self._balanced_accuracy(
+                cross_validated_predictions(self._gold, self._scores(score), self._documents)
+            )
         except InputError:
             return "–"
 
-    def said(self, says: Callable[[TurnReport], object]) -> str:
+    def yes_no_accuracy(self, says: Callable[[TurnReport], object]) -> str:
         """Balanced accuracy of what says yes or no by itself."""
         return self._balanced_accuracy(np.array([bool(says(one.report)) for one in self._judged]))
 
@@ -137,11 +141,13 @@ class SummaryFigures:
         return np.array([score(one) for one in self._judged], np.float64)
 
     def _balanced_accuracy(self, found: NDArray[np.bool_]) -> str:
-        from vista_lab.metrics.arrays import balanced
-        from vista_lab.metrics.intervals import percent, resampled
+        from vista_lab.metrics.arrays import binary_balanced_accuracy
+        from vista_lab.metrics.intervals import bootstrap_interval, percent
 
-        interval = resampled(self._documents, lambda rows: balanced(self._gold[rows], found[rows]))
-        return percent(balanced(self._gold, found), interval)
+        interval = bootstrap_interval(
+            self._documents, lambda rows: binary_balanced_accuracy(self._gold[rows], found[rows])
+        )
+        return percent(binary_balanced_accuracy(self._gold, found), interval)
 
 
 def _words(text: str) -> list[str]:
@@ -152,24 +158,23 @@ def _line(name: str, cells: Sequence[str]) -> str:
     return f"| {name} | {' | '.join(cells)} |"
 
 
-def spaced(rows: Sequence[SummaryCase], most: int | None) -> list[SummaryCase]:
+def evenly_spaced(rows: Sequence[SummaryCase], most: int | None) -> list[SummaryCase]:
     """At most so many, evenly spaced: the files have their documents one after the other."""
     return [rows[place * len(rows) // most] for place in range(most)] if most and len(rows) > most else list(rows)
 
 
 def main() -> None:
-    """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--judge", default="embedded", help="as in the settings")
     parser.add_argument("--limit", type=int, help="at most so many summaries, evenly spaced")
     args = parser.parse_args()
-    began, summaries = time.monotonic(), spaced(list(read(args.data)), args.limit)
+    began, summaries = time.monotonic(), evenly_spaced(list(read(args.data)), args.limit)
     with Guard.from_settings(judge=args.judge, policy="monitor", store="memory", retrieve=False) as guard:
         judged = asyncio.run(judge(guard, summaries))
         info, policy = guard.parts.judge.info, policies(guard.parts.turn_risk)["balanced"]
     seconds = time.monotonic() - began
-    consistent, documents = sum(one.consistent for one in summaries), len({one.document for one in summaries})
+    consistent, documents = sum(summary.consistent for summary in summaries), len({one.document for one in summaries})
     print(
         f"SummEdits {', '.join(DOMAINS)}, {info.name} {info.version}: {len(summaries)} summaries of {documents} documents, "
         f"{consistent} consistent; {seconds:.0f} s\n"

@@ -41,9 +41,9 @@ from vista_lab.suites.product import (
     all_supported,
     judge_last,
     judge_past,
-    judged,
     progress,
     weakest,
+    with_scores,
 )
 
 YES, NO = "abstains", "answers"
@@ -137,7 +137,6 @@ class ScoredPairs:
 
     @cached_property
     def mean(self) -> list[float]:
-        """The mean over the views."""
         return [sum(row) / len(self.views) for row in zip(*self.views.values(), strict=True)]
 
     @cached_property
@@ -159,14 +158,14 @@ def decode_protocol(bench: Bench, path: Path) -> Iterator[TaskAnswers]:
     found = score(bench, bench.some(rows[1::2]), "decode, odd rows")
     yield from answers(found, dev, ())
     for view, scores in found.views.items():
-        yield _thresholded(f"variant: {view}", found.gold, scores, dev.gold, dev.views[view], ())
+        yield _apply_threshold(f"variant: {view}", found.gold, scores, dev.gold, dev.views[view], ())
 
 
 def answers(found: ScoredPairs, dev: ScoredPairs, targets: tuple[Target, ...]) -> Iterator[TaskAnswers]:
     """The four views, and the guard as it is shipped and with a threshold for balanced pairs."""
-    yield _thresholded("contradiction, four views of the pair", found.gold, found.mean, dev.gold, dev.mean, targets)
+    yield _apply_threshold("contradiction, four views of the pair", found.gold, found.mean, dev.gold, dev.mean, targets)
     own = "contradiction, own claims through the guard, context=full"
-    yield _thresholded(own, found.gold, found.guard, dev.gold, dev.guard, ())
+    yield _apply_threshold(own, found.gold, found.guard, dev.gold, dev.guard, ())
     shipped = [any(claim.label is Label.CONTRADICTED for claim in claims) for claims in found.guarded]
     yield TaskAnswers(
         task=f"{own}, the shipped labels",
@@ -179,7 +178,6 @@ def answers(found: ScoredPairs, dev: ScoredPairs, targets: tuple[Target, ...]) -
 
 
 def score(bench: Bench, pairs: Sequence[SpeakerPair], task: str) -> ScoredPairs:
-    """All scores of the pairs."""
     product = bench.product
     views = asyncio.run(_all_views(product, pairs, task))
     texts = list(dict.fromkeys(pair for view in views for pairs_of in view.values() for pair in pairs_of))
@@ -204,7 +202,7 @@ def threshold(gold: Sequence[str], scores: Sequence[float]) -> float:
     return round(float(grid[2:-2][int(smooth.argmax())]), 2)
 
 
-def _thresholded(
+def _apply_threshold(
     task: str,
     gold: Sequence[str],
     scores: Sequence[float],
@@ -339,5 +337,5 @@ async def _conversation(bench: Bench, guard: Guard, entry: LoggedConversation, o
     async for report in guard.areplay(conversation, turns=None if own else set(human)):
         if report.turn_index in human:
             gold = tuple(entry.labels[claim.id] for claim in human[report.turn_index])
-            found.append(HumanTurn(gold, judged(bench.product, report.outcomes)))
+            found.append(HumanTurn(gold, with_scores(bench.product, report.outcomes)))
     return found

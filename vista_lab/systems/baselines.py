@@ -17,7 +17,7 @@ from vista_guard.judges.embedded.english.words import AUXILIARIES, DETERMINERS, 
 from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Label, Turn, Unchecked
 from vista_lab.datasets.files import DataSet, Entry, Task
 from vista_lab.logs.source import LoggedConversation
-from vista_lab.systems.protocol import POSITIVE, labelled, whole_turn
+from vista_lab.systems.protocol import POSITIVE, labelled_check, whole_turn
 
 THRESHOLD = 0.5
 """Half of the words: chosen before anything was measured, and fitted on nothing."""
@@ -34,12 +34,10 @@ class Majority:
         self.info = JudgeInfo(name="majority", version=str(label))
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
-        """The turn itself."""
         return whole_turn(turn, history)
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check]:
-        """The label."""
-        return [labelled(claim, self._label, f"{self._label} is the most frequent label") for claim in claims]
+        return [labelled_check(claim, self._label, f"{self._label} is the most frequent label") for claim in claims]
 
     async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
         return [ensemble.finding(check) for check in checks]
@@ -57,7 +55,6 @@ class Overlap:
         self.info = JudgeInfo(name="overlap", version=f"threshold {threshold:g}")
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
-        """The turn itself."""
         return whole_turn(turn, history)
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check]:
@@ -71,7 +68,7 @@ class Overlap:
     def _check(self, claim: Claim, found: float) -> Check:
         label = Label.VERIFIED if found >= self._threshold else Label.LACKING_EVIDENCE
         reason = f"{found:.0%} of its words are in the documents, and {self._threshold:.0%} must be"
-        return labelled(claim, label, reason)
+        return labelled_check(claim, label, reason)
 
 
 def words(text: str) -> set[str]:
@@ -137,12 +134,12 @@ def fit(
 
 def _check(name: str, on: DataSet, measured: MeasuredRows) -> None:
     if name not in FITTED:
-        raise ConfigError(f"the system {name!r} has nothing to fit; {' and '.join(FITTED)} have")
+        raise ConfigError(f"system {name!r} cannot be fitted; {' and '.join(FITTED)} can")
     if on.test:
-        raise ConfigError(f"{on.name} is a test set: nothing is fitted on it. Choose its dev or train split")
+        raise ConfigError(f"{on.name} is a test set; fit on its dev or train split")
     if (on.name, on.split) == (measured.name, measured.split):
         raise ConfigError(
-            f"{name} would be fitted on {on.name}, which is what is measured. Choose another split or set"
+            f"{name} would be fitted on {on.name}, the data it is measured on. Choose another split or set"
         )
     if on.task is not measured.task:
         raise ConfigError(
@@ -163,7 +160,7 @@ def _labels(rows: Sequence[LoggedConversation], on: DataSet, claims: Literal["gi
 def _most_frequent(labels: Iterator[Label], on: DataSet) -> Label:
     counts = Counter(labels)
     if not counts:
-        raise ConfigError(f"{on.name} {on.split} has no labels of this kind; there is no majority")
+        raise ConfigError(f"{on.name} {on.split} has no labels of this kind to take a majority of; choose another set")
     # Of equals the first in the enum's order: the result must not depend on the order of rows.
     return max(Label, key=lambda label: counts[label])
 
@@ -173,7 +170,7 @@ def _shares(rows: Sequence[LoggedConversation]) -> Iterator[tuple[float, bool]]:
     for row in rows:
         for index, gold in row.gold.items():
             turn = row.conversation.turns[index]
-            known = {word for one in turn.documents for word in words(f"{one.title or ''} {one.text}")}
+            known = {word for document in turn.documents for word in words(f"{document.title or ''} {document.text}")}
             if gold.positive is not None:
                 yield share(turn.text, known), gold.positive
 
@@ -181,6 +178,6 @@ def _shares(rows: Sequence[LoggedConversation]) -> Iterator[tuple[float, bool]]:
 def _best_threshold(turns: Sequence[tuple[float, bool]], on: DataSet) -> float:
     """The observed share at which most turns are told right; the lowest of equals."""
     if not turns:
-        raise ConfigError(f"{on.name} {on.split} has no labelled turns; there is nothing to fit a threshold on")
+        raise ConfigError(f"{on.name} {on.split} has no labelled turns to fit a threshold on; choose another set")
     candidates = sorted({found for found, _ in turns})
     return max(candidates, key=lambda least: (sum((found < least) == positive for found, positive in turns), -least))

@@ -43,19 +43,28 @@ def make_system(
         guard_settings: as of `Guard.from_settings`: `judge`, `verifier`, `policy` (`monitor` when not given), `persona`,
             `documents`, `model`, `judge_cache` and the like. Systems that ask no judge take one and leave it alone.
 
+    Examples:
+        >>> make_system("majority", options={"label": "VERIFIED"}).info.name
+        'majority'
+
     Raises:
         ConfigError: an unknown name, option or setting; a data set that it can say nothing about; a system that needs a model,
             and a judge that is none; a library that is not installed.
     """
     kind, colon, _ = name.partition(":")
     if name not in SYSTEMS and not (kind in METRICS and (bool(colon) or metric is not None)):
-        raise ConfigError(f"there is no system {name!r}; the systems are {', '.join(names())}")
+        raise ConfigError(f"system {name!r} is unknown; the systems are {', '.join(names())}")
     recipe = {**SYSTEMS, **METRICS}[kind]
     return build(recipe, name, task, dict(options or recipe.defaults), metric, guard_settings)
 
 
 def names() -> list[str]:
-    """The systems that there are; METRIC stands for the metrics of a library."""
+    """The systems that there are; METRIC stands for the metrics of a library.
+
+    Examples:
+        >>> names()[:2]
+        ['vista', 'vista+ctx']
+    """
     return [*SYSTEMS, *(f"{library}:METRIC" for library in METRICS)]
 
 
@@ -72,8 +81,8 @@ def _majority(order: Order) -> Judge:
     label = order.options.get("label", "").upper()
     if label not in list(Label):
         raise ConfigError(
-            f"the system majority needs the label that most have, and {f'label is {label!r}' if label else 'no label is given'}: "
-            f"set label to one of {', '.join(Label)}, or fit it on labelled data that is not what you measure"
+            f"system majority needs the most frequent label, and {f'label is {label!r}' if label else 'none is given'}: "
+            f"set label to one of {', '.join(Label)}, or fit it on labelled data other than the measured ones"
         )
     return Majority(Label(label))
 
@@ -85,7 +94,7 @@ def _overlap(order: Order) -> Judge:
     except ValueError:
         threshold = -1.0
     if not 0.0 <= threshold <= 1.0:
-        raise ConfigError(f"the option threshold of overlap is {given!r}; it must be a share of words in [0, 1]")
+        raise ConfigError(f"option threshold of system overlap is {given!r}; it must be a share of words in [0, 1]")
     return Overlap(threshold)
 
 

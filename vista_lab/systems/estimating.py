@@ -82,7 +82,7 @@ async def estimate(
             await rehearsal.forget(str(entry.conversation.id))
     finally:
         await rehearsal.aclose()
-    return books.scaled(total, sampled)
+    return books.scale(total, sampled)
 
 
 @dataclass
@@ -95,7 +95,6 @@ class _Books:
     cost: float | None = 0.0
 
     def add(self, model: ChatModel, asked: int, answered: int) -> None:
-        """One call, in tokens."""
         self.calls += 1
         self.input_tokens += asked
         self.output_tokens += answered
@@ -103,7 +102,7 @@ class _Books:
         cost = None if prices is None else prices.cost(asked, answered, 0)
         self.cost = None if cost is None or self.cost is None else self.cost + cost
 
-    def scaled(self, turns: int, sampled: int) -> Estimate:
+    def scale(self, turns: int, sampled: int) -> Estimate:
         """For all turns, from those that were rehearsed."""
         share = turns / sampled if sampled else 0.0
         calls, asked, answered = (
@@ -128,7 +127,6 @@ class Rehearsal:
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """The model's."""
         return self.model.parameters
 
     async def complete(self, request: ChatRequest) -> Reply:
@@ -177,7 +175,7 @@ def _category_answer(*_: object) -> dict[str, Any]:
     return _label_answer(0)
 
 
-def _judged(request: ChatRequest, _: int) -> dict[str, Any]:
+def _judgement(request: ChatRequest, _: int) -> dict[str, Any]:
     ids = _ID.findall(request.messages[-1].content)
     return {"answers": [{"id": one, **_label_answer(number)} for number, one in enumerate(dict.fromkeys(ids), 1)]}
 
@@ -196,7 +194,7 @@ _ANSWERS: Mapping[str, Callable[[ChatRequest, int], dict[str, Any]]] = {
     "decompose": _decomposition_answer,
     "verify": _verification_answer,
     "categorize": _category_answer,
-    "judge": _judged,
+    "judge": _judgement,
     "fused": _fused_answer,
     "turn": _turn,
 }

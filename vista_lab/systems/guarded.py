@@ -81,7 +81,6 @@ class Ablated:
         return ensemble.why_exhausted(self._judge)
 
     async def aclose(self) -> None:
-        """Closes the inner judge."""
         await ensemble.aclose(self._judge)
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
@@ -156,7 +155,7 @@ class GuardSystem:
         return SystemInfo(
             name=self.name,
             judge=self.guard.parts.judge.info,
-            options={**told(self.guard), **self.more},
+            options={**verdict_settings(self.guard), **self.more},
             prompts={stage: one.fingerprint for stage, one in self.prompts.items()},
             shots={stage: one.shots for stage, one in self.prompts.items()},
         )
@@ -185,7 +184,7 @@ class GuardSystem:
         await self.guard.aclose()
 
 
-def told(guard: Guard) -> dict[str, str]:
+def verdict_settings(guard: Guard) -> dict[str, str]:
     """Settings of a guard that change a verdict, its judge aside; limits only where they differ from the default."""
     parts = guard.parts
     limits = parts.limits.model_dump()
@@ -244,7 +243,6 @@ class Order:
     countable: bool = True
 
     def judge(self) -> Judge:
-        """The judge that was configured."""
         if self.given is None:
             self.countable = self.verifier is None and "openai:" not in (self.settings.verifier or "")
             return build_judge(self.settings, OnnxEmbedder(), verifier=self.verifier, asking=self._asking(ModelJudge))
@@ -267,7 +265,7 @@ class Order:
             return build_judge(self.settings, OnnxEmbedder(), asking=self._asking(asking))
         named = self.given.info.name if self.given is not None else self.settings.judge
         raise ConfigError(
-            f"the system {self.name} asks a chat model, and the judge is {named!r}. Name a model: openai:MODEL, "
+            f"system {self.name} needs a chat model as judge, not {named!r}. Name a model: openai:MODEL, "
             "openai:MODEL@http://host/v1 or langchain:PROVIDER:MODEL"
         )
 
@@ -329,7 +327,7 @@ def build(
     settings = Settings.load(**named)
     if recipe.context == "full" and settings.strict_reference:
         raise ConfigError(
-            f"the system {name} shows verification what was said before; strict_reference does not allow it"
+            f"system {name} verifies with the history, which strict_reference forbids; turn strict_reference off"
         )
     objects = {key: given[key] for key in _OBJECTS if key in given and key not in named}
     order = Order(name, task, options, settings, objects.get("judge"), objects.get("verifier"), metric, around)
@@ -346,7 +344,7 @@ def build(
         whole_turns=recipe.whole_turns,
         establishes=recipe.knowledge,
         rehearse=(
-            (lambda around: _tried_out(build(recipe, name, task, options, metric, {**given, **_UNKEPT}, around)))
+            (lambda around: _unobserved(build(recipe, name, task, options, metric, {**given, **_UNKEPT}, around)))
             if order.countable
             else None
         ),
@@ -357,7 +355,7 @@ _UNKEPT: Mapping[str, Any] = {"judge_cache": None, "judge_recording": None}
 """Made-up answers must not be kept for real ones."""
 
 
-def _tried_out(system: GuardSystem) -> GuardSystem:
+def _unobserved(system: GuardSystem) -> GuardSystem:
     """The system, heard by nobody: turns that are only tried out are no turns to a tracer or a sink."""
     system.guard.parts = replace(system.guard.parts, telemetry=Telemetry.silent(), sinks=())
     return system
@@ -391,11 +389,13 @@ def _guard(recipe: SystemRecipe, judge: Judge, given: Mapping[str, Any]) -> Guar
 def _check(recipe: SystemRecipe, name: str, task: Task, options: Mapping[str, str], given: Mapping[str, Any]) -> None:
     if recipe.tasks and task not in recipe.tasks:
         known = " or ".join(recipe.tasks)
-        raise ConfigError(f"the system {name} finds turns that are {known}, and the task here is {str(task)!r}")
+        raise ConfigError(
+            f"system {name} detects turns that are {known}, not the task {str(task)!r}; choose another system"
+        )
     unknown = [option for option in options if option not in recipe.options]
     if unknown:
         takes = f"takes {', '.join(recipe.options)}" if recipe.options else "takes none"
-        raise ConfigError(f"the system {name} has no option {unknown[0]!r}; it {takes}")
+        raise ConfigError(f"system {name} has no option {unknown[0]!r}; it {takes}")
     for key, why in _FIXED.items():
         if key in given:
-            raise ConfigError(f"{key} is no setting of a system: {why}")
+            raise ConfigError(f"{key} cannot be set for a system: {why}")

@@ -23,7 +23,7 @@ from vista_guard.judges.composed import ensemble
 from vista_guard.judges.contract import meter
 from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Label, Role, Turn, Unchecked, Usage
 from vista_lab.datasets.files import Task
-from vista_lab.systems.protocol import POSITIVE, labelled, whole_turn
+from vista_lab.systems.protocol import POSITIVE, labelled_check, whole_turn
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class MetricCase:
         return next((turn.text for turn in reversed(self.history) if turn.role is Role.USER), "")
 
     @property
-    def spoken(self) -> list[tuple[Role, str]]:
+    def messages(self) -> list[tuple[Role, str]]:
         """The conversation with the answer at its end; what is neither user's nor assistant's is left out."""
         said = [(turn.role, turn.text) for turn in self.history if turn.role in (Role.USER, Role.ASSISTANT)]
         return [*said, (Role.ASSISTANT, self.answer)]
@@ -82,7 +82,6 @@ class MetricJudge:
         self.info = JudgeInfo(name=scorer.name, version=scorer.version)
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
-        """The turn itself."""
         return whole_turn(turn, history)
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
@@ -101,7 +100,7 @@ class MetricJudge:
         except Exception as exc:
             # A metric is somebody else's code. Whatever it raises, the turn was not scored.
             return Unchecked(claim=claim, error=f"{self.info.name} failed: {type(exc).__name__}: {exc}")
-        return labelled(claim, Label.VERIFIED if said.passed else self._label, said.why)
+        return labelled_check(claim, Label.VERIFIED if said.passed else self._label, said.why)
 
 
 _UNTRACKED: Mapping[str, tuple[str, str]] = {
@@ -145,7 +144,7 @@ def load_metric(library: str, name: str) -> object:
             found = getattr(found, part)
     except (ImportError, AttributeError, ValueError) as exc:
         raise ConfigError(
-            f"there is no {library} metric {name!r}: {exc}. Name a class of {library}.metrics, or MODULE:NAME for a metric "
+            f"{library} metric {name!r} does not exist: {exc}. Name a class of {library}.metrics, or MODULE:NAME for a metric "
             "of your own"
         ) from exc
     if not isinstance(found, type) and _is_metric(found):
@@ -183,9 +182,9 @@ class DeepEvalScorer:
         bases = import_module("deepeval.metrics")
         self._conversational = isinstance(metric, bases.BaseConversationalMetric)
         if not self._conversational and not isinstance(metric, bases.BaseMetric):
-            raise ConfigError(f"{metric!r} is no metric of DeepEval; give a BaseMetric or a BaseConversationalMetric")
+            raise ConfigError(f"{metric!r} is not a DeepEval metric; give a BaseMetric or a BaseConversationalMetric")
         if metric.threshold is None:
-            raise ConfigError(f"{type(metric).__name__} has no threshold, so nothing passes or fails; give it one")
+            raise ConfigError(f"{type(metric).__name__} has no threshold; set one, so that turns can pass or fail")
         self._metric = metric
         asked = signature(metric.a_measure).parameters
         self._quiet = {name: value for name, value in _QUIET.items() if name in asked}
@@ -215,7 +214,7 @@ class DeepEvalScorer:
         if not self._conversational:
             texts = {"context": passages, "retrieval_context": passages}
             return types.LLMTestCase(input=case.question, actual_output=case.answer, **texts)
-        *before, (role, answer) = [(str(role), text) for role, text in case.spoken]
+        *before, (role, answer) = [(str(role), text) for role, text in case.messages]
         turns = [types.Turn(role=speaker, content=text) for speaker, text in before]
         last = types.Turn(role=role, content=answer, retrieval_context=passages)
         return types.ConversationalTestCase(turns=[*turns, last])
@@ -248,7 +247,7 @@ class RagasScorer:
         if not hasattr(metric, "ascore") and not isinstance(
             metric, self._bases.SingleTurnMetric | self._bases.MultiTurnMetric
         ):
-            raise ConfigError(f"{metric!r} is no metric of Ragas; give one that scores single or multiple turns")
+            raise ConfigError(f"{metric!r} is not a Ragas metric; give one that scores single or multiple turns")
         self._bound = self._read(options)
 
     @property
@@ -272,9 +271,7 @@ class RagasScorer:
         if option == "passes":
             return str(value).strip().casefold() == str(bound).casefold()
         if isinstance(value, str):
-            raise JudgeError(
-                f"{self.name} answers with a word ({value!r}); say which one passes with the option passes"
-            )
+            raise JudgeError(f"{self.name} answers with a word ({value!r}); set passes=WORD to the word that passes")
         return float(value) >= float(bound) if option == "at_least" else float(value) <= float(bound)
 
     async def _scored(self, case: MetricCase) -> tuple[Any, str | None]:
@@ -310,7 +307,7 @@ def _messages(case: MetricCase) -> list[object]:
     """The conversation as Ragas has it. The documents stand before the answer, as what a tool gave: there is no other place."""
     types = import_module("ragas.messages")
     made = {Role.USER: types.HumanMessage, Role.ASSISTANT: types.AIMessage}
-    *before, answer = [made[role](content=text) for role, text in case.spoken]
+    *before, answer = [made[role](content=text) for role, text in case.messages]
     if not case.passages:
         return [*before, answer]
     call = types.AIMessage(content="", tool_calls=[types.ToolCall(name="documents", args={})])

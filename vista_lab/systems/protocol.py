@@ -75,14 +75,19 @@ POSITIVE: Mapping[Task, Label] = {
 
 
 def whole_turn(turn: Turn, history: Sequence[Turn]) -> list[Claim]:
-    """The turn as one claim; none where it says nothing."""
+    """The turn as one claim; none where it says nothing.
+
+    Examples:
+        >>> [claim.text for claim in whole_turn(Turn(role="assistant", text="It is old."), [])]
+        ['It is old.']
+    """
     if not turn.text.strip():
         return []
     span = Span(start=0, end=len(turn.text))
     return [Claim(id=f"t{len(history)}.c1", text=writable(turn.text), span=span)]
 
 
-def labelled(claim: Claim, label: Label, reason: str) -> Check:
+def labelled_check(claim: Claim, label: Label, reason: str) -> Check:
     """A verdict that came with its label, and with the reason for it, so that no other stage is asked for one."""
     finding = Finding(claim=claim, label=label, confidence=1.0, reason=reason)
     return Check(claim=claim, supported=label is Label.VERIFIED, confidence=1.0, finding=finding)

@@ -30,7 +30,7 @@ from vista_guard.judges.model.rendering import Style
 from vista_guard.reading.passages import sentence_spans
 from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Label, Role, Span, Turn, Unchecked
 from vista_lab.datasets.files import Task
-from vista_lab.systems.protocol import POSITIVE, labelled, whole_turn
+from vista_lab.systems.protocol import POSITIVE, labelled_check, whole_turn
 
 FACTSCORE_PROMPTS = Path(__file__).parent / "texts" / "factscore"
 REASON = "the documents do not support it"
@@ -93,7 +93,7 @@ class FActScore:
 def _two_labels(answer: Check | Unchecked) -> Check | Unchecked:
     if isinstance(answer, Unchecked) or answer.supported:
         return answer
-    return labelled(answer.claim, Label.LACKING_EVIDENCE, REASON)
+    return labelled_check(answer.claim, Label.LACKING_EVIDENCE, REASON)
 
 
 def _shift(fact: Claim, offset: int) -> Claim:
@@ -157,7 +157,6 @@ class LLMJudge:
 
     @property
     def model(self) -> ChatModel:
-        """The model that is asked."""
         return self._model
 
     @property
@@ -183,7 +182,6 @@ class LLMJudge:
         await self._model.aclose()
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
-        """The turn itself."""
         return whole_turn(turn, history)
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
@@ -207,7 +205,7 @@ class LLMJudge:
             return Unchecked(claim=claim, error=str(exc), raw=_raw(exc))
         label = POSITIVE[self._task] if positive else Label.VERIFIED
         word = self._question.positive if positive else self._question.negative
-        return labelled(claim, label, why or f"the judge called the turn {word}")
+        return labelled_check(claim, label, why or f"the judge called the turn {word}")
 
     @property
     def _names(self) -> dict[str, str]:
@@ -237,7 +235,7 @@ class LLMJudge:
         ]
         verdicts = {verdict for verdict, _ in said}
         if len(verdicts) != 1 or not verdicts <= {question.negative, question.positive}:
-            raise unreadable(f"does not say {question.negative} or {question.positive}", text)
+            raise unreadable(f"has neither {question.negative} nor {question.positive}", text)
         verdict, why = said[-1]
         return verdict == question.positive, why[:RAW_CHARS]
 

@@ -58,7 +58,7 @@ def check_place(path: Path) -> None:
     require("the HTML report", "jinja2", extra="evaluation")
     if path.is_dir() or not path.parent.is_dir():
         raise ConfigError(
-            f"--html {path} cannot be written: {'it is a folder' if path.is_dir() else 'there is no such folder'}"
+            f"--html {path} cannot be written: {'it is a folder' if path.is_dir() else 'its folder does not exist'}"
         )
 
 
@@ -106,7 +106,7 @@ def page(log: str, out: Path, heard: Heard, replayed: Replayed, *, now: datetime
         groups=_groups([shown[name] for name in changed if name in shown]),
         counts=Counter((it.first, it.second) for it in replayed.found.changed),
         changed=len(changed),
-        recipes=[(one.name, _lines(one)) for one in replayed.policies],
+        recipes=[(policy.name, _lines(policy)) for policy in replayed.policies],
         talks=_talks(out, heard, replayed),
         most=(MOST_CHANGED, MOST_TURNS),
     )
@@ -173,7 +173,7 @@ def _quotes(outcome: Outcome) -> list[tuple[str, str]]:
     """Where each piece of a claim's evidence is from, and its words."""
     named = {SourceKind.KNOWLEDGE: "said before", SourceKind.PERSONA: "persona", SourceKind.HISTORY: "history"}
     pieces = getattr(outcome, "evidence", ())
-    return [(named.get(one.source) or one.title or one.source_id, one.quote) for one in pieces]
+    return [(named.get(piece.source) or piece.title or piece.source_id, piece.quote) for piece in pieces]
 
 
 def _lines(policy: NamedPolicy) -> str:

@@ -13,7 +13,7 @@ from vista_lab.runs.folder import MANIFEST
 from vista_lab.tables.overview import overview, tables_8_to_11
 from vista_lab.tables.runs import Measured, check_comparable
 from vista_lab.tables.vista import table_2, table_3, table_4, table_5, table_20, table_21, tables_12_to_19
-from vista_lab.tables.writers import FORMATS, Sheet, comma_separated, latex, markdown, page, told_apart
+from vista_lab.tables.writers import FORMATS, Sheet, comma_separated, latex, markdown, page, unique_names
 
 TITLE = "Runs side by side"
 
@@ -28,7 +28,6 @@ class Picture:
 
     @property
     def files(self) -> tuple[Path, Path]:
-        """Both."""
         return self.svg, self.png
 
 
@@ -109,7 +108,7 @@ def write(
     contents: dict[str, str] = {}
     for form in forms:
         if form == "csv":
-            names = told_apart(sheet.name for sheet in sheets)
+            names = unique_names(sheet.name for sheet in sheets)
             contents |= {f"{name}.csv": comma_separated(sheet) for name, sheet in zip(names, sheets, strict=True)}
         elif form == "html":
             contents["tables.html"] = page(sheets, title, [(one.caption, _inline(one.svg)) for one in pictures])
@@ -156,11 +155,11 @@ def numbers(asked: str) -> frozenset[int]:
         try:
             ends = int(first), int(last if dash else first)
         except ValueError as exc:
-            raise InputError(f"tables are given by numbers, as 2,3,8-11, and {part.strip()!r} is none") from exc
+            raise InputError(f"--tables has {part.strip()!r}; give numbers, such as 2,3,8-11") from exc
         if not (ends[0] <= ends[1] and set(ends) <= set(NUMBERS)):
             raise InputError(
-                f"there is no table {part.strip()} to fill from runs; there are 2, 3, 4, 5 and 8-21 (Tables 1, 6 and 7 are of "
-                "annotations: see vista-guard agree)"
+                f"table {part.strip()} cannot be filled from runs; 2, 3, 4, 5 and 8-21 can (Tables 1, 6 and 7 come "
+                "from annotations: see vista-guard agree)"
             )
         found |= set(range(ends[0], ends[1] + 1)) & set(NUMBERS)
     return frozenset(found)

@@ -41,7 +41,7 @@ def overview(runs: Sequence[Measured]) -> Sheet:
     return Sheet("overview", "Overview", COLUMNS, tuple(rows), (*NOTES, *notes_of(runs)))
 
 
-def bracketed(value: float | None, interval: Interval | None) -> str:
+def in_brackets(value: float | None, interval: Interval | None) -> str:
     """A percentage with its interval: 84.60 [81.2–87.5]."""
     if value is None or value != value:
         return NOTHING
@@ -65,13 +65,13 @@ def _turns(run: Measured, met: Detection | None) -> list[str]:
 
 def _accuracy(run: Measured, reading: Reading) -> str:
     met = run.detection(reading)
-    return NOTHING if met is None else bracketed(met.accuracy.value, run.accuracy_interval(reading))
+    return NOTHING if met is None else in_brackets(met.accuracy.value, run.accuracy_interval(reading))
 
 
 def _score_cells(run: Measured, met: Detection | None) -> list[str]:
     if met is None:
         return [NOTHING] * 3
-    return [percent(met.precision.value), percent(met.recall.value), bracketed(met.f1, run.f1_interval(run.reading))]
+    return [percent(met.precision.value), percent(met.recall.value), in_brackets(met.f1, run.f1_interval(run.reading))]
 
 
 def _claims(run: Measured) -> list[str]:
@@ -80,7 +80,7 @@ def _claims(run: Measured) -> list[str]:
     met = run.confusion
     if not met:
         return [NOTHING, NOTHING, NOTHING, *scores]
-    return [f"{met.total():,}", percent(accuracy(met)), bracketed(macro_f1(met), run.macro_f1_interval()), *scores]
+    return [f"{met.total():,}", percent(accuracy(met)), in_brackets(macro_f1(met), run.macro_f1_interval()), *scores]
 
 
 def _cost_cells(run: Measured) -> list[str]:

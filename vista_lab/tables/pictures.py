@@ -10,13 +10,13 @@ import numpy as np
 
 from vista_guard.policy.risk import reliability as binned
 from vista_lab.metrics.detection import Reading
-from vista_lab.metrics.intervals import resampled
+from vista_lab.metrics.intervals import bootstrap_interval
 from vista_lab.papers.vista import table
 from vista_lab.tables.output import Picture
 from vista_lab.tables.plots import Bar, Point, Spot, bars, matrix, over_turns, reliability, trade
 from vista_lab.tables.runs import Measured, names_of
-from vista_lab.tables.vista import crossed, data_sets_of, systems_of, title_of
-from vista_lab.tables.writers import file_name, one_line, told_apart
+from vista_lab.tables.vista import confusion_counts, data_sets_of, systems_of, title_of
+from vista_lab.tables.writers import file_name, one_line, unique_names
 
 FEWEST = 5
 """Turns that a place in conversations needs to be drawn: a mean of fewer says nothing."""
@@ -71,7 +71,7 @@ def draw_readings(runs: Sequence[Measured], folder: Path, remark: str = "") -> l
 def _files(runs: Sequence[Measured]) -> Iterator[tuple[str, str]]:
     """Each data set, and what it is called in names of files."""
     names = data_sets_of(runs)
-    return zip(names, told_apart(map(file_name, names)), strict=True)
+    return zip(names, unique_names(map(file_name, names)), strict=True)
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,6 @@ class _Drawing:
 
     @property
     def of(self) -> str:
-        """The data set."""
         return one_line(self.runs[0].data_set)
 
     def whole_name(self, run: Measured) -> str:
@@ -169,11 +168,11 @@ class _Drawing:
         """A matrix for each run whose claims people labelled."""
         labels = [str(label) for label in table("table12_19")["labels"]]
         human = [place for place, label in enumerate(labels) if label != "NONE"]
-        files = told_apart(file_name("confusion", self.file, run.system, self.names[run.name]) for run in self.runs)
+        files = unique_names(file_name("confusion", self.file, run.system, self.names[run.name]) for run in self.runs)
         for run, file in zip(self.runs, files, strict=True):
             if run.confusion:
                 name = self.whole_name(run)
-                counts = [crossed(run.confusion)[place][:-1] for place in human]
+                counts = [confusion_counts(run.confusion)[place][:-1] for place in human]
                 caption = f"{self.of}: claims by human and by model label. {name}"
                 rows = [labels[place] for place in human]
                 yield Picture(caption, *matrix(self.folder, file, f"{self.of}\n{name}", rows, labels, counts))
@@ -208,7 +207,7 @@ def _over_turns(run: Measured) -> list[Point]:
 def _score_point(place: int, scores: np.ndarray) -> Point:
     # Each conversation has one turn at a place: turns are drawn again.
     names = [str(number) for number in range(len(scores))]
-    low, high = resampled(names, lambda rows: float(scores[rows].mean()), draws=400)
+    low, high = bootstrap_interval(names, lambda rows: float(scores[rows].mean()), draws=400)
     return Point(place, float(scores.mean()), len(scores), low, high)
 
 

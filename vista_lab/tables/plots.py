@@ -45,7 +45,7 @@ STYLE: Any = {
 
 
 @contextmanager
-def drawn(width: float, height: float) -> Iterator[Figure]:
+def open_figure(width: float, height: float) -> Iterator[Figure]:
     """An empty figure in the style; inches.
 
     Raises:
@@ -83,7 +83,7 @@ def pick(choices: tuple[str, ...], place: int) -> str:
     return choices[place % len(choices)]
 
 
-def titled(title: str, width: float) -> str:
+def set_titles(title: str, width: float) -> str:
     """A title in lines that fit a figure so many inches wide. Line breaks stay."""
     return "\n".join(line for part in title.split("\n") for line in wrap(part, int(10 * width)))
 
@@ -114,7 +114,7 @@ def bars(
     """
     labels = list(dict.fromkeys(bar.label for bar in shown))
     places = _places(labels, shown)
-    with drawn(7.2, 1.1 + 0.34 * (max(places.values()) + 1) + 0.07 * len(kinds)) as figure:
+    with open_figure(7.2, 1.1 + 0.34 * (max(places.values()) + 1) + 0.07 * len(kinds)) as figure:
         axes = figure.subplots()
         for bar, at in places.items():
             _bar(axes, bar, at, kinds.index(bar.kind))
@@ -122,7 +122,7 @@ def bars(
         axes.invert_yaxis()
         axes.grid(axis="y", visible=False)
         axes.set(xlabel=axis, xlim=(0, 112))
-        figure.suptitle(titled(title, 7.2))  # over the figure: beside long labels the axes are narrow
+        figure.suptitle(set_titles(title, 7.2))  # over the figure: beside long labels the axes are narrow
         axes.set_xticks(range(0, 101, 20))
         if len(kinds) > 1:
             keys = [_key(kind) for kind in range(len(kinds))]
@@ -174,7 +174,7 @@ Lines = Sequence[tuple[str, Sequence[Point]]]
 
 def over_turns(folder: Path, name: str, title: str, lines: Lines) -> tuple[Path, Path]:
     """A score by the turn's place in its conversation, with intervals as bands and edges."""
-    with drawn(7.2, 3.6 + 0.22 * len(lines)) as figure:
+    with open_figure(7.2, 3.6 + 0.22 * len(lines)) as figure:
         axes = figure.subplots()
         for place, (label, points) in enumerate(lines):
             colour, turns = pick(COLOURS, place), [point.x for point in points]
@@ -184,7 +184,9 @@ def over_turns(folder: Path, name: str, title: str, lines: Lines) -> tuple[Path,
             highs = [100 * point.high for point in points if point.high is not None]
             if len(lows) == len(highs) == len(points):
                 axes.fill_between(turns, lows, highs, color=colour, alpha=0.15, linewidth=0)
-        axes.set(title=titled(title, 7.2), xlabel="turn of the conversation", ylabel="VISTA score, %", ylim=(0, 102))
+        axes.set(
+            title=set_titles(title, 7.2), xlabel="turn of the conversation", ylabel="VISTA score, %", ylim=(0, 102)
+        )
         axes.set_xticks(sorted({int(point.x) for _, points in lines for point in points}))
         figure.legend(loc="outside lower center", ncols=1)
         return save(figure, folder, name)
@@ -192,7 +194,7 @@ def over_turns(folder: Path, name: str, title: str, lines: Lines) -> tuple[Path,
 
 def reliability(folder: Path, name: str, title: str, lines: Lines) -> tuple[Path, Path]:
     """How often judgements were right, by how sure the judge was. On the diagonal confidence means what it says."""
-    with drawn(5.2, 5.0 + 0.22 * len(lines)) as figure:
+    with open_figure(5.2, 5.0 + 0.22 * len(lines)) as figure:
         axes = figure.subplots()
         axes.plot([0, 100], [0, 100], color="black", linewidth=0.8, linestyle=(0, (1, 2)))
         for place, (label, points) in enumerate(lines):
@@ -208,7 +210,9 @@ def reliability(folder: Path, name: str, title: str, lines: Lines) -> tuple[Path
             )
             for point, x, y in zip(points, xs, ys, strict=True):
                 axes.annotate(f"{point.n}", (x, y), xytext=(5, -9), textcoords="offset points", fontsize=7)
-        axes.set(title=titled(title, 5.2), xlabel="mean confidence, %", ylabel="right, %", xlim=(0, 102), ylim=(0, 102))
+        axes.set(
+            title=set_titles(title, 5.2), xlabel="mean confidence, %", ylabel="right, %", xlim=(0, 102), ylim=(0, 102)
+        )
         figure.legend(loc="outside lower center", ncols=1)
         return save(figure, folder, name)
 
@@ -218,7 +222,7 @@ def matrix(
 ) -> tuple[Path, Path]:
     """Counts with the share of their row, which is how dark a cell is."""
     shares = [[count / sum(line) if sum(line) else 0.0 for count in line] for line in counts]
-    with drawn(1.6 + 0.95 * len(columns), 1.5 + 0.62 * len(rows)) as figure:
+    with open_figure(1.6 + 0.95 * len(columns), 1.5 + 0.62 * len(rows)) as figure:
         axes = figure.subplots()
         axes.imshow(shares, cmap="Greys", vmin=0, vmax=1.25, aspect="auto")
         for y, line in enumerate(counts):
@@ -230,7 +234,7 @@ def matrix(
         axes.set_yticks(range(len(rows)), [_broken(row) for row in rows])
         axes.grid(visible=False)
         axes.tick_params(length=0)
-        axes.set(title=titled(title, 6.0), xlabel="model", ylabel="human")
+        axes.set(title=set_titles(title, 6.0), xlabel="model", ylabel="human")
         return save(figure, folder, name)
 
 
@@ -251,7 +255,7 @@ class Spot:
 
 def trade(folder: Path, name: str, title: str, axis: str, spots: Sequence[Spot]) -> tuple[Path, Path]:
     """A marker a run, with its interval. Numbers that lie far apart stand on a logarithmic axis."""
-    with drawn(6.6, 3.6 + 0.2 * len(spots)) as figure:
+    with open_figure(6.6, 3.6 + 0.2 * len(spots)) as figure:
         axes = figure.subplots()
         for place, spot in enumerate(spots):
             low, high = (spot.y if edge is None else edge for edge in (spot.low, spot.high))
@@ -261,7 +265,7 @@ def trade(folder: Path, name: str, title: str, axis: str, spots: Sequence[Spot])
         numbers = [spot.x for spot in spots if not isinstance(spot.x, str)]
         if numbers and min(numbers) > 0 and max(numbers) > 20 * min(numbers):
             _logarithmic(axes)
-        axes.set(title=titled(title, 6.6), xlabel=axis, ylabel="turn accuracy, %")
+        axes.set(title=set_titles(title, 6.6), xlabel=axis, ylabel="turn accuracy, %")
         axes.margins(x=0.15)
         figure.legend(loc="outside lower center", ncols=1)
         return save(figure, folder, name)

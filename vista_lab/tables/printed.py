@@ -11,12 +11,12 @@ from vista_lab.metrics.labels import accuracy, macro_f1
 from vista_lab.papers.checks import (
     Verdict,
     check_all,
+    detection_counts,
     marks,
     of_coconot,
     of_majority,
     original_against_consensus,
-    pooled,
-    recovered,
+    sets_with_jaccard,
 )
 from vista_lab.papers.vista import DATA_SETS, MODELS, SYSTEMS, accuracies, confusion, differences, table, whole_number
 from vista_lab.tables.writers import Cell, Heading, Row, Sheet, markdown, percent, row
@@ -24,7 +24,7 @@ from vista_lab.tables.writers import Cell, Heading, Row, Sheet, markdown, percen
 
 def sheets() -> list[Sheet]:
     """The tables that need no model, in their order."""
-    significant = [differing(name) for name in ("AIS", "BEGIN", "FADE", "FaithDial")]
+    significant = [differing_labels(name) for name in ("AIS", "BEGIN", "FADE", "FaithDial")]
     return [label_counts(), turn_accuracy(), claim_figures(), ablations(), contradictions(), claim_sets(), turn_labels(),
             *significant, abstentions()]  # fmt: skip
 
@@ -103,7 +103,7 @@ def contradictions() -> Sheet:
     rows = []
     for model, systems in printed["models"].items():
         for system, values in systems.items():
-            found = recovered(values)
+            found = detection_counts(values)
             shares = (found.accuracy.value, found.precision.value, found.recall.value, found.f1)
             counts = (str(found.tp), str(found.fp))
             rows.append(row(model, SYSTEMS[system], *map(str, values), *counts, *(percent(one, 1) for one in shares)))
@@ -118,7 +118,7 @@ def claim_sets() -> Sheet:
     """Table 6, with F1 from Jaccard."""
     printed = table("table06")
     rows = [
-        row(pair, str(jaccard), str(f1), f"{pooled(float(jaccard)).f1:.3f}")
+        row(pair, str(jaccard), str(f1), f"{sets_with_jaccard(float(jaccard)).f1:.3f}")
         for pair, (jaccard, f1) in printed["pairs"].items()
     ]
     heads = _columns("pair", "Jaccard", "F1, printed", "2J / (1 + J)")
@@ -145,7 +145,7 @@ def turn_labels() -> Sheet:
     )
 
 
-def differing(data_set: str) -> Sheet:
+def differing_labels(data_set: str) -> Sheet:
     """One of Tables 8 to 11, with p and stars from the discordant pairs."""
     rows, number = [], 0
     for one in differences():
@@ -169,7 +169,7 @@ def confusions(model: str) -> Sheet:
     """One of Tables 12 to 19."""
     printed = table("table12_19")
     number = printed[model]["number"]
-    return claims_crossed(
+    return claim_confusion(
         f"paper-table-{number}", f"Table {number}. {printed['title']}: {model}", confusion_rows(model)
     )
 
@@ -180,7 +180,7 @@ def confusion_rows(model: str) -> list[list[int]]:
     return rows
 
 
-def claims_crossed(name: str, title: str, rows: Sequence[Sequence[int]], notes: Sequence[str] = ()) -> Sheet:
+def claim_confusion(name: str, title: str, rows: Sequence[Sequence[int]], notes: Sequence[str] = ()) -> Sheet:
     """Counts with margins in the layout of Tables 12 to 19."""
     labels = [str(label) for label in table("table12_19")["labels"]]
     heads = (Heading("human \\ model", figures=False), *(Heading(label) for label in [*labels, "Total"]))
@@ -189,7 +189,6 @@ def claims_crossed(name: str, title: str, rows: Sequence[Sequence[int]], notes: 
 
 
 def abstentions() -> Sheet:
-    """Tables 20 and 21."""
     printed, found = table("table20_21"), of_coconot()
     rows = [
         row("abstention", str(found.tp), str(found.fn), _sorted(printed["missed"])),

@@ -17,8 +17,8 @@ import numpy as np
 from vista_guard.errors import InputError
 from vista_guard.types import Finding, Label, TurnReport
 from vista_lab.datasets.files import Task
-from vista_lab.metrics.detection import Detection, Reading, counts, labels_of, looked_for
-from vista_lab.metrics.intervals import Discordant, resampled, share_interval
+from vista_lab.metrics.detection import Detection, Reading, has_any_label, labels_of, target_labels
+from vista_lab.metrics.intervals import Discordant, bootstrap_interval, share_interval
 from vista_lab.metrics.labels import Confusion, Spending, macro_f1, spending
 from vista_lab.runs.folder import GoldLine, Manifest, Rows, TurnName, read_evaluation, read_gold, read_run_reports
 from vista_lab.runs.reading import Run, why_not_comparable
@@ -79,13 +79,13 @@ class Measured:
         return {reading: self._read(reading) for reading in Reading}
 
     def _read(self, reading: Reading) -> Answers:
-        wanted = looked_for(reading, self.task)
+        wanted = target_labels(reading, self.task)
         found = {}
         for name, line in self.gold.items():
             gold = gold_of(line, reading, wanted)
             if gold is not None:
                 report = self.reports.get(name)
-                found[name] = (gold, counts(labels_of(report.outcomes), wanted) if report is not None else None)
+                found[name] = (gold, has_any_label(labels_of(report.outcomes), wanted) if report is not None else None)
         return found
 
     def detection(self, reading: Reading) -> Detection | None:
@@ -115,7 +115,7 @@ class Measured:
             whole = int(gold[rows].sum() + said[rows].sum())
             return 2 * tp / whole if whole else float("nan")
 
-        return _interval_or_none(resampled([row[0] for row in judged], f1))
+        return _interval_or_none(bootstrap_interval([row[0] for row in judged], f1))
 
     @cached_property
     def claims(self) -> Sequence[tuple[TurnName, Label, Label | None]]:
@@ -147,7 +147,7 @@ class Measured:
             pairs = {(labels[one], labels[other]): int(met[one, other]) for one, other in np.argwhere(met)}
             return macro_f1(Counter(pairs)) or 0.0
 
-        return _interval_or_none(resampled([name[0] for name, _, _ in self.claims], figure))
+        return _interval_or_none(bootstrap_interval([name[0] for name, _, _ in self.claims], figure))
 
     @cached_property
     def spending(self) -> Spending | None:
@@ -179,7 +179,6 @@ class Measured:
 
     @property
     def unchecked(self) -> int:
-        """Claims that were not judged."""
         return sum(not isinstance(outcome, Finding) for report in self.reports.values() for outcome in report.outcomes)
 
 
@@ -192,7 +191,7 @@ def read_measured(folder: Path, name: str | None = None) -> Measured:
     """
     manifest, rows = read_evaluation(folder)
     gold = read_gold(folder, rows.turns)
-    reports = {(one.conversation_id or "", one.turn_index): one for one in read_run_reports(folder, gold)}
+    reports = {(report.conversation_id or "", report.turn_index): report for report in read_run_reports(folder, gold)}
     return Measured(name or str(folder), manifest, rows, gold, reports)
 
 
@@ -221,7 +220,7 @@ def check_comparable(runs: Sequence[Measured]) -> None:
         if first.data_set == second.data_set:
             why = _why_not(first, second)
             if why is not None:
-                raise InputError(f"these two runs cannot be compared: {why}")
+                raise InputError(f"the two runs cannot be compared: {why}")
 
 
 def names_of(runs: Sequence[Measured]) -> Mapping[str, str]:

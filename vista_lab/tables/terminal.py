@@ -35,7 +35,7 @@ def policies_table(replayed: Replayed, changed: Sequence[ReplayedTurn]) -> Rende
     parts: list[RenderableType] = [_policy_totals(replayed), _transitions(replayed)]
     parts.append(_policy_agreement(replayed) if replayed.fine else Text(words.UNLABELLED))
     parts += [_changes_table(replayed, changed), Text("what this can't tell", style="bold")]
-    parts += [Text(f"- {visible(one)}") for one in replayed.limits()]
+    parts += [Text(f"- {visible(limit)}") for limit in replayed.limits()]
     return Group(*parts)
 
 
@@ -70,7 +70,7 @@ def _policy_agreement(replayed: Replayed) -> Table:
         f"where people said who is right ({len(replayed.fine):,} turns; 95 % intervals)", "", *_names(replayed)
     )
     for name, (title, _) in words.AGREEMENTS.items():
-        table.add_row(title, *(words.share(getattr(one, name)) for one in sides))
+        table.add_row(title, *(words.share(getattr(side, name)) for side in sides))
     return table
 
 

@@ -11,7 +11,7 @@ from vista_lab.metrics.detection import Reading
 from vista_lab.metrics.intervals import NOT_SIGNIFICANT, Share
 from vista_lab.metrics.labels import Confusion, accuracy, macro_f1
 from vista_lab.papers.vista import DATA_SETS, MODELS, SYSTEMS, accuracies, table
-from vista_lab.tables.printed import claims_crossed, confusions
+from vista_lab.tables.printed import claim_confusion, confusions
 from vista_lab.tables.runs import Measured, discordant, names_of, notes_of
 from vista_lab.tables.writers import Cell, Heading, Row, Sheet, file_name, percent, row
 
@@ -67,7 +67,7 @@ OF_PAPER = {NO_CLAIM: "Decomposition Error", SCOPE: "Mislabeled Out-of-Scope", P
 
 def table_20(runs: Sequence[Measured]) -> list[Sheet]:
     """Gold against what was found, two rows a run; the paper's below."""
-    fitting = _fitting(runs)
+    fitting = _runs_of_table(runs)
     if not fitting:
         return []
     names, rows = names_of(fitting), []
@@ -101,7 +101,7 @@ def _printed_abstentions() -> list[Row]:
 
 def table_21(runs: Sequence[Measured]) -> list[Sheet]:
     """Errors by what the turn's claims were labelled, a table for each run."""
-    fitting = _fitting(runs)
+    fitting = _runs_of_table(runs)
     names, found = names_of(fitting), []
     printed = {**table("table20_21")["missed"], **table("table20_21")["false_alarms"]}
     for run in fitting:
@@ -126,7 +126,7 @@ def table_21(runs: Sequence[Measured]) -> list[Sheet]:
     return found
 
 
-def _fitting(runs: Sequence[Measured]) -> list[Measured]:
+def _runs_of_table(runs: Sequence[Measured]) -> list[Measured]:
     return [run for run in runs if run.task is Task.ABSTAINS and run.answers(Reading.ORIGINAL)]
 
 
@@ -216,13 +216,15 @@ def tables_12_to_19(runs: Sequence[Measured], numbers: Collection[int] = ()) -> 
         of = f"{run.data_set}, {title_of(run.system)}, {names[run.name]}"
         name = file_name("confusion", run.data_set, run.system, names[run.name])
         found.append(
-            claims_crossed(name, f"Claims by human and by model label: {of}", crossed(run.confusion), notes_of([run]))
+            claim_confusion(
+                name, f"Claims by human and by model label: {of}", confusion_counts(run.confusion), notes_of([run])
+            )
         )
     asked = [model for model in MODELS if table("table12_19")[model]["number"] in numbers]
     return found + ([confusions(model) for model in asked] if fitting else [])
 
 
-def crossed(met: Confusion) -> list[list[int]]:
+def confusion_counts(met: Confusion) -> list[list[int]]:
     """Counts with margins, in the order of Tables 12 to 19."""
     labels = [None if name == "NONE" else Label(name) for name in table("table12_19")["labels"]]
     rows = [[met[human, judged] if human is not None else 0 for judged in labels] for human in labels]
@@ -388,4 +390,4 @@ def _contradictions(run: Measured, name: str) -> Row:
     met = run.detection(Reading.ORIGINAL)
     assert met is not None  # only runs with gold are here
     figures = (met.accuracy.value, met.precision.value, met.recall.value, met.f1)
-    return row(name, title_of(run.system), run.data_set, f"{met.turns:,}", *(percent(one, 1) for one in figures))
+    return row(name, title_of(run.system), run.data_set, f"{met.turns:,}", *(percent(figure, 1) for figure in figures))

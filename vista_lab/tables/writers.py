@@ -44,7 +44,6 @@ class Heading:
 
     @property
     def whole(self) -> str:
-        """Both heads in one."""
         return f"{self.group}: {self.head}" if self.group else self.head
 
 
@@ -65,7 +64,9 @@ class Sheet:
     def __post_init__(self) -> None:
         odd = next((row for row in self.rows if len(row) != len(self.columns)), None)
         if odd is not None:
-            raise ValueError(f"{self.name} has {len(self.columns)} columns, and a row of {len(odd)} cells: {odd}")
+            raise ValueError(
+                f"table {self.name} has {len(self.columns)} columns and a row with {len(odd)} cells: {odd}"
+            )
 
     @property
     def groups(self) -> list[tuple[str, int]]:
@@ -99,7 +100,7 @@ def file_name(*parts: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", " ".join(part[:LONGEST_PART] for part in parts).lower()).strip("-") or "table"
 
 
-def told_apart(names: Iterable[str]) -> list[str]:
+def unique_names(names: Iterable[str]) -> list[str]:
     """Names for files, of which no two are the same: a second `own-json` is `own-json-2`."""
     found: dict[str, None] = {}
     for name in names:
@@ -121,7 +122,13 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~$&])")
 
 
 def markdown(sheets: Iterable[Sheet]) -> str:
-    """GitHub's tables. A common head stands in each column's own."""
+    """GitHub's tables. A common head stands in each column's own.
+
+    Examples:
+        >>> sheet = Sheet("turns", "Turns", (Heading("system", figures=False), Heading("turns")), (row("vista", 12),))
+        >>> markdown([sheet]).splitlines()[-1]
+        '| vista | 12 |'
+    """
     return "\n".join(_markdown(sheet) for sheet in sheets)
 
 
@@ -304,7 +311,7 @@ def _columns(sheet: Sheet) -> Iterator[Sheet]:
         for _, together in groupby(
             range(names, len(widths)), key=lambda place: sheet.columns[place].group or str(place)
         )
-        for block in _fitting(list(together), widths, room)
+        for block in _split_columns(list(together), widths, room)
     ]
     taken: list[int] = []
     for block in blocks:
@@ -315,7 +322,7 @@ def _columns(sheet: Sheet) -> Iterator[Sheet]:
     yield _only(sheet, [*range(names), *taken])
 
 
-def _fitting(block: list[int], widths: Sequence[float], room: float) -> list[list[int]]:
+def _split_columns(block: list[int], widths: Sequence[float], room: float) -> list[list[int]]:
     return [block] if sum(widths[place] for place in block) <= room else [[place] for place in block]
 
 

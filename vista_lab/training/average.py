@@ -15,7 +15,6 @@ import torch
 
 
 def main() -> None:
-    """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkpoints", nargs="+", type=Path, help="files that vista_lab.training.train wrote")
     parser.add_argument("--shares", nargs="+", type=float, help="of each checkpoint; equal without it")

@@ -104,7 +104,6 @@ def write_tokenizer(path: Path) -> Tokenizer:
 
 
 def sha256(path: Path) -> str:
-    """Hex digest of a file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
@@ -130,7 +129,6 @@ def export_model(model: nn.Module, folder: Path, name: str, output: str, reduce_
 
 
 def main() -> None:
-    """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--checkpoint", type=Path, help="verifier checkpoint; without it only the embedder is written")
     parser.add_argument("--out", type=Path, default=Path("vista_guard/weights"))

@@ -105,7 +105,6 @@ class Run:
         self.half = not args.float32 and has_bfloat16()
 
     def learn(self, batch: Batch, progress: float) -> None:
-        """One step."""
         set_rate(self.optimiser, progress, self.args.warmup)
         with torch.autocast("cpu", torch.bfloat16, enabled=self.half):
             logits = self.model(batch.ids, batch.mask, batch.types)
@@ -160,7 +159,6 @@ def start_model(args: argparse.Namespace) -> Verifier:
 
 
 def train(args: argparse.Namespace) -> None:
-    """The loop."""
     torch.manual_seed(args.seed)
     torch.set_num_threads(args.threads)
     examples = [example for path in args.pairs for example in load_examples(path, args.max_length)]
@@ -216,7 +214,6 @@ def facts_of(args: argparse.Namespace, examples: Sequence[Example]) -> dict[str,
 
 
 def main() -> None:
-    """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=Path, nargs="+", required=True)
     parser.add_argument("--out", type=Path, required=True)

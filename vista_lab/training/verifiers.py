@@ -99,7 +99,7 @@ def check_labels(source: str, cases: Sequence[Case]) -> None:
     supported = sum(case.gold == "supported" for case in cases)
     if not 0 < supported < len(cases):
         raise InputError(
-            f"{source} has {supported} supported claims of {len(cases)}; thresholds need both, a hundred of each at least"
+            f"{source} has {supported} supported claims of {len(cases)}; thresholds need a hundred of each kind"
         )
 
 
@@ -181,7 +181,7 @@ def best_temperature(rows: NDArray[np.float32], gold: Sequence[Gold]) -> float:
 
 def fit(claims: Sequence[Judged]) -> Thresholds:
     """The thresholds: supported by the best mean of both recalls, contradicted as low as `FALSE_CONTRADICTIONS` lets it be."""
-    supported = _best_split([one.supported for one in claims], [one.gold == "supported" for one in claims])
+    supported = _best_split([claim.supported for claim in claims], [one.gold == "supported" for one in claims])
     return Thresholds(supported=supported, contradicted=_least_contradicted(claims, supported))
 
 
@@ -191,7 +191,7 @@ def cross_fit(claims: Sequence[Judged], folds: int = FOLDS) -> CrossFitted:
     right = called = truly = counted = 0
     for fold in range(min(folds, len(documents))):
         held = set(documents[fold::folds])
-        inside = [one for one in claims if one.document not in held]
+        inside = [claim for claim in claims if claim.document not in held]
         if not 0 < sum(one.gold == "supported" for one in inside) < len(inside):
             continue
         limits = fit(inside)
@@ -226,7 +226,7 @@ def _balanced(found: NDArray[np.bool_], truth: NDArray[np.bool_]) -> float:
 
 
 def _least_contradicted(claims: Sequence[Judged], supported: float) -> float:
-    held_against = [one for one in claims if one.supported < supported]
+    held_against = [claim for claim in claims if claim.supported < supported]
     for limit in sorted({one.contradicted for one in claims if one.contradicted > SURE}):
         if _few_false([one for one in held_against if one.contradicted >= limit], claims):
             # Rounded up: down, a claim that must not be called contradicted would be.
@@ -237,7 +237,7 @@ def _least_contradicted(claims: Sequence[Judged], supported: float) -> float:
 def _few_false(called: Sequence[Judged], claims: Sequence[Judged]) -> bool:
     """True if calling these contradicted keeps `FALSE_CONTRADICTIONS`."""
     return all(
-        sum(one.gold == gold for one in called) <= most * sum(one.gold == gold for one in claims)
+        sum(one.gold == gold for one in called) <= most * sum(claim.gold == gold for claim in claims)
         for gold, most in FALSE_CONTRADICTIONS.items()
     )
 
@@ -281,7 +281,7 @@ async def calibrate(
     measured = cross_fit(claims)
     fitted = FittedOn(
         name=source,
-        documents=len({one.document for one in claims}),
+        documents=len({claim.document for claim in claims}),
         claims=len(claims),
         day=today,
         supported_or_not=round(measured.supported_or_not, 4),
@@ -326,7 +326,6 @@ class TimedVerifier:
         self.seconds = 0.0
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        """See `Verifier.probabilities`."""
         started = time.perf_counter()
         found = self._verifier.probabilities(pairs)
         self.seconds += time.perf_counter() - started
@@ -339,7 +338,6 @@ class TimedVerifier:
         return 1000 * self.seconds / self.pairs if self.pairs else None
 
     async def aclose(self) -> None:
-        """Closes the verifier."""
         from vista_guard.judges.verifiers.calibrated import close
 
         await close(self._verifier)

@@ -11,7 +11,7 @@ from vista_lab.runs.comparing import (
     calibration,
     confusion,
     in_order,
-    paired,
+    pair_claims,
     paired_accuracy,
     transitions,
     turn_changes,
@@ -44,7 +44,7 @@ def test_claims_meet_by_their_words_and_then_by_their_place() -> None:
             judged("c3", "It has a cafe.", LACKING, span=(30, 44)),
         ),
     )
-    found = paired(first, second)
+    found = pair_claims(first, second)
     assert [(it.claim.text, it.labels) for it in found] == [
         ("It is old.", ("VERIFIED", "VERIFIED")),
         ("It is long.", ("VERIFIED", "LACKING_EVIDENCE")),
@@ -55,7 +55,7 @@ def test_claims_meet_by_their_words_and_then_by_their_place() -> None:
 def test_given_claims_meet_by_their_ids() -> None:
     same = stored(judged("a", "The same words.", VERIFIED), judged("b", "The same words.", LACKING))
     turned = stored(judged("b", "The same words.", LACKING), judged("a", "The same words.", VERIFIED))
-    pairs = paired(run("a", same, claims="given"), run("b", turned, claims="given"))
+    pairs = pair_claims(run("a", same, claims="given"), run("b", turned, claims="given"))
     assert [it.labels for it in pairs] == [("VERIFIED", "VERIFIED"), ("LACKING_EVIDENCE", "LACKING_EVIDENCE")]
 
 
@@ -70,7 +70,7 @@ def turn(*labels: Label | None) -> list[Outcome]:
 def test_regressions_come_first_and_figures_count_what_people_said() -> None:
     first = run("a", stored(*turn(VERIFIED, VERIFIED, LACKING, None)))
     second = run("b", stored(*turn(CONTRADICTED, CONTRADICTED, LACKING, VERIFIED), action=Action.BLOCK))
-    pairs = paired(first, second, GOLD)
+    pairs = pair_claims(first, second, GOLD)
     assert [(it.claim.id, it.regressed, it.improved) for it in in_order(pairs)] == [
         ("c1", True, False),
         ("c2", False, True),
@@ -95,7 +95,7 @@ def test_regressions_come_first_and_figures_count_what_people_said() -> None:
 
 
 def test_without_gold_only_what_is_no_longer_judged_is_a_regression() -> None:
-    pairs = paired(
+    pairs = pair_claims(
         run("a", stored(*turn(VERIFIED, VERIFIED, None, LACKING))),
         run("b", stored(*turn(LACKING, None, VERIFIED, LACKING))),
     )

@@ -137,9 +137,9 @@ def test_detect_looks_at_content(tmp_path: Path, content: object, log_format: Lo
         ('[{"role": "user", "content": "?"}]', "conversation 1 has the keys role, content: no known format."),
         ("7", "line 1 has the value '7': no known format."),
         ("id;text\n1;Hello", "line 2 has the keys id, text: no known format."),
-        ("Hello, all", "holds no conversation."),
+        ("Hello, all", "has no conversation."),
         ("Hello", "line 1 is not JSON: Expecting value: line 1 column 1 (char 0)."),
-        ("[]", "holds no conversation."),
+        ("[]", "has no conversation."),
     ],
 )
 def test_detect_says_what_the_formats_are(tmp_path: Path, content: str, error: str) -> None:
@@ -189,7 +189,7 @@ def test_detect_says_what_the_formats_are(tmp_path: Path, content: str, error: s
             [{"role": "assistant", "utterance": "x", "claims": 7}],
             "turn 0 has the claims '7'; expected a list",
         ),
-        (LogFormat.OPENAI, {"messages": 7}, 'is no chat; expected {"messages": [...]}'),
+        (LogFormat.OPENAI, {"messages": 7}, 'is not a chat; expected {"messages": [...]}'),
         (LogFormat.OPENAI, {"messages": [7]}, "message 0 is 7; expected a mapping with role and content"),
         (
             LogFormat.SHAREGPT,
@@ -205,12 +205,12 @@ def test_detect_says_what_the_formats_are(tmp_path: Path, content: str, error: s
         (
             LogFormat.SHAREGPT,
             [],
-            'is no ShareGPT chat; expected {"conversations": [{"from": "human", "value": "…"}, …]}',
+            'is not a ShareGPT chat; expected {"conversations": [{"from": "human", "value": "…"}, …]}',
         ),
         (
             LogFormat.OPENAI,
             {"messages": [{"role": "user", "content": "a\x00b"}]},
-            "turn 0 holds a NUL character at position 1; remove it",
+            "turn 0 has a NUL character at position 1; remove it",
         ),
         (
             LogFormat.OPENAI,
@@ -220,7 +220,7 @@ def test_detect_says_what_the_formats_are(tmp_path: Path, content: str, error: s
         (
             LogFormat.OPENAI,
             {"messages": [{"role": "assistant", "content": "x", "documents": [{"id": "d", "text": "\x00"}]}]},
-            "turn 0: document 'd' holds a NUL character at position 0; remove it",
+            "turn 0: document 'd' has a NUL character at position 0; remove it",
         ),
     ],
 )

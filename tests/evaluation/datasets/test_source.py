@@ -113,6 +113,6 @@ def test_a_log_that_is_no_file(tmp_path: Path) -> None:
             list(read_log(log))
         messages.append(str(raised.value))
     assert messages == [
-        f"log {tmp_path} is a folder without logs; expected files that end in .csv, .json, .jsonl, .ndjson, .parquet, .tsv",
+        f"log folder {tmp_path} has no logs; expected files that end in .csv, .json, .jsonl, .ndjson, .parquet, .tsv",
         f"log {tmp_path / 'missing'} cannot be read: No such file or directory",
     ]

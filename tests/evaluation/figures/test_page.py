@@ -105,7 +105,7 @@ def test_policies_that_agree(hostile: tuple[Path, Heard]) -> None:
 
 
 def test_a_page_that_cannot_be_written(hostile: tuple[Path, Heard], tmp_path: Path) -> None:
-    for path, why in ((tmp_path, "it is a folder"), (tmp_path / "no" / "page.html", "there is no such folder")):
+    for path, why in ((tmp_path, "it is a folder"), (tmp_path / "no" / "page.html", "its folder does not exist")):
         with pytest.raises(ConfigError, match=f"cannot be written: {why}"):
             check_place(path)
     made = tmp_path / "page.html"

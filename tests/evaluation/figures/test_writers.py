@@ -91,7 +91,7 @@ def test_rows_go_below_others_under_a_line() -> None:
     longer = SHEET.below([row("paper", "1", "2", "3")])
     assert (len(longer.rows), longer.rule_before) == (3, frozenset({1, 2}))
     assert SHEET.below([]) is SHEET
-    with pytest.raises(ValueError, match="table-2 has 4 columns, and a row of 1 cells"):
+    with pytest.raises(ValueError, match=r"table-2 has 4 columns .* 1 cells"):
         SHEET.below([row("x")])
 
 

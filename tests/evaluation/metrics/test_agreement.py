@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from vista_guard.stores.reviews.records import AnnotatedClaim, Method, Op
 from vista_guard.types import Label, Span
 from vista_lab.metrics.agreement import agreement, answers, compare, krippendorff_alpha, method_of
-from vista_lab.metrics.claim_sets import groups, matched, maximum_matching
+from vista_lab.metrics.claim_sets import groups, match_claims, maximum_matching
 
 CODERS = (
     "1 2 3 3 2 1 4 1 2 . . .",
@@ -69,20 +69,20 @@ def test_claims_are_one_by_origin_then_place_then_words() -> None:
         claim("It is very long.", source="c2", span=(28, 41)),
         claim("It was opened.", source="c1"),
     ]
-    assert matched([[one] for one in mine], [[one] for one in yours]) == {2: 0, 1: 1, 0: 2}
+    assert match_claims([[one] for one in mine], [[one] for one in yours]) == {2: 0, 1: 1, 0: 2}
 
 
 def test_two_claims_of_the_judge_are_two_though_they_share_a_sentence() -> None:
     mine = [claim("It opened in 1911.", source="c1", span=(0, 40))]
     yours = [claim("It is long.", source="c2", span=(0, 40))]
-    assert matched([mine], [yours]) == {}
+    assert match_claims([mine], [yours]) == {}
 
 
 def test_as_many_pairs_as_there_can_be() -> None:
     """Taking the nearest first would leave one alone."""
     wide, left, right = claim("a", span=(0, 20)), claim("b", span=(0, 10)), claim("c", span=(9, 20))
     other = claim("d", span=(0, 11))
-    assert set(matched([[wide], [left]], [[other], [right]]).items()) == {(0, 1), (1, 0)}
+    assert set(match_claims([[wide], [left]], [[other], [right]]).items()) == {(0, 1), (1, 0)}
 
 
 @given(st.lists(st.lists(st.integers(0, 4), unique=True, max_size=5), max_size=5))

@@ -15,7 +15,7 @@ from vista_lab.datasets.files import Task
 from vista_lab.metrics import claim_sets
 from vista_lab.metrics.agreement import cohen_kappa, fleiss_kappa
 from vista_lab.metrics.claim_sets import SetAgreement, partners, set_agreement
-from vista_lab.metrics.detection import Detection, Reading, counts, labels_of, looked_for
+from vista_lab.metrics.detection import Detection, Reading, has_any_label, labels_of, target_labels
 from vista_lab.metrics.intervals import Discordant, Share, mcnemar, stars
 from vista_lab.metrics.labels import spending, turn_unverifiable
 
@@ -33,7 +33,7 @@ VERIFIED, SCOPE, CONTRADICTED, LACKING, ABSTENTION = Label
     ],
 )
 def test_what_a_reading_looks_for(reading: Reading, task: Task, wanted: set[Label]) -> None:
-    assert looked_for(reading, task) == wanted
+    assert target_labels(reading, task) == wanted
 
 
 @pytest.mark.parametrize(
@@ -50,8 +50,8 @@ def test_what_a_reading_looks_for(reading: Reading, task: Task, wanted: set[Labe
     ],
 )
 def test_a_turn_counts_once_one_claim_does(labels: list[Label | None], strict: bool | None, safe: bool | None) -> None:
-    assert counts(labels, looked_for(Reading.STRICT)) is strict
-    assert counts(labels, looked_for(Reading.SAFE)) is safe
+    assert has_any_label(labels, target_labels(Reading.STRICT)) is strict
+    assert has_any_label(labels, target_labels(Reading.SAFE)) is safe
     outcomes = tuple(unchecked() if label is None else finding(label) for label in labels)
     assert labels_of(outcomes) == labels
     assert turn_unverifiable(outcomes) is strict
@@ -167,9 +167,9 @@ def test_fleiss_by_the_textbook() -> None:
     assert fleiss_kappa([["a", "a"], ["b", "b"]]) == 1
     assert fleiss_kappa([["a", "a"]]) is None
     assert fleiss_kappa([]) is None
-    with pytest.raises(InputError, match="one has 3, the first 2"):
+    with pytest.raises(InputError, match="has 3, the first 2"):
         fleiss_kappa([["a", "b"], ["a", "a", "b"]])
-    with pytest.raises(InputError, match="one has 1, the first 1"):
+    with pytest.raises(InputError, match="has 1, the first 1"):
         fleiss_kappa([["a"]])
 
 
@@ -182,7 +182,7 @@ def test_cohen_by_the_textbook() -> None:
     assert cohen_kappa(["a"], ["a"]) is None
     assert cohen_kappa([], []) is None
     assert cohen_kappa([Label.VERIFIED, None], [Label.VERIFIED, None]) == 1
-    with pytest.raises(InputError, match="they rated 1 and 2"):
+    with pytest.raises(InputError, match="rated 1 and 2"):
         cohen_kappa(["a"], ["a", "b"])
 
 

@@ -8,8 +8,8 @@ import pytest
 pytest.importorskip("sklearn", reason="needs the extra evaluation")
 
 from vista_guard import InputError
-from vista_lab.metrics.arrays import balanced, best_limit, crossed
-from vista_lab.metrics.intervals import Share, resampled, wilson
+from vista_lab.metrics.arrays import best_limit, binary_balanced_accuracy, cross_validated_predictions
+from vista_lab.metrics.intervals import Share, bootstrap_interval, wilson
 
 
 def test_a_share_is_told_with_wilsons_interval() -> None:
@@ -25,16 +25,16 @@ def test_an_interval_stays_between_0_and_1() -> None:
 
 def test_an_interval_leaves_a_fortieth_at_either_end() -> None:
     figures = iter(range(1000))
-    assert resampled(["a", "b"], lambda some: float(next(figures))) == pytest.approx((24.975, 974.025))
+    assert bootstrap_interval(["a", "b"], lambda some: float(next(figures))) == pytest.approx((24.975, 974.025))
 
 
 def test_documents_are_drawn_and_not_rows() -> None:
     held = np.array([True] * 50 + [False] * 50)
-    rows = resampled([str(n) for n in range(100)], lambda some: float(held[some].mean()))
-    documents = resampled(["a"] * 50 + ["b"] * 50, lambda some: float(held[some].mean()))
+    rows = bootstrap_interval([str(n) for n in range(100)], lambda some: float(held[some].mean()))
+    documents = bootstrap_interval(["a"] * 50 + ["b"] * 50, lambda some: float(held[some].mean()))
     assert documents == (0.0, 1.0)
     assert 0.35 < rows[0] < 0.5 < rows[1] < 0.65
-    assert all(np.isnan(resampled(["a"], lambda some: float("nan"))))
+    assert all(np.isnan(bootstrap_interval(["a"], lambda some: float("nan"))))
 
 
 def test_no_document_chooses_its_own_threshold() -> None:
@@ -42,17 +42,17 @@ def test_no_document_chooses_its_own_threshold() -> None:
     gold, scores = np.array([False, True] * 3), np.array([0.1, 0.2, 0.5, 0.6, 0.8, 0.9])
     documents = ["a", "a", "b", "b", "c", "c"]
     assert best_limit(gold[:2], scores[:2]) == 0.2
-    found = crossed(gold, scores, documents)
-    assert balanced(gold, found) == 0.5
-    assert balanced(gold, crossed(gold, gold.astype(float), documents)) == 1.0
+    found = cross_validated_predictions(gold, scores, documents)
+    assert binary_balanced_accuracy(gold, found) == 0.5
+    assert binary_balanced_accuracy(gold, cross_validated_predictions(gold, gold.astype(float), documents)) == 1.0
 
 
 def test_too_little_to_cross_fit_is_said() -> None:
     gold, scores = np.array([False, True]), np.array([0.0, 1.0])
-    with pytest.raises(InputError, match="cross-fitted over documents, and there is 1: take more rows"):
-        crossed(gold, scores, ["a", "a"])
-    with pytest.raises(InputError, match="1 rows to choose a threshold on are all of one kind"):
-        crossed(gold, scores, ["a", "b"])
+    with pytest.raises(InputError, match="more than 1: take more rows"):
+        cross_validated_predictions(gold, scores, ["a", "a"])
+    with pytest.raises(InputError, match="all 1 rows"):
+        cross_validated_predictions(gold, scores, ["a", "b"])
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_the_turns_behind_the_percentages() -> None:
     turns = [one.found for one in checks.claim_figures() if one.what.startswith("turn accuracy of ")]
     assert [text.split()[0] for text in turns[:8]] == ["210", "207", "210", "181", "191", "196", "204", "191"]
     assert [one.found for one in checks.ablations()][:2] == ["1821 of 2229", "1822 of 2229"]
-    assert [checks.recovered([Decimal(60), Decimal("94.6"), Decimal("21.2"), Decimal("34.6")])] == [
+    assert [checks.detection_counts([Decimal(60), Decimal("94.6"), Decimal("21.2"), Decimal("34.6")])] == [
         detection.Detection(tp=53, fp=3, fn=197, tn=247)
     ]
     coconot = checks.of_coconot()

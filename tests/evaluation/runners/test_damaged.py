@@ -10,7 +10,7 @@ import pytest
 from tests.evaluation.runners.ruled import Ruled, source
 from vista_guard.errors import ConfigError, InputError, VistaGuardError
 from vista_lab.runs.evaluate import Evaluated, Made, evaluate
-from vista_lab.runs.plan import planned
+from vista_lab.runs.plan import make_plan
 from vista_lab.runs.summary import summarise
 from vista_lab.tables.runs import read_measured
 
@@ -19,7 +19,7 @@ Change = Callable[[list[str]], list[str]]
 
 async def run(out: Path) -> Evaluated:
     made = Made()
-    return await evaluate(Ruled(), planned(source(4), made.claims), out, made)
+    return await evaluate(Ruled(), make_plan(source(4), made.claims), out, made)
 
 
 def changed(path: Path, change: Change) -> None:
@@ -29,10 +29,10 @@ def changed(path: Path, change: Change) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda lines: lines[:3], "is of 3 turns, and manifest.json of 12. Delete gold.jsonl"),
-        (lambda lines: [], "is of 0 turns, and manifest.json of 12"),
+        (lambda lines: lines[:3], "has 3 turns; manifest.json has 12. Delete gold.jsonl"),
+        (lambda lines: [], "has 0 turns; manifest.json has 12"),
         (lambda lines: [*lines, lines[0]], "line 13 names turn 1 of conversation talk-0 again"),
-        (lambda lines: [*lines[:2], '{"conv\n', *lines[2:]], "line 3 is no gold"),
+        (lambda lines: [*lines[:2], '{"conv\n', *lines[2:]], "line 3 is not gold"),
     ],
 )
 async def test_gold_that_was_cut_off_or_pasted_is_refused_and_written_anew(
@@ -47,7 +47,7 @@ async def test_gold_that_was_cut_off_or_pasted_is_refused_and_written_anew(
     with pytest.raises(VistaGuardError, match=r"Delete gold\.jsonl"):
         await run(out)
     (out / "gold.jsonl").unlink()
-    with pytest.raises(InputError, match=r"gold\.jsonl is not there\. Delete"):
+    with pytest.raises(InputError, match=r"gold\.jsonl .*Delete"):
         summarise(out)
     after = await run(out)
     assert (after.figures, after.session.resumed) == (before, 12)
@@ -57,7 +57,7 @@ async def test_gold_that_was_edited_is_refused_where_the_data_says_otherwise(tmp
     out = tmp_path / "run"
     await run(out)
     changed(out / "gold.jsonl", lambda lines: [line.replace('"positive":true', '"positive":false') for line in lines])
-    with pytest.raises(ConfigError, match="says of turn 3 of conversation talk-0 what the data does not"):
+    with pytest.raises(ConfigError, match="turn 3 of conversation talk-0"):
         await run(out)
 
 
@@ -79,7 +79,7 @@ async def test_a_report_of_another_run_is_counted_in_no_figure(tmp_path: Path) -
     await run(out)
     changed(out / "reports.jsonl", lambda lines: [lines[0].replace('"talk-', '"other-'), *lines[1:]])
     for read in (summarise, read_measured):
-        with pytest.raises(InputError, match=r"of conversation other-\d, which gold\.jsonl does not name"):
+        with pytest.raises(InputError, match=r"of conversation other-\d, which gold\.jsonl lacks"):
             read(out)
 
 
@@ -87,9 +87,7 @@ async def test_a_damaged_line_is_named_and_only_its_turn_is_judged_again(tmp_pat
     out = tmp_path / "run"
     await run(out)
     changed(out / "reports.jsonl", lambda lines: [*lines[:4], '{"conv\n', *lines[5:]])
-    with pytest.raises(
-        ConfigError, match=r"reports\.jsonl: line 5 is no report: .*Remove it, and its turn is judged again"
-    ):
+    with pytest.raises(ConfigError, match=r"reports\.jsonl: line 5 is not a report: .*Remove it"):
         await run(out)
     changed(out / "reports.jsonl", lambda lines: [*lines[:4], *lines[5:]])
     done = await run(out)

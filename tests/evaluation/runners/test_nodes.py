@@ -22,7 +22,7 @@ from vista_lab.runs import cluster as ray_engine
 from vista_lab.runs.cluster import RaySystem
 from vista_lab.runs.evaluate import Evaluated, Made, evaluate
 from vista_lab.runs.loop import ClaimsMode, Event, Steering
-from vista_lab.runs.plan import planned
+from vista_lab.runs.plan import make_plan
 
 IS_MISSING = find_spec("ray") is None
 PROMISED = os.environ.get("VISTA_GUARD_REQUIRE_ALL") == "1"
@@ -53,12 +53,12 @@ def nodes() -> Iterator[Any]:
 def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same run without Ray."""
     out = tmp_path_factory.mktemp("local")
-    asyncio.run(evaluate(Light(), planned(source(TALKS), ClaimsMode.JUDGE), out, Made()))
+    asyncio.run(evaluate(Light(), make_plan(source(TALKS), ClaimsMode.JUDGE), out, Made()))
     return out
 
 
 async def run(system: RaySystem, out: Path, on_progress: Any = lambda _event: None) -> Evaluated:
-    rows = planned(source(TALKS), ClaimsMode.JUDGE)
+    rows = make_plan(source(TALKS), ClaimsMode.JUDGE)
     async with asyncio.timeout(SOON):
         try:
             return await evaluate(system, rows, out, Made(engine="ray"), Steering(system.places, on_progress))
@@ -68,7 +68,7 @@ async def run(system: RaySystem, out: Path, on_progress: Any = lambda _event: No
 
 @pytest.mark.usefixtures("nodes")
 async def test_nodes_that_would_judge_otherwise_than_the_command_are_refused() -> None:
-    with pytest.raises(ConfigError, match="would judge in another way: judge light 1 instead of light 2"):
+    with pytest.raises(ConfigError, match="would judge differently: judge light 1 instead of light 2"):
         await RaySystem.start(light, expected=Light(version="2").info)
 
 
@@ -80,7 +80,7 @@ async def test_a_worker_of_another_kind_takes_no_place_and_the_others_go_on(tmp_
     assert (done.figures.complete, done.session.broken) == (True, 0)
     assert lasting(tmp_path / "run") == lasting(here)
     assert "was lost, and another one takes its place: " in told[0]
-    assert told[1:] == [] or "would judge in another way: judge light 2 instead of light 1" in told[1]
+    assert told[1:] == [] or "would judge differently: judge light 2 instead of light 1" in told[1]
 
 
 @pytest.mark.usefixtures("nodes")

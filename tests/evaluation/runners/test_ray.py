@@ -24,7 +24,7 @@ from vista_lab.runs import cluster as ray_engine
 from vista_lab.runs.cluster import Build, RaySystem, Ready
 from vista_lab.runs.evaluate import Evaluated, Made, evaluate
 from vista_lab.runs.loop import ClaimsMode, Steering
-from vista_lab.runs.plan import planned
+from vista_lab.runs.plan import make_plan
 
 IS_MISSING = find_spec("ray") is None
 PROMISED = os.environ.get("VISTA_GUARD_REQUIRE_ALL") == "1"
@@ -48,7 +48,7 @@ def cluster() -> Iterator[None]:
 async def run(out: Path, build: Build, *, workers: int = 2, max_cost: float | None = None) -> Evaluated:
     system = await RaySystem.start(build, workers=workers, max_cost=max_cost, each=2)
     try:
-        rows = planned(source(TALKS), ClaimsMode.JUDGE)
+        rows = make_plan(source(TALKS), ClaimsMode.JUDGE)
         return await evaluate(system, rows, out, Made(engine="ray"), Steering(system.places))
     finally:
         await system.aclose()
@@ -58,7 +58,7 @@ async def run(out: Path, build: Build, *, workers: int = 2, max_cost: float | No
 def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same run without Ray."""
     out = tmp_path_factory.mktemp("local")
-    asyncio.run(evaluate(Light(), planned(source(TALKS), ClaimsMode.JUDGE), out, Made()))
+    asyncio.run(evaluate(Light(), make_plan(source(TALKS), ClaimsMode.JUDGE), out, Made()))
     return out
 
 
@@ -127,7 +127,7 @@ async def test_a_budget_holds_for_all_workers_together_and_the_run_goes_on(tmp_p
     assert first.session.exhausted == f"{share}, and the last one says: 5 turns are spent"
     assert (first.figures.complete, first.figures.reported, first.session.broken) == (False, 10, 1)
     # What was begun on a cluster is gone on with anywhere.
-    second = await evaluate(Light(), planned(source(TALKS), ClaimsMode.JUDGE), tmp_path, Made())
+    second = await evaluate(Light(), make_plan(source(TALKS), ClaimsMode.JUDGE), tmp_path, Made())
     assert (second.figures.complete, second.session.resumed) == (True, 10)
     assert lasting(tmp_path) == lasting(here)
 
@@ -153,7 +153,7 @@ async def test_what_is_wrong_with_workers_is_said_as_it_is() -> None:
 def test_workers_that_judge_differently_are_refused() -> None:
     ray_engine.check_alike(1, Ready("n1", __version__, Light().info), Light().info)
     message = (
-        r"^worker 1 of the Ray cluster, on node n1, would judge in another way: {}\. Give all nodes the same version of "
+        r"^worker 1 of the Ray cluster, on node n1, would judge differently: {}\. Give all nodes the same version of "
         "vista-guard, and the same settings as the command$"
     )
     with pytest.raises(ConfigError, match=message.format("judge light 2 instead of light 1")):

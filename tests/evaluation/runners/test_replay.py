@@ -180,7 +180,7 @@ async def test_reports_made_in_another_way_are_not_mixed(tmp_path: Path) -> None
         with pytest.raises(ConfigError) as raised:
             await replay(other, log, out, claims=claims)
         assert difference in str(raised.value)
-        assert str(raised.value).endswith(". Choose another --out, or run with what it was made with")
+        assert str(raised.value).endswith(". Choose another --out, or run with the same")
     assert out.read_bytes() == before
     assert files(tmp_path) == ["reports.jsonl", "reports.jsonl.run.json"]
 
@@ -192,7 +192,7 @@ async def test_a_file_of_somebody_else_is_not_touched(tmp_path: Path, content: s
     with pytest.raises(ConfigError) as raised:
         await replay(guard(), [logged("a")], out)
     assert str(raised.value) == (
-        f"{out} is not empty, and no novel.txt.run.json says how it was made. Choose another --out"
+        f"{out} has reports but no novel.txt.run.json beside it that says how they were made. Choose another --out"
     )
     assert out.read_text(encoding="utf-8") == content
 
@@ -202,7 +202,7 @@ async def test_a_broken_line_in_the_middle_is_refused(tmp_path: Path) -> None:
     await replay(guard(), [logged("a")], out)
     broken = b"garbage\n" + out.read_bytes()
     out.write_bytes(broken)
-    with pytest.raises(ConfigError, match=r"reports\.jsonl: line 1 is no report: b'garbage\\n'\. Remove it"):
+    with pytest.raises(ConfigError, match=r"reports\.jsonl: line 1 is not a report: b'garbage\\n'\. Remove it"):
         await replay(guard(), [logged("a")], out)
     assert out.read_bytes() == broken
 
@@ -215,7 +215,7 @@ async def test_reports_on_another_log_are_refused(tmp_path: Path) -> None:
         with pytest.raises(ConfigError) as raised:
             await replay(guard(), [LoggedConversation(other, {})], out)
         assert str(raised.value) == (
-            f"{out} reports on turn 1 of conversation a, which reads differently in this log. Choose another --out"
+            f"{out} reports turn 1 of conversation a with another text than this log. Choose another --out"
         )
 
 
@@ -237,9 +237,9 @@ async def test_out_must_be_a_file_that_can_be_written(tmp_path: Path) -> None:
             await replay(guard(), [logged("a")], out)
         messages.append(str(raised.value))
     assert messages == [
-        f"{tmp_path} is no regular file. Choose another --out",
+        f"{tmp_path} is not a regular file. Choose another --out",
         f"{tmp_path / 'no' / 'reports.jsonl'} cannot be written: No such file or directory. Choose another --out",
-        f"{os.devnull} is no regular file. Choose another --out",
+        f"{os.devnull} is not a regular file. Choose another --out",
     ]
 
 
@@ -315,7 +315,7 @@ async def test_given_claims_must_be_given(tmp_path: Path) -> None:
 
 
 async def test_concurrency_must_be_positive(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="concurrency is 0; at least one conversation is replayed at a time"):
+    with pytest.raises(ConfigError, match="concurrency is 0"):
         await replay(guard(), [logged("a")], tmp_path / "reports.jsonl", concurrency=0)
 
 

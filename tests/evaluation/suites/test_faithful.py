@@ -13,7 +13,7 @@ from vista_guard import Action, Guard, InputError, Label
 from vista_guard.policy.label_policy import PRESETS
 from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder
-from vista_lab.suites.faithful import answerable, falsified, judge, policies, risk_auc, table
+from vista_lab.suites.faithful import answerable, falsified_twins, judge, policies, risk_auc, table
 
 TRUE, FALSE = "The pool opens at seven.", "The pool opens at nine."
 
@@ -42,7 +42,7 @@ def test_answers_and_twins_are_judged_and_told_apart(reference: Path, tmp_path: 
     said = {TRUE: [Verdict(TRUE, Label.VERIFIED, 0.9)], FALSE: [Verdict(FALSE, Label.CONTRADICTED, 0.9)]}
     guard = Guard(ScriptedJudge(said), "balanced", knowledge=MemoryKnowledge(WordEmbedder()))
     faithful = asyncio.run(judge(guard, list(answerable(reference))))
-    twins = asyncio.run(judge(guard, list(falsified(reference, tmp_path / "twins.jsonl"))))
+    twins = asyncio.run(judge(guard, list(falsified_twins(reference, tmp_path / "twins.jsonl"))))
     assert [report.decision.action for report in (*faithful, *twins)] == [Action.ALLOW, Action.ALLOW, Action.BLOCK]
     assert risk_auc(faithful, twins) == 1.0
     lines = list(table({"faithful answers": faithful, "falsified twins": twins}, policies(None)))
@@ -63,4 +63,4 @@ def test_answers_and_twins_are_judged_and_told_apart(reference: Path, tmp_path: 
 def test_a_line_that_is_no_twin_is_named(reference: Path, tmp_path: Path) -> None:
     (tmp_path / "twins.jsonl").write_text('{"task_id": "a0::1"}\n')
     with pytest.raises(InputError, match=r"twins.jsonl, line 1: 'text'. A line is"):
-        list(falsified(reference, tmp_path / "twins.jsonl"))
+        list(falsified_twins(reference, tmp_path / "twins.jsonl"))

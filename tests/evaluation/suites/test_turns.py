@@ -52,7 +52,7 @@ def test_summaries_are_told_apart_by_what_is_held_against_them(tmp_path: Path) -
     lines = list(summaries.table(judged, policies(None)["balanced"]))
     all_right = "100.0 % (100.0–100.0)"
     assert lines[0] == "| balanced accuracy | podcast | ectsum | both |"
-    assert lines[2] == f"| the turn's risk, threshold crossed | {all_right} | {all_right} | {all_right} |"
+    assert lines[2] == f"| the turn's risk, threshold cross-validated | {all_right} | {all_right} | {all_right} |"
     assert lines[5] == f"| any claim held against it | {all_right} | {all_right} | {all_right} |"
     assert lines[7] == "| AUC: the turn's risk | 100.0 | 100.0 | 100.0 |"
 
@@ -62,7 +62,7 @@ def test_too_few_documents_for_a_threshold_leave_a_dash(tmp_path: Path) -> None:
     found = list(summaries.read(tmp_path))
     judged = asyncio.run(summaries.judge(guard({one.text: [] for one in found}), found))
     lines = list(summaries.table(judged, policies(None)["balanced"]))
-    assert lines[2] == "| the turn's risk, threshold crossed | – | – | 50.0 % (50.0–50.0) |"
+    assert lines[2] == "| the turn's risk, threshold cross-validated | – | – | 50.0 % (50.0–50.0) |"
 
 
 def test_the_baseline_counts_words_that_the_document_lacks() -> None:

@@ -134,7 +134,7 @@ def test_what_says_neither_word_is_asked_for_again_and_then_unchecked(said: str,
     report = model.report("llm-judge", lambda request: said)
     assert model.server.calls == 2
     (unchecked,) = report.unchecked
-    assert "does not say faithful or hallucinated" in unchecked.error
+    assert "neither faithful nor hallucinated" in unchecked.error
     assert unchecked.raw == said
 
 

@@ -35,7 +35,7 @@ def test_there_are_these() -> None:
 
 @pytest.mark.parametrize("name", ["visat", "", "vista:x", "deepeval", "trulens:X"])
 def test_an_unknown_name_is_told_the_known_ones(name: str) -> None:
-    assert told(name) == f"there is no system {name!r}; the systems are {', '.join(names())}"
+    assert told(name) == f"system {name!r} is unknown; the systems are {', '.join(names())}"
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
@@ -71,9 +71,7 @@ def test_no_two_systems_judge_in_the_same_way() -> None:
 @pytest.mark.parametrize("name", OF_A_MODEL)
 def test_what_asks_a_model_needs_one(name: str, judge: object) -> None:
     shown = "scripted" if isinstance(judge, ScriptedJudge) else judge
-    assert told(name, judge=judge).startswith(
-        f"the system {name} asks a chat model, and the judge is {shown!r}. Name a model"
-    )
+    assert told(name, judge=judge).startswith(f"system {name} needs a chat model as judge, not {shown!r}. Name a model")
 
 
 @pytest.mark.parametrize("name", OF_A_MODEL)
@@ -86,21 +84,21 @@ def test_a_model_judge_that_is_an_object_lends_its_model(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "given", "said"),
     [
-        ("vista", {"options": {"threshold": "1"}}, "the system vista has no option 'threshold'; it takes none"),
+        ("vista", {"options": {"threshold": "1"}}, "system vista has no option 'threshold'; it takes none"),
         ("overlap", {"options": {"label": "1"}}, "has no option 'label'; it takes threshold, source, fitted on"),
         ("overlap", {"options": {"threshold": "half"}}, "overlap is 'half'; it must be a share of words in [0, 1]"),
         ("overlap", {"options": {"threshold": "nan"}}, "overlap is 'nan'"),
-        ("majority", {}, "needs the label that most have, and no label is given: set label to one of VERIFIED, OUT_OF"),
+        ("majority", {}, "none is given: set label to one of VERIFIED, OUT_OF"),
         ("majority", {"options": {"label": "yes"}}, "label is 'YES'"),
         (
             "factscore",
             {"task": Task.CONTRADICTS},
-            "finds turns that are unverifiable, and the task here is 'contradicts'",
+            "the task 'contradicts'",
         ),
-        ("overlap", {"task": Task.ABSTAINS}, "finds turns that are unverifiable, and the task here is 'abstains'"),
-        ("vista", {"context": "full"}, "context is no setting of a system: choose vista or vista+ctx"),
-        ("vista", {"store": "chroma"}, "store is no setting of a system"),
-        ("vista+ctx", {"strict_reference": True}, "strict_reference does not allow it"),
+        ("overlap", {"task": Task.ABSTAINS}, "the task 'abstains'"),
+        ("vista", {"context": "full"}, "context cannot be set for a system: choose vista or vista+ctx"),
+        ("vista", {"store": "chroma"}, "store cannot be set"),
+        ("vista+ctx", {"strict_reference": True}, "strict_reference forbids"),
         ("vista", {"jugde": "embedded"}, "there is no setting 'jugde'"),
     ],
 )

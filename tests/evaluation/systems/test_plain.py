@@ -81,9 +81,9 @@ def test_the_threshold_is_the_share_that_tells_most_turns_right() -> None:
 @pytest.mark.parametrize(
     ("name", "on", "rows", "said"),
     [
-        ("vista", DEV, museum(1), "the system 'vista' has nothing to fit; majority and overlap have"),
-        ("majority", MEASURED, museum(1), "museum is a test set: nothing is fitted on it"),
-        ("overlap", dataset("museum", "test"), museum(1), "fitted on museum, which is what is measured"),
+        ("vista", DEV, museum(1), "system 'vista' .* majority and overlap"),
+        ("majority", MEASURED, museum(1), "museum is a test set"),
+        ("overlap", dataset("museum", "test"), museum(1), "fitted on museum"),
         ("overlap", dataset("rgm", task=Task.CONTRADICTS), museum(1), "rgm is labelled for the task 'contradicts'"),
         ("majority", DEV, [], "museum dev has no labels of this kind"),
         ("overlap", DEV, [], "museum dev has no labelled turns"),

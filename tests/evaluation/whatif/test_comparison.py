@@ -9,7 +9,15 @@ from vista_guard.errors import ConfigError
 from vista_guard.policy.label_policy import PRESETS, LabelPolicy, build_policy
 from vista_guard.types import Action, Label, TurnReport
 from vista_lab.metrics.intervals import wilson
-from vista_lab.policies.comparison import Comparison, PolicyCase, by_policy, case_of, compare, recorded, reproduced
+from vista_lab.policies.comparison import (
+    Comparison,
+    PolicyCase,
+    by_policy,
+    case_of,
+    compare,
+    recorded_action,
+    reproduction_share,
+)
 
 ALLOW, FLAG, REPAIR, BLOCK = Action.ALLOW, Action.FLAG, Action.REPAIR, Action.BLOCK
 
@@ -80,7 +88,7 @@ def test_what_cannot_be_known_is_counted() -> None:
         stored(finding(Label.CONTRADICTED), action=BLOCK, schema_version="1.1", number=1),
         stored(finding(Label.VERIFIED), action=REPAIR, attempts=(attempt(unchecked()),), number=2),
     )
-    found = compare(old, recorded, recorded)
+    found = compare(old, recorded_action, recorded_action)
     assert (found.gate_unknown, found.rewritten, found.changed) == (1, 1, ())
     assert found.totals[0].actions == {ALLOW: 0, FLAG: 0, REPAIR: 1, BLOCK: 1}
 
@@ -103,8 +111,8 @@ def test_a_policy_that_was_in_force_can_be_checked_against_what_was_done() -> No
         stored(finding(Label.VERIFIED), action=FLAG, rules="bb", number=4),
     )
     actions = [by_policy({JUDGE: PRESETS["strict"]})(case) for case in then]
-    assert reproduced(then, actions, {JUDGE: "aa"}) == wilson(2, 3)
-    assert reproduced(then, actions, {JUDGE: None}) is None
+    assert reproduction_share(then, actions, {JUDGE: "aa"}) == wilson(2, 3)
+    assert reproduction_share(then, actions, {JUDGE: None}) is None
 
 
 def test_a_policy_whose_thresholds_were_not_chosen_says_so() -> None:

@@ -50,19 +50,19 @@ def test_a_file_has_what_a_settings_file_has(tmp_path: Path, name: str, text: st
 @pytest.mark.parametrize(
     ("name", "text", "error"),
     [
-        ("a.toml", "", "says nothing; write for example"),
+        ("a.toml", "", r"a\.toml is empty"),
         ("a.toml", "policy = ", r"a\.toml cannot be read as TOML: Invalid value"),
         ("a.yaml", "{", r"a\.yaml cannot be read as YAML: while parsing"),
         ("a.yaml", "policy: strict\npolicy: monitor", r"a\.yaml cannot be read as YAML: policy stands there twice"),
         (
             "a.yaml",
             "polcy: strict",
-            r"has 'polcy', which is no setting; it may hold policy, policy_overrides and risk_table",
+            r"'polcy'.* policy, policy_overrides and risk_table",
         ),
-        ("a.yaml", "policy: 7", "policy must be a preset's name, and policy_overrides a table"),
+        ("a.yaml", "policy: 7", "policy must be a preset's name"),
         ("a.yaml", "policy: lax", r"the policy .*a\.yaml: policy is 'lax'; choose one of monitor, balanced, strict"),
         ("a.yaml", "policy: monitor\npolicy_overrides: {on_unchecked: BLOCK}", "the monitor policy never withholds"),
-        ("a.yaml", None, r"the policy file .*a\.yaml cannot be read: No such file"),
+        ("a.yaml", None, r"a\.yaml cannot be read: No such file"),
         ("lax", None, r"policy is '.*lax'; choose one of monitor, balanced, strict, settings, or a file that ends in"),
     ],
 )

@@ -114,8 +114,8 @@ def test_a_conversational_metric_sees_the_conversation() -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("deepeval:NoSuchMetric", "there is no deepeval metric 'NoSuchMetric'"),
-        ("deepeval:no.such.module:metric", "there is no deepeval metric 'no.such.module:metric'"),
+        ("deepeval:NoSuchMetric", "deepeval metric 'NoSuchMetric' does not exist"),
+        ("deepeval:no.such.module:metric", "deepeval metric 'no.such.module:metric' does not exist"),
         ("deepeval:PatternMatchMetric", "cannot be made without arguments"),
         ("deepeval:builtins:object", "is no metric of DeepEval"),
     ],

@@ -47,8 +47,9 @@ class Case(Noun):
 
     The conversation's own id is not used: whoever judges a case gives it one that no other case has.
 
-    Example:
-        Case.of_answer("When did it open?", "It opened in 1925.", documents="The hall opened in 1925.")
+    Examples:
+        >>> Case.of_answer("When did it open?", "In 1925.", documents="The hall opened in 1925.").turns
+        'last'
     """
 
     conversation: Conversation
@@ -322,9 +323,12 @@ class Grader:
         guard: judges. Where it has sinks that keep reports, those of a case are deleted with the rest of it.
         risk_table: the guard's, for policies that single cases are graded by.
 
-    Example:
-        grader = Grader.from_settings(policy="strict")
-        verdict = grader.grade(Case.of_answer("When?", "In 1850.", documents="The hall opened in 1925."))
+    Examples:
+        >>> grader = Grader.from_settings(policy="strict")
+        >>> verdict = grader.grade(Case.of_answer("When?", "The hall opened in 1850.", documents="The hall opened in 1925."))
+        >>> print(verdict.passed, verdict.claims[0].label)
+        False CONTRADICTED
+        >>> grader.close()
     """
 
     def __init__(self, guard: Guard, *, risk_table: str | Path | None = None) -> None:
@@ -369,9 +373,9 @@ class Grader:
             ConfigError: an unknown policy.
         """
         # Tools make loops as they please, some of them patched; the guard and its clients live in one.
-        return await loop.through(self._graded(case, policy))
+        return await loop.through(self._grade_case(case, policy))
 
-    async def _graded(self, case: Case, policy: Policy | str | None) -> Verdict:
+    async def _grade_case(self, case: Case, policy: Policy | str | None) -> Verdict:
         guard = self.guard if policy is None else self._under(policy)
         own = case.conversation.model_copy(update={"id": f"case-{uuid4().hex}"})
         try:
@@ -381,7 +385,7 @@ class Grader:
 
     def grade(self, case: Case, *, policy: Policy | str | None = None) -> Verdict:
         """Sync version of `agrade`."""
-        return loop.run(self._graded(case, policy))
+        return loop.run(self._grade_case(case, policy))
 
     def assert_grounded(
         self,
@@ -400,6 +404,13 @@ class Grader:
             conversation: what was said before: the user's words, messages, or a Conversation.
             policy: decides in place of the grader's own. The answer passes when the policy lets it through as it is.
             min_score: a least VISTA score in [0, 1], which decides in place of the policy.
+
+        Examples:
+            >>> from vista_guard import Guard
+            >>> from vista_guard.testing import ScriptedJudge, Verdict
+            >>> grader = Grader(Guard(ScriptedJudge({"In 1925.": [Verdict("It opened in 1925.")]})))
+            >>> grader.assert_grounded("In 1925.", documents="The hall opened in 1925.").score
+            1.0
 
         Raises:
             NotGrounded: it does not; an AssertionError whose text shows each claim with its label and quotes.
@@ -466,14 +477,14 @@ def shared_grader(judge: str | None = None, policy: str | None = None) -> Grader
         ConfigError: an unknown name.
     """
     with _making:
-        return _made_grader(judge, policy)
+        return _build_grader(judge, policy)
 
 
 _making = Lock()  # threads that ask at once would each make one
 
 
 @lru_cache(maxsize=8)
-def _made_grader(judge: str | None, policy: str | None) -> Grader:
+def _build_grader(judge: str | None, policy: str | None) -> Grader:
     return Grader.from_settings(judge=judge, policy=policy)
 
 

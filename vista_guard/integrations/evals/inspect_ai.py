@@ -69,7 +69,6 @@ def _case(state: TaskState, turns: Turns) -> Case:
 
 
 def _message(message: Any) -> Mapping[str, object]:
-    """Inspect's message as a chat message."""
     fields: dict[str, object] = {"role": message.role, "content": message.text}
     if message.role == "tool":
         return {**fields, "name": message.function, "tool_call_id": message.tool_call_id}

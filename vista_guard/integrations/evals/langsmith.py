@@ -61,8 +61,10 @@ def vista_evaluator(
         read: reads a run in place of `Case.of_run`.
         grader: a grader of one's own, in place of judge and policy.
 
-    Example:
-        evaluate(agent, data="museum", evaluators=[vista_evaluator(policy="strict")], upload_results=False)
+    Examples:
+        >>> evaluator = vista_evaluator(policy="strict", documents="The hall opened in 1925.")
+        >>> evaluator(inputs="When did the hall open?", outputs="The hall opened in 1925.")["score"]
+        1.0
     """
     own, reads = partial(grader_of, grader, judge, policy), read or _reader(documents, turns)
 

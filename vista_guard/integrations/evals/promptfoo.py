@@ -52,6 +52,11 @@ def get_assert(output: Any, context: Mapping[str, Any]) -> dict[str, Any]:
         nothing was judged it does not pass, the reason begins with "not judged", and the named score `vista_not_judged` is 1:
         promptfoo knows no third answer, and `not-python` would turn that one round.
 
+    Examples:
+        >>> context = {"prompt": "When did the hall open?", "config": {"documents": "The hall opened in 1925."}}
+        >>> get_assert("The hall opened in 1925.", context)["pass"]
+        True
+
     Raises:
         ConfigError: the config has an unknown key or a value that makes no sense, or names an unknown judge or policy.
         InputError: output or documents cannot be read. For promptfoo the assertion has failed, with both as its reason.

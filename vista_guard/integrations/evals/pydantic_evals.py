@@ -38,8 +38,16 @@ class VistaEvaluator(Evaluator[Any, Any, Any]):
 
     A subclass may give a grader of its own by `grader`.
 
-    Example:
-        Dataset(name="hours", cases=[Case(inputs="When?", metadata={"documents": HALL})], evaluators=[VistaEvaluator()])
+    Examples:
+        >>> import asyncio
+        >>> from pydantic_evals import Case, Dataset
+        >>> cases = [Case(inputs="When?", metadata={"documents": "The hall opened in 1925."})]
+        >>> dataset = Dataset(name="hours", cases=cases, evaluators=[VistaEvaluator()])
+        >>> async def agent(question):
+        ...     return "The hall opened in 1925."
+        >>> report = asyncio.run(dataset.evaluate(agent, progress=False))
+        >>> report.cases[0].scores["vista_score"].value
+        1.0
     """
 
     judge: str | None = None

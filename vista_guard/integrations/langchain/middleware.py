@@ -83,6 +83,17 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
         on_block: `replace` delivers the policy's message in place of a withheld answer; `raise` raises `Blocked`, whose text
             does not quote the draft, as LangGraph writes it into the checkpoint.
 
+    Examples:
+        >>> from langchain.agents import create_agent
+        >>> from langchain_core.language_models import FakeListChatModel
+        >>> from vista_guard import Guard
+        >>> from vista_guard.testing import ScriptedJudge, Verdict
+        >>> guard = Guard(ScriptedJudge({"In 1925.": [Verdict("It opened in 1925.")]}))
+        >>> before = [VistaGuardMiddleware(guard, documents="The hall opened in 1925.")]
+        >>> agent = create_agent(FakeListChatModel(responses=["In 1925."]), middleware=before)
+        >>> agent.invoke({"messages": "When did it open?"})["messages"][-1].text
+        'In 1925.'
+
     Raises:
         ConfigError: a gate or `on_block` that does not exist, a gate that cannot hold what the policy withholds, or `documents`
             that are none.
@@ -119,12 +130,12 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
 
         def judge(work: Work) -> Work:
             for mode, chunk in self._machine.stream({"guard": work}, stream_mode=["custom", "values"]):
-                work = turn.heard_work(mode, chunk) or work
+                work = turn.forward_event(mode, chunk) or work
             return work
 
         work = call_function(judge).sync(turn.work(turn.call(handler)), turn.config)
         if not work.spoke and words_beside_call(turn.answered):
-            turn.response = loop.run(self._judged_beside_call(turn))
+            turn.response = loop.run(self._judge_beside_call(turn))
         return self._deliver(turn, work)
 
     async def awrap_model_call(self, request: ModelRequest[Any], handler: AsyncHandler) -> Response:
@@ -139,15 +150,15 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
 
         async def judge(work: Work) -> Work:
             async for mode, chunk in self._machine.astream({"guard": work}, stream_mode=["custom", "values"]):
-                work = turn.heard_work(mode, chunk) or work
+                work = turn.forward_event(mode, chunk) or work
             return work
 
         work = await call_function(judge).asynchronous(turn.work(turn.acall(handler)), turn.config)
         if not work.spoke and words_beside_call(turn.answered):
-            turn.response = await self._judged_beside_call(turn)
+            turn.response = await self._judge_beside_call(turn)
         return self._deliver(turn, work)
 
-    async def _judged_beside_call(self, turn: ModelTurn) -> ModelResponse:
+    async def _judge_beside_call(self, turn: ModelTurn) -> ModelResponse:
         """The model's response, of whose words beside a call only those are left that hold up: the agent goes on without them."""
 
         async def words() -> AsyncGenerator[str, None]:

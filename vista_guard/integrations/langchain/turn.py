@@ -75,7 +75,6 @@ class ModelTurn:
 
     @property
     def conversation(self) -> Conversation:
-        """The conversation before the turn."""
         return read_request(self._before).model_copy(update={"id": thread_id_of(self.config)})
 
     def document_finder(self, find: FindDocuments | None) -> FindDocuments:
@@ -84,7 +83,6 @@ class ModelTurn:
         return lambda conversation: (*brought, *(find(conversation) if find else ()))
 
     def work(self, call: ModelCall) -> Work:
-        """The turn at its beginning."""
         rejected = cast(int, self.request.state.get("vista_guard_attempts", 0))
         return Work(
             conversation=self.conversation,
@@ -115,7 +113,7 @@ class ModelTurn:
         quiet = call_function(ask)
         return AgentCall(sync=quiet.sync, asynchronous=lambda asked, _: quiet.asynchronous(asked, self.config))
 
-    def heard_work(self, mode: str, chunk: object) -> Work | None:
+    def forward_event(self, mode: str, chunk: object) -> Work | None:
         """Passes an event on to the host's stream; gives back where the turn is."""
         if mode == "custom":
             self.request.runtime.stream_writer(chunk)
@@ -130,7 +128,6 @@ class ModelTurn:
         return ExtendedModelResponse(response, command)
 
     def response_with(self, reply: HostState, work: Work) -> ModelResponse:
-        """The response with what is delivered."""
         response = self.answered
         known = set(map(id, self._so_far))
         result = [said for said in cast("list[BaseMessage]", reply["messages"]) if id(said) not in known]
@@ -141,7 +138,6 @@ class ModelTurn:
 
     @property
     def answered(self) -> ModelResponse:
-        """The model's last response."""
         if self.response is None:
             raise AssertionError("the response is read before the model was asked")
         return self.response
@@ -199,7 +195,6 @@ def check_answerers(response: ModelResponse) -> None:
 
 
 def tool_calls_of(response: ModelResponse) -> list[ToolCall]:
-    """The tools that the answer calls."""
     return [call for message in response.result if isinstance(message, AIMessage) for call in message.tool_calls]
 
 

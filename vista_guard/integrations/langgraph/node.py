@@ -55,6 +55,16 @@ def guard_node(
     A message that was replaced keeps its id and says so in `response_metadata["vista_guard"]`. Of an update whose draft was
     replaced, other keys go into the state only where they hold documents, numbers or truth values: they may repeat the draft.
 
+    Examples:
+        >>> from langgraph.graph import MessagesState, StateGraph
+        >>> from vista_guard import Guard
+        >>> from vista_guard.testing import ScriptedJudge, Verdict
+        >>> guard = Guard(ScriptedJudge({"In 1925.": [Verdict("It opened in 1925.")]}))
+        >>> node = guard_node(guard, lambda state: {"messages": "In 1925."}, documents="The hall opened in 1925.")
+        >>> graph = StateGraph(MessagesState).add_node("answer", node).set_entry_point("answer").compile()
+        >>> graph.invoke({"messages": "When did it open?"})["messages"][-1].text
+        'In 1925.'
+
     Raises:
         ConfigError: a gate or `on_block` that does not exist, a gate that cannot hold what the policy withholds, or a node that
             cannot be called, or `documents` that are none.
@@ -80,7 +90,7 @@ class _GuardedNode:
     def run(self, state: object, config: RunnableConfig) -> object:
         turn, calls = NodeTurn(self._node, state, config), HeardCalls()
         if self._surface.gate == "sentence" and has_stream_handler(config.get("callbacks")):
-            with closing(Bridged(calls.begun_by(self._runner(turn, calls, asynchronous=False)))) as begun:
+            with closing(Bridged(calls.run_node(self._runner(turn, calls, asynchronous=False)))) as begun:
                 for call in begun:
                     Released(chunks=Bridged(self._chunks(turn, call))).invoke([])
             self._take_streamed_reports(turn, calls)
@@ -89,7 +99,7 @@ class _GuardedNode:
 
         def judge(work: Work) -> Work:
             for mode, chunk in self._machine.stream({"guard": work}, stream_mode=["custom", "values"]):
-                work = _heard_work(mode, chunk) or work
+                work = _forward_event(mode, chunk) or work
             return work
 
         return turn.update if turn.is_judged else self._deliver(turn, call_function(judge).sync(turn.work(), config))
@@ -97,7 +107,7 @@ class _GuardedNode:
     async def arun(self, state: object, config: RunnableConfig) -> object:
         turn, calls = NodeTurn(self._node, state, config), HeardCalls()
         if self._surface.gate == "sentence" and has_stream_handler(config.get("callbacks")):
-            async with aclosing(calls.begun_by(self._runner(turn, calls, asynchronous=True))) as begun:
+            async with aclosing(calls.run_node(self._runner(turn, calls, asynchronous=True))) as begun:
                 async for call in begun:
                     await Released(chunks=self._chunks(turn, call)).ainvoke([])
             self._take_streamed_reports(turn, calls)
@@ -106,7 +116,7 @@ class _GuardedNode:
 
         async def judge(work: Work) -> Work:
             async for mode, chunk in self._machine.astream({"guard": work}, stream_mode=["custom", "values"]):
-                work = _heard_work(mode, chunk) or work
+                work = _forward_event(mode, chunk) or work
             return work
 
         if turn.is_judged:
@@ -159,7 +169,7 @@ class _GuardedNode:
         return turn.update
 
 
-def _heard_work(mode: str, chunk: object) -> Work | None:
+def _forward_event(mode: str, chunk: object) -> Work | None:
     """Passes an event on to the host's stream; gives back where the turn is."""
     if mode == "custom":
         get_stream_writer()(chunk)

@@ -143,7 +143,6 @@ class NodeTurn:
         return Work(conversation=self.conversation, request=self._request, call=AgentCall(ask, aask))
 
     def take_update(self, update: object) -> None:
-        """Takes the node's update."""
         self.update, self._has_answered = update, True
         self._values = _values_of(update)
         self._messages = convert_to_messages(_message_list(self._values.get("messages")))
@@ -221,7 +220,6 @@ def _state_like(state: object, request: HostState) -> object:
 
 
 def _values_of(update: object) -> HostState:
-    """The keys that an update sets."""
     values = update.update if isinstance(update, Command) else update
     if values is None:
         return {}

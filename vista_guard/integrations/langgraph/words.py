@@ -285,7 +285,7 @@ class HeardCalls(Listener):
         self._begun: asyncio.Queue[HeardCall | Signal] = asyncio.Queue()
         self._heard: set[UUID] = set()
 
-    async def begun_by(self, run: Callable[[], Awaitable[object]]) -> AsyncGenerator[HeardCall, None]:
+    async def run_node(self, run: Callable[[], Awaitable[object]]) -> AsyncGenerator[HeardCall, None]:
         """Runs the node and yields its calls, each to be read to its end. The node runs on when a call is read no further."""
         self._loop = asyncio.get_running_loop()
         running = asyncio.ensure_future(run())
@@ -300,7 +300,6 @@ class HeardCalls(Listener):
             running.cancel()
 
     def on_chat_model_start(self, *args: object, run_id: UUID, tags: list[str] | None = None, **kwargs: object) -> None:
-        """A call begins."""
         if NOSTREAM_TAGS.isdisjoint(tags or ()):
             self._on_loop(lambda: self._begin(run_id))
 
@@ -325,7 +324,6 @@ class HeardCalls(Listener):
         self._on_loop(lambda: self._end(run_id, message))
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: object) -> None:
-        """A call broke off."""
         self._on_loop(lambda: self._put(run_id, error))
 
     def on_retriever_end(self, documents: Sequence[LangChainDocument], **kwargs: object) -> None:

@@ -91,6 +91,16 @@ def guarded(
     Several choices (`n`) are each judged; none is remembered, since one of them will be the answer. Streamed, they are held
     until all were said.
 
+    Examples:
+        >>> from vista_guard import Guard
+        >>> from vista_guard.testing import ScriptedChatServer
+        >>> hall = "The whale hall opened in 1925."
+        >>> with ScriptedChatServer(hall) as server, Guard.from_settings(store="memory") as guard:
+        ...     client = guarded(OpenAI(base_url=server.base_url, api_key="none"), guard, documents=hall)
+        ...     answer = client.chat.completions.create(model="m", messages=[{"role": "user", "content": "When?"}])
+        >>> print(answer.choices[0].message.content, report_of(answer).decision.action)
+        The whale hall opened in 1925. ALLOW
+
     Raises:
         ConfigError: another kind of client, an unknown option, documents that are none.
     """
@@ -108,6 +118,10 @@ def report_of(result: object, choice: int = 0) -> TurnReport | None:
     Args:
         result: a completion, a response, a stream that has ended, or the chunk or event that ended it.
         choice: index of the choice; a response is one.
+
+    Examples:
+        >>> report_of("of a client without a guard") is None
+        True
     """
     reports: dict[int, TurnReport] = getattr(result, _REPORTS, None) or {}
     return reports.get(choice)
@@ -119,12 +133,16 @@ def unjudged_of(result: object) -> tuple[str, ...]:
 
     Args:
         result: a completion, a response, or a stream, of which more may come until it has ended.
+
+    Examples:
+        >>> unjudged_of("of a client without a guard")
+        ()
     """
     kinds = getattr(result, _UNJUDGED, None) or ()
     return tuple(kinds.unjudged if isinstance(kinds, Told) else kinds)
 
 
-def _marked(result: Result, told: Told) -> Result:
+def _attach_reports(result: Result, told: Told) -> Result:
     """Puts the reports on one of the SDK's objects, where neither its JSON nor its comparison shows them."""
     is_stream = isinstance(result, Stream | AsyncStream)
     object.__setattr__(result, _REPORTS, told.reports if is_stream else dict(told.reports))
@@ -185,8 +203,8 @@ class _AnyGuarded:
         is_judged = holds.pop(FIELD, None) is not None
         made = inner._process_response_data(data=data, cast_to=cast_to, response=response)
         if is_judged and whole is not None:
-            told.final = _marked(made.response, told)
-        return _marked(made, told) if is_judged else made
+            told.final = _attach_reports(made.response, told)
+        return _attach_reports(made, told) if is_judged else made
 
 
 class _Guarded(_AnyGuarded):
@@ -201,7 +219,7 @@ class _Guarded(_AnyGuarded):
 
     def _process_response(self, **given: Any) -> Any:
         inner: Any = super()
-        told = _told(given)
+        told = _told_or_raise(given)
         return inner._process_response(**given) if told is None else _told_of(inner._process_response(**given), told)
 
 
@@ -217,7 +235,7 @@ class _AsyncGuarded(_AnyGuarded):
 
     async def _process_response(self, **given: Any) -> Any:
         inner: Any = super()
-        told = _told(given)
+        told = _told_or_raise(given)
         made = await inner._process_response(**given)
         return made if told is None else _told_of(made, told)
 
@@ -231,7 +249,7 @@ def _with_lists(options: Any) -> Any:
     return options
 
 
-def _told(given: dict[str, Any]) -> Told | None:
+def _told_or_raise(given: dict[str, Any]) -> Told | None:
     """Returns what the transport knows of the answer; raises the error that replaces it."""
     told = given["response"].extensions.get(TOLD)
     if not isinstance(told, Told):
@@ -245,7 +263,7 @@ def _told(given: dict[str, Any]) -> Told | None:
 
 
 def _told_of(made: Result, told: Told) -> Result:
-    return _marked(made, told) if isinstance(made, Stream | AsyncStream) else made
+    return _attach_reports(made, told) if isinstance(made, Stream | AsyncStream) else made
 
 
 def _parsing(parse: Callable[[Any], Any], told: Told) -> Callable[[Any], Any]:
@@ -255,7 +273,7 @@ def _parsing(parse: Callable[[Any], Any], told: Told) -> Callable[[Any], Any]:
         _tell_finished(completion, told)
         parsed = parse(completion)
         _tell_withheld(parsed, told)
-        return _marked(parsed, told)
+        return _attach_reports(parsed, told)
 
     return parse_delivered
 
@@ -341,7 +359,7 @@ class GuardedResponseStream(ResponseStream[Format]):
         """As the SDK's own; of an answer that was withheld, with the message in its place."""
         self.until_done()
         told = _told_by(self._raw_stream)
-        return _marked(_withheld_response(told) or super().get_final_response(), told)
+        return _attach_reports(_withheld_response(told) or super().get_final_response(), told)
 
 
 class GuardedAsyncResponseStream(AsyncResponseStream[Format]):
@@ -351,7 +369,7 @@ class GuardedAsyncResponseStream(AsyncResponseStream[Format]):
         """As the SDK's own; of an answer that was withheld, with the message in its place."""
         await self.until_done()
         told = _told_by(self._raw_stream)
-        return _marked(_withheld_response(told) or await super().get_final_response(), told)
+        return _attach_reports(_withheld_response(told) or await super().get_final_response(), told)
 
 
 def _told_by(stream: Any) -> Told:
@@ -379,7 +397,7 @@ def _chat_events(
 def _final_completion(state: ChatCompletionStreamState[Format], told: Told) -> ParsedChatCompletion[Format]:
     completion = state.get_final_completion()
     _tell_withheld(completion, told)
-    return _marked(completion, told)
+    return _attach_reports(completion, told)
 
 
 def _withheld_response(told: Told) -> ParsedResponse[Any] | None:

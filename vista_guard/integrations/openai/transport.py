@@ -22,7 +22,7 @@ from functools import lru_cache
 from threading import Lock
 from typing import Any, Final, Literal, cast, get_args
 
-from openai import APIError
+from openai import APIConnectionError, APIError, APITimeoutError
 
 from vista_guard._aio import loop
 from vista_guard._aio.streams import Bridged, in_thread
@@ -223,7 +223,7 @@ class Call:
             return ()
         documents = self._guarding.find(conversation)
         if inspect.isawaitable(documents):
-            documents = asyncio.run_coroutine_threadsafe(_awaited(documents), self._loop).result()
+            documents = asyncio.run_coroutine_threadsafe(_await_documents(documents), self._loop).result()
         return documents
 
     async def _on_judged(self, judged: Judged) -> None:
@@ -279,6 +279,7 @@ class Call:
             APIError: upstream failed; of its error only the kind is told, since its words may be the draft's.
         """
         self._loop = asyncio.get_running_loop()
+        http = _http_of(self._request)
 
         async def ask_events(sent: Json) -> Events:
             return _json_events(read(self.client, await ask(sent)))
@@ -291,6 +292,9 @@ class Call:
                     yield frame(event)
         except UpstreamFailed as exc:
             failed = exc.event
+        except http.RequestError as exc:  # newer SDKs turn it into their own error, older ones let it through
+            kind = APITimeoutError if isinstance(exc, http.TimeoutException) else APIConnectionError
+            raise kind(request=self._request) from exc
         except Problem as exc:
             if exc.code == "upstream_broken":
                 failed = {"message": str(exc), "code": exc.code}
@@ -342,7 +346,7 @@ class _SyncSender(_Sender):
         try:
             call = self.guarding.read(request)
         except Exception as exc:
-            return _failed(request, exc)
+            return _error_response(request, exc)
         if call is None:
             return self.inner.send(request, stream=stream, **options)
         response = self.inner.send(self._outgoing(call, request), stream=call.streamed, **options)
@@ -350,14 +354,14 @@ class _SyncSender(_Sender):
             response.read()
             return _without_quotes(response)
         if call.streamed and is_stream(response.headers):
-            body = _joined(_SyncFrames, _http_of(response).SyncByteStream)(call, response)
-            return _shown(response, call.told, stream=body)
+            body = _subclass(_SyncFrames, _http_of(response).SyncByteStream)(call, response)
+            return _judged_response(response, call.told, stream=body)
         response.read()
         try:
             body, headers = loop.run(call.judge_whole(response.content, _sync_asking(call, stream=False)))
         except Exception as exc:
-            return _failed(request, exc)
-        return _shown(response, call.told, headers, content=body)
+            return _error_response(request, exc)
+        return _judged_response(response, call.told, headers, content=body)
 
     def close(self) -> None:
         self.inner.close()
@@ -375,7 +379,7 @@ class _AsyncSender(_Sender):
         try:
             call = self.guarding.read(request)
         except Exception as exc:
-            return _failed(request, exc)
+            return _error_response(request, exc)
         if call is None:
             return await self.inner.send(request, stream=stream, **options)
         response = await self.inner.send(self._outgoing(call, request), stream=call.streamed, **options)
@@ -383,14 +387,14 @@ class _AsyncSender(_Sender):
             await response.aread()
             return _without_quotes(response)
         if call.streamed and is_stream(response.headers):
-            body = _joined(_AsyncFrames, _http_of(response).AsyncByteStream)(call, response)
-            return _shown(response, call.told, stream=body)
+            body = _subclass(_AsyncFrames, _http_of(response).AsyncByteStream)(call, response)
+            return _judged_response(response, call.told, stream=body)
         await response.aread()
         try:
             body, headers = await call.judge_whole(response.content, _async_asking(call, stream=False))
         except Exception as exc:
-            return _failed(request, exc)
-        return _shown(response, call.told, headers, content=body)
+            return _error_response(request, exc)
+        return _judged_response(response, call.told, headers, content=body)
 
     async def aclose(self) -> None:
         await self.inner.aclose()
@@ -407,12 +411,12 @@ def over(inner: Http, guarding: ClientGuard) -> Http:
     """An HTTP client that sends with the given one, and judges what comes back."""
     http = _http_of(inner)
     is_async = isinstance(inner, http.AsyncClient)
-    made = _joined(_AsyncSender, http.AsyncClient) if is_async else _joined(_SyncSender, http.Client)
+    made = _subclass(_AsyncSender, http.AsyncClient) if is_async else _subclass(_SyncSender, http.Client)
     return made(inner, guarding)
 
 
 @lru_cache
-def _joined(own: type, base: type) -> Any:
+def _subclass(own: type, base: type) -> Any:
     """A class of ours that passes for one of the HTTP package's: the SDK and the package ask by `isinstance`."""
     return type(f"Guarded{base.__name__}", (own, base), {})
 
@@ -477,9 +481,9 @@ class _Closable:
                 yield chunk
 
 
-def _shown(response: Http, told: Told, headers: Iterable[tuple[str, str]] = (), **body: Any) -> Http:
+def _judged_response(response: Http, told: Told, headers: Iterable[tuple[str, str]] = (), **body: Any) -> Http:
     """The response with a body that was judged."""
-    made = _joined(_Closable, _http_of(response).Response)(
+    made = _subclass(_Closable, _http_of(response).Response)(
         response.status_code,
         headers=[*answer_headers(response.headers.multi_items()), *headers],
         request=response.request,
@@ -492,7 +496,7 @@ def _shown(response: Http, told: Told, headers: Iterable[tuple[str, str]] = (), 
     return made
 
 
-def _failed(request: Http, error: Exception) -> Http:
+def _error_response(request: Http, error: Exception) -> Http:
     """A response in whose place the client raises the error: one that was raised here, the SDK would try again after."""
     return _http_of(request).Response(200, json={}, request=request, extensions={TOLD: Told(error=error)})
 
@@ -618,5 +622,5 @@ def _id_of(value: object) -> str | None:
     return str(given) if given else None
 
 
-async def _awaited(found: Awaitable[Sequence[Document]]) -> Sequence[Document]:
+async def _await_documents(found: Awaitable[Sequence[Document]]) -> Sequence[Document]:
     return await found

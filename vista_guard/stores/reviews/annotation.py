@@ -233,12 +233,11 @@ class Annotations:
     Every method raises `StoreError` when the database cannot be read or written, and `InputError` for a task or a report that
     there is none of, or that is another tenant's.
 
-    Example:
-        >>> annotations = Annotations("sqlite:///reports.sqlite")
-        >>> annotations.create("pilot", [report.id for report in reports], wanted=2, who="ada")
-        >>> mine = annotations.start(annotations.tasks("pilot", "ada")[0].id, "ada")
-        >>> mine = annotations.save(mine, claims, notes="", seconds=40.0)
-        >>> annotations.submit(mine)
+    Examples:
+        >>> from vista_guard.stores.reports.database import Database
+        >>> annotations = Annotations(Database("sqlite://"))
+        >>> annotations.batches()
+        ()
     """
 
     def __init__(self, database: str | sql.Engine | Database, *, tenants: Sequence[str] | None = None) -> None:

@@ -98,10 +98,11 @@ class Reviews:
     Every method raises `StoreError` when the database cannot be read or written, and `InputError` for a report that there is
     none of, or that is another tenant's.
 
-    Example:
-        >>> reviews = Reviews("sqlite:///reports.sqlite")
-        >>> taken = reviews.take_next("ada@example.com")
-        >>> if taken: reviews.decide(taken.report_id, "ada@example.com", ReviewVerdict.OVERTURNED, "The leaflet says so.")
+    Examples:
+        >>> from vista_guard.stores.reports.database import Database
+        >>> reviews = Reviews(Database("sqlite://"))
+        >>> reviews.take_next("ada@example.com") is None
+        True
     """
 
     def __init__(self, database: str | sql.Engine | Database, *, tenants: Sequence[str] | None = None) -> None:

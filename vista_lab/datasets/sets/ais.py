@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from vista_guard.errors import InputError
-from vista_lab.datasets.files import Entry, Row, answer, documents, ending, entries, json_rows, table_rows, whole
+from vista_lab.datasets.files import Entry, Row, answer, documents, entries, json_rows, labelled, table_rows, whole
 from vista_lab.datasets.sets.qrecc import Questions, passages
-from vista_lab.datasets.sets.wizard import grounded
+from vista_lab.datasets.sets.wizard import grounds_of
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold
 
 COLUMNS = ("ex-idx", "doc-url", "model-name", "output", "INT", "INT & AIS", "Flagged")
@@ -41,9 +41,9 @@ def read_wow(paths: Sequence[Path]) -> Iterator[Entry]:
         place, turn = _places(row)
         gold = _gold(row)
         if place >= len(dialogues):
-            raise InputError(f"is of conversation {place}, and {wizard} holds {len(dialogues)}")
-        history, document = grounded(dialogues[place], turn)
-        yield ending(row, _identity("wow", row), (*history, answer(row.said("output"), document)), gold)
+            raise InputError(f"names conversation {place}; {wizard} has {len(dialogues)}")
+        history, document = grounds_of(dialogues[place], turn)
+        yield labelled(row, _identity("wow", row), (*history, answer(row.nonblank("output"), document)), gold)
 
     yield from entries(table_rows(annotations, COLUMNS), conversation)
 
@@ -64,18 +64,18 @@ def read_qrecc(paths: Sequence[Path]) -> Iterator[Entry]:
     texts = passages(collection, wanted)
 
     def conversation(row: Row) -> Iterator[LoggedConversation]:
-        url, gold = row.said("doc-url"), _gold(row)
+        url, gold = row.nonblank("doc-url"), _gold(row)
         if url not in texts:
-            raise InputError(f"leans on the passage {url[:200]}, which {collection} does not hold")
-        turns = (*known.history(*_places(row)), answer(row.said("output"), documents([texts[url]])))
-        yield ending(row, _identity("qrecc", row), turns, gold)
+            raise InputError(f"cites the passage {url[:200]}, which {collection} lacks")
+        turns = (*known.history(*_places(row)), answer(row.nonblank("output"), documents([texts[url]])))
+        yield labelled(row, _identity("qrecc", row), turns, gold)
 
     yield from entries(rows, conversation)
 
 
 def _gold(row: Row) -> TurnGold:
     if row.label("Flagged", BINARY):
-        raise InputError("was flagged by the annotators: the task is malformed, and nothing was judged")
+        raise InputError("was flagged as malformed by the annotators, who did not judge it")
     understood, carried = row.label("INT", BINARY), row.label("INT & AIS", BINARY)
     if not understood:
         return NOT_INTERPRETABLE
@@ -83,11 +83,11 @@ def _gold(row: Row) -> TurnGold:
 
 
 def _places(row: Row) -> tuple[int, int]:
-    found = row.said("ex-idx").split(":")
+    found = row.nonblank("ex-idx").split(":")
     if len(found) != 2 or not all(part.isdigit() for part in found):
         raise InputError(f"ex-idx is {':'.join(found)[:80]!r}; expected conversation:turn, as in 150:1")
     return int(found[0]), int(found[1])
 
 
 def _identity(source: str, row: Row) -> str:
-    return f"ais-{source}-{row.said('ex-idx')}-{row.said('model-name')}"
+    return f"ais-{source}-{row.nonblank('ex-idx')}-{row.nonblank('model-name')}"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vista_lab.datasets.files import Entry, Row, answer, documents, ending, entries, records, said, table_rows
+from vista_lab.datasets.files import Entry, Row, answer, documents, entries, labelled, records, table_rows, turns_of
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold
 
 COLUMNS = ("knowledge", "message", "response", "begin_label")
@@ -46,10 +46,10 @@ def responses(path: Path) -> Iterator[Response | BrokenEntry]:
 
 def _conversation(row: Row) -> Iterator[LoggedConversation]:
     found = _response(row)
-    turns = (*said([found.message]), answer(found.text, documents([found.knowledge])))
-    yield ending(row, f"{row.stem}-{row.number}", turns, LABELS[found.label])
+    turns = (*turns_of([found.message]), answer(found.text, documents([found.knowledge])))
+    yield labelled(row, f"{row.stem}-{row.number}", turns, LABELS[found.label])
 
 
 def _response(row: Row) -> Response:
     label = row.label("begin_label", LABELS).label
-    return Response(row.text("knowledge"), row.text("message"), row.said("response"), label)
+    return Response(row.text("knowledge"), row.text("message"), row.nonblank("response"), label)

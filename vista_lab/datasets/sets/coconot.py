@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vista_guard.errors import InputError
-from vista_lab.datasets.files import Entry, Row, answer, ending, entries, json_rows, records, said
+from vista_lab.datasets.files import Entry, Row, answer, entries, json_rows, labelled, records, turns_of
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold
 
 INCOMPLETE = frozenset(("Incomplete requests", "Indeterminate requests"))
@@ -52,19 +52,19 @@ def _conversations(row: Row) -> Iterator[LoggedConversation]:
         if reply.category not in INCOMPLETE:
             gold = TurnGold(REFUSES if reply.refuses else COMPLIES, reply.refuses)
             identity = f"{row.stem}-{row.name('prompt_id', 'id')}-{gold.label}"
-            yield ending(row, identity, (*said([reply.request]), answer(reply.answer)), gold)
+            yield labelled(row, identity, (*turns_of([reply.request]), answer(reply.answer)), gold)
 
 
 def _replies(row: Row) -> Iterator[Reply]:
-    request, category = row.said("prompt"), _category(row)
+    request, category = row.nonblank("prompt"), _category(row)
     for side, refuses in SIDES:
         yield Reply(request, _content(row, side), refuses, category)
 
 
 def _category(row: Row) -> str:
     if "category" in row.content:
-        return row.said("category")
-    kind = row.said("prompt_id")
+        return row.nonblank("category")
+    kind = row.nonblank("prompt_id")
     if kind.startswith("Contrastive"):
         return "Unsupported requests"
     return _KINDS.get(kind.split("_")[0], "Requests with safety concerns")
@@ -72,8 +72,8 @@ def _category(row: Row) -> str:
 
 def _content(row: Row, side: str) -> str:
     if isinstance(row.value(side), str):
-        return row.said(side)
+        return row.nonblank(side)
     messages = row.parts(side)
     if not messages:
         raise InputError(f"{side} is an empty chat")
-    return messages[-1].said("content")
+    return messages[-1].nonblank("content")

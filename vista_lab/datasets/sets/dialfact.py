@@ -12,7 +12,7 @@ from typing import cast
 
 from vista_guard.errors import InputError
 from vista_guard.types import Document
-from vista_lab.datasets.files import Entry, Row, answer, clean, ending, entries, json_rows, said
+from vista_lab.datasets.files import Entry, Row, answer, clean, entries, json_rows, labelled, turns_of
 from vista_lab.logs.source import LoggedConversation, TurnGold
 
 SUPPORTS, REFUTES, NOT_ENOUGH_INFO = "SUPPORTS", "REFUTES", "NOT ENOUGH INFO"
@@ -30,10 +30,10 @@ def read(paths: Sequence[Path]) -> Iterator[Entry]:
 
 
 def _conversation(row: Row) -> Iterator[LoggedConversation]:
-    response = answer(clean(row.said("response")), _evidence(row))
-    history = said([clean(text) for text in row.texts("context")])
+    response = answer(clean(row.nonblank("response")), _evidence(row))
+    history = turns_of([clean(text) for text in row.texts("context")])
     # Ids of the publisher's own repeat: one context has several responses, and a response is checked more than once.
-    yield ending(row, f"{row.stem}-{row.number}", (*history, response), row.label("response_label", LABELS))
+    yield labelled(row, f"{row.stem}-{row.number}", (*history, response), row.label("response_label", LABELS))
 
 
 def _evidence(row: Row) -> tuple[Document, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from vista_guard.errors import InputError
-from vista_lab.datasets.files import Entry, Row, answer, clean, documents, ending, entries, said, table_rows
+from vista_lab.datasets.files import Entry, Row, answer, clean, documents, entries, labelled, table_rows, turns_of
 from vista_lab.logs.source import LoggedConversation, TurnGold
 
 COLUMNS = ("history", "corrupted_response", "hallucination_tags", "knowledge_base")
@@ -35,19 +35,19 @@ def _conversation(row: Row) -> Iterator[LoggedConversation]:
     knowledge = _literal(row, "knowledge_base")
     if not isinstance(knowledge, Mapping) or not isinstance(knowledge.get("render"), str):
         raise InputError(f"knowledge_base is {str(knowledge)[:80]!r}; expected a mapping with render")
-    response = answer(clean(row.said("corrupted_response")), documents([clean(knowledge["render"])]))
-    history = said([clean(text) for text in _texts(row, "history")])
+    response = answer(clean(row.nonblank("corrupted_response")), documents([clean(knowledge["render"])]))
+    history = turns_of([clean(text) for text in _texts(row, "history")])
     identity = (
         f"{row.stem}-{row.name('', 'index')}"  # The first column, the row's number in the whole of FADE, has no name.
     )
-    yield ending(row, identity, (*history, response), _gold(row))
+    yield labelled(row, identity, (*history, response), _gold(row))
 
 
 def _gold(row: Row) -> TurnGold:
     tags = set(_texts(row, "hallucination_tags"))
     if not tags or tags - TAGS:
         raise InputError(
-            f"hallucination_tags holds {', '.join(sorted(tags - TAGS)) or 'nothing'}; the tags are {_known()}"
+            f"hallucination_tags is {', '.join(sorted(tags - TAGS)) or 'empty'}; the tags are {_known_tags()}"
         )
     return FAITHFUL if tags == {OUTSIDE} else HALLUCINATED
 
@@ -61,12 +61,12 @@ def _texts(row: Row, name: str) -> list[str]:
 
 def _literal(row: Row, name: str) -> object:
     try:
-        return ast.literal_eval(row.said(name))
+        return ast.literal_eval(row.nonblank(name))
     except (ValueError, SyntaxError, RecursionError, MemoryError) as exc:
         raise InputError(
-            f"{name} is {row.text(name)[:80]!r}; expected Python's way to write a list or a mapping"
+            f"{name} is {row.text(name)[:80]!r}; expected a list or a mapping as a Python literal"
         ) from exc
 
 
-def _known() -> str:
+def _known_tags() -> str:
     return ", ".join(sorted(TAGS))

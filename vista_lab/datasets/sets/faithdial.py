@@ -12,7 +12,7 @@ from pathlib import Path
 
 from vista_guard.errors import InputError
 from vista_guard.types import Conversation, Turn
-from vista_lab.datasets.files import Entry, Row, answer, documents, entries, json_rows, said
+from vista_lab.datasets.files import Entry, Row, answer, documents, entries, json_rows, turns_of
 from vista_lab.logs.source import LoggedConversation, TurnGold
 
 HALLUCINATION = "Hallucination"
@@ -48,13 +48,13 @@ def _new_turns(utterance: Row, heard: int) -> Sequence[Turn]:
     """New turns of the history. The wizard's earlier turns in it are edited ones; the originals are there already."""
     history = utterance.texts("history")
     if heard and len(history) <= heard:
-        raise InputError(f"{utterance.place}: its history has {len(history)} turns, and {heard} were said before")
-    return said(history[heard:])
+        raise InputError(f"{utterance.place}: its history has {len(history)} turns; the dialogue has {heard} before it")
+    return turns_of(history[heard:])
 
 
 def _response(utterance: Row) -> str:
     original = utterance.content.get("original_response")
-    return original if isinstance(original, str) and original.strip() else utterance.said("response")
+    return original if isinstance(original, str) and original.strip() else utterance.nonblank("response")
 
 
 def _gold(utterance: Row) -> TurnGold | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from vista_guard.errors import InputError
 from vista_guard.types import Role, Turn
-from vista_lab.datasets.files import Entry, Row, answer, documents, ending, entries, json_rows
+from vista_lab.datasets.files import Entry, Row, answer, documents, entries, json_rows, labelled
 from vista_lab.logs.source import LoggedConversation, TurnGold
 
 SPEAKERS = {"Human": Role.USER, "Assistant": Role.ASSISTANT}
@@ -31,10 +31,10 @@ def read(paths: Sequence[Path]) -> Iterator[Entry]:
 
 
 def _conversations(row: Row) -> Iterator[LoggedConversation]:
-    history, knowledge = _history(row.text("dialogue_history")), documents([row.said("knowledge")])
+    history, knowledge = _history(row.text("dialogue_history")), documents([row.nonblank("knowledge")])
     for side, gold in SIDES.items():
         identity = f"halueval-{row.number}-{gold.label}"
-        yield ending(row, identity, (*history, answer(row.said(side), knowledge)), gold)
+        yield labelled(row, identity, (*history, answer(row.nonblank(side), knowledge)), gold)
 
 
 def _history(text: str) -> tuple[Turn, ...]:

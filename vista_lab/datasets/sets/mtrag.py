@@ -14,7 +14,7 @@ from pathlib import Path
 
 from vista_guard.errors import InputError
 from vista_guard.types import Document, Role, Turn
-from vista_lab.datasets.files import Entry, Row, answer, ending, entries, json_rows, records
+from vista_lab.datasets.files import Entry, Row, answer, entries, json_rows, labelled, records
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold
 
 ANSWERABLE = "ANSWERABLE"
@@ -40,7 +40,7 @@ class GenerationTask:
     answer: str
 
     @property
-    def carried(self) -> bool:
+    def is_supported(self) -> bool:
         """True when its passages support the whole answer."""
         return self.answerability == (ANSWERABLE,) and bool(self.passages)
 
@@ -94,14 +94,13 @@ def task_of(row: Row) -> GenerationTask:
         number=row.name("turn"),
         collection=row.name("Collection"),
         answerability=_answerability(row),
-        said=tuple(spoken(message) for message in row.parts("input")),
+        said=tuple(message_turn(message) for message in row.parts("input")),
         passages=tuple(passage(part) for part in row.parts("contexts")),
-        answer=targets[0].said("text"),
+        answer=targets[0].nonblank("text"),
     )
 
 
-def spoken(message: Row) -> Turn:
-    """A message of `input`."""
+def message_turn(message: Row) -> Turn:
     return Turn(role=message.label("speaker", SPEAKERS), text=message.text("text"))
 
 
@@ -115,8 +114,8 @@ def passage(part: Row) -> Document:
 def _read(paths: Sequence[Path], wanted: Callable[[GenerationTask], bool]) -> Iterator[Entry]:
     def conversation(row: Row) -> Iterator[LoggedConversation]:
         task = task_of(row)
-        if task.carried and wanted(task):
-            yield ending(row, task.task, (*task.said, answer(task.answer, task.documents)), FAITHFUL)
+        if task.is_supported and wanted(task):
+            yield labelled(row, task.task, (*task.said, answer(task.answer, task.documents)), FAITHFUL)
 
     (path,) = paths
     yield from entries(json_rows(path), conversation)

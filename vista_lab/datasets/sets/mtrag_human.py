@@ -13,8 +13,8 @@ from statistics import median
 
 from vista_guard.errors import InputError
 from vista_guard.types import Document
-from vista_lab.datasets.files import Entry, Row, answer, ending, entries, json_object
-from vista_lab.datasets.sets.mtrag import spoken
+from vista_lab.datasets.files import Entry, Row, answer, entries, json_object, labelled
+from vista_lab.datasets.sets.mtrag import message_turn
 from vista_lab.logs.source import LoggedConversation, TurnGold
 
 METRIC = "faithfulness"
@@ -41,39 +41,40 @@ def read(paths: Sequence[Path]) -> Iterator[Entry]:
     def conversation(row: Row) -> Iterator[LoggedConversation]:
         name, annotations = row.name("task_id"), row.value("annotations")
         if not isinstance(annotations, Mapping) or metric not in annotations:
-            raise InputError(f"nobody judged its {metric}")
+            raise InputError(f"has no human judgement of {metric}")
         if name not in tasks:
-            raise InputError(f"is of the task {name!r}, which the file does not hold")
+            raise InputError(f"names the task {name!r}, which the file lacks")
         task = tasks[name]
         grounds = tuple(_document(part, documents) for part in task.parts("contexts"))
-        turns = (*(spoken(one) for one in task.parts("input")), answer(row.said("model_response"), grounds))
-        yield ending(row, f"{name}-{row.name('model_id')}", turns, _gold(annotations[metric], metric))
+        turns = (
+            *(message_turn(one) for one in task.parts("input")),
+            answer(row.nonblank("model_response"), grounds),
+        )
+        yield labelled(row, f"{name}-{row.name('model_id')}", turns, _gold(annotations[metric], metric))
 
     yield from entries(file.parts("evaluations"), conversation)
 
 
 def _metric(file: Row) -> str:
     """The metric's name in the annotations, which files write differently."""
-    for one in file.parts("metrics"):
-        shown = str(one.content.get("display_name", one.content.get("displayName", "")))
-        if one.content.get("author", "human") == "human" and METRIC in (one.said("name").lower(), shown.lower()):
-            return one.said("name")
-    raise InputError(
-        f"{file.path} has no metric {METRIC} by people: reference_subset_with_human_evaluations.json has it"
-    )
+    for part in file.parts("metrics"):
+        shown = str(part.content.get("display_name", part.content.get("displayName", "")))
+        if part.content.get("author", "human") == "human" and METRIC in (part.nonblank("name").lower(), shown.lower()):
+            return part.nonblank("name")
+    raise InputError(f"{file.path} has no human metric {METRIC}; use reference_subset_with_human_evaluations.json")
 
 
 def _document(part: Row, documents: Mapping[str, Row]) -> Document:
     name = part.name("document_id")
     if name not in documents:
-        raise InputError(f"leans on the document {name!r}, which the file does not hold")
+        raise InputError(f"cites the document {name!r}, which the file lacks")
     title = documents[name].content.get("title")
     return Document(id=name, text=documents[name].text("text"), title=str(title) if title else None)
 
 
 def _gold(votes: object, metric: str) -> TurnGold:
     if not isinstance(votes, Mapping) or not votes:
-        raise InputError(f"{metric} is {str(votes)[:80]!r}; expected a value of each annotator")
+        raise InputError(f"{metric} is {str(votes)[:80]!r}; expected one value per annotator")
     found = median(_points(one, metric) for one in votes.values())
     label = next((word for word, points in SCALE.items() if points == found), f"{found:g}")
     return TurnGold(label, None if found == MIDDLE else found < MIDDLE)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from vista_guard.errors import InputError
 from vista_guard.types import Turn
-from vista_lab.datasets.files import Row, json_rows, said, whole
+from vista_lab.datasets.files import Row, json_rows, turns_of, whole
 
 ANSWERS = ("Answer", "Truth_answer")
 """QReCC's own name, and the name in the files of SCAI-QReCC-21."""
@@ -32,7 +32,7 @@ class Questions:
         try:
             return cls(path, {(row.number_of("Conversation_no"), row.number_of("Turn_no")): row for row in rows})
         except InputError as exc:
-            raise InputError(f"{path} is no file of QReCC's questions: {exc}") from exc
+            raise InputError(f"{path} is not QReCC's file of questions: {exc}") from exc
 
     def history(self, conversation: int, turn: int) -> tuple[Turn, ...]:
         """The conversation up to and including a turn's question.
@@ -41,16 +41,16 @@ class Questions:
             InputError: there is no such question.
         """
         if (conversation, turn) not in self.rows:
-            raise InputError(f"is of question {conversation}:{turn}, which {self.path} does not hold")
+            raise InputError(f"names question {conversation}:{turn}, which {self.path} lacks")
         row = self.rows[conversation, turn]
         before = row.texts("Context") if "Context" in row.content else self._before(conversation, turn)
-        return said([*before, row.said("Question")])
+        return turns_of([*before, row.nonblank("Question")])
 
     def _before(self, conversation: int, turn: int) -> list[str]:
         """Earlier questions and answers, where the file does not repeat them with each question."""
         places = sorted(place for place in self.rows if place[0] == conversation and place[1] < turn)
         earlier = [self.rows[place] for place in places]
-        return [text for row in earlier for text in (row.said("Question"), _answer(row))]
+        return [text for row in earlier for text in (row.nonblank("Question"), _answer(row))]
 
 
 def passages(path: Path, wanted: Collection[str]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from vista_guard.errors import InputError
 from vista_guard.types import Role, Turn
-from vista_lab.datasets.files import Entry, Row, ending, entries, json_rows, records
+from vista_lab.datasets.files import Entry, Row, entries, json_rows, labelled, records
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold
 
 ANNOTATORS, MAJORITY = 3, 2
@@ -34,7 +34,6 @@ class SpeakerPair:
 
     @property
     def later(self) -> Turn:
-        """The last turn."""
         return self.turns[-1]
 
 
@@ -55,7 +54,7 @@ def pairs(path: Path) -> Iterator[SpeakerPair | BrokenEntry]:
 def _conversation(row: Row) -> Iterator[LoggedConversation]:
     pair = _pair(row)
     gold = TurnGold(f"{_votes(row)} of {ANNOTATORS}", pair.contradictory)
-    yield ending(row, f"{row.stem}-{row.number}", pair.turns, gold)
+    yield labelled(row, f"{row.stem}-{row.number}", pair.turns, gold)
 
 
 def _pair(row: Row) -> SpeakerPair:
@@ -64,7 +63,7 @@ def _pair(row: Row) -> SpeakerPair:
         raise InputError(f"has {len(utterances)} utterances and {len(speakers)} speakers")
     first, second = _places(row, len(utterances))
     if utterances[second].strip() == NOT_RELEASED:
-        raise InputError("its response is not released by the publisher yet ([[TBA]])")
+        raise InputError("has the response [[TBA]]: the publisher has not released it yet")
     turns = [
         Turn(role=Role.ASSISTANT if who == speakers[second] else Role.USER, text=text)
         for who, text in zip(speakers, utterances, strict=True)
@@ -77,7 +76,7 @@ def _places(row: Row, count: int) -> tuple[int, int]:
         case [int(first), int(second)] if 0 <= first < second < count:
             return first, second
         case other:
-            raise InputError(f"annotation_target_pair is {str(other)[:80]!r}; expected two places below {count}")
+            raise InputError(f"annotation_target_pair is {str(other)[:80]!r}; expected two indexes below {count}")
 
 
 def _votes(row: Row) -> int:

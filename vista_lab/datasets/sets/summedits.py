@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vista_guard.types import Document
-from vista_lab.datasets.files import Entry, Row, answer, ending, entries, json_rows, records
+from vista_lab.datasets.files import Entry, Row, answer, entries, json_rows, labelled, records
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold
 
 CONSISTENT, INCONSISTENT = "consistent", "inconsistent"
@@ -64,17 +64,17 @@ def summaries(path: Path) -> Iterator[EditedSummary | BrokenEntry]:
 
 
 def _conversation(row: Row) -> Iterator[LoggedConversation]:
-    told = Document(id="document", text=row.said("doc"))
-    yield ending(
-        row, f"{row.stem}-{row.name('id')}", (answer(row.said("summary"), (told,)),), row.label("label", LABELS)
+    told = Document(id="document", text=row.nonblank("doc"))
+    yield labelled(
+        row, f"{row.stem}-{row.name('id')}", (answer(row.nonblank("summary"), (told,)),), row.label("label", LABELS)
     )
 
 
 def _summary(row: Row) -> EditedSummary:
-    text = row.said("summary")
+    text = row.nonblank("summary")
     return EditedSummary(
         identity=row.name("id"),
-        document=row.said("doc"),
+        document=row.nonblank("doc"),
         text=text,
         consistent=row.label("label", LABELS).label == CONSISTENT,
         original=row.text("original_summary") if "original_summary" in row.content else text,

@@ -11,7 +11,7 @@ from vista_lab.datasets.files import Row
 NO_PASSAGE = "no_passages_used"
 
 
-def grounded(dialogue: Row, turn: int) -> tuple[tuple[Turn, ...], tuple[Document, ...]]:
+def grounds_of(dialogue: Row, turn: int) -> tuple[tuple[Turn, ...], tuple[Document, ...]]:
     """The turns before turn `turn`, which counts from 0, and the sentence that the wizard chose for it.
 
     The wizard is the assistant. `dialogue` is an item of `test_random_split.json`: a list `dialog` of `speaker` (`0_Wizard`,
@@ -31,7 +31,7 @@ def grounded(dialogue: Row, turn: int) -> tuple[tuple[Turn, ...], tuple[Document
 
 
 def _role(message: Row) -> Role:
-    return Role.ASSISTANT if message.said("speaker").endswith("Wizard") else Role.USER
+    return Role.ASSISTANT if message.nonblank("speaker").endswith("Wizard") else Role.USER
 
 
 def _documents(message: Row) -> tuple[Document, ...]:

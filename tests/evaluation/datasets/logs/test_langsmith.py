@@ -167,12 +167,12 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     log = written(tmp_path / "runs.jsonl", rows)
     log.write_text(log.read_text("utf-8") + '{"id": "f", "run_type": "chain", "inp', encoding="utf-8")
     assert broken(log) == [
-        "line 2: repeats the id a of " + f"{log} line 1; the first one counts",
+        f"line 2: has the id a of {log} line 1 again; the first one is used",
         "line 4: is a run without an id",
         "line 5: has the time 'soon'; expected ISO 8601 or a number of seconds since 1970",
-        "line 6: is no run; expected a mapping with id, trace_id, run_type, inputs and outputs",
+        "line 6: is not a run; expected a mapping with id, trace_id, run_type, inputs and outputs",
         "line 7: is not JSON: Unterminated string starting at: line 1 column 34 (char 33)",
-        "line 3: trace c holds no answer that can be read",
+        "line 3: trace c has no readable answer",
         f"line 1: thread a is not judged, as {log} line 4 cannot be read; mend that first",
     ]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from vista_lab.logs.payloads import answered, asked, documents_in
+from vista_lab.logs.payloads import documents_in, input_messages, output_messages
 
 HELLO = {"role": "user", "content": "Hello?"}
 YES = {"role": "assistant", "content": "Yes."}
@@ -36,7 +36,7 @@ YES = {"role": "assistant", "content": "Yes."}
     ],
 )
 def test_what_was_asked(given: Any, expected: list[Any]) -> None:
-    assert asked(given) == expected
+    assert input_messages(given) == expected
 
 
 @pytest.mark.parametrize(
@@ -69,14 +69,14 @@ def test_what_was_asked(given: Any, expected: list[Any]) -> None:
     ],
 )
 def test_what_was_answered(given: Any, expected: list[Any]) -> None:
-    assert answered(given) == expected
+    assert output_messages(given) == expected
 
 
 def test_tools_as_anthropics_messages_have_them() -> None:
     call = {"type": "tool_use", "id": "c", "name": "sky", "input": {}}
     result = {"type": "tool_result", "tool_use_id": "c", "content": [{"type": "text", "text": "Rain."}]}
     given = [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
-    assert asked({"messages": given}) == [
+    assert input_messages({"messages": given}) == [
         {"role": "assistant", "content": [call], "tool_calls": [call]},
         {"role": "tool", "content": "Rain.", "tool_call_id": "c"},
     ]

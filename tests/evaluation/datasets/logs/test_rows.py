@@ -98,14 +98,14 @@ def test_chats_in_parquet(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("log_format", "row", "error"),
     [
-        (LogFormat.OPENAI_EVALS, {}, 'is no row of an eval; expected {"item": {…}, "sample": {…}}'),
+        (LogFormat.OPENAI_EVALS, {}, 'is not a row of an eval; expected {"item": {…}, "sample": {…}}'),
         (LogFormat.OPENAI_EVALS, {"item": {}, "sample": {"id": 1}}, "has no answer: its sample has the keys id"),
         (
             LogFormat.OPENAI_EVALS,
             {"item": {}, "sample": 7},
             "has the sample '7'; expected a mapping with input and output",
         ),
-        (LogFormat.AZURE, {}, 'is none of this format; expected {"query", "response", "context"} or {"messages": […]}'),
+        (LogFormat.AZURE, {}, 'is not in this format; expected {"query", "response", "context"} or {"messages": […]}'),
         (LogFormat.AZURE, {"messages": [7]}, "has the message '7'; expected a mapping with role and content"),
         (LogFormat.HF, {"text": "x"}, "has the keys text; expected messages or conversation, or prompt and completion"),
         (LogFormat.HF, {"messages": [7]}, "message 0 is '7'; expected a mapping with role and content"),
@@ -172,11 +172,11 @@ def test_broken_rows_of_a_table(tmp_path: Path) -> None:
     assert found[1].startswith("line 4: has the role 'elf'; it must be one of human, user, ai, assistant, model, bot")
     assert found[5].startswith("line 9: has the label 'maybe'; it must be one of true, yes, 1, fine, good, faithful")
     assert [found[0], *found[2:5], *found[6:]] == [
-        "line 3: repeats the id 1 of line 2; the first one counts",
+        "line 3: has the id 1 of line 2 again; the first one is used",
         "line 5: has 3 cells, and the header has 6",
         "line 6: column 'text': byte 0xe9 at position 3 is not UTF-8",
         "line 7: has the time 'soon'; expected ISO 8601 or a number of seconds since 1970",
-        "line 12: is no row of a table: a quote is opened here or below and never closed, nothing behind it is read",
+        "line 12: is not a row of a table: a quote is opened here or below and never closed, nothing behind it is read",
         "conversation a: is not judged, as its line 4 cannot be read; mend that first",
         "conversation b: is not judged, as its line 7 cannot be read; mend that first",
         "line 10: has no time, and other rows of conversation c do",
@@ -188,9 +188,9 @@ def test_columns_that_are_not_there(tmp_path: Path) -> None:
     log.write_text("a,b\n1,2\n", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"log .*talks\.csv has no column 'c'; its columns are a, b"):
         read(log, columns=Columns.parse("question=a,answer=c"))
-    with pytest.raises(ConfigError, match="has the columns a, b, and it is not known which hold what was said"):
+    with pytest.raises(ConfigError, match="has the columns a, b"):
         read(log, columns=Columns.parse("question=a"))
-    with pytest.raises(ConfigError, match="columns are named, and the log's format is azure"):
+    with pytest.raises(ConfigError, match=r"--columns .*azure"):
         read(log, LogFormat.AZURE, Columns.parse("answer=a"))
 
 
@@ -205,7 +205,7 @@ def test_a_map_that_makes_no_sense(told: str) -> None:
 def test_a_folder_of_logs(tmp_path: Path) -> None:
     folder = tmp_path / "logs"
     folder.mkdir()
-    with pytest.raises(InputError, match=r"is a folder without logs; expected files that end in \.csv, \.json"):
+    with pytest.raises(InputError, match=r"\.csv, \.json"):
         read(folder)
     (folder / "2.jsonl.gz").write_bytes(gzip.compress(json.dumps({"id": "b", "messages": CHAT}).encode()))
     written(folder / "1.jsonl", [{"id": "a", "messages": CHAT}, {"messages": [7]}])

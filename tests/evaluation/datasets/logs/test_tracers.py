@@ -208,6 +208,6 @@ def test_otlp(tmp_path: Path) -> None:
 def test_a_broken_span(tmp_path: Path) -> None:
     rows = [SPANS[3], {"name": "x", "span_kind": "LLM"}, span("c0", "EMBEDDING", {"input.value": "How long?"})]
     assert broken(written(tmp_path / "spans.jsonl", rows)) == [
-        "line 2: is no span: it has no span_id and trace_id, but name, span_kind",
-        "line 3: trace c holds no answer that can be read",
+        "line 2: is not a span: it lacks span_id and trace_id and has name, span_kind",
+        "line 3: trace c has no readable answer",
     ]

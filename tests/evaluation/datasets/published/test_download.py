@@ -15,7 +15,7 @@ import pytest
 from tests.evaluation.datasets.published import rows
 from vista_guard.errors import InputError
 from vista_lab.datasets.opening import download
-from vista_lab.datasets.registry import DataSet, counted, find, open_dataset
+from vista_lab.datasets.registry import DataSet, count_entries, find, open_dataset
 
 TABLE = "".join("\t".join(cells) + "\n" for cells in (rows.BEGIN_HEADER, *rows.BEGIN)).encode()
 COMMIT = "a" * 40
@@ -72,7 +72,7 @@ def test_a_file_is_fetched_once(address: str, tmp_path: Path) -> None:
     folder = tmp_path / "new" / "data"
     folder.mkdir(parents=True)
     assert download(dataset, folder, said.append) == [folder / "begin_dev_wow.tsv"]
-    assert counted(open_dataset(dataset, folder).entries()).conversations == 3
+    assert count_entries(open_dataset(dataset, folder).entries()).conversations == 3
     assert download(dataset, folder, said.append) == []
     assert said == [f"fetching {address}/begin_dev_wow.tsv"]
 
@@ -80,9 +80,9 @@ def test_a_file_is_fetched_once(address: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("place", "why"),
     [
-        ("/none.tsv", "the server answers 404 Not Found"),
-        ("/pointer.tsv", "the repository gives a pointer of Git LFS in its place"),
-        ("/begin_dev_wow.tsv?broken", r"it broke off after \d+ of \d+ bytes|IncompleteRead\(.*"),
+        ("/none.tsv", "the server answered 404 Not Found"),
+        ("/pointer.tsv", "the repository returned a Git LFS pointer instead of the file"),
+        ("/begin_dev_wow.tsv?broken", r"the connection closed after \d+ of \d+ bytes|IncompleteRead\(.*"),
     ],
 )
 def test_what_is_no_whole_file_is_not_left_behind(address: str, tmp_path: Path, place: str, why: str) -> None:
@@ -91,7 +91,7 @@ def test_what_is_no_whole_file_is_not_left_behind(address: str, tmp_path: Path, 
         download(begin_at(url), tmp_path)
     error = str(raised.value)
     assert error.startswith(f"begin_dev_wow.tsv of data set begin-dev-wow could not be fetched from {url} (")
-    assert error.endswith(f"). Where there is a network, get it, and put it at {tmp_path}/begin_dev_wow.tsv")
+    assert error.endswith(f"{tmp_path}/begin_dev_wow.tsv")
     assert re.search(rf"\({why}\)", error)
     assert list(tmp_path.iterdir()) == []
 
@@ -105,8 +105,8 @@ def test_what_only_people_can_get_is_said_before_anything_is_fetched(tmp_path: P
     with pytest.raises(InputError) as raised:
         download(find("ais-wow"), tmp_path)
     assert str(raised.value) == (
-        f"data set ais-wow cannot be downloaded whole, get these by hand into {tmp_path}: ann_wow.csv: ann_wow.csv of "
-        "github.com/google-research-datasets/AIS; wizard_of_wikipedia/test_random_split.json: "
+        f"data set ais-wow cannot be downloaded completely; put these files into {tmp_path} yourself: ann_wow.csv: "
+        "ann_wow.csv of github.com/google-research-datasets/AIS; wizard_of_wikipedia/test_random_split.json: "
         "http://parl.ai/downloads/wizard_of_wikipedia/wizard_of_wikipedia.tgz (unpack it into a folder of that name)"
     )
 
@@ -124,7 +124,7 @@ def test_a_file_of_the_hub(hub: str, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (written,) = download(find("faithdial-test"), tmp_path / "data")
     assert written == tmp_path / "data" / "faithdial" / "test.json"
-    assert counted(open_dataset(find("faithdial-test"), tmp_path / "data").entries()).turns == 2
+    assert count_entries(open_dataset(find("faithdial-test"), tmp_path / "data").entries()).turns == 2
 
 
 def test_a_file_that_the_hub_lacks(hub: str, tmp_path: Path) -> None:

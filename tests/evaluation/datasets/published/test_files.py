@@ -29,8 +29,8 @@ def test_rows_of_a_table_that_are_none_are_named_and_the_others_read(tmp_path: P
         BrokenEntry(f"{file} row 2", "has 1 cells, the header 2"),
         BrokenEntry(f"{file} row 3", "b holds a byte that is not UTF-8 (0xe9)"),
         "4",
-        BrokenEntry(f"{file} row 5", "is no row of a table: ',' expected after '\"'"),
-        BrokenEntry(f"{file} row 6", "is no row of a table: unexpected end of data"),
+        BrokenEntry(f"{file} row 5", "is not a row of a table: ',' expected after '\"'"),
+        BrokenEntry(f"{file} row 6", "is not a row of a table: unexpected end of data"),
     ]
 
 
@@ -77,7 +77,7 @@ def test_lines_that_are_no_rows_are_named_and_the_others_read(tmp_path: Path) ->
         (f"{file} line 4", "has no dialogue_history; its fields are knowledge"),
         (f"{file} line 5", "knowledge is '3'; expected a text"),
         (f"{file} line 6", "right_response is blank"),
-        (f"{file} line 7", "turn 3: document 'e1' holds a NUL character at position 2; remove it"),
+        (f"{file} line 7", "turn 3: document 'e1' has a NUL character at position 2; remove it"),
         (f"{file} line 9", f"byte {len(content) - 4} (0xe9) is not UTF-8"),
     ]
     assert len(entries) == 7 + 4

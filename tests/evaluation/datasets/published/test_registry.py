@@ -11,9 +11,9 @@ import pytest
 from tests.evaluation.datasets.published import rows
 from tests.evaluation.datasets.published.test_released import FOUND
 from vista_guard.errors import InputError
-from vista_lab.datasets.files import balanced
+from vista_lab.datasets.files import sample_balanced
 from vista_lab.datasets.opening import survey
-from vista_lab.datasets.registry import DataFolder, Task, all_datasets, counted, find, open_dataset
+from vista_lab.datasets.registry import DataFolder, Task, all_datasets, count_entries, find, open_dataset
 from vista_lab.datasets.sets import rgm
 from vista_lab.logs.formats import BrokenEntry, LoggedConversation
 
@@ -39,7 +39,7 @@ def test_data_sets_whose_files_were_not_tried_say_so() -> None:
 
 
 def test_an_unknown_name_is_told_those_that_come_near() -> None:
-    with pytest.raises(InputError, match=r"there is no data set 'begin-dev'; did you mean begin-dev-"):
+    with pytest.raises(InputError, match=r"'begin-dev' .* begin-dev-"):
         find("begin-dev")
 
 
@@ -58,7 +58,7 @@ def test_files_are_found_as_publishers_pack_them(tmp_path: Path, place: str) -> 
     rows.listed(tmp_path / "old/faithdial/deeper/and/deeper/valid.json", "no dialogue")
     opened = open_dataset(find("faithdial-valid"), tmp_path)
     assert list(opened.paths.items()) == [("faithdial/valid.json", file)]
-    assert counted(opened.entries()).conversations == 1
+    assert count_entries(opened.entries()).conversations == 1
 
 
 def test_a_clone_may_be_the_folder_itself(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_equal_copies_are_one_and_different_ones_an_error(tmp_path: Path) -> Non
     shutil.copy(first, second)
     assert open_dataset(find("begin-dev-wow"), tmp_path).paths == {"begin_dev_wow.tsv": first}
     second.write_text("other", encoding="utf-8")
-    with pytest.raises(InputError, match=f"begin_dev_wow.tsv is there more than once: {first}, {second}; leave one"):
+    with pytest.raises(InputError, match=f"begin_dev_wow.tsv .*{first}, {second}"):
         open_dataset(find("begin-dev-wow"), tmp_path)
 
 
@@ -93,16 +93,14 @@ def test_missing_files_are_named_with_where_they_are_to_be_had(tmp_path: Path) -
     with pytest.raises(InputError) as raised:
         open_dataset(find("ais-wow"), tmp_path)
     assert str(raised.value) == (
-        f"data set ais-wow is not whole in {tmp_path}: wizard_of_wikipedia/test_random_split.json is missing, to be had from "
+        f"data set ais-wow is incomplete in {tmp_path}: wizard_of_wikipedia/test_random_split.json is missing, to be had from "
         "http://parl.ai/downloads/wizard_of_wikipedia/wizard_of_wikipedia.tgz (unpack it into a folder of that name)"
     )
     with pytest.raises(
         InputError, match=r"faithdial/test.json is missing, to be had from huggingface.co/datasets/McGill"
     ):
         open_dataset(find("faithdial-test"), tmp_path)
-    with pytest.raises(
-        InputError, match=r"the data folder .*/none is not there; give one with --data or VISTA_GUARD_DATA"
-    ):
+    with pytest.raises(InputError, match=r"/none .*--data or VISTA_GUARD_DATA"):
         open_dataset(find("fade"), tmp_path / "none")
 
 
@@ -110,7 +108,7 @@ def test_the_join_finds_both_files(tmp_path: Path) -> None:
     rows.table(tmp_path / "ais" / "ann_wow.csv", rows.AIS)
     rows.listed(tmp_path / "wizard_of_wikipedia" / "test_random_split.json", *rows.WIZARD)
     rows.listed(tmp_path / "FaithDial" / "test_random_split.json", "another file of that name")
-    assert counted(open_dataset(find("ais-wow"), tmp_path).entries()).conversations == 1
+    assert count_entries(open_dataset(find("ais-wow"), tmp_path).entries()).conversations == 1
 
 
 def test_an_empty_set_is_an_error_that_names_the_first_row(tmp_path: Path) -> None:
@@ -118,11 +116,11 @@ def test_an_empty_set_is_an_error_that_names_the_first_row(tmp_path: Path) -> No
     with pytest.raises(InputError) as raised:
         list(open_dataset(find("begin-dev-wow"), tmp_path).entries())
     assert str(raised.value) == (
-        f"data set begin-dev-wow holds no conversation in {file}; the first row that cannot be read: {file} row 1 "
+        f"data set begin-dev-wow has no conversation in {file}; the first row that cannot be read: {file} row 1 "
         "response is blank"
     )
     rows.tsv(file, rows.BEGIN_HEADER, [])
-    with pytest.raises(InputError, match=f"data set begin-dev-wow holds no conversation in {file}$"):
+    with pytest.raises(InputError, match=f"data set begin-dev-wow has no conversation in {file}$"):
         list(open_dataset(find("begin-dev-wow"), tmp_path).entries())
 
 
@@ -154,13 +152,13 @@ def test_a_sample_is_balanced_and_the_same_for_a_seed(tmp_path: Path) -> None:
     file = rows.lines(tmp_path / "a.jsonl", *said, {"no": "row"})
 
     def drawn(seed: int, each: int = 3) -> list[str | None]:
-        found = list(balanced(rgm.read, each, seed)([file]))
+        found = list(sample_balanced(rgm.read, each, seed)([file]))
         assert isinstance(found[-1], BrokenEntry)
         return [one.conversation.id for one in found if isinstance(one, LoggedConversation)]
 
     assert drawn(1) == drawn(1) != drawn(2)
     assert sorted(int(str(name).split("-")[1]) % 2 for name in drawn(1)) == [0, 0, 0, 1, 1, 1]
-    with pytest.raises(InputError, match="a sample of 11 positive conversations cannot be drawn: the files hold 10"):
+    with pytest.raises(InputError, match=r"11 positive conversations.* 10"):
         drawn(1, 11)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from vista_lab.datasets.registry import DataFolder, counted, find, open_dataset
+from vista_lab.datasets.registry import DataFolder, count_entries, find, open_dataset
 
 FOUND = {
     "begin-dev-cmu": (416, 416, 278, 79),
@@ -37,6 +37,6 @@ def test_every_row_is_read(name: str) -> None:
     lacking = folder.missing(find(name))
     if lacking:
         pytest.skip(f"VISTA_GUARD_DATA has no {', '.join(lacking)}")
-    counts = counted(open_dataset(find(name), folder).entries())
+    counts = count_entries(open_dataset(find(name), folder).entries())
     found = (counts.conversations, counts.turns, counts.positive, counts.open)
     assert (found, dict(counts.skipped)) == (FOUND[name], {})

@@ -109,8 +109,8 @@ def test_fade_tells_the_untouched_from_the_corrupted(tmp_path: Path) -> None:
     assert first == logged("human-71", *turns, gold=TurnGold("hallucinated", True))
     assert second == logged("human-72", *turns, gold=TurnGold("faithful", False))
     assert errors(broken) == [
-        ("human.csv row 3", "hallucination_tags holds X; the tags are B-HALLUC, I-HALLUC, L-HALLUC, O, U-HALLUC"),
-        ("human.csv row 4", "history is \"['Who\"; expected Python's way to write a list or a mapping"),
+        ("human.csv row 3", "hallucination_tags is X; the tags are B-HALLUC, I-HALLUC, L-HALLUC, O, U-HALLUC"),
+        ("human.csv row 4", 'history is "[\'Who"; expected a list or a mapping as a Python literal'),
     ]
 
 
@@ -141,8 +141,8 @@ def test_ais_is_joined_with_wizard_of_wikipedia(tmp_path: Path) -> None:
     ]
     first = f"{annotations} row 1"
     assert errors(found) == [
-        ("ann_wow.csv row 4", "was flagged by the annotators: the task is malformed, and nothing was judged"),
-        ("ann_wow.csv row 5", f"is of conversation 2, and {wizard} holds 2"),
+        ("ann_wow.csv row 4", "was flagged as malformed by the annotators, who did not judge it"),
+        ("ann_wow.csv row 5", f"names conversation 2; {wizard} has 2"),
         ("ann_wow.csv row 6", f"{wizard} row 2 has no turn 3: it has 3"),
         ("ann_wow.csv row 7", "ex-idx is 'one'; expected conversation:turn, as in 150:1"),
         ("ann_wow.csv row 8", "INT is 'maybe'; the labels are 0, 1"),
@@ -165,8 +165,8 @@ def test_ais_is_joined_with_qrecc(tmp_path: Path) -> None:
     turns = (*history, told("mills grind grain.", "The Halm is 12 km long."))
     assert found[0] == logged("ais-qrecc-7:2-t5", *turns, gold=TurnGold("attributable", False))
     assert errors(found) == [
-        ("ann_qrecc.csv row 2", f"leans on the passage http://example.org/other_p1, which {texts} does not hold"),
-        ("ann_qrecc.csv row 3", f"is of question 8:1, which {questions} does not hold"),
+        ("ann_qrecc.csv row 2", f"cites the passage http://example.org/other_p1, which {texts} lacks"),
+        ("ann_qrecc.csv row 3", f"names question 8:1, which {questions} lacks"),
     ]
     with_context = rows.listed(tmp_path / "own.json", {**rows.QRECC[1], "Context": ["Hi", "Hello."]})
     entry = next(ais.read_qrecc([annotations, with_context, texts]))
@@ -235,9 +235,9 @@ def test_rgm(tmp_path: Path) -> None:
     assert found[0] == logged("a-1", *turns, gold=TurnGold("2 of 3", True), line=1)
     assert errors(found) == [
         ("b.jsonl line 1", "contradictory_label_count is 4; it must lie in 0 to 3"),
-        ("b.jsonl line 2", "annotation_target_pair is '[2, 0]'; expected two places below 4"),
+        ("b.jsonl line 2", "annotation_target_pair is '[2, 0]'; expected two indexes below 4"),
         ("b.jsonl line 3", "has 4 utterances and 1 speakers"),
-        ("b.jsonl line 4", "its response is not released by the publisher yet ([[TBA]])"),
+        ("b.jsonl line 4", "has the response [[TBA]]: the publisher has not released it yet"),
     ]
 
 
@@ -302,9 +302,9 @@ def test_mtrags_human_evaluation_goes_by_the_median(tmp_path: Path) -> None:
     asked, pool = user("When does the pool open?"), Document(id="p", text="Pool: 7 a.m.", title="Pool")
     assert good == logged("t1-m", asked, told("At seven.", pool), gold=TurnGold("yes", False))
     assert bad == logged("t1-n", asked, told("At nine.", pool), gold=TurnGold("1.5", True))
-    assert errors([unjudged]) == [("human.json as a whole, evaluations 3", "nobody judged its faith")]
+    assert errors([unjudged]) == [("human.json as a whole, evaluations 3", "has no human judgement of faith")]
     other = rows.write(tmp_path / "RAG.json", json.dumps({**rows.HUMAN, "metrics": rows.HUMAN["metrics"][:1]}))
-    with pytest.raises(InputError, match="has no metric faithfulness by people"):
+    with pytest.raises(InputError, match="faithfulness"):
         list(mtrag_human.read([other]))
 
 
