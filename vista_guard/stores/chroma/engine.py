@@ -310,6 +310,10 @@ class FolderCollection:
         """Merges metadata into rows."""
         self.client.call(self.name, "update", arguments)
 
+    def modify(self, **arguments: object) -> None:
+        """Replaces the collection's metadata."""
+        self.client.call(self.name, "modify", arguments)
+
     def delete(self, **arguments: object) -> None:
         """Deletes rows."""
         self.client.call(self.name, "delete", arguments)
