@@ -142,14 +142,15 @@ class ChromaDocuments:
         if not collections:
             return ()
         vector = (await asyncio.to_thread(self._embedder.embed, [query]))[0]
-        found = [near for one in collections for near in await self._nearest(one, vector, limit)]
-        best = sorted(found, key=lambda near: (-near[0], near[1]))[:limit]
+        # Of a document that a tenant shares with all, both copies have the same ids.
+        found = {key: score for one in collections for score, key in await self._nearest(one, vector, limit)}
+        best = sorted(found, key=lambda key: (-found[key], key))[:limit]
 
         def fetch() -> dict[str, Passage]:
-            return {key: passage for one in collections for key, passage in _rows(one, [key for _, key in best])}
+            return {key: passage for one in collections for key, passage in _rows(one, best)}
 
-        passages = await self._chroma.run("search the documents", fetch)
-        return tuple(passages[key] for _, key in best if key in passages)  # one may be deleted since
+        passages = await self._chroma.run("search the documents", fetch) if best else {}
+        return tuple(passages[key] for key in best if key in passages)  # one may be deleted since
 
     async def delete(self, document_id: str) -> int:
         """Deletes a document; returns its number of passages."""
