@@ -41,6 +41,7 @@ _XML_ENCODING = re.compile(rb"^\s*<\?.*encoding=['\"](.*?)['\"].*\?>", re.IGNORE
 _META_ENCODING = re.compile(rb"<\s*meta[^>]+charset\s*=\s*[\"']?([^>]*?)[ /;'\">]", re.IGNORECASE)
 _DECLARED_WITHIN = 4096
 """Bytes in which an encoding is looked for; browsers look at 1,024."""
+_MARKUP = re.compile(r"<(?=[A-Za-z/!?])")
 _NAME = re.compile(r"[^\s/>]*")
 _BETWEEN = re.compile(r"[\s/]*")
 _ATTRIBUTE = re.compile(r"(=?[^\s/>=]*)\s*(=?)\s*")
@@ -109,14 +110,14 @@ class _Page:
         """Reads the whole page."""
         place: int | None = 0
         while place is not None:
-            start = markup.find("<", place)
-            self._data(unescape(markup[place : start if start >= 0 else len(markup)]))
-            place = self._markup(markup, start) if start >= 0 else None
+            found = _MARKUP.search(markup, place)
+            self._data(unescape(markup[place : found.start() if found else len(markup)]))
+            place = self._markup(markup, found.start()) if found else None
         while self._open:
             self._close()
 
     def _markup(self, markup: str, start: int) -> int | None:
-        """Reads what begins with "<" at `start`; returns its end, None where it has none."""
+        """Reads the tag or comment that begins at `start`; returns its end, None where it has none."""
         if markup.startswith("<!--", start):
             return _after(markup, ">" if markup.startswith(("<!-->", "<!--->"), start) else "-->", start + 4)
         if markup.startswith("<![CDATA[", start):
@@ -124,13 +125,10 @@ class _Page:
             self._data(markup[start + 9 : end if end >= 0 else len(markup)])
             return end + 3 if end >= 0 else None
         kind = markup[start + 1 : start + 2]
-        if kind.isascii() and kind.isalpha():
+        if kind.isalpha():
             return self._tag(markup, start)
         if kind == "/" and (name := _NAME.match(markup, start + 2)) and name[0]:
             self._end_tag(name[0].lower())
-        elif kind not in ("/", "!", "?"):
-            self._data("<")
-            return start + 1
         return _after(markup, ">", start)
 
     def _tag(self, markup: str, start: int) -> int | None:
