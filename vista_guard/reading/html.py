@@ -41,11 +41,14 @@ _XML_ENCODING = re.compile(rb"^\s*<\?.*encoding=['\"](.*?)['\"].*\?>", re.IGNORE
 _META_ENCODING = re.compile(rb"<\s*meta[^>]+charset\s*=\s*[\"']?([^>]*?)[ /;'\">]", re.IGNORECASE)
 _DECLARED_WITHIN = 4096
 """Bytes in which an encoding is looked for; browsers look at 1,024."""
-_MARKUP = re.compile(r"<(?=[A-Za-z/!?])")
-_NAME = re.compile(r"[^\s/>]*")
-_BETWEEN = re.compile(r"[\s/]*")
-_ATTRIBUTE = re.compile(r"(=?[^\s/>=]*)\s*(=?)\s*")
-_UNQUOTED = re.compile(r"[^\s>]*")
+_MARKUP = re.compile(
+    r"""<!--(?:-?>|.*?(?:-->|\Z)) | <!\[CDATA\[(?P<cdata>.*?)(?:\]\]>|\Z) | </(?P<end>[a-z][^\s/>]*+)[^>]*+(?:>|\Z)
+    | <[!?/][^>]*+(?:>|\Z) | <(?P<tag>[a-z][^\s/>]*+)
+    (?P<attributes>(?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+'|[^\s>"'][^\s>]*+)?+)*+)(?P<closed>>?)""",
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+)
+"""What is no text. Each matches up to the end of the page where nothing ends it, so that no place is looked at twice."""
+_ATTRIBUTE = re.compile(r"""([^\s/>=]+)(?:\s*=\s*("[^"]*"|'[^']*'|[^\s>]*))?""")
 _RAW_END = {tag: re.compile(rf"</{tag}(?=[\s/>])", re.IGNORECASE) for tag in ("script", "style")}
 _DEEPEST = 3
 """Tables in tables that may be written out as rows; what is nested deeper is layout."""
@@ -108,54 +111,31 @@ class _Page:
 
     def read(self, markup: str) -> None:
         """Reads the whole page."""
-        place: int | None = 0
-        while place is not None:
-            found = _MARKUP.search(markup, place)
-            self._data(unescape(markup[place : found.start() if found else len(markup)]))
-            place = self._markup(markup, found.start()) if found else None
+        place = 0
+        while found := _MARKUP.search(markup, place):
+            self._data(unescape(markup[place : found.start()]) + (found["cdata"] or ""))
+            place = found.end()
+            if found["end"]:
+                self._end_tag(found["end"].lower())
+            elif found["tag"]:
+                place = self._tag(found, markup) if found["closed"] else len(markup)
+        self._data(unescape(markup[place:]))
         while self._open:
             self._close()
 
-    def _markup(self, markup: str, start: int) -> int | None:
-        """Reads the tag or comment that begins at `start`; returns its end, None where it has none."""
-        if markup.startswith("<!--", start):
-            return _after(markup, ">" if markup.startswith(("<!-->", "<!--->"), start) else "-->", start + 4)
-        if markup.startswith("<![CDATA[", start):
-            end = markup.find("]]>", start)
-            self._data(markup[start + 9 : end if end >= 0 else len(markup)])
-            return end + 3 if end >= 0 else None
-        kind = markup[start + 1 : start + 2]
-        if kind.isalpha():
-            return self._tag(markup, start)
-        if kind == "/" and (name := _NAME.match(markup, start + 2)) and name[0]:
-            self._end_tag(name[0].lower())
-        return _after(markup, ">", start)
-
-    def _tag(self, markup: str, start: int) -> int | None:
-        name = _matched(_NAME, markup, start + 1)
-        place, attributes = name.end(), dict[str, str]()
-        while (place := _matched(_BETWEEN, markup, place).end()) < len(markup) and markup[place] != ">":
-            attribute = _matched(_ATTRIBUTE, markup, place)
-            place, value = attribute.end(), ""
-            if attribute[2] and (quote := markup[place : place + 1]) in ('"', "'") and quote:
-                end = markup.find(quote, place + 1)
-                if end < 0:
-                    return None
-                value, place = markup[place + 1 : end], end + 1
-            elif attribute[2]:
-                unquoted = _matched(_UNQUOTED, markup, place)
-                value, place = unquoted[0], unquoted.end()
-            attributes.setdefault(attribute[1].lower(), unescape(value))
-        if place >= len(markup):
-            return None
-        tag = name[0].lower()
-        self._start_tag(tag, attributes)
-        if markup[place - 1] == "/":
+    def _tag(self, found: re.Match[str], markup: str) -> int:
+        """Reads an opening tag, and the whole of a script; returns the end."""
+        tag, given = (
+            found["tag"].lower(),
+            reversed(_ATTRIBUTE.findall(found["attributes"])),
+        )  # the first of a name counts
+        self._start_tag(tag, {name.lower(): unescape(value.strip("\"'")) for name, value in given})
+        if found["attributes"].endswith("/"):
             self._end_tag(tag)
         elif tag in _RAW_END:
-            closing = _RAW_END[tag].search(markup, place + 1)
-            return closing.start() if closing else None
-        return place + 1
+            closing = _RAW_END[tag].search(markup, found.end())
+            return closing.start() if closing else len(markup)
+        return found.end()
 
     def _start_tag(self, tag: str, attributes: dict[str, str]) -> None:
         if self._unread is None:
@@ -216,19 +196,6 @@ class _Page:
             parts, deep = self._parts.pop(), self._nested.pop()
             self._nested[-1] = max(self._nested[-1], deep + 1)
             self._parts[-1].append(_written_out("".join(parts)) if deep < _DEEPEST else parts)
-
-
-def _after(markup: str, mark: str, start: int) -> int | None:
-    end = markup.find(mark, start)
-    return end + len(mark) if end >= 0 else None
-
-
-def _matched(pattern: re.Pattern[str], markup: str, start: int) -> re.Match[str]:
-    """The match of a pattern that matches everywhere."""
-    match = pattern.match(markup, start)
-    if match is None:
-        raise AssertionError(f"{pattern.pattern} matches the empty text")
-    return match
 
 
 def _flat(parts: list[Any]) -> Iterator[str]:
