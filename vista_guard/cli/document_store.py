@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
@@ -27,6 +28,9 @@ from vista_guard.settings.sources import Settings
 from vista_guard.stores.chroma.documents import ChromaDocuments
 from vista_guard.stores.entries import ListedDocument
 from vista_guard.types import Document, Passage
+
+_LONGEST_WORD = 20_000
+"""Characters without a space, which even a paragraph of a script without spaces does not reach."""
 
 
 @dataclass(frozen=True)
@@ -247,7 +251,7 @@ class Adding:
         try:
             fingerprint = known and known.metadata.get("fingerprint")
             document = await asyncio.to_thread(self._reader.read, file, fingerprint)
-            self._expect_short(document)
+            self._expect_text(document)
         except InputError as exc:
             self._left_out(SkippedFile(file.path, str(exc), broken=True))
             return
@@ -263,12 +267,17 @@ class Adding:
             self._passages += await store.add([document])
         self._changed(outcome, document.id)
 
-    def _expect_short(self, document: object) -> None:
-        most = self._location.settings.limits.document_chars
-        if isinstance(document, Document) and len(document.text) > most:
+    def _expect_text(self, document: object) -> None:
+        """Raises `InputError` for what would be embedded for minutes or hours while other files wait."""
+        if not isinstance(document, Document):
+            return
+        length, most = len(document.text), self._location.settings.limits.document_chars
+        if length > most:
             raise InputError(
-                f"holds {len(document.text):,} characters of text, more than {most:,}: split it, or raise limits.document_chars"
+                f"holds {length:,} characters of text, more than {most:,}: split it, or raise limits.document_chars"
             )
+        if re.search(rf"\S{{{_LONGEST_WORD}}}", document.text):
+            raise InputError(f"holds a word of {_LONGEST_WORD:,} characters or more: encoded data, no text")
 
     def _left_out(self, file: SkippedFile) -> None:
         broken = file.broken or file.path in self._found.files

@@ -41,6 +41,8 @@ _INDEX: Mapping[str, str | int] = {"space": "cosine", "ef_construction": 800, "m
 """For recall, not speed: with Chroma's own numbers an outlier among similar passages is often found by no query."""
 
 _FETCHED = 1000
+_LISTED = 10_000
+"""Rows for one call: with more than some 32,000 at once Chroma has too many SQL variables."""
 _TOLD_EVERY_S = 10.0
 
 _PROBE = "The lighthouse keeper counted eleven ships before noon."
@@ -168,14 +170,8 @@ class ChromaDocuments:
     async def stored(self) -> Sequence[ListedDocument]:
         """Lists the documents that were added completely, by id."""
         made = await self._made([self._name])
-
-        def find() -> tuple[ListedDocument, ...]:
-            finished: dict[str, Any] = {"passages": {"$gt": 0}}
-            rows = [row for one in made for row in one.get(where=finished, include=["metadatas"])["metadatas"] or []]
-            listed = {str(row["source_id"]): _listed(row) for row in rows}
-            return tuple(listed[name] for name in sorted(listed))
-
-        return await self._chroma.run("list the documents", find, timeout_s=600)
+        listed = {str(row["source_id"]): _listed(row) for one in made for row in await self._finished(one)}
+        return tuple(listed[name] for name in sorted(listed))
 
     async def aclose(self) -> None:
         """Closes the client."""
@@ -198,11 +194,23 @@ class ChromaDocuments:
         return len(old)
 
     async def _outdated(self, collection: AnyCollection) -> list[str]:
-        finished: dict[str, Any] = {"passages": {"$gt": 0}}
-        rows = await self._chroma.run(
-            "list the documents", lambda: collection.get(where=finished, include=["metadatas"])["metadatas"] or []
-        )
+        rows = await self._finished(collection)
         return [str(row["document"]) for row in rows if not str(row["version"]).startswith(self._cut)]
+
+    async def _finished(self, collection: AnyCollection) -> list[Mapping[str, Any]]:
+        """The metadata of documents that were added completely."""
+        where: dict[str, Any] = {"passages": {"$gt": 0}}
+        rows: list[Mapping[str, Any]] = []
+
+        def page() -> list[Mapping[str, Any]]:
+            found = collection.get(where=where, include=["metadatas"], limit=_LISTED, offset=len(rows))
+            return list(found["metadatas"] or [])
+
+        while found := await self._chroma.run("list the documents", page):
+            rows += found
+            if len(found) < _LISTED:
+                break
+        return rows
 
     def _renew_behind(self) -> None:
         """Renews in a thread of its own, which may end with the process at any moment."""
