@@ -22,7 +22,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from vista_guard.cli.common import visible
-from vista_guard.errors import ConfigError, InputError
+from vista_guard.errors import ConfigError, InputError, StoreError
 from vista_guard.reading.files import DocumentFile, FileReader, SkippedFile, find_files
 from vista_guard.settings.sources import Settings
 from vista_guard.stores.chroma.documents import ChromaDocuments
@@ -262,9 +262,14 @@ class Adding:
             self._left_out(document)
             return
         outcome = "added" if known is None else "replaced"
-        self._counts[outcome] += 1
         if store is not None:
-            self._passages += await store.add([document])
+            try:
+                self._passages += await store.add([document])
+            except StoreError as exc:  # of this document, perhaps; a store that is gone fails before the next one
+                self._left_out(SkippedFile(file.path, str(exc), broken=True))
+                await store.stored()
+                return
+        self._counts[outcome] += 1
         self._changed(outcome, document.id)
 
     def _expect_text(self, document: object) -> None:

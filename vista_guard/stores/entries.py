@@ -20,7 +20,8 @@ from pydantic import JsonValue
 from vista_guard.errors import ConfigError
 from vista_guard.inference.onnx import shared_encoder
 from vista_guard.protocols import BoundedEmbedder, Embedder
-from vista_guard.types import Claim, EarnedClaim, Passage, Persona, SourceKind
+from vista_guard.reading.passages import passages
+from vista_guard.types import Claim, Document, EarnedClaim, Passage, Persona, SourceKind
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,12 +64,12 @@ def claim_passages(turn_key: str, claims: Sequence[Claim]) -> tuple[Passage, ...
     )
 
 
-def nearest(embedder: Embedder, query: str, passages: Sequence[Passage], limit: int) -> tuple[Passage, ...]:
+def nearest(embedder: Embedder, query: str, known: Sequence[Passage], limit: int) -> tuple[Passage, ...]:
     """Returns at most `limit` passages, in the order given: those nearest in meaning to `query` when not all fit."""
-    if len(passages) <= limit or limit <= 0:
-        return tuple(passages) if limit > 0 else ()
-    vectors = embedder.embed([query, *(passage.text for passage in passages)])
-    return tuple(passages[row] for row in sorted(row for _, row in best_rows(vectors[1:], vectors[0], limit)))
+    if len(known) <= limit or limit <= 0:
+        return tuple(known) if limit > 0 else ()
+    vectors = embedder.embed([query, *(passage.text for passage in known)])
+    return tuple(known[row] for row in sorted(row for _, row in best_rows(vectors[1:], vectors[0], limit)))
 
 
 def best_rows(vectors: NDArray[np.float32], query: NDArray[np.float32], limit: int) -> list[tuple[float, int]]:
@@ -89,6 +90,14 @@ def best_rows(vectors: NDArray[np.float32], query: NDArray[np.float32], limit: i
 def reads_of(embedder: Embedder) -> Callable[[str], int] | None:
     """Returns the function that tells how much of a text the embedder reads; None for one that does not say."""
     return embedder.reads if isinstance(embedder, BoundedEmbedder) else None
+
+
+def cut(document: Document, embedder: Embedder) -> tuple[Passage, ...]:
+    """Cuts passages that the embedder reads to their end. Of equal ones the first: a thousand alike choke Chroma's index."""
+    found: dict[str, Passage] = {}
+    for passage in passages(document, reads=reads_of(embedder)):
+        found.setdefault(passage.text, passage)
+    return tuple(found.values())
 
 
 def _unique(claims: Sequence[Claim]) -> Iterator[str]:

@@ -11,15 +11,14 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from vista_guard.protocols import Embedder
-from vista_guard.reading.passages import passages
 from vista_guard.stores.entries import (
     ListedDocument,
     best_rows,
     claim_passages,
+    cut,
     digest,
     nearest,
     persona_passages,
-    reads_of,
 )
 from vista_guard.types import Claim, Document, Passage, Persona
 
@@ -60,7 +59,7 @@ class MemoryDocuments:
         """Does nothing."""
 
     def _add(self, document: Document) -> int:
-        found = passages(document, reads=reads_of(self._embedder))
+        found = cut(document, self._embedder)
         vectors = self._embedder.embed([passage.text for passage in found])
         listed = ListedDocument(document.id, document.title, len(found), document.metadata)
         with self._lock:

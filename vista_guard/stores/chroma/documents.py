@@ -19,7 +19,7 @@ from vista_guard.errors import StoreError
 from vista_guard.protocols import Embedder
 from vista_guard.reading.passages import passages
 from vista_guard.stores.chroma.client import ChromaConnection
-from vista_guard.stores.entries import DOCUMENTS, ListedDocument, best_rows, digest, reads_of, storable
+from vista_guard.stores.entries import DOCUMENTS, ListedDocument, best_rows, cut, digest, reads_of, storable
 from vista_guard.types import Document, Passage, SourceKind, Span
 
 if TYPE_CHECKING:
@@ -253,7 +253,7 @@ class ChromaDocuments:
 
     async def _replace(self, document: Document) -> int:
         collection = await self._open()
-        found = passages(document, reads=reads_of(self._embedder))
+        found = cut(document, self._embedder)
         vectors = await asyncio.to_thread(self._embedder.embed, [passage.text for passage in found])
         await self._chroma.run(
             f"add the document {document.id!r}",
