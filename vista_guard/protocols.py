@@ -113,6 +113,18 @@ class Embedder(Protocol):
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]: ...
 
 
+@runtime_checkable
+class BoundedEmbedder(Embedder, Protocol):
+    """An embedder that reads only so much of a text. Document stores cut passages that it reads to their end.
+
+    One without `reads` is given up to 700 characters at a time.
+    """
+
+    def reads(self, text: str) -> int:
+        """Characters of `text`, from its start, that its vector stands for; at least 1, all of them for a short text."""
+        ...
+
+
 class KnowledgeStore(Protocol):
     """The conversations' knowledge: persona facts, then remembered claims of delivered turns.
 

@@ -118,3 +118,34 @@ async def test_a_report_is_the_same_with_and_without_tracing(way: str) -> None:
     report = await report_of(way, plain)
     assert judgement(report) == judgement(traced)
     assert (report.trace_id, report.span_id) == (None, None)
+
+
+def test_the_proxys_framework_adds_no_spans_and_no_words_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    import opentelemetry._logs._internal as logs
+    import opentelemetry.trace as traces
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import Route
+    from starlette.testclient import TestClient
+
+    from vista_guard.proxy.app import build_app
+    from vista_guard.proxy.settings import ProxySettings
+
+    async def broken(_: Request) -> Response:
+        raise RuntimeError("A SECRET of the harbour")
+
+    recording = Recording()
+    monkeypatch.setattr(traces, "_TRACER_PROVIDER", recording.tracers)
+    monkeypatch.setattr(logs, "_LOGGER_PROVIDER", recording._loggers)
+    monkeypatch.setenv("FASTAPI_OTEL_AUTO_CONFIGURE", "true")
+    app = build_app(guard_of(recording), ProxySettings(upstream="http://127.0.0.1:1/v1"))
+    for path in ("/v1/responses", "/broken"):
+        app.router.routes.insert(0, Route(path, broken, methods=["POST"]))
+    with TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
+        assert [client.post(f"{path}?q=SECRET", json={}).status_code for path in ("/v1/responses", "/broken")] == [
+            500
+        ] * 2
+    (span,) = recording.spans
+    assert (span.name, span.events) == ("vista_guard.proxy", ())
+    assert recording.events == []
+    assert "SECRET" not in span.to_json()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from io import BytesIO
@@ -308,10 +307,5 @@ def test_html_that_is_not_well_formed_is_read_as_far_as_it_goes(page: str, text:
     assert made("page.html", page)[1] == text
 
 
-def test_a_declaration_that_the_parser_gives_up_on_is_no_crash() -> None:
-    try:
-        said = made("a.html", "<p>One</p><![if[x]]><![foo[x]]>")[1]
-    except InputError as exc:
-        said = str(exc)
-    # Newer Pythons read over it.
-    assert re.fullmatch(r"One.*|holds an invalid declaration \(.*\); remove it", said)
+def test_declarations_are_read_over() -> None:
+    assert made("a.html", "<p>One</p><![if[x]]><![foo[x]]> 1 < 2")[1] == "One\n\n1 < 2"

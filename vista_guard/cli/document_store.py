@@ -6,6 +6,8 @@ Adds files to the document store, one after the other, whatever is wrong with on
 from __future__ import annotations
 
 import asyncio
+import os
+import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
@@ -16,16 +18,19 @@ from typing import Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from vista_guard.cli.common import visible
-from vista_guard.errors import ConfigError, InputError
-from vista_guard.reading.files import DocumentFile, SkippedFile, find_files, fingerprint, load, read_document
+from vista_guard.errors import ConfigError, InputError, StoreError
+from vista_guard.reading.files import DocumentFile, FileReader, SkippedFile, find_files
 from vista_guard.settings.sources import Settings
 from vista_guard.stores.chroma.documents import ChromaDocuments
 from vista_guard.stores.entries import ListedDocument
-from vista_guard.types import Passage
+from vista_guard.types import Document, Passage
+
+_LONGEST_WORD = 20_000
+"""Characters without a space, which even a paragraph of a script without spaces does not reach."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +106,11 @@ class Location:
             OnnxEmbedder(),
         )
         try:
-            yield store if self.tenant is None else store.of_tenant(self.tenant)
+            opened = store if self.tenant is None else store.of_tenant(self.tenant)
+            with _progress() as progress:
+                task = progress.add_task("embedding old documents anew, once", total=None)
+                await opened.renew(lambda done, of: progress.update(task, completed=done, total=of))
+            yield opened
         finally:
             await store.aclose()
 
@@ -137,6 +146,12 @@ class Location:
             )
 
 
+def _progress(*, disable: bool = False) -> Progress:
+    console = Console(stderr=True, highlight=False)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=console, transient=True, disable=disable or not console.is_terminal)
+
+
 def _expect_tenant(name: str) -> None:
     from vista_guard.proxy.settings import check_tenant
 
@@ -170,7 +185,7 @@ class Collected:
     files: Collection[Path]
 
 
-def collect(places: Sequence[Path], prefix: str) -> Collected:
+def collect(places: Sequence[Path], prefix: str, *, follow_links: bool = False) -> Collected:
     """Finds every file of the places and prefixes its id. A second file with the same id counts as broken.
 
     Raises:
@@ -179,7 +194,7 @@ def collect(places: Sequence[Path], prefix: str) -> Collected:
     entries: list[DocumentFile | SkippedFile] = []
     owners: dict[str, Path] = {}
     start = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
-    for entry in [entry for place in places for entry in find_files(place)]:
+    for entry in [entry for place in places for entry in find_files(place, follow_links=follow_links)]:
         if isinstance(entry, SkippedFile):
             entries.append(entry)
             continue
@@ -188,7 +203,7 @@ def collect(places: Sequence[Path], prefix: str) -> Collected:
         if owner is None:
             owners[file.id] = file.path
             entries.append(file)
-        elif owner.resolve() != file.path.resolve():
+        elif os.path.realpath(owner) != os.path.realpath(file.path):
             reason = f"has the id {file.id!r}, as has {owner}; add it on its own, with a --prefix"
             entries.append(SkippedFile(file.path, reason, broken=True))
     if not owners:
@@ -200,17 +215,15 @@ def collect(places: Sequence[Path], prefix: str) -> Collected:
 class Adding:
     """One run of `documents add`. Each document is stored as soon as it is read, so an interrupted run can be resumed."""
 
-    def __init__(self, found: Collected, location: Location, *, max_bytes: int, prune: bool, dry_run: bool) -> None:
+    def __init__(self, found: Collected, location: Location, *, reader: FileReader, prune: bool, dry_run: bool) -> None:
         self._found = found
         self._location = location
-        self._max_bytes = max_bytes
+        self._reader = reader
         self._prune = prune
         self._dry_run = dry_run
         self._counts: Counter[str] = Counter()
         self._passages = 0
-        console = Console(stderr=True, highlight=False)
-        columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        self._progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal or dry_run)
+        self._progress = _progress(disable=dry_run)
 
     async def run(self) -> bool:
         """Adds everything and prints progress; True when something could not be read."""
@@ -236,22 +249,40 @@ class Adding:
 
     async def _add(self, file: DocumentFile, store: ChromaDocuments | None, known: ListedDocument | None) -> None:
         try:
-            raw = await asyncio.to_thread(load, file.path, self._max_bytes)
-            if known is not None and known.metadata.get("fingerprint") == fingerprint(raw):
-                self._counts["unchanged"] += 1
-                return
-            document = await asyncio.to_thread(read_document, file, raw)
+            fingerprint = known and known.metadata.get("fingerprint")
+            document = await asyncio.to_thread(self._reader.read, file, fingerprint)
+            self._expect_text(document)
         except InputError as exc:
             self._left_out(SkippedFile(file.path, str(exc), broken=True))
+            return
+        if document is None:
+            self._counts["unchanged"] += 1
             return
         if isinstance(document, SkippedFile):
             self._left_out(document)
             return
         outcome = "added" if known is None else "replaced"
-        self._counts[outcome] += 1
         if store is not None:
-            self._passages += await store.add([document])
+            try:
+                self._passages += await store.add([document])
+            except StoreError as exc:  # of this document, perhaps; a store that is gone fails before the next one
+                self._left_out(SkippedFile(file.path, str(exc), broken=True))
+                await store.stored()
+                return
+        self._counts[outcome] += 1
         self._changed(outcome, document.id)
+
+    def _expect_text(self, document: object) -> None:
+        """Raises `InputError` for what would be embedded for minutes or hours while other files wait."""
+        if not isinstance(document, Document):
+            return
+        length, most = len(document.text), self._location.settings.limits.document_chars
+        if length > most:
+            raise InputError(
+                f"holds {length:,} characters of text, more than {most:,}: split it, or raise limits.document_chars"
+            )
+        if re.search(rf"\S{{{_LONGEST_WORD}}}", document.text):
+            raise InputError(f"holds a word of {_LONGEST_WORD:,} characters or more: encoded data, no text")
 
     def _left_out(self, file: SkippedFile) -> None:
         broken = file.broken or file.path in self._found.files

@@ -47,6 +47,10 @@ def add(
         bool, typer.Option("--prune", help="Also remove documents of these folders whose files are gone.")
     ] = False,
     max_mb: Annotated[float, typer.Option(metavar="MB", min=0, help="Largest file to read.")] = 50,
+    max_seconds: Annotated[float, typer.Option(metavar="S", min=0.1, help="Longest time to read a file.")] = 10,
+    follow_links: Annotated[
+        bool, typer.Option("--follow-links", help="Also read files outside of a folder that links in it lead to.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Read everything, write nothing.")] = False,
     tenant: Tenant = None,
     data_dir: DataDir = None,
@@ -56,19 +60,18 @@ def add(
 
     A document's id is its path below the folder. Adding again replaces what has changed and leaves the rest as it is.
     Hidden and binary files are skipped. A file that cannot be read is named with the reason, and the others are added all
-    the same; the exit code is then 2. What already runs on the same folder does not see the change before it is started
-    anew; several processes need a Chroma server.
+    the same; the exit code is then 2. What already runs on the same store sees the change with its next turn.
     """
     with exit_codes():
         import asyncio
 
         from vista_guard.cli.document_store import Adding, Location, collect
+        from vista_guard.reading.files import FileReader
 
         location = Location.configured(data_dir, chroma_url, tenant)
-        adding = Adding(
-            collect(places, prefix), location, max_bytes=int(max_mb * 1_000_000), prune=prune, dry_run=dry_run
-        )
-        failed = asyncio.run(adding.run())
+        found = collect(places, prefix, follow_links=follow_links)
+        with FileReader(max_bytes=int(max_mb * 1_000_000), seconds=max_seconds) as reader:
+            failed = asyncio.run(Adding(found, location, reader=reader, prune=prune, dry_run=dry_run).run())
     if failed:
         raise typer.Exit(WRONG_INPUT)
 

@@ -122,6 +122,9 @@ def build_app(guard: Guard, settings: ProxySettings) -> FastAPI:
         redirect_slashes=False,
         docs_url=None,
         redoc_url=None,
+        # Its own spans would double ours, its records of errors may quote the conversation, and its exporters send all twice.
+        # Versions without telemetry of their own leave this unread.
+        telemetry={"tracing": False, "logs": False, "auto_configure": False},
     )
     metrics.install(app, guard.parts.telemetry)
     # Inside of what security lets in: who has no key starts no spans.

@@ -9,13 +9,20 @@ from __future__ import annotations
 
 import codecs
 import logging
+import multiprocessing
+import os
 import re
+import signal
+import stat
+import sys
 import tomllib
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from io import BytesIO
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,11 +43,7 @@ _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi",
 
 
 def read_markdown(source: str) -> Read:
-    """Reads Markdown as its page shows it: no front matter, links as their words, tables as in `read_html`.
-
-    Raises:
-        InputError: see `read_html`.
-    """
+    """Reads Markdown as its page shows it: no front matter, links as their words, tables as in `read_html`."""
     from markdown_it import MarkdownIt
 
     title, body = _without_front_matter(source)
@@ -146,10 +149,10 @@ class SkippedFile:
     broken: bool = False
 
 
-def find_files(place: Path) -> Iterator[DocumentFile | SkippedFile]:
+def find_files(place: Path, *, follow_links: bool = False) -> Iterator[DocumentFile | SkippedFile]:
     """Finds the files of a folder and its subfolders, by name. A file itself is named by its file name.
 
-    Links to files are followed, links to folders are not.
+    Links to files are followed inside the folder, with `follow_links` also out of it; links to folders are not.
 
     Raises:
         InputError: there is no such file or folder.
@@ -159,23 +162,127 @@ def find_files(place: Path) -> Iterator[DocumentFile | SkippedFile]:
     if not place.is_dir():
         yield DocumentFile(place, _name(place.name))
         return
-    yield from _walk(place, place)
+    inside = None if follow_links else Path(os.path.realpath(place))
+    folders: list[Path | SkippedFile | DocumentFile] = [place]  # a stack: folders may lie deeper than calls can
+    while folders:
+        entry = folders.pop()
+        if isinstance(entry, Path):
+            folders += reversed(_children(entry, place, inside))
+        else:
+            yield entry
 
 
 def load(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
     """Reads the file's bytes.
 
     Raises:
-        InputError: missing, unreadable, or too big.
+        InputError: missing, unreadable, no regular file, or too big.
     """
     try:
-        with path.open("rb") as file:
+        if not stat.S_ISREG(path.stat().st_mode):  # opening some devices does something
+            raise InputError("is no regular file, such as a pipe, a socket or a device")
+        # Opening a pipe that took the file's place meanwhile must not wait for its writer.
+        flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+        with os.fdopen(os.open(path, flags), "rb") as file:
             raw = file.read(max_bytes + 1)
     except OSError as exc:
         raise InputError(f"cannot be read: {exc.strerror}") from exc
-    if len(raw) > max_bytes:
+    if len(raw or b"") > max_bytes:
         raise InputError(f"has more than {max_bytes:,} bytes; split it, or raise --max-mb")
-    return raw
+    return raw or b""
+
+
+class FileReader:
+    """Reads files in a process of its own. It is ended when a file takes longer than `seconds` or too much memory.
+
+        with FileReader() as reader:
+            document = reader.read(DocumentFile(Path("terms.md"), "terms.md"))
+
+    Args:
+        max_bytes: largest file to read.
+        seconds: longest time for a file.
+    """
+
+    def __init__(self, *, max_bytes: int = MAX_BYTES, seconds: float = 10.0) -> None:
+        self._max_bytes, self._seconds = max_bytes, seconds
+        self._process: multiprocessing.process.BaseProcess | None = None
+
+    def read(self, file: DocumentFile, known: object = None) -> Document | SkippedFile | None:
+        """Reads a file; None when its fingerprint is `known`.
+
+        Raises:
+            ConfigError, InputError: as `load` and `read_document`; or it took too long.
+        """
+        if self._process is None:
+            self._start()
+        try:
+            self._connection.send((file, known))
+            if not self._connection.poll(self._seconds):
+                raise InputError(f"took more than {self._seconds:g} s to read; split it, or raise --max-seconds")
+            answer = self._connection.recv()
+        except (EOFError, OSError) as exc:
+            self.close()
+            raise InputError("ended the process that read it, by the memory it took or a fault of its library") from exc
+        except InputError:
+            self.close()
+            raise
+        if isinstance(answer, Exception):
+            raise answer
+        return answer  # type: ignore[no-any-return]  # from our own process
+
+    def close(self) -> None:
+        """Ends the process."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.join(1)  # one that hangs in the system, as on a lost network disk, is left to it
+            self._connection.close()
+
+    def __enter__(self) -> FileReader:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def _start(self) -> None:
+        spawn = multiprocessing.get_context("spawn")
+        self._connection, other = spawn.Pipe()
+        self._process = spawn.Process(target=_answer_files, args=(other, self._max_bytes), daemon=True)
+        self._process.start()
+        other.close()
+        if not self._connection.poll(_STARTING_S) or self._connection.recv() is not None:
+            self.close()
+            raise InputError(f"cannot be read: the process that reads files did not start in {_STARTING_S:g} s")
+
+
+_STARTING_S = 120.0
+_MEMORY = 4_000_000_000
+"""Bytes of address space for reading a file: a page that unpacks to more is a bomb."""
+
+
+def _answer_files(calls: Connection, max_bytes: int) -> None:
+    """Reads files until the other side is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that uses this one
+    if sys.platform != "win32":
+        import resource
+
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    calls.send(None)
+    with suppress(EOFError, OSError):
+        while True:
+            file, known = calls.recv()
+            calls.send(_outcome(file, known, max_bytes))
+
+
+def _outcome(file: DocumentFile, known: object, max_bytes: int) -> Document | SkippedFile | Exception | None:
+    try:
+        raw = load(file.path, max_bytes)
+        return None if known is not None and known == fingerprint(raw) else read_document(file, raw)
+    except (ConfigError, InputError) as exc:
+        return exc
+    except Exception as exc:  # libraries raise whatever a hostile file leads to: RecursionError, MemoryError, KeyError
+        return InputError(f"cannot be read: {type(exc).__name__}; it is damaged, or made to break its reader")
 
 
 def fingerprint(raw: bytes) -> str:
@@ -214,23 +321,32 @@ def read_document(file: DocumentFile, raw: bytes) -> Document | SkippedFile:
     return Document(id=file.id, text=read.text, title=title, metadata=metadata)
 
 
-def _walk(folder: Path, root: Path) -> Iterator[DocumentFile | SkippedFile]:
+def _children(folder: Path, root: Path, inside: Path | None) -> list[Path | SkippedFile | DocumentFile]:
+    """The folders and files in a folder, by name, and what is left out of it."""
     try:
-        children = sorted(folder.iterdir())
+        with os.scandir(folder) as found:
+            children = sorted(found, key=lambda one: one.name)
     except OSError as exc:
-        yield SkippedFile(folder, f"cannot be listed: {exc.strerror}", broken=True)
-        return
-    for child in children:
-        if child.name.startswith("."):
-            yield SkippedFile(child, "hidden")
-        elif child.is_dir() and child.is_symlink():
-            yield SkippedFile(child, "a link to a folder")
-        elif child.is_dir():
-            yield from _walk(child, root)
-        elif child.is_file() or child.is_symlink():  # a link that leads nowhere is reported when it is read
-            yield DocumentFile(child, _name(child.relative_to(root).as_posix()), root)
-        else:
-            yield SkippedFile(child, "not a file")
+        return [SkippedFile(folder, f"cannot be listed: {exc.strerror}", broken=True)]
+    return [_child(child, root, inside) for child in children]
+
+
+def _child(child: os.DirEntry[str], root: Path, inside: Path | None) -> Path | SkippedFile | DocumentFile:
+    path = Path(child.path)
+    if child.name.startswith("."):
+        return SkippedFile(path, "hidden")
+    if child.is_dir(follow_symlinks=False):
+        return path
+    if child.is_symlink():
+        with suppress(OSError):  # one that nobody may follow is reported when it is read
+            if path.is_dir():
+                return SkippedFile(path, "a link to a folder")
+        if inside is not None and not Path(os.path.realpath(path)).is_relative_to(inside):
+            return SkippedFile(path, "a link out of the folder; --follow-links follows it")
+    elif not child.is_file():
+        return SkippedFile(path, "not a file")
+    # A link that leads nowhere is reported when it is read.
+    return DocumentFile(path, _name(path.relative_to(root).as_posix()), root)
 
 
 def _name(path: str) -> str:

@@ -1,17 +1,16 @@
 """The readable text of a page in HTML: what a person would read, in an order a person would read it. Pure, and no library.
 
-Pages are read as they come, tag by tag, and nothing of them is kept but their words: nesting of any depth costs nothing.
+Pages are read as they come, tag by tag, and nothing of them is kept but their words: nesting of any depth costs nothing, and time
+grows with length, whatever is in them. The parser of the standard library searches a page anew from each tag that never ends.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from html.parser import HTMLParser
-from typing import NamedTuple
-
-from vista_guard.errors import InputError
+from collections.abc import Iterator
+from html import unescape
+from typing import Any, NamedTuple
 
 _BROWSERS = {"iso-8859-1": "cp1252", "latin-1": "cp1252", "latin1": "cp1252", "us-ascii": "cp1252"}
 """What browsers take these names for (WHATWG Encoding, §4.2)."""
@@ -40,6 +39,19 @@ INVISIBLE = {**dict.fromkeys(map(ord, "\u00ad\u200b\ufeff")), **_UNMARKED}
 """Translates away what no reader sees: soft hyphens, spaces without width, and the marks above."""
 _XML_ENCODING = re.compile(rb"^\s*<\?.*encoding=['\"](.*?)['\"].*\?>", re.IGNORECASE)
 _META_ENCODING = re.compile(rb"<\s*meta[^>]+charset\s*=\s*[\"']?([^>]*?)[ /;'\">]", re.IGNORECASE)
+_DECLARED_WITHIN = 4096
+"""Bytes in which an encoding is looked for; browsers look at 1,024."""
+_MARKUP = re.compile(
+    r"""<!--(?:-?>|.*?(?:-->|\Z)) | <!\[CDATA\[(?P<cdata>.*?)(?:\]\]>|\Z) | </(?P<end>[a-z][^\s/>]*+)[^>]*+(?:>|\Z)
+    | <[!?/][^>]*+(?:>|\Z) | <(?P<tag>[a-z][^\s/>]*+)
+    (?P<attributes>(?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+'|[^\s>"'][^\s>]*+)?+)*+)(?P<closed>>?)""",
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+)
+"""What is no text. Each matches up to the end of the page where nothing ends it, so that no place is looked at twice."""
+_ATTRIBUTE = re.compile(r"""([^\s/>=]+)(?:\s*=\s*("[^"]*"|'[^']*'|[^\s>]*))?""")
+_RAW_END = {tag: re.compile(rf"</{tag}(?=[\s/>])", re.IGNORECASE) for tag in ("script", "style")}
+_DEEPEST = 3
+"""Tables in tables that may be written out as rows; what is nested deeper is layout."""
 
 
 class Read(NamedTuple):
@@ -53,21 +65,16 @@ class Read(NamedTuple):
 def read_html(markup: str) -> Read:
     """Reads the text without scripts, styles, navigation and hidden parts; a table row reads `column: value; column: value`.
 
-    Raises:
-        InputError: a declaration in it cannot be told apart from what follows; the message completes "FILE ...".
+    A tag, comment or script that never ends hides what follows it, as in browsers.
     """
     page = _Page()
-    try:
-        page.feed(markup.translate(INVISIBLE))
-        page.close()
-    except AssertionError as exc:  # what the parser of the standard library says to a broken declaration
-        raise InputError(f"holds an invalid declaration ({exc}); remove it") from exc
+    page.read(markup.translate(INVISIBLE))
     return Read(page.title, page.text)
 
 
 def declared_encoding(raw: bytes) -> str | None:
     """Returns the encoding that a page declares near its beginning."""
-    named = _XML_ENCODING.search(raw, 0, 1024) or _META_ENCODING.search(raw, 0, max(2048, len(raw) // 20))
+    named = _XML_ENCODING.search(raw, 0, 1024) or _META_ENCODING.search(raw, 0, _DECLARED_WITHIN)
     name = named[1].decode("ascii", "replace").lower() if named else ""
     return _BROWSERS.get(name, name) or None
 
@@ -77,22 +84,24 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-class _Page(HTMLParser):
+class _Page:
     """Parses a page. A tag that is never closed ends with its parent, as in old browsers."""
 
     def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
         self._open: list[str] = []
         self._count: Counter[str] = Counter()  # of open tags, by name
         self._unread: int | None = None  # how many were open when the outermost unread one was opened
-        self._parts: list[list[str]] = [[]]  # of the page, and of each table that is open
+        self._parts: list[list[Any]] = [
+            []
+        ]  # of the page, and of each table that is open: texts, and parts of inner tables
+        self._nested: list[int] = [0]  # how many tables deep the deepest inside of each of them is
         self._heard: dict[str, list[str]] = {}  # by kind of title
         self._hearing: dict[str, int] = {}  # how many were open when such a title was
 
     @property
     def text(self) -> str:
         """The page's text, after `close`."""
-        return _tidy("".join(self._parts[0]).translate(_UNMARKED))
+        return _tidy("".join(_flat(self._parts[0])).translate(_UNMARKED))
 
     @property
     def title(self) -> str | None:
@@ -100,16 +109,37 @@ class _Page(HTMLParser):
         heading = self._heard.get("h1", self._heard.get("heading", []))
         return one_line("".join(self._heard.get("title", []))) or one_line("".join(heading)) or None
 
-    def close(self) -> None:
-        """Ends the page and its open elements."""
-        super().close()
+    def read(self, markup: str) -> None:
+        """Reads the whole page."""
+        place = 0
+        while found := _MARKUP.search(markup, place):
+            self._data(unescape(markup[place : found.start()]) + (found["cdata"] or ""))
+            place = found.end()
+            if found["end"]:
+                self._end_tag(found["end"].lower())
+            elif found["tag"]:
+                place = self._tag(found, markup) if found["closed"] else len(markup)
+        self._data(unescape(markup[place:]))
         while self._open:
             self._close()
 
-    def handle_starttag(self, tag: str, attrs: Sequence[tuple[str, str | None]]) -> None:
-        """Handles an opening tag."""
+    def _tag(self, found: re.Match[str], markup: str) -> int:
+        """Reads an opening tag, and the whole of a script; returns the end."""
+        tag, given = (
+            found["tag"].lower(),
+            reversed(_ATTRIBUTE.findall(found["attributes"])),
+        )  # the first of a name counts
+        self._start_tag(tag, {name.lower(): unescape(value.strip("\"'")) for name, value in given})
+        if found["attributes"].endswith("/"):
+            self._end_tag(tag)
+        elif tag in _RAW_END:
+            closing = _RAW_END[tag].search(markup, found.end())
+            return closing.start() if closing else len(markup)
+        return found.end()
+
+    def _start_tag(self, tag: str, attributes: dict[str, str]) -> None:
         if self._unread is None:
-            if tag not in _UNREAD and not _hidden(dict(attrs)):
+            if tag not in _UNREAD and not _hidden(attributes):
                 self._begin(tag)
             elif tag not in _EMPTY:
                 self._unread = len(self._open)
@@ -118,26 +148,19 @@ class _Page(HTMLParser):
             self._open.append(tag)
             self._count[tag] += 1
 
-    def handle_endtag(self, tag: str) -> None:
-        """Handles a closing tag."""
+    def _end_tag(self, tag: str) -> None:
         if self._count[tag]:
             while self._open[-1] != tag:
                 self._close()
             self._close()
 
-    def handle_data(self, data: str) -> None:
-        """Handles text."""
+    def _data(self, data: str) -> None:
         data = data if self._count["pre"] else re.sub(r"\s+", " ", data)
         for kind in self._hearing:
             if kind == "title" or self._unread is None:
                 self._heard[kind].append(data)
         if self._unread is None:
             self._parts[-1].append(data)
-
-    def unknown_decl(self, data: str) -> None:
-        """Handles a declaration."""
-        if data.upper().startswith("CDATA["):
-            self.handle_data(data[len("CDATA[") :])
 
     def _listen(self, tag: str) -> None:
         """Captures the first title, the first `h1` and the first heading of any level."""
@@ -149,6 +172,7 @@ class _Page(HTMLParser):
     def _begin(self, tag: str) -> None:
         if tag == "table":
             self._parts.append([])
+            self._nested.append(0)
         if tag in _LINES:
             self._parts[-1].append(_MARKS.get(tag, "") + ("\n- " if tag == "li" else "\n"))
         elif tag in _PARAGRAPHS:
@@ -169,12 +193,26 @@ class _Page(HTMLParser):
         if tag in _PARAGRAPHS:
             self._parts[-1].append("\n\n")
         if tag == "table":
-            table = "".join(self._parts.pop())
-            self._parts[-1].append(_written_out(table))
+            parts, deep = self._parts.pop(), self._nested.pop()
+            self._nested[-1] = max(self._nested[-1], deep + 1)
+            self._parts[-1].append(_written_out("".join(parts)) if deep < _DEEPEST else parts)
 
 
-def _hidden(attributes: dict[str, str | None]) -> bool:
-    style = "".join((attributes.get("style") or "").lower().split())
+def _flat(parts: list[Any]) -> Iterator[str]:
+    """Yields the texts of parts in parts, however deep."""
+    reading = [iter(parts)]
+    while reading:
+        for part in reading[-1]:
+            if isinstance(part, list):
+                reading.append(iter(part))
+                break
+            yield part
+        else:
+            reading.pop()
+
+
+def _hidden(attributes: dict[str, str]) -> bool:
+    style = "".join(attributes.get("style", "").lower().split())
     return (
         "hidden" in attributes
         or attributes.get("aria-hidden") == "true"

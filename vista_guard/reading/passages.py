@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, islice, zip_longest
 from math import log
@@ -36,8 +36,12 @@ _STEM = 6
 """Letters of a word that count, so that "published" meets "publishes": a stemmer for any alphabet, without a dictionary."""
 
 
-def passages(document: Document, *, max_chars: int = 700, overlap: int = 120) -> tuple[Passage, ...]:
+def passages(
+    document: Document, *, max_chars: int = 700, overlap: int = 120, reads: Callable[[str], int] | None = None
+) -> tuple[Passage, ...]:
     """Cuts a document into passages of at most `max_chars` characters; neighbours overlap by up to `overlap`.
+
+    With `reads`, which tells how many characters of a text an embedder reads, no passage is longer than that.
 
     `text == document.text[span.start:span.end]` for each; every character but white space lies in at least one. Cuts
     fall between paragraphs, else sentences, else lines, else words. A blank document has none.
@@ -57,7 +61,7 @@ def passages(document: Document, *, max_chars: int = 700, overlap: int = 120) ->
             title=document.title,
             span=Span(start=start, end=end),
         )
-        for start, end in _spans(document.text, max_chars, overlap)
+        for start, end in _spans(document.text, max_chars, overlap, reads)
     )
 
 
@@ -98,19 +102,31 @@ def _words(text: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=16)
-def _spans(text: str, max_chars: int, overlap: int) -> tuple[tuple[int, int], ...]:
+def _spans(text: str, max_chars: int, overlap: int, reads: Callable[[str], int] | None) -> tuple[tuple[int, int], ...]:
     spans: list[tuple[int, int]] = []
     fresh, last = _skip_space(text, 0), len(text.rstrip())  # `fresh`: the first character no passage holds yet
     start = fresh
     while fresh < last:
-        latest = start + max_chars
-        cut = last if latest >= last else _cut(text, max(start + max_chars // 2, fresh), latest)
+        latest = _latest(text, start, max_chars, reads)
+        if reads is not None and latest < last and latest - fresh < (latest - start) // 2:  # the overlap is most of it
+            start = fresh
+            latest = _latest(text, start, max_chars, reads)
+        cut = last if latest >= last else _cut(text, max(start + (latest - start) // 2, fresh), latest)
         spans.append((start, start + len(text[start:cut].rstrip())))
         fresh = _skip_space(text, cut)
         start = _skip_space(text, _restart(text, cut, overlap))
         if fresh >= start + max_chars:  # so much white space that there is nothing to share
             start = fresh
     return tuple(spans)
+
+
+def _latest(text: str, start: int, max_chars: int, reads: Callable[[str], int] | None) -> int:
+    """The last place where a passage that starts at `start` may end."""
+    latest = start + max_chars
+    # The end of half a word may be more tokens than it was inside of the whole.
+    while reads is not None and (read := max(1, reads(text[start:latest]))) < len(text[start:latest]):
+        latest = start + read
+    return latest
 
 
 def _cut(text: str, earliest: int, latest: int) -> int:

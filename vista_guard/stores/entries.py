@@ -6,7 +6,7 @@ import os
 import sqlite3
 import sys
 from collections import Counter, OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from hashlib import blake2b, sha256
@@ -19,8 +19,9 @@ from pydantic import JsonValue
 
 from vista_guard.errors import ConfigError
 from vista_guard.inference.onnx import shared_encoder
-from vista_guard.protocols import Embedder
-from vista_guard.types import Claim, EarnedClaim, Passage, Persona, SourceKind
+from vista_guard.protocols import BoundedEmbedder, Embedder
+from vista_guard.reading.passages import passages
+from vista_guard.types import Claim, Document, EarnedClaim, Passage, Persona, SourceKind
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,15 +64,40 @@ def claim_passages(turn_key: str, claims: Sequence[Claim]) -> tuple[Passage, ...
     )
 
 
-def nearest(embedder: Embedder, query: str, passages: Sequence[Passage], limit: int) -> tuple[Passage, ...]:
+def nearest(embedder: Embedder, query: str, known: Sequence[Passage], limit: int) -> tuple[Passage, ...]:
     """Returns at most `limit` passages, in the order given: those nearest in meaning to `query` when not all fit."""
-    if len(passages) <= limit or limit <= 0:
-        return tuple(passages) if limit > 0 else ()
+    if len(known) <= limit or limit <= 0:
+        return tuple(known) if limit > 0 else ()
+    vectors = embedder.embed([query, *(passage.text for passage in known)])
+    return tuple(known[row] for row in sorted(row for _, row in best_rows(vectors[1:], vectors[0], limit)))
+
+
+def best_rows(vectors: NDArray[np.float32], query: NDArray[np.float32], limit: int) -> list[tuple[float, int]]:
+    """Returns cosines and rows of the nearest vectors, best first; of equal ones the first.
+
+    The last digits of a product of matrices depend on their shape and on the machine, and so would the order of equal rows:
+    whatever may be among the best is computed again, exactly, and rounded.
+    """
     import numpy as np
 
-    vectors = embedder.embed([query, *(passage.text for passage in passages)])
-    best = np.argsort(-(vectors[1:] @ vectors[0]), kind="stable")[:limit]
-    return tuple(passages[index] for index in sorted(best.tolist()))
+    rough = vectors @ query
+    floor = np.partition(rough, -limit)[-limit] - 1e-5 if 0 < limit < len(rough) else -2.0
+    rows = np.flatnonzero(rough >= floor)
+    scores = np.round(vectors[rows].astype(np.float64) @ query.astype(np.float64), 6)
+    return [(float(scores[one]), int(rows[one])) for one in np.argsort(-scores, kind="stable")[:limit]]
+
+
+def reads_of(embedder: Embedder) -> Callable[[str], int] | None:
+    """Returns the function that tells how much of a text the embedder reads; None for one that does not say."""
+    return embedder.reads if isinstance(embedder, BoundedEmbedder) else None
+
+
+def cut(document: Document, embedder: Embedder) -> tuple[Passage, ...]:
+    """Cuts passages that the embedder reads to their end. Of equal ones the first: a thousand alike choke Chroma's index."""
+    found: dict[str, Passage] = {}
+    for passage in passages(document, reads=reads_of(embedder)):
+        found.setdefault(passage.text, passage)
+    return tuple(found.values())
 
 
 def _unique(claims: Sequence[Claim]) -> Iterator[str]:
@@ -120,6 +146,11 @@ class OnnxEmbedder:
             self._keep(fresh)
             vectors |= fresh
         return np.stack([vectors[_key(text)] for text in texts]) if texts else np.empty((0, DIMENSION), np.float32)
+
+    def reads(self, text: str) -> int:
+        """Characters of the text, from its start, that `embed` reads."""
+        (tokens,) = shared_encoder("embedder", MAX_TOKENS).tokens([storable(text[:_MAX_CHARS])])
+        return int(tokens.offsets[-2][1]) if tokens.overflowing else min(len(text), _MAX_CHARS)
 
     def _from_cache(self, keys: dict[bytes, str]) -> dict[bytes, NDArray[np.float32]]:
         with self._lock:

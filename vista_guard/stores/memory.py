@@ -11,8 +11,15 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from vista_guard.protocols import Embedder
-from vista_guard.reading.passages import passages
-from vista_guard.stores.entries import ListedDocument, claim_passages, nearest, persona_passages
+from vista_guard.stores.entries import (
+    ListedDocument,
+    best_rows,
+    claim_passages,
+    cut,
+    digest,
+    nearest,
+    persona_passages,
+)
 from vista_guard.types import Claim, Document, Passage, Persona
 
 if TYPE_CHECKING:
@@ -52,7 +59,7 @@ class MemoryDocuments:
         """Does nothing."""
 
     def _add(self, document: Document) -> int:
-        found = passages(document)
+        found = cut(document, self._embedder)
         vectors = self._embedder.embed([passage.text for passage in found])
         listed = ListedDocument(document.id, document.title, len(found), document.metadata)
         with self._lock:
@@ -63,12 +70,14 @@ class MemoryDocuments:
         import numpy as np
 
         with self._lock:
-            entries = [(found, vectors) for _, found, vectors in self._documents.values() if found]
+            # In Chroma's order, so that equal passages come in the same order from both.
+            stored = sorted(self._documents.items(), key=lambda one: digest(one[0]))
+            entries = [(found, vectors) for _, (_, found, vectors) in stored if found]
         if not entries or limit <= 0:
             return ()
-        found = [passage for stored, _ in entries for passage in stored]
-        scores = np.concatenate([vectors for _, vectors in entries]) @ self._embedder.embed([query])[0]
-        return tuple(found[index] for index in np.argsort(-scores, kind="stable")[:limit].tolist())
+        found = [passage for some, _ in entries for passage in some]
+        vectors = np.concatenate([vectors for _, vectors in entries])
+        return tuple(found[row] for _, row in best_rows(vectors, self._embedder.embed([query])[0], limit))
 
 
 def _last_of_each(documents: Sequence[Document]) -> list[Document]:

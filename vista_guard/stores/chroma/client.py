@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 from vista_guard.errors import StoreError
@@ -101,18 +101,21 @@ class ChromaConnection:
                 f"cannot {operation} in Chroma at {self._location}: {exc}. {_advice(self._location)}"
             ) from exc
 
-    def collection(self, name: str, metadata: Mapping[str, str | int]) -> AnyCollection:
-        """The collection, created with `metadata` when missing; an existing one keeps its own. Blocks."""
+    def collection(
+        self, name: str, metadata: Mapping[str, str | int], index: Mapping[str, str | int] | None = None
+    ) -> AnyCollection:
+        """The collection, created with `metadata` and `index` when missing; an existing one keeps its own. Blocks."""
         if name not in self._collections:
             # Vectors are always passed in: Chroma's default embedding function downloads a model.
+            hnsw: Any = dict(index or {"space": "cosine"})
             self._collections[name] = self._client.get_or_create_collection(
-                name, embedding_function=None, metadata=dict(metadata), configuration={"hnsw": {"space": "cosine"}}
+                name, embedding_function=None, metadata=dict(metadata), configuration={"hnsw": hnsw}
             )
         return self._collections[name]
 
-    def existing(self, name: str) -> AnyCollection | None:
-        """The collection, if it was ever made. Blocks."""
-        if name not in self._collections:
+    def existing(self, name: str, *, anew: bool = False) -> AnyCollection | None:
+        """The collection, if it was ever made; with `anew` as it is now. Blocks."""
+        if anew or name not in self._collections:
             try:
                 self._collections[name] = self._client.get_collection(name, embedding_function=None)
             except Exception as exc:

@@ -1,21 +1,25 @@
-"""A document store in Chroma, searched by its vector index."""
+"""A document store in Chroma, searched exactly: every process, everywhere, finds the same passages."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+import logging
+import random
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from functools import cached_property, partial
 from hashlib import sha256
-from operator import itemgetter
-from threading import Lock
+from threading import Lock, Thread
+from time import monotonic
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from vista_guard.errors import StoreError
 from vista_guard.protocols import Embedder
 from vista_guard.reading.passages import passages
 from vista_guard.stores.chroma.client import ChromaConnection
-from vista_guard.stores.entries import DOCUMENTS, ListedDocument, digest, storable
+from vista_guard.stores.entries import DOCUMENTS, ListedDocument, best_rows, cut, digest, reads_of, storable
 from vista_guard.types import Document, Passage, SourceKind, Span
 
 if TYPE_CHECKING:
@@ -25,16 +29,81 @@ if TYPE_CHECKING:
     from vista_guard.stores.chroma.client import AnyClient, AnyCollection
 
 
+logger = logging.getLogger("vista_guard")
+
+EXACT = 50_000
+"""Passages of a collection up to which a query is compared with each. Beyond, Chroma's index is asked, which may miss some."""
+
+HELD = 200_000
+"""Passages whose vectors a store keeps in memory (1.5 kB each), of all tenants together; those used longest ago go first."""
+
+_INDEX: Mapping[str, str | int] = {"space": "cosine", "ef_construction": 400, "max_neighbors": 32, "ef_search": 1000}
+"""For recall: with Chroma's own numbers an outlier among similar passages is often found by no query. With more neighbours than
+these, passages that are all the same take 60 ms each to add."""
+
+_FETCHED = 1000
+_LISTED = 10_000
+"""Rows for one call: with more than some 32,000 at once Chroma has too many SQL variables."""
+_TOLD_EVERY_S = 10.0
+
 _PROBE = "The lighthouse keeper counted eleven ships before noon."
 _SAME_MODEL = 0.98
 """Least cosine of the probe's vectors for them to come from one model; rounding between processors stays far above."""
+
+_SAMPLE = Document(
+    id="sample", text=" ".join(f"Room {n} of the naïve 博物館 shows {n * 7919} objects." for n in range(99))
+)
+
+
+class _Vectors:
+    """The vectors of a collection in memory, brought up to date step by step. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self.ids: Sequence[str] = ()
+        self.matrix: NDArray[np.float32] | None = None
+        self._state: tuple[object, int] | None = None
+        self._rows: dict[str, NDArray[np.float32]] = {}
+        self._listing: tuple[tuple[object, int], list[str]] | None = None
+        self._lock = Lock()
+
+    def step(self, collection: AnyCollection, count: int) -> bool:
+        """Fetches some of what is missing; True once everything is there that was stored when the first step began."""
+        import numpy as np
+
+        with self._lock:
+            if self._listing is None:
+                # A writer changes the token between adding and deleting rows, so any change shows in one of the two.
+                state = ((collection.metadata or {}).get("changed"), count)
+                if state == self._state:
+                    return True
+                self._listing = (state, sorted(collection.get(include=[])["ids"]))
+            state, ids = self._listing
+            missing = [one for one in ids if one not in self._rows]
+            if missing:
+                found = collection.get(ids=missing[:_FETCHED], include=["embeddings"])
+                self._rows |= zip(found["ids"], np.asarray(found["embeddings"], np.float32), strict=True)
+                gone = set(missing[:_FETCHED]).difference(self._rows)  # deleted since
+                self._listing = (state, [one for one in ids if one not in gone])
+                if len(missing) > _FETCHED:
+                    return False
+            self.ids = self._listing[1]
+            self.matrix = np.stack([self._rows[one] for one in self.ids]) if self.ids else None
+            self._rows = dict(zip(self.ids, self.matrix, strict=True)) if self.matrix is not None else {}
+            self._state, self._listing = state, None
+            return True
+
+    def nearest(self, vector: NDArray[np.float32], limit: int) -> list[tuple[float, str]]:
+        """Returns the cosines and ids of the nearest rows, best first."""
+        with self._lock:
+            ids, matrix = self.ids, self.matrix
+        return [] if matrix is None else [(score, ids[row]) for score, row in best_rows(matrix, vector, limit)]
 
 
 class ChromaDocuments:
     """A `DocumentStore` in Chroma, with a part of its own for each tenant. Closing the store closes `client`.
 
-    Every passage's vector comes from one model; a collection filled with another one is refused. One process at a time may
-    use a folder: Chroma's vector index does not see what another process writes there. Several need a server.
+    Every passage's vector comes from one model; a collection filled with another one is refused. Passages that were cut for
+    another embedder, or by an earlier version, are cut and embedded anew, once, while searches go on.
     """
 
     def __init__(self, client: AnyClient, embedder: Embedder) -> None:
@@ -44,6 +113,7 @@ class ChromaDocuments:
         self._about: Mapping[str, str] = {}
         self._searched: Sequence[str] = [DOCUMENTS]
         self._probed: set[str] = set()
+        self._vectors: dict[str, _Vectors] = {}  # the one used last comes last
         self._replacing = Lock()
 
     def of_tenant(self, tenant: str, *, shared: bool = False) -> ChromaDocuments:
@@ -68,19 +138,22 @@ class ChromaDocuments:
         return sum([await self._replace(document) for document in latest.values()])
 
     async def search(self, query: str, limit: int) -> Sequence[Passage]:
-        """Returns the nearest passages, by Chroma's approximate index."""
+        """Returns the passages nearest to the query; of equal ones, always the same come first."""
         if limit <= 0:
             return ()
         collections = await self._made(self._searched)
         if not collections:
             return ()
         vector = (await asyncio.to_thread(self._embedder.embed, [query]))[0]
+        # Of a document that a tenant shares with all, both copies have the same ids.
+        found = {key: score for one in collections for score, key in await self._nearest(one, vector, limit)}
+        best = sorted(found, key=lambda key: (-found[key], key))[:limit]
 
-        def find() -> tuple[Passage, ...]:
-            found = [near for collection in collections for near in _nearest(collection, vector, limit)]
-            return tuple(passage for _, passage in sorted(found, key=itemgetter(0))[:limit])
+        def fetch() -> dict[str, Passage]:
+            return {key: passage for one in collections for key, passage in _rows(one, best)}
 
-        return await self._chroma.run("search the documents", find)
+        passages = await self._chroma.run("search the documents", fetch) if best else {}
+        return tuple(passages[key] for key in best if key in passages)  # one may be deleted since
 
     async def delete(self, document_id: str) -> int:
         """Deletes a document; returns its number of passages."""
@@ -98,22 +171,89 @@ class ChromaDocuments:
     async def stored(self) -> Sequence[ListedDocument]:
         """Lists the documents that were added completely, by id."""
         made = await self._made([self._name])
-
-        def find() -> tuple[ListedDocument, ...]:
-            finished: dict[str, Any] = {"passages": {"$gt": 0}}
-            rows = [row for one in made for row in one.get(where=finished, include=["metadatas"])["metadatas"] or []]
-            listed = {str(row["source_id"]): _listed(row) for row in rows}
-            return tuple(listed[name] for name in sorted(listed))
-
-        return await self._chroma.run("list the documents", find, timeout_s=600)
+        listed = {str(row["source_id"]): _listed(row) for one in made for row in await self._finished(one)}
+        return tuple(listed[name] for name in sorted(listed))
 
     async def aclose(self) -> None:
         """Closes the client."""
         await self._chroma.aclose()
 
+    async def renew(self, tell: Callable[[int, int], None]) -> int:
+        """Cuts and embeds anew what was cut for another embedder or by an earlier version; returns the number of documents.
+
+        Several processes share the work. `tell` is given the number of documents done and of all.
+        """
+        made = await self._made([self._name], renewing=True)
+        old = [owner for one in made for owner in await self._outdated(one)]
+        random.shuffle(old)
+        for done, owner in enumerate(old):
+            tell(done, len(old))
+            for collection in made:
+                document = await self._chroma.run("read a document", partial(_whole, collection, owner))
+                if document is not None and not document[0].startswith(self._cut):
+                    await self._replace(document[1])
+        return len(old)
+
+    async def _outdated(self, collection: AnyCollection) -> list[str]:
+        rows = await self._finished(collection)
+        return [str(row["document"]) for row in rows if not str(row["version"]).startswith(self._cut)]
+
+    async def _finished(self, collection: AnyCollection) -> list[Mapping[str, Any]]:
+        """The metadata of documents that were added completely."""
+        where: dict[str, Any] = {"passages": {"$gt": 0}}
+        rows: list[Mapping[str, Any]] = []
+
+        def page() -> list[Mapping[str, Any]]:
+            found = collection.get(where=where, include=["metadatas"], limit=_LISTED, offset=len(rows))
+            return list(found["metadatas"] or [])
+
+        while found := await self._chroma.run("list the documents", page):
+            rows += found
+            if len(found) < _LISTED:
+                break
+        return rows
+
+    def _renew_behind(self) -> None:
+        """Renews in a thread of its own, which may end with the process at any moment."""
+        told = monotonic()
+
+        def tell(done: int, of: int) -> None:
+            nonlocal told
+            if done == 0 or monotonic() - told > _TOLD_EVERY_S:
+                told = monotonic()
+                logger.warning("embedding the documents in %s anew, once: %s of %s done", self._name, done, of)
+
+        def work() -> None:
+            try:
+                if count := asyncio.run(self.renew(tell)):
+                    logger.warning("all %s documents in %s are embedded anew", count, self._name)
+            except (StoreError, RuntimeError) as exc:  # closed, or the process ends; the next one goes on
+                logger.info("documents in %s were not embedded anew: %s", self._name, exc)
+
+        Thread(target=work, daemon=True, name="vista-guard-renew").start()
+
+    @cached_property
+    def _cut(self) -> str:
+        """Changes with whatever decides where passages end: the cutter, and how much the embedder reads."""
+        spans = [passage.span for passage in passages(_SAMPLE, reads=reads_of(self._embedder))]
+        return sha256(repr(spans).encode()).hexdigest()[:8] + "-"
+
+    async def _nearest(
+        self, collection: AnyCollection, vector: NDArray[np.float32], limit: int
+    ) -> list[tuple[float, str]]:
+        count = await self._chroma.run("search the documents", collection.count)
+        if count > EXACT:
+            return await self._chroma.run("search the documents", lambda: _by_index(collection, vector, limit))
+        vectors = self._vectors[collection.name] = self._vectors.pop(collection.name, _Vectors())
+        while not await self._chroma.run("load the documents", lambda: vectors.step(collection, count)):
+            pass
+        while len(self._vectors) > 1 and sum(len(one.ids) for one in self._vectors.values()) > HELD:
+            self._vectors.pop(next(iter(self._vectors)), None)
+        return await asyncio.to_thread(vectors.nearest, vector, limit)
+
     async def _replace(self, document: Document) -> int:
         collection = await self._open()
-        found = passages(document)
+        found = cut(document, self._embedder)
         vectors = await asyncio.to_thread(self._embedder.embed, [passage.text for passage in found])
         await self._chroma.run(
             f"add the document {document.id!r}",
@@ -125,46 +265,52 @@ class ChromaDocuments:
     def _store(
         self, collection: AnyCollection, document: Document, found: Sequence[Passage], vectors: NDArray[np.float32]
     ) -> None:
-        owner, version = digest(document.id), _version(document)
+        owner, version = digest(document.id), self._cut + _version(document)
         rows = list(enumerate(found))
         stale: dict[str, Any] = {"$and": [{"document": owner}, {"version": {"$ne": version}}]}
         with self._replacing:  # two at once could each drop the other's passages as the old ones
             for batch in self._chroma.batches(rows):
                 collection.add(
-                    ids=[f"{owner}:{version}:{number}" for number, _ in batch],
+                    ids=[f"{owner}:{version}:{number:06}" for number, _ in batch],
                     embeddings=[vectors[number] for number, _ in batch],
                     documents=[storable(passage.text) for _, passage in batch],
                     metadatas=[{"document": owner, "version": version, **_metadata(passage)} for _, passage in batch],
                 )
+            collection.modify(metadata={**(collection.metadata or {}), "changed": uuid4().hex})
             collection.delete(where=stale)
             if found:
                 # Last of all: a process that dies before leaves a document that is not listed, and so is added again.
                 listed: Any = {"passages": len(found), "about": json.dumps(document.metadata)}
-                collection.update(ids=[f"{owner}:{version}:0"], metadatas=[listed])
+                collection.update(ids=[f"{owner}:{version}:{0:06}"], metadatas=[listed])
 
     async def _open(self) -> AnyCollection:
         """The collection to add to, made when missing."""
         probe = await self._probe()
         metadata = {"probe": " ".join(f"{number:.4f}" for number in probe.tolist()), **self._about}
-        collection = await self._chroma.run("open the documents", lambda: self._chroma.collection(self._name, metadata))
+        collection = await self._chroma.run(
+            "open the documents", lambda: self._chroma.collection(self._name, metadata, _INDEX)
+        )
         await self._check_model(collection)
         return collection
 
-    async def _made(self, names: Sequence[str]) -> Sequence[AnyCollection]:
-        """Returns the collections that exist. Reading creates none."""
+    async def _made(self, names: Sequence[str], *, renewing: bool = False) -> Sequence[AnyCollection]:
+        """Returns the collections that exist, as they are now. Reading creates none."""
 
         def look() -> list[AnyCollection]:
-            return [found for name in names if (found := self._chroma.existing(name)) is not None]
+            return [found for name in names if (found := self._chroma.existing(name, anew=True)) is not None]
 
         collections = await self._chroma.run("open the documents", look)
         for collection in collections:
-            await self._check_model(collection)
+            await self._check_model(collection, renewing=renewing)
         return collections
 
-    async def _check_model(self, collection: AnyCollection) -> None:
-        if collection.name not in self._probed:
-            _expect_model(collection, await self._probe())
-            self._probed.add(collection.name)
+    async def _check_model(self, collection: AnyCollection, *, renewing: bool = False) -> None:
+        if collection.name in self._probed:
+            return
+        _expect_model(collection, await self._probe())
+        self._probed.add(collection.name)
+        if collection.name == self._name and not renewing and await self._outdated(collection):
+            self._renew_behind()
 
     async def _probe(self) -> NDArray[np.float32]:
         vector: NDArray[np.float32] = (await asyncio.to_thread(self._embedder.embed, [_PROBE]))[0]
@@ -183,13 +329,34 @@ def _expect_model(collection: AnyCollection, probe: NDArray[np.float32]) -> None
         )
 
 
-def _nearest(collection: AnyCollection, vector: NDArray[Any], limit: int) -> list[tuple[float, Passage]]:
-    """The collection's passages nearest to the vector, each behind its distance."""
-    found = collection.query(
-        query_embeddings=[vector], n_results=limit, include=["documents", "metadatas", "distances"]
+def _by_index(collection: AnyCollection, vector: NDArray[Any], limit: int) -> list[tuple[float, str]]:
+    """The rows that Chroma's index takes for the nearest."""
+    found = collection.query(query_embeddings=[vector], n_results=limit, include=["distances"])
+    return [(1 - distance, key) for distance, key in zip((found["distances"] or [[]])[0], found["ids"][0], strict=True)]
+
+
+def _rows(collection: AnyCollection, ids: list[str]) -> list[tuple[str, Passage]]:
+    found = collection.get(ids=ids, include=["documents", "metadatas"])
+    parts = (found["ids"], found["documents"] or [], found["metadatas"] or [])
+    return [(key, _passage(text, metadata)) for key, text, metadata in zip(*parts, strict=True)]
+
+
+def _whole(collection: AnyCollection, owner: str) -> tuple[str, Document] | None:
+    """The version and text of a stored document, put together from its passages. White space that lay between two is lost."""
+    found = collection.get(where={"document": owner}, include=["documents", "metadatas"])
+    rows: list[tuple[Any, str]] = list(zip(found["metadatas"] or [], found["documents"] or [], strict=True))
+    listed = next((row for row, _ in rows if row.get("passages")), None)
+    if listed is None:
+        return None
+    text = ""
+    for row, piece in sorted(rows, key=lambda one: int(one[0]["start"])):
+        if row["version"] == listed["version"]:
+            text = text.ljust(row["start"], "\n")
+            text += piece[len(text) - row["start"] :]
+    about = json.loads(listed["about"])
+    return str(listed["version"]), Document(
+        id=listed["source_id"], text=text, title=listed.get("title"), metadata=about
     )
-    parts = [(found[part] or [[]])[0] for part in ("distances", "documents", "metadatas")]
-    return [(distance, _passage(text, metadata)) for distance, text, metadata in zip(*parts, strict=True)]
 
 
 def _version(document: Document) -> str:

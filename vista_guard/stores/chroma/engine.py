@@ -26,7 +26,8 @@ from typing import IO, Any
 from vista_guard.errors import StoreError
 from vista_guard.stores.chroma.worker import CallFailure, EngineCall, EngineReply, read, write
 
-_STARTING_S = 60.0
+_STARTING_S = 180.0
+"""A start takes a second, and many at once on a busy machine wait for each other."""
 _CLOSING_S = 5.0
 # The package is found as it was found here, whatever the child's working folder and environment.
 _PROGRAM = (
@@ -309,6 +310,10 @@ class FolderCollection:
     def update(self, **arguments: object) -> None:
         """Merges metadata into rows."""
         self.client.call(self.name, "update", arguments)
+
+    def modify(self, **arguments: object) -> None:
+        """Replaces the collection's metadata."""
+        self.client.call(self.name, "modify", arguments)
 
     def delete(self, **arguments: object) -> None:
         """Deletes rows."""

@@ -16,9 +16,9 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -85,6 +85,8 @@ def _exactly(stream: IO[bytes], size: int) -> bytes:
 _STUCK_S = 90
 """Seconds that Chroma may hold the interpreter's lock before the system ends this process, even when nobody is left to do it."""
 _THREADS = 4
+_OPENING_S = 120
+"""Seconds to wait for other processes that open the folder."""
 
 
 def main() -> None:
@@ -118,10 +120,11 @@ class Engine:
         from chromadb.config import Settings
 
         folder.mkdir(parents=True, exist_ok=True)
-        _log_ahead(folder / "chroma.sqlite3")
         # A `.env` in the working directory belongs to the host application.
         settings = Settings(_env_file=None, anonymized_telemetry=telemetry)
-        self.client: Any = chromadb.PersistentClient(folder, settings=settings)
+        with _one_at_a_time(folder):
+            _log_ahead(folder / "chroma.sqlite3")
+            self.client: Any = chromadb.PersistentClient(folder, settings=settings)
         self._collections: dict[str, Any] = {}
 
     def answer(self, call: EngineCall) -> EngineReply:
@@ -194,6 +197,16 @@ def _stay_killable() -> None:
     while True:
         signal.setitimer(signal.ITIMER_REAL, _STUCK_S)  # what it does when it rings is the system's default: the end
         time.sleep(_STUCK_S / 10)
+
+
+@contextmanager
+def _one_at_a_time(folder: Path) -> Iterator[None]:
+    """Lets one process at a time make Chroma's tables: two at once fail. SQLite's lock on a file ends with its process."""
+    with ExitStack() as held:
+        with suppress(sqlite3.Error):  # a folder that may only be read
+            lock = sqlite3.connect(folder / "opening.lock", timeout=_OPENING_S, isolation_level=None)
+            held.enter_context(closing(lock)).execute("BEGIN EXCLUSIVE").close()
+        yield
 
 
 def _log_ahead(file: Path) -> None:

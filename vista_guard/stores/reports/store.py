@@ -1,19 +1,29 @@
 """The report store: writes each report into all tables in one transaction, and deletes what is past its retention.
 
+No answer waits long for the database: reports that it does not take at once are kept in memory and written later.
+
 Selects turns for review when their report is written, in the same transaction.
 """
 
 from __future__ import annotations
 
 import asyncio
+import atexit
 import logging
+import os
+from collections import deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cache
 from hashlib import sha256
+from threading import Condition, Thread
 from time import monotonic
 from typing import Any, TypeVar
+from weakref import WeakMethod
 
 import sqlalchemy as sql
 from sqlalchemy.dialects import postgresql, sqlite
@@ -157,10 +167,176 @@ PRUNE_EVERY_S = 3600.0
 """Seconds between two checks for expired reports and texts."""
 
 
+PATIENCE_S = 0.5
+"""Longest that an answer waits for its report to be written. While a database is later than that, no answer waits."""
+
+MOST_WAITING = 1000
+MOST_WAITING_CHARS = 50_000_000
+"""Reports, and characters of their texts, that wait in memory for a database; a report beyond is lost, and its turn says so."""
+
+_OPENING_S = 5.0
+"""Longest that the first answers of a process wait for the tables to be made."""
+_RETRY_S = 1.0
+_CLOSING_S = 10.0
+
+
+@dataclass(eq=False)
+class _Waiting:
+    report: TurnReport
+    texts: TurnTexts | None
+    tried: Future[None] = field(default_factory=Future)
+    """What became of the first try."""
+
+    @property
+    def chars(self) -> int:
+        kept = self.texts or TurnTexts()
+        pieces = [kept.user_text or "", kept.draft or "", *(one.text for one in kept.documents)]
+        return len(self.report.response) + sum(map(len, [*pieces, *(one.text for one in kept.evidence)]))
+
+
+class _Writer:
+    """Writes reports in their order, in a thread of its own, again and again while the database takes none.
+
+    A process that is killed loses what waits here, and nothing else.
+    """
+
+    def __init__(self, name: str, write: Callable[[TurnReport, TurnTexts | None], None]) -> None:
+        self._name, self._write = name, write
+        self._reset()
+        if hasattr(os, "register_at_fork"):
+            reset = WeakMethod(self._reset)
+            os.register_at_fork(after_in_child=lambda: (method := reset()) and method())
+
+    def _reset(self) -> None:
+        # What waits in a process that forks is that process's to write.
+        self._changed = Condition()
+        self._waiting: deque[_Waiting] = deque()
+        self._thread: Thread | None = None
+        self._failure: StoreError | None = None
+        self._late = self._closed = self._opened = False
+        self._progress = 0.0
+
+    async def put(self, report: TurnReport, texts: TurnTexts | None) -> None:
+        """Queues a report and waits a moment for it to be written.
+
+        Raises:
+            StoreError: it is lost, or the last try failed and it is kept for the next one; the message says which.
+        """
+        entry = _Waiting(report, texts)
+        with self._changed:
+            self._expect_room(entry)
+            self._progress = self._progress if self._waiting else monotonic()
+            self._waiting.append(entry)
+            self._changed.notify_all()
+            if self._thread is None:
+                self._thread = Thread(target=self._run, daemon=True, name="vista-guard-reports")
+                self._thread.start()
+                atexit.register(self.close)
+            late, failure = self._late, self._failure
+        if failure is not None:
+            raise self._kept(failure)
+        tried = asyncio.wrap_future(entry.tried)
+        try:
+            while not (late or self._late) and not (await asyncio.wait([tried], timeout=PATIENCE_S))[0]:
+                # Many that come at once are written one after the other: what counts is when the last one was.
+                if monotonic() - self._progress > 0.9 * (PATIENCE_S if self._opened else _OPENING_S):
+                    self._tell_late(logging.INFO, f"no answer in {PATIENCE_S:g} s")
+            if tried.done():
+                tried.result()
+        finally:
+            tried.cancel()
+
+    def opened(self) -> None:
+        """Notes that the tables are there."""
+        if not self._opened:
+            self._opened, self._progress = True, monotonic()
+
+    def drop(self, chosen: Callable[[TurnReport], bool]) -> int:
+        """Forgets waiting reports."""
+        with self._changed:
+            before = len(self._waiting)
+            self._waiting = deque(entry for entry in self._waiting if not chosen(entry.report))
+            return before - len(self._waiting)
+
+    def close(self) -> None:
+        """Writes what waits, for at most a few seconds."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        atexit.unregister(self.close)
+        if self._thread is not None:
+            self._thread.join(_CLOSING_S)
+        if self._waiting:
+            logger.error("%s reports were not written in %s and are lost", len(self._waiting), self._name)
+
+    def _expect_room(self, entry: _Waiting) -> None:
+        chars = sum(one.chars for one in self._waiting) + entry.chars if self._waiting else 0
+        if self._closed or len(self._waiting) >= MOST_WAITING or chars > MOST_WAITING_CHARS:
+            why = "the store is closed" if self._closed else f"{len(self._waiting)} reports wait for it already"
+            raise StoreError(
+                f"cannot write a report in {self._name}: {why}. This one is lost; see that it can be written"
+            )
+
+    def _run(self) -> None:
+        while (entry := self._next()) is not None:
+            try:
+                self._write(entry.report, entry.texts)
+            except Exception as exc:
+                self._failed(entry, exc)
+            else:
+                self._done(entry)
+
+    def _next(self) -> _Waiting | None:
+        with self._changed:
+            if self._failure is not None and not self._closed:
+                self._changed.wait(_RETRY_S)
+            while not self._waiting and not self._closed:
+                self._changed.wait()
+            return self._waiting[0] if self._waiting and not (self._closed and self._failure) else None
+
+    def _done(self, entry: _Waiting, exc: Exception | None = None) -> None:
+        with self._changed:
+            if self._waiting and self._waiting[0] is entry:
+                self._waiting.popleft()
+            if self._failure is not None:
+                logger.warning("%s takes reports again; %s wait", self._name, len(self._waiting))
+            self._failure, self._late, self._progress = None, False, monotonic()
+        with suppress(InvalidStateError):  # whoever waited for it is gone
+            entry.tried.set_exception(exc) if exc else entry.tried.set_result(None)
+
+    def _failed(self, entry: _Waiting, exc: Exception) -> None:
+        if not isinstance(exc, StoreError) or _is_of_the_report(exc):
+            logger.error("a report was not written and is lost: %s", exc)
+            self._done(entry, exc)
+            return
+        self._tell_late(logging.WARNING, str(exc))
+        with self._changed:
+            self._failure = exc
+        with suppress(InvalidStateError):
+            entry.tried.set_exception(self._kept(exc))
+
+    def _tell_late(self, level: int, why: str) -> None:
+        with self._changed:
+            if not self._late or (self._failure is None and level > logging.INFO):
+                logger.log(level, "reports wait in memory until %s takes them: %s", self._name, why)
+            self._late = True
+
+    def _kept(self, failure: StoreError) -> StoreError:
+        return StoreError(f"{failure}. It is kept in memory and tried again ({len(self._waiting)} wait)")
+
+
+def _is_of_the_report(exc: StoreError) -> bool:
+    """True if the database refused the report itself; any other failure may pass."""
+    cause, passing = exc.__cause__, (sql.exc.OperationalError, sql.exc.InterfaceError, sql.exc.TimeoutError)
+    return isinstance(cause, sql.exc.SQLAlchemyError) and not isinstance(cause, passing)
+
+
 class SqlReports:
     """A `ReportStore` in a SQL database. Several processes may share it, a SQLite file on a local disk included.
 
-    `reader` reads it back. Closing the store closes the engine's pool. The tables: docs/design/observability.md.
+    A report is written before its answer goes out, unless the database is late by `PATIENCE_S` or fails: then it waits in memory,
+    in a bounded queue, until the database takes it. `reader` reads it back. Closing the store closes the engine's pool.
+    The tables: docs/design/observability.md.
 
     Args:
         database: a SQLAlchemy URL (`sqlite:///reports.sqlite`, `postgresql+psycopg://user@host/name`) or an engine.
@@ -186,6 +362,7 @@ class SqlReports:
         self._text_days = text_retention_days
         self._report_days = report_retention_days
         self._pruned = -PRUNE_EVERY_S
+        self._writer = _Writer(self._database.name, self._write)
 
     @property
     def reader(self) -> ReportReader:
@@ -194,11 +371,11 @@ class SqlReports:
 
     async def write(self, report: TurnReport) -> None:
         """Stores a report without texts (`Sink.write`)."""
-        await self._write(report, None)
+        await self._writer.put(report, None)
 
     async def write_turn(self, report: TurnReport, texts: TurnTexts) -> None:
         """Stores a report, with its texts unless `record` is `verdicts` (`TextSink.write_turn`)."""
-        await self._write(report, None if self.record == "verdicts" else texts)
+        await self._writer.put(report, None if self.record == "verdicts" else texts)
 
     async def reports(self, conversation_id: str | None = None, *, limit: int = 1000) -> Sequence[TurnReport]:
         """Returns the newest `limit` reports of one conversation or of all, oldest first."""
@@ -211,20 +388,26 @@ class SqlReports:
 
     async def forget(self, conversation_id: str) -> int:
         """Deletes a conversation's reports, texts, claims, reviews and annotations; returns the number of reports."""
-        return await self._delete(lambda connection: retention.forget(connection, conversation_id))
+        waiting = self._writer.drop(lambda report: report.conversation_id == conversation_id)
+        return waiting + await self._delete(lambda connection: retention.forget(connection, conversation_id))
 
     async def forget_tenant(self, tenant: str) -> int:
         """Deletes everything of a tenant, roll-ups included; returns the number of reports."""
-        return await self._delete(lambda connection: retention.forget_tenant(connection, tenant))
+        waiting = self._writer.drop(lambda report: report.tenant == tenant)
+        return waiting + await self._delete(lambda connection: retention.forget_tenant(connection, tenant))
 
     async def aclose(self) -> None:
-        """Closes the pool of connections."""
+        """Writes what waits, for at most a few seconds, and closes the pool of connections."""
+        await asyncio.to_thread(self._writer.close)
         await asyncio.to_thread(self._database.close)
 
-    async def _write(self, report: TurnReport, texts: TurnTexts | None) -> None:
-        await self._run("write a report", lambda connection: insert(connection, report, texts, self._text_days))
+    def _write(self, report: TurnReport, texts: TurnTexts | None) -> None:
+        with self._database.translating_errors("write a report"):
+            self._database.prepare()
+        self._writer.opened()
+        self._database.write("write a report", lambda connection: insert(connection, report, texts, self._text_days))
         if (self._text_days or self._report_days) and monotonic() - self._pruned > PRUNE_EVERY_S:
-            await asyncio.to_thread(self._prune)
+            self._prune()
 
     def _prune(self) -> None:
         """Deletes one batch of expired rows. While batches come back full, each write deletes another."""

@@ -1,0 +1,155 @@
+"""A database that takes no reports keeps no answer waiting, and gets all of them once it takes some."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.stores.test_reports_contract import report
+from vista_guard import Guard
+from vista_guard.errors import StoreError
+from vista_guard.stores.memory import MemoryKnowledge
+from vista_guard.stores.reports import SqlReports
+from vista_guard.stores.reports import store as report_store
+from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder, assistant, conversation
+
+SAID = "The pier opened in 1911."
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "reports.sqlite"
+
+
+@pytest.fixture
+def holder(file: Path) -> Iterator[sqlite3.Connection]:
+    """A connection that can lock the file."""
+    connection = sqlite3.connect(file, isolation_level=None)
+    yield connection
+    connection.close()
+
+
+def stored(file: Path) -> int:
+    connection = sqlite3.connect(file)
+    (count,) = connection.execute("SELECT count(*) FROM vista_guard_reports").fetchone()
+    connection.close()
+    return int(count)
+
+
+async def until_stored(file: Path, count: int) -> None:
+    async with asyncio.timeout(60):
+        while await asyncio.to_thread(stored, file) < count:  # noqa: ASYNC110  # another thread writes
+            await asyncio.sleep(0.05)
+
+
+@pytest.mark.parametrize("options", ["", "?timeout=0.1"])
+async def test_no_answer_waits_for_a_locked_file(options: str, file: Path, holder: sqlite3.Connection) -> None:
+    judge = ScriptedJudge({SAID: [Verdict(SAID, needs="1911")]})
+    store = SqlReports(f"sqlite:///{file}{options}")
+    guard = Guard(judge, "balanced", knowledge=MemoryKnowledge(WordEmbedder()), sinks=[store])
+
+    async def turn(number: int) -> float:
+        began = time.monotonic()
+        await guard.acheck(conversation(assistant(SAID, "The pier opened in 1911."), id=f"talk {number}"))
+        return time.monotonic() - began
+
+    await turn(0)
+    usual = max([await turn(number) for number in range(1, 5)])
+    holder.execute("BEGIN EXCLUSIVE")
+    assert max([await turn(number) for number in range(5, 15)]) < usual + 1
+    assert max(await asyncio.gather(*(turn(number) for number in range(15, 25)))) < usual + 2
+    assert stored(file) == 5
+    holder.execute("COMMIT")
+    await until_stored(file, 25)
+    await guard.aclose()
+    assert stored(file) == 25
+
+
+async def test_what_waits_is_told_and_what_finds_no_room_is_lost(
+    file: Path, holder: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(report_store, "MOST_WAITING", 3)
+    store = SqlReports(f"sqlite:///{file}?timeout=0.05")
+    await store.write(report())
+    holder.execute("BEGIN EXCLUSIVE")
+    for waiting in (1, 2, 3):
+        with pytest.raises(StoreError, match=rf"is locked.* kept in memory and tried again \({waiting} wait\)"):
+            await store.write(report())
+    for _ in range(2):
+        with pytest.raises(StoreError, match=r"3 reports wait for it already. This one is lost"):
+            await store.write(report())
+    holder.execute("COMMIT")
+    await until_stored(file, 4)
+    await store.write(report())
+    await store.aclose()
+    assert stored(file) == 5
+    assert [record.levelname for record in caplog.records if "takes" in record.message] == ["WARNING"] * 2
+
+
+async def test_a_forgotten_conversation_does_not_come_back_from_memory(file: Path, holder: sqlite3.Connection) -> None:
+    store = SqlReports(f"sqlite:///{file}?timeout=0.05")
+    await store.write(report("kept"))
+    holder.execute("BEGIN EXCLUSIVE")
+    for conversation_id in ("kept", "secret", "secret"):
+        with pytest.raises(StoreError):
+            await store.write(report(conversation_id))
+    with pytest.raises(StoreError):
+        await store.forget("secret")
+    holder.execute("COMMIT")
+    await until_stored(file, 2)
+    await store.aclose()
+    assert [one.conversation_id for one in await SqlReports(f"sqlite:///{file}").reports()] == ["kept", "kept"]
+
+
+async def test_closing_writes_what_waits_and_says_what_it_could_not(
+    file: Path, holder: sqlite3.Connection, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = SqlReports(f"sqlite:///{file}?timeout=0.05")
+    await store.write(report())
+    holder.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(StoreError):
+        await store.write(report())
+    await store.aclose()
+    assert f"1 reports were not written in sqlite:///{file}?timeout=0.05 and are lost" in caplog.text
+    with pytest.raises(StoreError, match="the store is closed"):
+        await store.write(report())
+
+
+async def test_a_report_that_the_database_refuses_keeps_no_other_waiting(file: Path) -> None:
+    store = SqlReports(f"sqlite:///{file}")
+    first = report()
+    await store.write(first)
+    with pytest.raises(StoreError, match="UNIQUE"):
+        await store.write(first)
+    await store.write(report())
+    assert stored(file) == 2
+    await store.aclose()
+
+
+KILLED = """
+import asyncio, os, signal, sys
+sys.path.insert(0, os.getcwd())
+from tests.stores.test_reports_contract import report
+from vista_guard.stores.reports import SqlReports
+
+async def main():
+    store = SqlReports(sys.argv[1])
+    for number in range(20):
+        await store.write(report("talk", number))
+    os.kill(os.getpid(), signal.SIGKILL)
+
+asyncio.run(main())
+"""
+
+
+def test_a_killed_process_loses_no_report_of_a_delivered_answer(file: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", KILLED, f"sqlite:///{file}"], check=False, timeout=120)
+    assert done.returncode == -9
+    assert stored(file) == 20

@@ -1,0 +1,269 @@
+"""A search finds what is nearest, the same in every process and every place, to the end of every passage."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.stores.conftest import PLACES
+from vista_guard.reading.passages import passages
+from vista_guard.stores.chroma import documents as chroma_documents
+from vista_guard.stores.chroma.client import chroma_client
+from vista_guard.stores.chroma.documents import ChromaDocuments
+from vista_guard.stores.entries import OnnxEmbedder, best_rows, reads_of
+from vista_guard.stores.memory import MemoryDocuments
+from vista_guard.testing import WordEmbedder
+from vista_guard.types import Document, Passage
+
+Store = MemoryDocuments | ChromaDocuments
+
+ODD = ("the lighthouse keeper sleeps", "violins need rosin", "a kiln burns at night", "nobody salted the soup")
+"""What a catalogue's index loses: a page that resembles none of the others."""
+
+ALIKE = [
+    Document(id=f"note{n}", text=f"Station {n} opened in {1900 + n % 90} and has {n % 38} stands.") for n in range(400)
+]
+SHELF = [*ALIKE[:200], *(Document(id=f"odd{n}", text=text) for n, text in enumerate(ODD)), *ALIKE[200:]]
+QUERIES = [*(f"{text} today" for text in ODD), *(f"When did station {n} open?" for n in range(0, 400, 25))]
+
+FRESH = """
+import asyncio, json, sys
+from vista_guard.stores.chroma.client import chroma_client
+from vista_guard.stores.chroma.documents import ChromaDocuments
+from vista_guard.testing import WordEmbedder
+
+async def main():
+    store = ChromaDocuments(chroma_client(sys.argv[1]), WordEmbedder())
+    found = [[one.source_id for one in await store.search(query, 6)] for query in json.loads(sys.argv[2])]
+    await store.aclose()
+    print(json.dumps(found))
+
+asyncio.run(main())
+"""
+
+
+def in_a_fresh_process(location: str) -> Any:
+    command = [sys.executable, "-c", FRESH, location, json.dumps(QUERIES)]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout)
+
+
+def exactly(queries: Sequence[str], limit: int) -> list[list[float]]:
+    """The cosines of the nearest documents, by comparing each."""
+    embedder = WordEmbedder()
+    scores = embedder.embed(queries) @ embedder.embed([document.text for document in SHELF]).T
+    return [sorted(row, reverse=True)[:limit] for row in scores.round(5).tolist()]
+
+
+def cosines(query: str, found: Sequence[str]) -> list[float]:
+    by_id = {document.id: document.text for document in SHELF}
+    vectors = WordEmbedder().embed([query, *(by_id[name] for name in found)])
+    return [float(score) for score in (vectors[1:] @ vectors[0]).round(5)]
+
+
+@pytest.mark.parametrize("place", ["folder", "server"])
+async def test_twenty_fresh_processes_find_the_nearest(place: str, location: Callable[[str], str]) -> None:
+    store = ChromaDocuments(chroma_client(location(place)), WordEmbedder())
+    await store.add(SHELF)
+    await store.aclose()
+    with ThreadPoolExecutor(2) as threads:
+        answers = list(
+            threads.map(in_a_fresh_process, [location(place)] * 20 if place == "folder" else [_url(store)] * 5)
+        )
+    assert all(answer == answers[0] for answer in answers)
+    assert [cosines(query, found) for query, found in zip(QUERIES, answers[0], strict=True)] == exactly(QUERIES, 6)
+
+
+def _url(store: ChromaDocuments) -> str:
+    return store._chroma._location
+
+
+@pytest.mark.parametrize("place", ["folder", "server"])
+async def test_memory_and_chroma_find_the_same_in_the_same_order(
+    place: str, running_location: Callable[[str], str]
+) -> None:
+    twins = [*SHELF, *(document.model_copy(update={"id": f"copy of {document.id}"}) for document in SHELF[::7])]
+    memory = MemoryDocuments(WordEmbedder())
+    chroma = ChromaDocuments(chroma_client(running_location(place)), WordEmbedder())
+    await memory.add(twins)
+    await chroma.add(list(reversed(twins)))
+    for query in QUERIES:
+        assert list(await chroma.search(query, 9)) == list(await memory.search(query, 9))
+    await chroma.aclose()
+
+
+async def test_a_running_store_finds_what_another_process_adds_and_deletes(tmp_path: Path) -> None:
+    script = (
+        FRESH[: FRESH.index("    found")]
+        + "    await eval(sys.argv[2])\n    await store.aclose()\n\nasyncio.run(main())"
+    )
+    script = script.replace(
+        "from vista_guard.testing", "from vista_guard.types import Document\nfrom vista_guard.testing"
+    )
+    store = ChromaDocuments(chroma_client(tmp_path), WordEmbedder())
+    await store.add([Document(id="pier", text="The pier opened in 1911."), Document(id="boat", text="The boat sails.")])
+    assert [one.source_id for one in await store.search("the pier opened", 1)] == ["pier"]
+    for change, expected in (
+        ("store.add([Document(id='pier', text='The pier burned down.')])", "The pier burned down."),
+        ("store.add([Document(id='gate', text='The pier opened at its gate.')])", "The pier opened at its gate."),
+        ("store.delete('gate')", "The pier burned down."),
+    ):
+        command = [sys.executable, "-c", script, str(tmp_path), change]
+        await asyncio.to_thread(subprocess.run, command, check=True, timeout=300)
+        assert [one.text for one in await store.search("the pier opened at", 1)] == [expected]
+    await store.aclose()
+
+
+async def test_beyond_what_is_compared_exactly_the_index_misses_little(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chroma_documents, "EXACT", 10)
+    store = ChromaDocuments(chroma_client(tmp_path), WordEmbedder())
+    await store.add(SHELF)
+    answers = [[one.source_id for one in await store.search(query, 6)] for query in QUERIES]
+    await store.aclose()
+    wanted = exactly(QUERIES, 6)
+    found = [cosines(query, answer) for query, answer in zip(QUERIES, answers, strict=True)]
+    hits = [score >= least[-1] for scores, least in zip(found, wanted, strict=True) for score in scores]
+    assert np.mean(hits) >= 0.95
+    assert [scores[0] for scores in found] == [scores[0] for scores in wanted]
+
+
+def test_equal_rows_come_in_one_order_whatever_the_matrix() -> None:
+    vectors = np.random.default_rng(5).normal(size=(999, 384)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors[[40, 500, 998]] = vectors[7]
+    for stop in (999, 1000):
+        rows = [row for _, row in best_rows(vectors[:stop], vectors[7], 4)]
+        assert rows == [7, 40, 500, 998]
+    assert [row for _, row in best_rows(vectors, vectors[7], 2)] == [7, 40]
+    assert best_rows(vectors, vectors[7], 0) == []
+
+
+TEXTS = {
+    "prose": "The museum shows ships, nets and lanterns; its keeper, Ada Brandt, wrote of them. " * 60,
+    "figures": " ".join(f"{n * 7919},{n}.{n % 97}" for n in range(900)),
+    "no spaces": "0123456789abcdef" * 300,
+    "words without end": " ".join("un" * 40 + str(n) for n in range(90)),
+    "Chinese": "博物館は九時に開きます。灯台は夜に光る。" * 120,
+    "pictures": "🚲🛟⚓️ " * 500,
+    "white space": ("Words." + " " * 900 + "\n\n" * 300) * 5,
+    "signs": "-=*#|~" * 800,
+    "half characters": "\ud83d a" * 700,
+}
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_the_embedder_reads_every_passage_to_its_end(kind: str) -> None:
+    document, reads = Document(id=kind, text=TEXTS[kind]), OnnxEmbedder().reads
+    cut = passages(document, reads=reads)
+    assert all(reads(passage.text) == len(passage.text) for passage in cut)
+    covered = {place for one in cut if one.span for place in range(one.span.start, one.span.end)}
+    assert all(place in covered or letter.isspace() for place, letter in enumerate(document.text))
+    assert len(cut) < len(document.text) / 20
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_what_stands_at_the_end_of_a_passage_is_found(place: str, running_location: Callable[[str], str]) -> None:
+    ends = ["Ms Ode keeps the key of the workshop.", "Lost helmets go to the bin behind the kiosk."]
+    filler = " ".join(f"Line {n % 70 + 11}/{n} stops here every {n * 7 % 50 + 3} minutes." for n in range(17))
+    long = Document(id="long", text="\n\n".join(f"{filler} {end}" for end in ends))
+    store: Store = MemoryDocuments(OnnxEmbedder())
+    if place != "memory":
+        store = ChromaDocuments(chroma_client(running_location(place)), OnnxEmbedder())
+    await store.add([long, *ALIKE[:30]])
+    for end in ends:
+        assert end in (await store.search(end, 1))[0].text
+    await store.aclose()
+
+
+class Bounded(WordEmbedder):
+    """Reads eighty characters."""
+
+    def reads(self, text: str) -> int:
+        return min(len(text), 80)
+
+
+LONG = Document(
+    id="long",
+    text="\n\n".join(f"Room {n} shows object {n * 7}.\nIt is old." for n in range(99)),
+    metadata={"pages": [0]},
+)
+
+
+async def test_an_old_store_is_embedded_anew_once_and_tells_how_far_it_is(tmp_path: Path) -> None:
+    old = ChromaDocuments(chroma_client(tmp_path), WordEmbedder())
+    await old.add([LONG, *ALIKE[:3]])
+    await old.aclose()
+    store = ChromaDocuments(chroma_client(tmp_path), Bounded())
+    told: list[tuple[int, int]] = []
+    assert await store.renew(lambda done, of: told.append((done, of))) == 4
+    assert told == [(0, 4), (1, 4), (2, 4), (3, 4)]
+    assert await store.renew(lambda done, of: told.append((done, of))) == 0
+    (listed,) = [one for one in await store.stored() if one.id == "long"]
+    assert (listed.passages, listed.metadata) == (len(passages(LONG, reads=Bounded().reads)), {"pages": [0]})
+    (found,) = await store.search("Room 57 shows object 399.", 1)
+    assert found in passages(LONG, reads=Bounded().reads)
+    await store.aclose()
+
+
+async def test_a_guard_embeds_an_old_store_anew_behind_its_answers(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    old = ChromaDocuments(chroma_client(tmp_path), WordEmbedder())
+    await old.add([LONG, *ALIKE[:3]])
+    await old.aclose()
+    store = ChromaDocuments(chroma_client(tmp_path), Bounded())
+    assert (await store.search("Room 57 shows object 399.", 1))[0].source_id == "long"
+    (renewing,) = [thread for thread in threading.enumerate() if thread.name == "vista-guard-renew"]
+    await asyncio.to_thread(renewing.join, 60)
+    assert "all 4 documents" in caplog.text
+    assert "0 of 4 done" in caplog.text
+    assert len((await store.search("Room 57 shows object 399.", 1))[0].text) <= 80
+    await store.aclose()
+
+
+def test_an_embedder_that_does_not_say_is_given_700_characters() -> None:
+    assert reads_of(WordEmbedder()) is None
+    cut: tuple[Passage, ...] = passages(LONG, reads=reads_of(WordEmbedder()))
+    assert max(len(passage.text) for passage in cut) > 600
+
+
+START = """
+import asyncio, sys
+from vista_guard.stores.chroma.client import chroma_client
+from vista_guard.stores.chroma.documents import ChromaDocuments
+from vista_guard.stores.chroma.knowledge import ChromaKnowledge
+from vista_guard.testing import WordEmbedder
+from vista_guard.types import Claim, Document
+
+async def main(name):
+    client = chroma_client(sys.argv[1])
+    knowledge, store = ChromaKnowledge(client, WordEmbedder()), ChromaDocuments(client, WordEmbedder())
+    await knowledge.remember("talk", name, [Claim(id="c1", text=f"Claim {name}.")])
+    await store.add([Document(id=name, text=f"Text number {name}.")])
+    await store.aclose()
+
+asyncio.run(main(sys.argv[2]))
+"""
+
+
+def test_many_processes_start_at_once_on_a_new_folder(tmp_path: Path) -> None:
+    starts = [
+        subprocess.Popen([sys.executable, "-c", START, tmp_path, str(n)], stderr=subprocess.PIPE, text=True)
+        for n in range(10)
+    ]
+    errors = [start.communicate(timeout=300)[1] for start in starts]
+    assert [(start.returncode, error) for start, error in zip(starts, errors, strict=True)] == [(0, "")] * 10
+    store = ChromaDocuments(chroma_client(tmp_path), WordEmbedder())
+    assert sorted(one.id for one in asyncio.run(store.stored())) == sorted(map(str, range(10)))
+    asyncio.run(store.aclose())
