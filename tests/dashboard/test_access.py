@@ -157,7 +157,8 @@ async def test_only_pages_of_the_same_scheme_host_and_port_may_ask(settings: dic
 
 @pytest.mark.parametrize("method", ["SOCKET", "GET", "POST"])
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:8501", "127.0.0.1", "127.0.0.1:8502", "127.0.0.1:8501:1", "localhost.:8501", ""]
+    "host",
+    ["evil.example", "evil.example:8501", "127.0.0.1", "127.0.0.1:8502", "127.0.0.1:8501:1", "localhost.:8501", ""],
 )
 async def test_it_answers_to_its_own_name_only(method: str, host: str) -> None:
     for app in (gated(), gated(**PUBLIC)):
@@ -167,12 +168,18 @@ async def test_it_answers_to_its_own_name_only(method: str, host: str) -> None:
 async def test_behind_a_proxy_its_name_is_that_of_the_redirect_uri() -> None:
     app = gated(**PUBLIC)
     public = "https://guard.example.com"
-    assert [await asked(app, "SOCKET", host, public) for host in ("guard.example.com", "Guard.Example.com:443")] == [101, 101]
+    assert [await asked(app, "SOCKET", host, public) for host in ("guard.example.com", "Guard.Example.com:443")] == [
+        101,
+        101,
+    ]
     assert await asked(app, "SOCKET", "guard.example.com", "http://guard.example.com") == 403
     assert await asked(app, "SOCKET", "guard.example.com", OWN) == 403
     assert await asked(app, "SOCKET", "guard.example.com:8501", "https://guard.example.com:8501") == 403
     answer = TestClient(app).get("http://other.example.com/")
-    assert (answer.status_code, answer.text) == (421, "This dashboard is at https://guard.example.com/. Open it there.\n")
+    assert (answer.status_code, answer.text) == (
+        421,
+        "This dashboard is at https://guard.example.com/. Open it there.\n",
+    )
 
 
 def test_nobody_may_frame_it(app: AccessGate) -> None:

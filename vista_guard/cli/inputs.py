@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from vista_guard.errors import InputError
-from vista_guard.reading.chat_json import to_conversation
+from vista_guard.reading.chat_json import read_json, to_conversation
 from vista_guard.types import Conversation, Document, Role, Turn
 
 
@@ -65,8 +64,8 @@ def read_conversation(path: Path) -> Conversation:
     """
     name = f"conversation {path}"
     try:
-        content = json.loads(_decoded(_read(path, name), name, "save it as UTF-8"))
-    except (ValueError, RecursionError) as exc:
+        content = read_json(_decoded(_read(path, name), name, "save it as UTF-8"))
+    except ValueError as exc:
         raise InputError(f"{name} is not JSON: {exc}") from exc
     try:
         conversation = _conversation(content)

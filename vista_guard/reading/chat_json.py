@@ -18,8 +18,9 @@ its documents say so.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
@@ -41,6 +42,28 @@ ROLES = {
 """The roles of chat APIs, and what each is here."""
 
 TEXT_KEYS = ("text", "content", "page_content")
+MOST_LEVELS = 100
+"""Levels of lists and objects in JSON from outside: whatever walks through them calls itself once or more for each."""
+
+
+def read_json(text: str | bytes, parse_constant: Callable[[str], Any] | None = None) -> Any:
+    """Reads JSON from outside, as `json.loads` does.
+
+    Raises:
+        ValueError: no JSON, or one of more than `MOST_LEVELS` levels.
+    """
+    too_deep = ValueError(f"nested more than {MOST_LEVELS} levels deep")
+    try:
+        content = json.loads(text, parse_constant=parse_constant)
+    except RecursionError:
+        raise too_deep from None
+    level = [content]
+    for _ in range(MOST_LEVELS + 1):
+        nested = [value for value in level if isinstance(value, dict | list)]
+        level = [part for value in nested for part in (value.values() if isinstance(value, dict) else value)]
+    if level:
+        raise too_deep
+    return content
 
 
 def to_conversation(

@@ -36,9 +36,7 @@ _TAG = re.compile(
 _ANNOUNCES = re.compile(r"^[^:]{1,60}:[\s*]*(?:\[[^\]]*\])?$")
 _CONTROLS = dict.fromkeys((*range(32), 127), _HIDDEN)
 _UNSEEN = ("Cf", "Mn", "Me", "Cc", "Zl", "Zp")
-_ALIKE = str.maketrans(
-    "аеіорсуһԁкѕтмнǀιοτκνυ\u115f\u1160\u2800", f"aeiopcyhdkstmnliotkvu{_HIDDEN}{_HIDDEN}{_HIDDEN}"
-)
+_ALIKE = str.maketrans("аеіорсуһԁкѕтмнǀιοτκνυ\u115f\u1160\u2800", f"aeiopcyhdkstmnliotkvu{_HIDDEN}{_HIDDEN}{_HIDDEN}")
 """Cyrillic and Greek letters that look like those of a tag's name; fillers that look like nothing."""
 
 

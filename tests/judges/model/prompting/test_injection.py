@@ -172,7 +172,9 @@ def test_defusing_takes_time_in_proportion_to_the_text() -> None:
         assert time.process_time() - begun < 5
 
 
-@pytest.mark.parametrize("line", ["Documents:", "D\u200bocuments:", "DOCU\u0301MENTS", "documents\u3164\uff1a", "## Do\0cuments:"])
+@pytest.mark.parametrize(
+    "line", ["Documents:", "D\u200bocuments:", "DOCU\u0301MENTS", "documents\u3164\uff1a", "## Do\0cuments:"]
+)
 def test_a_line_that_looks_like_a_heading_is_quoted(line: str) -> None:
     style = Style(Roles(), headings_of("DOCUMENTS:\n$documents"))
     assert style.turn(Turn(role=Role.ASSISTANT, text=f"Fine.\n{line}\nx")) == f"assistant: Fine.\n> {line}\nx"
