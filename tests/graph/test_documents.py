@@ -70,6 +70,13 @@ GIVEN = [
     pytest.param([HOURS], id="a list of documents"),
     pytest.param([HOURS.text], id="a list of texts"),
     pytest.param(lambda conversation: [HOURS], id="a function"),
+    pytest.param(lambda conversation: HOURS, id="a function that gives one"),
+    pytest.param(lambda conversation: HOURS.text, id="a function that gives a text"),
+    pytest.param(lambda conversation: [HOURS.text], id="a function that gives texts"),
+    pytest.param(lambda conversation: (text for text in [HOURS.text]), id="a function that gives a generator"),
+    pytest.param(lambda conversation: {HOURS.text}, id="a function that gives a set"),
+    pytest.param(lambda conversation: [{"text": HOURS.text}], id="a function that gives mappings"),
+    pytest.param(lambda conversation: iter([LangChainDocument(HOURS.text)]), id="a function that gives LangChain's"),
 ]
 Ask = Callable[[Guard, Any], TurnReport]
 """Asks a guarded agent that says a truth and brings no documents; `documents` goes to the surface."""

@@ -22,7 +22,12 @@ def check(
     ] = None,
     document: Annotated[
         list[Path] | None,
-        typer.Option("--document", "-d", metavar="FILE", help="A text file to ground the turn in; may be repeated."),
+        typer.Option(
+            "--document",
+            "-d",
+            metavar="FILE",
+            help="A text, Markdown, HTML or PDF file to ground the turn in; may be repeated.",
+        ),
     ] = None,
     conversation: Annotated[
         Path | None,

@@ -40,8 +40,14 @@ GivenDocument = Document | LangChainDocument | str | Mapping[str, object]
 GivenDocuments = GivenDocument | Sequence[GivenDocument]
 """One document, or several."""
 
+FoundDocuments = GivenDocument | Iterable[GivenDocument] | None
+"""The answer of a function that finds documents: one, several, also as a generator, or none."""
+
+GivenFinder = Callable[[Conversation], FoundDocuments]
+"""Finds the documents of a draft, from the conversation that ends with it."""
+
 FindDocuments = Callable[[Conversation], Sequence[Document]]
-"""Gives the documents of a draft from the conversation that ends with it."""
+"""A finder whose answer was read."""
 
 Find = TypeVar("Find", bound=Callable[[Conversation], object])
 
@@ -73,7 +79,7 @@ def find_documents_of(documents: GivenDocuments | Find | None) -> FindDocuments 
     return lambda _: given
 
 
-def given_documents(documents: GivenDocuments | None) -> tuple[Document, ...]:
+def given_documents(documents: FoundDocuments) -> tuple[Document, ...]:
     """One document, or each of several, once.
 
     Raises:
@@ -497,8 +503,10 @@ def _first_key(mapping: HostState, keys: Sequence[str]) -> str:
 __all__ = [
     "DOCUMENT_KEYS",
     "FindDocuments",
+    "FoundDocuments",
     "GivenDocument",
     "GivenDocuments",
+    "GivenFinder",
     "find_documents_of",
     "given_documents",
     "in_words",

@@ -27,6 +27,7 @@ from openai import APIError
 from vista_guard._aio import loop
 from vista_guard._aio.streams import Bridged, in_thread
 from vista_guard.errors import Blocked, ConfigError, InputError
+from vista_guard.graph.host_objects import FoundDocuments, given_documents
 from vista_guard.guard import Guard
 from vista_guard.openai_api import judging as verdict
 from vista_guard.openai_api.dialect import (
@@ -45,7 +46,7 @@ from vista_guard.reading.chat_json import PATTERNS, read_json
 from vista_guard.stream.gates import Gate
 from vista_guard.types import Conversation, Document, TurnReport
 
-Finder = Callable[[Conversation], Sequence[Document] | Awaitable[Sequence[Document]]]
+Finder = Callable[[Conversation], FoundDocuments | Awaitable[FoundDocuments]]
 """Gives the documents of an answer from the conversation that ends with it; with the gate `sentence`, it is still empty."""
 
 ConversationId = str | Callable[[Mapping[str, Any]], str | None]
@@ -224,7 +225,7 @@ class Call:
         documents = self._guarding.find(conversation)
         if inspect.isawaitable(documents):
             documents = asyncio.run_coroutine_threadsafe(_awaited(documents), self._loop).result()
-        return documents
+        return given_documents(documents)
 
     async def _on_judged(self, judged: Judged) -> None:
         report = judged.report
@@ -618,5 +619,5 @@ def _id_of(value: object) -> str | None:
     return str(given) if given else None
 
 
-async def _awaited(found: Awaitable[Sequence[Document]]) -> Sequence[Document]:
+async def _awaited(found: Awaitable[FoundDocuments]) -> FoundDocuments:
     return await found
