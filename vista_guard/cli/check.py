@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     from vista_guard.guard import Guard
     from vista_guard.settings.sources import Settings
     from vista_guard.types import Conversation, TurnReport
+
+
+_PATH = re.compile(r"\S*[^\s.]\.(?:jsonl?|txt|md|html?|pdf|csv|ya?ml|toml)|(?:\.{0,2}/)\S+", re.IGNORECASE)
+"""One word that names a file."""
 
 
 def check(
@@ -59,9 +64,16 @@ def check(
         import asyncio
 
         from vista_guard.cli.inputs import conversation_to_check
+        from vista_guard.reading.visible import visible
         from vista_guard.settings.sources import Settings
 
         configured = Settings.load()
+        if text and _PATH.fullmatch(text):
+            typer.echo(
+                f"warning: {visible(text)} looks like a path, and is judged as the answer's text. To check a conversation in a "
+                f"file: --conversation {visible(text)}; an answer in a file: vista-guard check - < {visible(text)}",
+                err=True,
+            )
         given = conversation_to_check(
             text, documents=document or (), conversation=conversation, document_chars=configured.limits.document_chars
         )

@@ -253,7 +253,10 @@ def run(
             await guard.aclose()
 
     summary = asyncio.run(judged())
-    Console(highlight=False).print(summary_table(summary))
+    judged_by = (
+        "replay" if against is None else "replay: decisions of the policy monitor, which judged; yours are below"
+    )
+    Console(highlight=False).print(summary_table(summary, judged_by))
     if stopped or summary.exhausted:
         return _report_unfinished(summary, out, stopped)
     if against is not None:
