@@ -99,3 +99,13 @@ def told(chats: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def test_nothing_is_said_of_a_log_with_documents() -> None:
     assert told([chat("Be brief.", documents=[HALL])] * 3) == []
+
+
+def test_the_first_table_says_whose_decisions_it_shows() -> None:
+    log(chat(SYSTEMS[0]))
+    two = CliRunner().invoke(
+        app, ["replay", "log.jsonl", "--out", "o.jsonl", "--policy", "balanced", "--against", "strict"]
+    )
+    assert "decisions of the policy monitor" in " ".join(two.stdout.split("┏")[0].split())
+    one = CliRunner().invoke(app, ["replay", "log.jsonl", "--out", "p.jsonl"])
+    assert one.stdout.split("┏")[0].strip() == "replay"

@@ -38,7 +38,9 @@ TALK = Conversation(turns=())
     ],
 )
 def test_whatever_holds_documents_is_read(given: GivenDocuments, texts: list[str]) -> None:
-    assert [document.text for document in find_documents_of(given)(TALK)] == texts
+    find = find_documents_of(given)
+    assert find is not None
+    assert [document.text for document in find(TALK)] == texts
 
 
 def test_a_function_stays_as_it_is() -> None:

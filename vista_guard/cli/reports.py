@@ -76,35 +76,9 @@ class Done(StrEnum):
     BLOCK = "BLOCK"
 
 
-@reports.command("list")
-def list_reports(
-    limit: Annotated[int, typer.Option(min=1, metavar="N", help="The newest N.")] = 20,
-    action: Annotated[
-        list[Done] | None, typer.Option(case_sensitive=False, help="The decision; may be repeated.")
-    ] = None,
-    tenant: Annotated[str | None, typer.Option(metavar="NAME", help="Of this tenant only.")] = None,
-    conversation: Annotated[str | None, typer.Option(metavar="ID", help="Only this conversation.")] = None,
-    reports: ReportsOption = None,
-    data_dir: DataDirOption = None,
-) -> None:
-    """List stored reports, newest first: id, time (UTC), decision, claims by label, conversation and turn."""
-    with exit_codes():
-        from contextlib import closing
-
-        from vista_guard.reading.visible import turn_name, visible
-        from vista_guard.stores.reports import ReportFilter, ReportReader
-        from vista_guard.types import Action
-
-        actions = tuple(Action(one.value) for one in action or ())
-        asked = ReportFilter(tenant=tenant, actions=actions, conversation_id=conversation)
-        with closing(ReportReader(configured(reports, data_dir)[1])) as reader:
-            rows = reader.page(asked, limit=limit).rows
-        for row in rows:
-            labels = ", ".join(f"{count} {label}" for label, count in row.labels.items()) or "no claims"
-            told = f"{row.id}  {row.created_at:%Y-%m-%d %H:%M}  {row.action:6}  {labels}"
-            typer.echo(visible(f"{told}  {turn_name(row.conversation_id, row.turn_index)}").encode())
-        if not rows:
-            typer.echo("no report is stored that matches", err=True)
+@reports.callback()
+def _group() -> None:
+    """Makes `export` a subcommand although it is the only one."""
 
 
 @reports.command()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar, cast, overload
+from typing import Any, cast, overload
 
 from langchain_core.documents import Document as LangChainDocument
 from langchain_core.messages import (
@@ -49,22 +49,10 @@ GivenFinder = Callable[[Conversation], FoundDocuments]
 FindDocuments = Callable[[Conversation], Sequence[Document]]
 """A finder whose answer was read."""
 
-Find = TypeVar("Find", bound=Callable[[Conversation], object])
 
-
-@overload
-def find_documents_of(documents: None) -> None: ...
-
-
-@overload
-def find_documents_of(documents: GivenDocuments) -> FindDocuments: ...
-
-
-@overload
-def find_documents_of(documents: GivenDocuments | Find | None) -> FindDocuments | Find | None: ...
-
-
-def find_documents_of(documents: GivenDocuments | Find | None) -> FindDocuments | Find | None:
+def find_documents_of(
+    documents: GivenDocuments | Callable[[Conversation], Any] | None,
+) -> Callable[[Conversation], Any] | None:
     """A document finder from the option `documents`: a function unchanged, anything else as a function that returns it.
 
     Example:

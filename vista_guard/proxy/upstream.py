@@ -34,10 +34,6 @@ class TooLargeError(httpx2.ReadError):
     """The answer is larger than is allowed, as it was sent or inflated."""
 
 
-class EncodingError(httpx2.ReadError):
-    """The answer is compressed in a way that was not asked for."""
-
-
 class Inflated(httpx2.AsyncByteStream):
     """The body of an answer. Closing it closes the answer.
 
@@ -47,7 +43,7 @@ class Inflated(httpx2.AsyncByteStream):
         idle_seconds: longest silence; None leaves it to the connection.
 
     Raises:
-        EncodingError: it is compressed in a way that was not asked for.
+        Problem: it is compressed in a way that was not asked for.
     """
 
     def __init__(self, response: httpx2.Response, *, most: int | None, idle_seconds: float | None) -> None:
@@ -101,7 +97,8 @@ def _inflating(encoding: str) -> Callable[[bytes], Iterator[bytes]]:
     if name in ("", "identity"):
         return lambda chunk: iter((chunk,))
     if name not in _WINDOWS:
-        raise EncodingError(f"upstream's answer is compressed as {name[:40]!r}, which was not asked for")
+        what = f"upstream's answer is compressed as {name[:40]!r}, which was not asked for"
+        raise Problem(502, "upstream_unreadable", what)
     decompress = zlib.decompressobj(_WINDOWS[name])
 
     def inflate(chunk: bytes) -> Iterator[bytes]:
@@ -199,9 +196,9 @@ class Upstream:
         try:
             _check_head(response)
             return inflated(response, most=most, idle_seconds=idle)
-        except (Problem, EncodingError) as exc:
+        except Problem:
             await close_answer(response)
-            raise (exc if isinstance(exc, Problem) else problem_of(exc, self._settings)) from None
+            raise
 
     async def aclose(self) -> None:
         """Closes the connections."""
@@ -263,7 +260,7 @@ def problem_of(exc: Exception, settings: ProxySettings, *, inside_stream: bool =
         hint = "; is it running, and is --upstream right?" if settings.names_upstream else ""
         return Problem(502, "upstream_unreachable", f"{settings.upstream_name} cannot be reached{hint}")
     metrics.upstream_error("stream" if inside_stream else "connect")
-    if isinstance(exc, TooLargeError | EncodingError):
+    if isinstance(exc, TooLargeError):
         return Problem(502, "upstream_unreadable", str(exc))
     return Problem(502, "upstream_broken", "upstream broke off its answer")
 
