@@ -70,7 +70,9 @@ def check(
         configured = Settings.load()
         if text and _PATH.fullmatch(text):
             told = f"warning: {text} looks like a path, and is judged as the answer's text. To check a conversation in a file: "
-            typer.echo(visible(f"{told}--conversation {text}; an answer in a file: vista-guard check - < {text}"), err=True)
+            typer.echo(
+                visible(f"{told}--conversation {text}; an answer in a file: vista-guard check - < {text}"), err=True
+            )
         given = conversation_to_check(
             text, documents=document or (), conversation=conversation, document_chars=configured.limits.document_chars
         )

@@ -91,9 +91,11 @@ class OriginGate:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one request."""
         send = _framed_by_nobody(send)
-        if scope["type"] not in ("http", "websocket"):
-            await self._app(scope, receive, send)
-        elif (refusal := self._refusal(scope)) is None or scope["path"] in OPEN_PATHS:
+        if (
+            scope["type"] not in ("http", "websocket")
+            or (refusal := self._refusal(scope)) is None
+            or scope["path"] in OPEN_PATHS
+        ):
             await self._app(scope, receive, send)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008, "reason": "open the dashboard at its own address"})

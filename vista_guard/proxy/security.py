@@ -189,11 +189,11 @@ class Gatekeeper:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
-        elif scope["type"] == "websocket" and "websocket.http.response" not in scope.get("extensions", {}):
+        elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008, "reason": _NO_SOCKETS})  # the server answers 403
         else:
             try:
-                if scope["type"] == "websocket" or dict(scope["headers"]).get(b"upgrade", b"").lower() == b"websocket":
+                if dict(scope["headers"]).get(b"upgrade", b"").lower() == b"websocket":
                     raise _Refused(403, "websocket_not_passed", _NO_SOCKETS)
                 tenant, client, headers = self._admit(scope)
                 state = {**scope.get("state", {}), "tenant": tenant}
