@@ -35,7 +35,7 @@ def test_other_policies_over_the_same_reports_ask_no_judge(log: Path, capsys: py
     assert "│repaired│0(0.0%)│1(16.7%)│+1│" in table
     assert "│flagged│0(0.0%)│1(16.7%)│+1│" in table
     assert re.search(r'^bad, turn t5 \(asked: ".+"\): blocked → flagged$', out, re.MULTILINE)
-    assert "bad, turn 3: flagged → repaired; people: fine" in out
+    assert re.search(r'^bad, turn t3 \(asked: ".+"\): flagged → repaired; people: fine$', out, re.MULTILINE)
     assert "fine turns withheld" in out
     assert out.endswith("wrote page.html\n")
     page = Path("page.html").read_text("utf-8")
