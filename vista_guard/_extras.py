@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
+from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -30,19 +31,21 @@ def _is_there(library: str) -> bool:
 
 
 def how_to_install(extra: str) -> str:
-    """The command that installs an extra from where this package came from: a checkout, a wheel, or an index."""
-    folder, editable = _origin()
-    return f"pip install {'-e ' if editable else ''}'{folder or 'vista-guard'}[{extra}]'"
+    """The command that installs an extra from where this package came from: a checkout, a wheel, or a repository.
 
-
-def _origin() -> tuple[str | None, bool]:
-    """The file or folder that the package was installed from, and whether it is used in place; None for an index."""
+    Never by the package's bare name: on the index that name is not ours yet.
+    """
     try:
         told = distribution("vista-guard").read_text("direct_url.json")
         direct = json.loads(told) if told else {}
     except (PackageNotFoundError, ValueError):
-        return None, False
+        direct = {}
     url = urlsplit(str(direct.get("url", "")))
-    if url.scheme != "file":
-        return None, False
-    return url2pathname(url.path), bool(direct.get("dir_info", {}).get("editable"))
+    if url.scheme == "file":
+        in_place = "-e " if direct.get("dir_info", {}).get("editable") else ""
+        return f"pip install {in_place}'{url2pathname(url.path)}[{extra}]'"
+    if vcs := direct.get("vcs_info", {}).get("vcs"):
+        return f"pip install 'vista-guard[{extra}] @ {vcs}+{url.geturl()}'"
+    checkout = Path(__file__).parent.parent
+    place = str(checkout) if (checkout / "pyproject.toml").is_file() else "."
+    return f"pip install -e '{place}[{extra}]'{', in the checkout of vista-guard' if place == '.' else ''}"

@@ -14,7 +14,7 @@ from vista_guard.policy.risk import RiskTable
 from vista_guard.policy.turn_risk import TurnRisk
 from vista_guard.protocols import DocumentStore, Embedder, Judge, KnowledgeStore, Policy, Sink, Verifier
 from vista_guard.reading.files import read_persona
-from vista_guard.settings.sources import Settings
+from vista_guard.settings.sources import POLICY_FILES, Settings, policy_file
 from vista_guard.telemetry.config import Telemetry
 from vista_guard.types import JudgeInfo, Persona
 
@@ -40,6 +40,8 @@ def assemble(
     if "verifier" in names:
         names["verifier"] = str(names["verifier"])  # a folder's path is a name like others
     loaded = Settings.load(**names, **settings)
+    if Path(loaded.policy).suffix in POLICY_FILES:
+        loaded = loaded.model_copy(update=policy_file(Path(loaded.policy)))
     embedder = OnnxEmbedder()
     stores = _stores(loaded, embedder, knowledge, documents)
     return {

@@ -14,13 +14,13 @@ from weakref import WeakValueDictionary
 from vista_guard._aio import loop
 from vista_guard.errors import InputError
 from vista_guard.protocols import DocumentStore, Forgetting, Judge, KnowledgeStore, Policy, Sink, Verifier
-from vista_guard.types import Conversation, Document, Outcome, Persona, Role, Turn, TurnReport
+from vista_guard.types import Conversation, Outcome, Persona, Role, Turn, TurnReport
 
 if TYPE_CHECKING:
     from langgraph.types import Checkpointer
 
     from vista_guard.graph.agent import AnyRunnable
-    from vista_guard.graph.host_objects import GivenDocuments
+    from vista_guard.graph.host_objects import GivenDocuments, GivenFinder
     from vista_guard.graph.machine import AnyGraph
     from vista_guard.graph.surface import WrapOptions
     from vista_guard.settings.sources import Limits
@@ -192,7 +192,7 @@ class Guard:
         deltas: AsyncIterator[Delta],
         *,
         gate: Gate = "sentence",
-        documents: Sequence[Document] | Callable[[Conversation], Sequence[Document]] = (),
+        documents: GivenDocuments | GivenFinder = (),
         again: Again | None = None,
         on_outcome: Callable[[Outcome], None] | None = None,
     ) -> AsyncGenerator[str | Passed | TurnReport, None]:
@@ -217,11 +217,11 @@ class Guard:
             ConfigError: gate `none` with a policy that withholds.
             InputError: the turn is over a limit.
         """
+        from vista_guard.graph.host_objects import given_documents
         from vista_guard.stream.gates import gated
 
-        return gated(
-            self.parts, conversation, deltas, gate=gate, documents=documents, again=again, on_outcome=on_outcome
-        )
+        brought = (lambda talk: given_documents(documents(talk))) if callable(documents) else given_documents(documents)
+        return gated(self.parts, conversation, deltas, gate=gate, documents=brought, again=again, on_outcome=on_outcome)
 
     async def areplay(
         self,

@@ -124,6 +124,62 @@ def test_a_bad_body_is_refused(served: Served, body: bytes) -> None:
     assert "Traceback" not in str(error)
 
 
+NESTED = {
+    "/v1/chat/completions": '{"model": "any", "messages": [{"role": "user", "content": "x"}], "metadata": %s}',
+    "/v1/responses": '{"model": "any", "input": "x", "metadata": %s}',
+    "/guard/check": '{"messages": [{"role": "assistant", "content": "x", "more": %s}]}',
+    "/beta/litellm_basic_guardrail_api": '{"input_type": "response", "texts": [], "more": %s}',
+}
+
+
+@pytest.mark.parametrize("path", NESTED)
+@pytest.mark.parametrize("brackets", ["[]", "{}"])
+def test_deep_json_is_refused_at_every_depth(served: Served, path: str, brackets: str) -> None:
+    opening = brackets[0] if brackets == "[]" else '{"a":'
+    for levels in (101, 200, 500, *range(900, 1000, 7), 3000):
+        body = NESTED[path] % (opening * levels + "1" + brackets[1] * levels)
+        status, told = answer(served, request(body.encode(), path=path.encode()))
+        assert (status, "nested more than 100 levels deep" in str(told)) == (400, True), levels
+
+
+@pytest.mark.parametrize("path", [b"/v1/realtime", b"/v1/chat/completions", b"/healthz", b"/guard/check"])
+def test_a_socket_is_refused(served: Served, path: bytes) -> None:
+    upgrade = b"\r\n".join(
+        [
+            b"GET %s HTTP/1.1" % path,
+            b"host: " + LOCAL,
+            b"connection: Upgrade, close",
+            b"upgrade: websocket",
+            b"sec-websocket-version: 13",
+            b"sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==",
+            b"\r\n",
+        ]
+    )
+    status, told = answer(served, upgrade, seconds=3)
+    assert (status, "judges no WebSocket" in str(told)) == (403, True)
+
+
+async def test_a_server_that_speaks_websocket_refuses_it_too() -> None:
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return {"type": "websocket.connect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "websocket", "path": "/v1/realtime", "headers": [], "query_string": b""}
+    guard = Guard(ScriptedJudge({}), knowledge=MemoryKnowledge(WordEmbedder()))
+    await build_app(guard, ProxySettings(upstream="http://127.0.0.1:1/v1"))(scope, receive, send)
+    assert (sent[0]["type"], sent[0]["code"]) == ("websocket.close", 1008)
+
+
+@pytest.mark.parametrize("value", [b"Caf\xe9", "日本".encode(), b"\xff\x80"])
+def test_a_header_may_hold_any_text(served: Served, value: bytes) -> None:
+    for field in (b"x-title: ", b"user-agent: ", b"cookie: ", b"accept-language: "):
+        assert answer(served, request(chat(), field + value))[0] == 200
+
+
 def test_a_key_that_stands_twice_reaches_upstream_once(served: Served) -> None:
     twice = chat()[:-1] + b', "messages": [{"role": "user", "content": "second"}]}'
     assert answer(served, request(twice))[0] == 200

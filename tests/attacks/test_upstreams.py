@@ -5,12 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
+import socketserver
+import threading
 from collections.abc import Iterator
 from typing import Any
 
 import httpx2
 import openai
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -78,10 +83,10 @@ def museum() -> Iterator[Museum]:
     it = Museum()
     app = Starlette(routes=[Route("/{path:path}", it.answer, methods=["POST"])])
     with serving(app) as it.upstream:
-        settings = ProxySettings(upstream=f"{it.upstream}/v1")
+        proxy = ProxySettings(upstream=f"{it.upstream}/v1")
         held = build_app(it.balanced, ProxySettings(upstream=f"{it.upstream}/v1", gate="turn"))
         with (
-            serving(build_app(it.guard, settings)) as it.proxy,
+            serving(build_app(it.guard, proxy)) as it.proxy,
             serving(held) as it.held,
             it.http,
             it.asking() as it.client,
@@ -334,3 +339,116 @@ def test_what_passes_passes_again(answer: Answer) -> None:
     passed = sift(answer.body, once)
     assert sift(json.loads(json.dumps(passed)), twice) == passed
     assert twice.dropped == 0
+
+
+class RawUpstream(socketserver.ThreadingTCPServer):
+    """Answers every request with `status`, one more header, and a completion; keeps what it was asked."""
+
+    allow_reuse_address, daemon_threads = True, True
+    status, header = 200, b""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), RawAnswer)
+        self.asked: list[bytes] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/v1"
+
+
+class RawAnswer(socketserver.BaseRequestHandler):
+    server: RawUpstream
+
+    def handle(self) -> None:
+        asked = self.request.recv(65_536)
+        while b"\r\n\r\n" not in asked:
+            asked += self.request.recv(65_536)
+        self.server.asked.append(asked)
+        body = b"" if asked.startswith(b"HEAD") else json.dumps(completion(TRUTH)).encode()
+        self.request.sendall(
+            b"HTTP/1.1 %d Caf\xe9\r\n%s\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
+            % (self.server.status, self.server.header or b"x-none: 1", len(body))
+            + body
+        )
+
+
+@pytest.fixture(scope="module")
+def raw(museum: Museum) -> Iterator[tuple[RawUpstream, str]]:
+    """An upstream of raw bytes, and the proxy in front of it."""
+    with RawUpstream() as upstream:
+        thread = threading.Thread(target=upstream.serve_forever)
+        thread.start()
+        things = [f"{method} things" for method in ("GET", "HEAD", "DELETE", "OPTIONS", "POST", "PUT", "PATCH")]
+        with serving(build_app(museum.guard, ProxySettings(upstream=upstream.url, pass_paths=things))) as url:
+            yield upstream, url
+        upstream.shutdown()
+        thread.join()
+
+
+HEADERS = [
+    *(
+        b"%s: \xe9" % name
+        for name in (b"x-title", b"x-request-id", b"retry-after", b"via", b"vary", b"server", b"date")
+    ),
+    *(b"%s: \xff\xfe" % name for name in (b"content-type", b"content-encoding", b"content-language", b"connection")),
+    *(b"%s: a=\xe6\x97\xa5" % name for name in (b"set-cookie", b"link", b"www-authenticate", b"x-ratelimit-limit-a")),
+    *(b"%s: \x85\xa0" % name for name in (b"location", b"content-disposition", b"x-ms-region", b"openai-model")),
+    b"x-caf\xe9: 1",
+    b"transfer-encoding: \xe9",
+    b"content-length: \xb2",
+]
+
+
+def every_way(url: str) -> list[httpx2.Response]:
+    """A judged request, and requests that pass."""
+    body = {"model": "any", "messages": ASKED}
+    judged = httpx2.post(f"{url}/v1/chat/completions", json=body, timeout=20)
+    return [judged, *(httpx2.request(method, f"{url}/v1/things", timeout=20) for method in ("GET", "HEAD", "POST"))]
+
+
+@pytest.mark.parametrize("header", HEADERS, ids=ascii)
+@pytest.mark.parametrize("status", [200, 302, 404, 503])
+def test_a_header_of_any_bytes_is_no_error_of_ours(raw: tuple[RawUpstream, str], header: bytes, status: int) -> None:
+    upstream, url = raw
+    upstream.status, upstream.header = status, header
+    for answer in every_way(url):
+        assert answer.status_code in (status, 502)
+        if answer.status_code != status and answer.content:
+            assert answer.json()["error"]["code"].startswith("upstream_")
+
+
+def test_bytes_of_a_header_pass_as_they_are(raw: tuple[RawUpstream, str]) -> None:
+    upstream, url = raw
+    upstream.status, upstream.header = 200, b"x-title: Caf\xe9 \xe6\x97\xa5"
+    _, *passed = every_way(url)
+    assert [dict(answer.headers.raw)[b"x-title"] for answer in passed] == [b"Caf\xe9 \xe6\x97\xa5"] * 3
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    name=st.sampled_from([b"x-a", b"set-cookie", b"content-type", b"location", b"cache-control", b"content-encoding"]),
+    value=st.binary(max_size=30).map(lambda value: re.sub(rb"[\r\n]", b"", value)),
+    status=st.integers(200, 999),
+)
+def test_fuzzed_headers(raw: tuple[RawUpstream, str], name: bytes, value: bytes, status: int) -> None:
+    upstream, url = raw
+    upstream.status, upstream.header = status, b"%s: %s" % (name, value)
+    assert {answer.status_code for answer in every_way(url)} <= {status, 502}
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "DELETE", "OPTIONS", "POST", "PUT", "PATCH"])
+def test_only_methods_with_a_body_bring_one(raw: tuple[RawUpstream, str], method: str) -> None:
+    upstream, url = raw
+    upstream.status, upstream.header = 200, b""
+    assert httpx2.request(method, f"{url}/v1/things", content=b"smuggled", timeout=20).status_code == 200
+    head = upstream.asked[-1].partition(b"\r\n\r\n")[0].lower()
+    assert (b"content-length: 8" in head) is (method in ("POST", "PUT", "PATCH"))
+    assert (b"content-length" in head) is (method in ("POST", "PUT", "PATCH"))
+
+
+def test_the_client_reads_a_failure_with_any_header(raw: tuple[RawUpstream, str], museum: Museum) -> None:
+    upstream, _ = raw
+    upstream.status, upstream.header = 503, b"x-title: \xe9\xff"
+    client = guarded(openai.OpenAI(base_url=upstream.url, api_key="k", max_retries=0), museum.guard)
+    with client, pytest.raises(openai.InternalServerError):
+        client.chat.completions.create(model="any", messages=[{"role": "user", "content": "x"}])

@@ -1,0 +1,13 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import re
+
+_NOTICE = re.compile(r"\A\d[\d,]* of [^\n]* bring no documents[^\n]*\n[^\n]*not read as documents[^\n]*\n")
+
+
+def after_notice(stderr: str) -> str:
+    """What stands behind the two lines by which a replay says first that turns bring no evidence; they must be there."""
+    assert _NOTICE.match(stderr), stderr
+    return _NOTICE.sub("", stderr)

@@ -11,6 +11,7 @@ from typing import get_args
 import pytest
 from typer.testing import CliRunner
 
+from tests.cli import after_notice
 from vista_guard import __version__
 from vista_guard.cli import app
 from vista_guard.cli.common import exit_codes
@@ -93,7 +94,8 @@ def test_replay_with_wrong_input(
     Path("log").write_text('{"messages": [{"role": "assistant", "content": "Hello."}]}', encoding="utf-8")
     Path("empty").touch()
     result = CliRunner().invoke(app, ["replay", *arguments])
-    assert (result.exit_code, result.stdout, result.stderr) == (2, "", error)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert error in (result.stderr, result.stderr.partition("not read as documents")[2].partition("\n")[2])
 
 
 def test_replay_with_the_judge_that_ships_touches_no_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,7 +104,7 @@ def test_replay_with_the_judge_that_ships_touches_no_store(tmp_path: Path, monke
     monkeypatch.setenv("VISTA_GUARD_REPORTS", "sqlite")
     log.write_text('{"messages": [{"role": "assistant", "content": "The pier is old."}]}\n' * 3, encoding="utf-8")
     result = CliRunner().invoke(app, ["replay", str(log), "--out", str(out), "--limit", "2", "--concurrency", "1"])
-    assert (result.exit_code, result.stderr) == (0, "")
+    assert (result.exit_code, after_notice(result.stderr)) == (0, "")
     reports = [TurnReport.model_validate_json(line) for line in out.read_bytes().splitlines()]
     assert [(report.conversation_id, report.policy) for report in reports] == [
         ("line-1", "monitor"),

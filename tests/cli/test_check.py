@@ -12,8 +12,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from tests.reading.test_files import pdf
 from vista_guard.cli import app
-from vista_guard.types import Action, SourceKind, TurnReport
+from vista_guard.cli.inputs import read_document
+from vista_guard.reading import files
+from vista_guard.types import Action, Document, Label, SourceKind, TurnReport
 
 PIER = "The old pier was opened in 1889. It is 310 metres long and made of cast iron."
 
@@ -138,25 +141,57 @@ def file(folder: Path, content: bytes) -> Path:
     [
         (b"", "document given is empty; a turn cannot be grounded in it"),
         (b" \n", "document given is empty; a turn cannot be grounded in it"),
-        (b"%PDF-1.7 ...", "document given is a PDF; extract its text first, for example with pdftotext"),
-        (b"caf\xe9", "document given: byte 3 (0xe9) is not UTF-8 text; extract or convert its text first"),
+        (b"%PDF-1.7 ...", "document given is damaged, or no PDF: "),
+        (b"caf\xe9", "document given is not UTF-8 at byte 3 (0xe9); save it as UTF-8"),
         (
-            b"a" * 8_000_001,
-            "document given has more than 8,000,000 bytes; split it, or raise limits.document_chars",
+            b"a" * 50_000_001,
+            "document given has more than 50,000,000 bytes; split it, or raise limits.document_chars",
         ),
         (
             b"a" * 2_000_001,
             "document 'given' has 2,000,001 characters, more than the 2,000,000 of limits.document_chars; split it, raise the "
             "limit, or put it into the document store",
         ),
-        (b"a\x00b", "document 'given' holds a NUL byte at character 1; remove it, it is not text"),
+        (
+            b"a\x00b",
+            "document given is a binary file; expected text, Markdown, HTML or PDF; a turn cannot be grounded in it",
+        ),
     ],
     ids=["empty", "blank", "pdf", "latin-1", "huge", "big", "nul"],
 )
 def test_documents_that_cannot_be_used(tmp_path: Path, content: bytes, error: str) -> None:
     file(tmp_path, content)
     result = check("-d", "given", "A turn.")
-    assert (result.exit_code, result.stdout, result.stderr) == (2, "", f"error: {error}\n")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"error: {error}")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("pier.pdf", pdf(PIER, title="Piers")),
+        ("pier.html", f"<title>Piers</title><nav>Home</nav><p>{PIER.replace('pier', '<b>pier</b>')}</p>".encode()),
+        ("pier.md", f"# Piers\n\n{PIER.replace('pier', '**pier**')}\n".encode()),
+        ("pier.txt", PIER.encode("utf-16")),
+        ("pier", pdf(PIER)),
+    ],
+)
+def test_documents_are_read_as_documents_add_reads_them(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    made = report("-d", name, PIER)
+    assert {finding.label for finding in made.findings} == {Label.VERIFIED}
+    assert made.findings[0].evidence[0].source_id == name
+    kept = read_document(tmp_path / name, 1000)
+    added = files.read_document(files.DocumentFile(tmp_path / name, name), content)
+    assert isinstance(added, Document)
+    assert (kept.text, kept.title, kept.metadata) == (added.text, added.title, added.metadata)
+
+
+def test_a_block_of_a_system_message_is_evidence(tmp_path: Path) -> None:
+    content = [{"role": "system", "content": f"Be brief. <context>{PIER}</context>"}, *MESSAGES[::2]]
+    file(tmp_path, json.dumps(content).encode())
+    made = report("--conversation", "given", PIER)
+    assert ({finding.label for finding in made.findings}, made.evidence_missing) == ({Label.VERIFIED}, False)
 
 
 @pytest.mark.parametrize(

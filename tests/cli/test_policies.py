@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -33,8 +34,8 @@ def test_other_policies_over_the_same_reports_ask_no_judge(log: Path, capsys: py
     table = [line.replace(" ", "") for line in out.splitlines()]
     assert "│repaired│0(0.0%)│1(16.7%)│+1│" in table
     assert "│flagged│0(0.0%)│1(16.7%)│+1│" in table
-    assert "bad, turn 5: blocked → flagged" in out
-    assert "bad, turn 3: flagged → repaired; people: fine" in out
+    assert re.search(r'^bad, turn t5 \(asked: ".+"\): blocked → flagged$', out, re.MULTILINE)
+    assert re.search(r'^bad, turn t3 \(asked: ".+"\): flagged → repaired; people: fine$', out, re.MULTILINE)
     assert "fine turns withheld" in out
     assert out.endswith("wrote page.html\n")
     page = Path("page.html").read_text("utf-8")

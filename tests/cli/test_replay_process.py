@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli import after_notice
 from vista_guard.types import Label, TurnReport
 
 ROOT = Path(__file__).parents[2]
@@ -77,7 +78,7 @@ def assert_complete(out: Path) -> None:
 
 def test_stdout_holds_the_summary_and_stderr_nothing(log: Path, tmp_path: Path) -> None:
     done = finish(command(log, tmp_path / "reports.jsonl"))
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, after_notice(done.stderr)) == (0, "")
     cells = [tuple(cell.strip() for cell in line.split("│")[1:-1]) for line in done.stdout.splitlines()]
     assert {("conversations", "6"), ("turns", "18"), ("decision ALLOW", "18"), ("VERIFIED", "18", "0.600")} <= set(
         cells
@@ -94,7 +95,7 @@ def test_a_signal_stops_after_the_turns_in_flight(log: Path, tmp_path: Path, num
     _, errors = running.communicate(timeout=60)
     safe = len(turns(out))
     assert running.returncode == code
-    assert errors == (
+    assert after_notice(errors) == (
         "stopping after the turns that are being judged; once more to stop at once\n"
         f"stopped: {safe} reports are in {out}; run the same command again to resume\n"
     )
@@ -109,6 +110,7 @@ def test_a_second_ctrl_c_stops_at_once(log: Path, tmp_path: Path) -> None:
     assert running.stderr is not None
     wait_for_reports(out, 2)
     running.send_signal(signal.SIGINT)
+    assert after_notice(running.stderr.readline() + running.stderr.readline()) == ""
     assert running.stderr.readline() == "stopping after the turns that are being judged; once more to stop at once\n"
     running.send_signal(signal.SIGINT)
     _, errors = running.communicate(timeout=60)
@@ -136,7 +138,7 @@ def test_a_file_that_can_grow_no_further(log: Path, tmp_path: Path) -> None:
     safe = len(turns(out))
     assert 0 < safe < 18
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == (
+    assert after_notice(done.stderr) == (
         f"error: {out} cannot be written: File too large. {safe} reports are safe in it; make room and run the same command "
         "again to resume\n"
     )
@@ -150,7 +152,7 @@ def test_broken_lines_are_named_and_lead_to_exit_code_2(log: Path, tmp_path: Pat
     out = tmp_path / "reports.jsonl"
     done = finish(command(log, out))
     assert done.returncode == 2
-    errors = done.stderr.splitlines()
+    errors = after_notice(done.stderr).splitlines()
     assert errors[0] == f"{log} line 7: is not JSON: Expecting value: line 1 column 15 (char 14)"
     assert errors[1:20] == [
         f'{log} line {line}: is not a chat; expected {{"messages": [...]}}' for line in range(8, 27)
@@ -167,7 +169,7 @@ def test_a_reader_of_stdout_that_goes_away(log: Path, tmp_path: Path) -> None:
     assert running.stderr is not None
     errors = running.stderr.read()
     running.stderr.close()
-    assert (running.wait(timeout=60), errors) == (1, "")
+    assert (running.wait(timeout=60), after_notice(errors)) == (1, "")
     assert_complete(tmp_path / "reports.jsonl")
 
 

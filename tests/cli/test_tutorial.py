@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from tests.cli import after_notice
 from vista_guard.cli import app
 from vista_guard.types import Role, Turn
 from vista_lab.logs.formats import LogFormat, LoggedConversation, detect, read_log
@@ -37,7 +38,8 @@ def run(command: str) -> str:
         done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
         return done.stdout
     result = CliRunner().invoke(app, command.split()[1:])
-    assert (result.exit_code, result.stderr) == (0, ""), command
+    told = after_notice(result.stderr) if command.startswith("vista-guard replay") else result.stderr
+    assert (result.exit_code, told) == (0, ""), command
     return result.stdout
 
 

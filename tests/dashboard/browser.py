@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -33,7 +34,7 @@ class Served:
     @property
     def link(self) -> str:
         """The one-time link that is good now."""
-        return str(re.findall(r"http://\S+", "\n".join(self.told))[-1])
+        return str(re.findall(r"http://[^\s,]+", "\n".join(self.told))[-1])
 
     @property
     def address(self) -> str:
@@ -106,6 +107,61 @@ def faults(page: Page) -> list[str]:
         for one in found
         if one["impact"] in ("serious", "critical")
     ]
+
+
+SNOOP = """async ([address, socket]) => {
+    const got = [];
+    const attempts = {
+        socket: () => new Promise((done, fail) => {
+            const opened = new WebSocket(socket, ["streamlit"]);
+            opened.onopen = () => done("a socket"); opened.onerror = fail;
+        }),
+        page: () => fetch(address, {credentials: "include"}).then(answer => answer.text()),
+        config: () => fetch(address + "/_stcore/host-config", {credentials: "include"}).then(answer => answer.text()),
+        upload: () => fetch(address + "/_stcore/upload_file/a/b", {method: "PUT", credentials: "include"}).then(a => a.text()),
+        script: () => new Promise((done, fail) => {
+            const tag = document.createElement("script");
+            tag.src = address + "/_stcore/host-config"; tag.onload = () => done("a script"); tag.onerror = fail;
+            document.head.append(tag);
+        }),
+        frame: () => new Promise((done, fail) => {
+            const frame = document.createElement("iframe");
+            frame.src = address;
+            frame.onload = () => frame.contentWindow.length || frame.contentWindow.name ? done("a frame") : fail();
+            document.body.append(frame); setTimeout(fail, 5000);
+        }),
+    };
+    for (const [name, attempt] of Object.entries(attempts))
+        await attempt().then(text => got.push(`${name}: ${text}`), () => {});
+    return got;
+}"""
+"""What a page gets of a dashboard, in the name of the reader whose browser shows it."""
+
+
+def stolen(context: BrowserContext, address: str, name: str = "127.0.0.1") -> list[str]:
+    """What a page on another port of this machine gets of the dashboard at `address`."""
+
+    class Blank(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("content-type", "text/html")
+            self.end_headers()
+            self.wfile.write(b"<!doctype html><title>another program</title><body></body>")
+
+        def log_message(self, *_: object) -> None:
+            """Nothing on the screen."""
+
+    with HTTPServer(("127.0.0.1", 0), Blank) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        page = context.new_page()
+        try:
+            page.goto(f"http://{name}:{server.server_port}/")
+            return list(page.evaluate(SNOOP, [address, address.replace("http", "ws", 1) + "/_stcore/stream"]))
+        finally:
+            page.close()
+            server.shutdown()
+            thread.join()
 
 
 def url_of(folder: Path) -> str:

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page, expect
 from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from tests.dashboard import seeded
-from tests.dashboard.browser import WAIT_MS, Served, serving
+from tests.dashboard.browser import WAIT_MS, Served, serving, stolen
 
 PEOPLE = ("ada@example.com", "eve@elsewhere.com")
 
@@ -93,6 +93,7 @@ def test_who_is_named_comes_in_and_out_again(page: Page, served: Served, provide
     sign_in(page, "ada@example.com")
     expect(page.get_by_role("heading", name="Live")).to_be_visible()
     expect(page.get_by_text("harbour-talk")).to_have_count(0)  # of no tenant, and Ada sees the pier's
+    assert stolen(page.context, served.address) == []
     page.get_by_test_id("stExpandSidebarButton").click()
     with page.expect_navigation(url=f"{provider}/**"):  # which ends its own session too
         page.get_by_role("button", name="Sign out").click()

@@ -38,7 +38,9 @@ TALK = Conversation(turns=())
     ],
 )
 def test_whatever_holds_documents_is_read(given: GivenDocuments, texts: list[str]) -> None:
-    assert [document.text for document in find_documents_of(given)(TALK)] == texts
+    find = find_documents_of(given)
+    assert find is not None
+    assert [document.text for document in find(TALK)] == texts
 
 
 def test_a_function_stays_as_it_is() -> None:
@@ -70,6 +72,13 @@ GIVEN = [
     pytest.param([HOURS], id="a list of documents"),
     pytest.param([HOURS.text], id="a list of texts"),
     pytest.param(lambda conversation: [HOURS], id="a function"),
+    pytest.param(lambda conversation: HOURS, id="a function that gives one"),
+    pytest.param(lambda conversation: HOURS.text, id="a function that gives a text"),
+    pytest.param(lambda conversation: [HOURS.text], id="a function that gives texts"),
+    pytest.param(lambda conversation: (text for text in [HOURS.text]), id="a function that gives a generator"),
+    pytest.param(lambda conversation: {HOURS.text}, id="a function that gives a set"),
+    pytest.param(lambda conversation: [{"text": HOURS.text}], id="a function that gives mappings"),
+    pytest.param(lambda conversation: iter([LangChainDocument(HOURS.text)]), id="a function that gives LangChain's"),
 ]
 Ask = Callable[[Guard, Any], TurnReport]
 """Asks a guarded agent that says a truth and brings no documents; `documents` goes to the surface."""

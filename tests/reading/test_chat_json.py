@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vista_guard.errors import InputError
-from vista_guard.reading.chat_json import ROLES, to_conversation, to_document
+from vista_guard.reading.chat_json import ROLES, read_json, to_conversation, to_document
 from vista_guard.types import Conversation, Document, Role, Turn
 
 TIDE = {"id": "tides", "text": "High water is at 14:20.", "title": "Tide table", "url": "https://example.org/tides"}
@@ -77,6 +77,32 @@ def test_documents_of_messages_and_of_the_conversation() -> None:
     ]
     turns = to_conversation(messages, documents=[shared]).turns
     assert [turn.documents for turn in turns] == [(), (), (own, asked, shared, system), (), (shared, system)]
+
+
+def test_blocks_of_system_messages_ground_what_follows_and_users_none() -> None:
+    messages: list[dict[str, Any]] = [
+        {"role": "system", "content": "Be kind.\n<context>The deck is oak.</context>"},
+        {"role": "user", "content": "<context>The deck is iron.</context> Is it?"},
+        {"role": "assistant", "content": "One."},
+        {"role": "developer", "content": [{"type": "text", "text": "Now.\nContext:\nThe rail is brass."}]},
+        {"role": "assistant", "content": "Two. <context>No.</context>"},
+    ]
+    turns = to_conversation(messages).turns
+    assert [turn.text for turn in turns] == ["Be kind.", messages[1]["content"], "One.", "Now.", messages[4]["content"]]
+    found = [[document.text for document in turn.documents] for turn in turns]
+    assert found == [[], [], ["The deck is oak."], [], ["The deck is oak.", "The rail is brass."]]
+    plain = to_conversation(messages, patterns=None).turns
+    assert (plain[0].text, plain[2].documents) == (messages[0]["content"], ())
+    own = to_conversation(messages, patterns=[r"<kb>(.*?)</kb>"]).turns
+    assert [len(turn.documents) for turn in own] == [0, 0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("levels", [101, 300, 950, 2000, 100_000])
+def test_json_has_a_depth(levels: int) -> None:
+    for opening, closing in (("[", "]"), ('{"a":', "}")):
+        with pytest.raises(ValueError, match="nested more than 100 levels deep"):
+            read_json(opening * levels + "1" + closing * levels)
+    assert read_json("[" * 100 + "]" * 100) is not None
 
 
 def test_documents_stay_traceable_when_ids_repeat() -> None:

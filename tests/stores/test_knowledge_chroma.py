@@ -8,6 +8,7 @@ import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -19,6 +20,12 @@ from vista_guard.testing import WordEmbedder
 from vista_guard.types import Claim, Persona
 
 MIRA = Persona(name="Mira", facts=("Mira is a guide.",))
+
+
+class NewerPassage:
+    """A claim with a label that does not exist yet."""
+
+    source_id, text, label = "k1", "The pier is old.", SimpleNamespace(value="SUPERSEDED")
 
 
 def knowledge(location: str | Path, *, buckets: int = 16) -> ChromaKnowledge:
@@ -40,6 +47,16 @@ async def test_a_folder_opened_again_holds_what_was_written(tmp_path: Path) -> N
     assert await texts(again, "a") == ["Mira is a guide.", "The pier is old."]
     assert await again.delivered("a") == {"k1"}
     await again.aclose()
+
+
+async def test_a_label_of_a_newer_version_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = knowledge(tmp_path)
+    with monkeypatch.context() as newer:
+        newer.setattr("vista_guard.stores.chroma.knowledge.claim_passages", lambda key, claims: [NewerPassage()])
+        await store.remember("a", "k1", [Claim(id="c1", text="The pier is old.")])
+    with pytest.raises(StoreError, match="'SUPERSEDED' is not a valid Label"):
+        await texts(store, "a")
+    await store.aclose()
 
 
 @pytest.mark.parametrize("place", ["folder", "server"])

@@ -6,6 +6,7 @@ its own. `vista_lab` does.
 
 from __future__ import annotations
 
+import os
 from importlib.metadata import entry_points
 from typing import Annotated
 
@@ -13,6 +14,7 @@ import typer
 
 from vista_guard import __version__
 from vista_guard.cli import check, dashboard, demo, serve
+from vista_guard.cli.common import exit_codes
 from vista_guard.cli.demo import schema
 from vista_guard.cli.documents import documents
 from vista_guard.cli.reports import database, forget, reports, reviews
@@ -34,11 +36,16 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _root(
-    version: Annotated[
+    version: Annotated[  # noqa: ARG001 - its callback prints it
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Verifies what conversational agents say, claim by claim, before the user reads it."""
+    if any(name.startswith("OTEL_EXPORTER_OTLP") for name in os.environ):
+        from vista_guard.telemetry.sdk import wanted_signals
+
+        with exit_codes():
+            wanted_signals()  # an endpoint that is none is told by commands that send nothing, too
 
 
 app.command("demo")(demo.demo)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,13 +17,22 @@ if TYPE_CHECKING:
     from vista_guard.types import Conversation, TurnReport
 
 
+_PATH = re.compile(r"\S*[^\s.]\.(?:jsonl?|txt|md|html?|pdf|csv|ya?ml|toml)|(?:\.{0,2}/)\S+", re.IGNORECASE)
+"""One word that names a file."""
+
+
 def check(
     text: Annotated[
         str | None, typer.Argument(metavar="TEXT", help="The assistant turn; - reads it from stdin.")
     ] = None,
     document: Annotated[
         list[Path] | None,
-        typer.Option("--document", "-d", metavar="FILE", help="A text file to ground the turn in; may be repeated."),
+        typer.Option(
+            "--document",
+            "-d",
+            metavar="FILE",
+            help="A text, Markdown, HTML or PDF file to ground the turn in; may be repeated.",
+        ),
     ] = None,
     conversation: Annotated[
         Path | None,
@@ -54,9 +64,15 @@ def check(
         import asyncio
 
         from vista_guard.cli.inputs import conversation_to_check
+        from vista_guard.reading.visible import visible
         from vista_guard.settings.sources import Settings
 
         configured = Settings.load()
+        if text and _PATH.fullmatch(text):
+            told = f"warning: {text} looks like a path, and is judged as the answer's text. To check a conversation in a file: "
+            typer.echo(
+                visible(f"{told}--conversation {text}; an answer in a file: vista-guard check - < {text}"), err=True
+            )
         given = conversation_to_check(
             text, documents=document or (), conversation=conversation, document_chars=configured.limits.document_chars
         )

@@ -79,7 +79,10 @@ VerifierOption = Annotated[
 PolicyOption = Annotated[
     str | None,
     typer.Option(
-        "--policy", metavar="NAME", help="monitor, balanced or strict.  [default: from the settings, else balanced]"
+        "--policy",
+        metavar="NAME",
+        help="monitor, balanced, strict, or a TOML or YAML file with policy and policy_overrides.  [default: from the settings, "
+        "else balanced]",
     ),
 ]
 PersonaOption = Annotated[

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from vista_guard.errors import InputError
-from vista_guard.reading.chat_json import to_conversation
-from vista_guard.types import Conversation, Document, Role, Turn
+from vista_guard.reading import files
+from vista_guard.reading.chat_json import read_json, to_conversation
+from vista_guard.reading.files import MAX_BYTES
+from vista_guard.types import Conversation, Document, Role
 
 
 def conversation_to_check(
@@ -22,19 +24,17 @@ def conversation_to_check(
 
     Args:
         text: the assistant turn, said after the conversation; `-` reads stdin. Else the conversation's last one.
-        documents: text files.
+        documents: text, Markdown, HTML and PDF files.
         conversation: a JSON file.
         document_chars: files that must hold more than this are not read.
 
     Raises:
         InputError: a file or text that cannot be judged, or no assistant turn.
     """
-    past = Conversation(turns=()) if conversation is None else read_conversation(conversation)
+    answer = [] if text is None else [{"role": "assistant", "content": _turn_text(text)}]
+    past = to_conversation(answer) if conversation is None else read_conversation(conversation, answer)
     grounds = tuple(read_document(path, document_chars) for path in documents)
     turns = list(past.turns)
-    if text is not None:
-        turns.append(Turn(role=Role.ASSISTANT, text=_turn_text(text), documents=grounds))
-        return past.model_copy(update={"turns": tuple(turns)})
     last = max((index for index, turn in enumerate(turns) if turn.role is Role.ASSISTANT), default=None)
     if last is None:
         raise InputError("there is no assistant turn to check: give it as TEXT, or - to read it from stdin")
@@ -43,33 +43,35 @@ def conversation_to_check(
 
 
 def read_document(path: Path, limit: int) -> Document:
-    """Reads a UTF-8 text file as a document named after its path.
+    """Reads a file as `vista-guard documents add` does, as a document named after its path.
 
     Raises:
-        InputError: missing, a folder, empty, too big, or not text.
+        InputError: missing, a folder, empty, too big, damaged, or of no kind that is read.
     """
-    raw = _read(path, f"document {path}", 4 * limit)  # A character takes at most four bytes.
-    if raw.startswith(b"%PDF-"):
-        raise InputError(f"document {path} is a PDF; extract its text first, for example with pdftotext")
-    text = _decoded(raw, f"document {path}", "extract or convert its text first")
-    if not text.strip():
-        raise InputError(f"document {path} is empty; a turn cannot be grounded in it")
-    return Document(id=str(path), text=text, title=path.name)
+    name = f"document {path}"
+    raw = _read(path, name, max(MAX_BYTES, 4 * limit))  # A character takes at most four bytes.
+    try:
+        found = files.read_document(files.DocumentFile(path, str(path)), raw)
+    except InputError as exc:
+        raise InputError(f"{name} {exc}") from exc
+    if isinstance(found, files.SkippedFile):
+        raise InputError(f"{name} is {found.reason}; a turn cannot be grounded in it")
+    return found
 
 
-def read_conversation(path: Path) -> Conversation:
-    """Reads a JSON file: chat messages, `{"messages": […]}`, or a `Conversation` with `turns`.
+def read_conversation(path: Path, answer: Sequence[Mapping[str, Any]] = ()) -> Conversation:
+    """Reads a JSON file: chat messages, `{"messages": […]}`, or a `Conversation` with `turns`; then comes the answer.
 
     Raises:
         InputError: unreadable, not JSON, or of another shape.
     """
     name = f"conversation {path}"
     try:
-        content = json.loads(_decoded(_read(path, name), name, "save it as UTF-8"))
-    except (ValueError, RecursionError) as exc:
+        content = read_json(_decoded(_read(path, name), name, "save it as UTF-8"))
+    except ValueError as exc:
         raise InputError(f"{name} is not JSON: {exc}") from exc
     try:
-        conversation = _conversation(content)
+        conversation = _conversation(content, answer)
         conversation.model_dump_json()  # Half a surrogate pair can be read from JSON, but not be written.
         return conversation
     except PydanticSerializationError as exc:
@@ -81,15 +83,17 @@ def read_conversation(path: Path) -> Conversation:
         raise InputError(f"{name}: {exc}") from exc
 
 
-def _conversation(content: object) -> Conversation:
+def _conversation(content: object, answer: Sequence[Mapping[str, Any]]) -> Conversation:
     if isinstance(content, list):
-        return to_conversation(content)
+        return to_conversation([*content, *answer])
     if isinstance(content, Mapping) and "turns" in content:
-        return Conversation.model_validate(content)
+        talk = Conversation.model_validate(content)
+        return talk.model_copy(update={"turns": (*talk.turns, *to_conversation(answer).turns)})
     if isinstance(content, Mapping) and isinstance(content.get("messages"), list):
         given = [content[key] for key in ("id", "conversation_id") if content.get(key) not in (None, "")]
         identity = str(given[0]) if given else None
-        return to_conversation(content["messages"], conversation_id=identity, documents=content.get("documents") or ())
+        messages = [*content["messages"], *answer]
+        return to_conversation(messages, conversation_id=identity, documents=content.get("documents") or ())
     raise InputError('holds no conversation; expected chat messages, {"messages": […]} or {"turns": […]}')
 
 

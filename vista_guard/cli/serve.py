@@ -199,6 +199,7 @@ def run(app: FastAPI, settings: ProxySettings, guard: Guard, listener: socket.so
             app,
             log_config=log_config(),
             server_header=False,
+            ws="none",  # an upgrade comes as the request that it is, and is refused with a reason
             proxy_headers=bool(settings.trusted_proxies),
             forwarded_allow_ips=list(settings.trusted_proxies),
             limit_concurrency=settings.max_connections,

@@ -1,12 +1,12 @@
-"""Access to the dashboard: one-time links without sign-in, viewers and their rights with it.
+"""Access to the dashboard: its own pages only, one-time links without sign-in, viewers and their rights with it.
 
-Every request passes `AccessGate`, WebSockets included: Streamlit sends all content through its socket.
+Every request passes the gates, WebSockets included: Streamlit sends all content through its socket.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from secrets import compare_digest, token_urlsafe
@@ -19,7 +19,7 @@ from vista_guard.dashboard.settings import Permission, Person, SignIn
 from vista_guard.errors import ConfigError
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 PARAMETER: Final = "key"
@@ -59,6 +59,72 @@ class Links:
         self._announce(self._key)
 
 
+_DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
+_OWN_PAGES_ONLY: Final = (
+    (b"content-security-policy", b"frame-ancestors 'none'"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+
+
+def origin_of(scheme: str, authority: str) -> str:
+    """Returns the origin as browsers write it: ASCII lower case, without the scheme's default port."""
+    return f"{scheme}://{ascii_lower(authority).removesuffix(_DEFAULT_PORTS[scheme])}"
+
+
+def ascii_lower(text: str) -> str:
+    """Lower-cases A to Z alone: `ß` is not `ss`, nor is the Kelvin sign a `k`."""
+    return text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
+
+
+class OriginGate:
+    """ASGI middleware that answers to the dashboard's own addresses and to its own pages.
+
+    Cookies know no port, and Streamlit's check of a socket's origin ignores it: without this gate a page on any other port of the
+    machine could read the dashboard in the name of its reader.
+    """
+
+    def __init__(self, app: ASGIApp, origins: Iterable[str]) -> None:
+        """`origins` are those under which browsers reach the dashboard, the one to open first: `http://127.0.0.1:8501`."""
+        self._app = app
+        self._origins = tuple(origins)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handles one request."""
+        send = _framed_by_nobody(send)
+        if (
+            scope["type"] not in ("http", "websocket")
+            or (refusal := self._refusal(scope)) is None
+            or scope["path"] in OPEN_PATHS
+        ):
+            await self._app(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008, "reason": "open the dashboard at its own address"})
+        else:
+            await _answer(send, *refusal)
+
+    def _refusal(self, scope: Scope) -> tuple[int, bytes] | None:
+        hosts, origins = _values(scope, b"host"), _values(scope, b"origin")
+        here = {origin_of(scheme, host) for scheme in _DEFAULT_PORTS for host in hosts}.intersection(self._origins)
+        if len(hosts) != 1 or not here:
+            return 421, f"This dashboard is at {self._origins[0]}/. Open it there.\n".encode()
+        # Browsers name the origin of every socket and of all that is sent; a link that is followed has none.
+        if not origins and scope["type"] == "http" and scope["method"] == "GET":
+            return None
+        scheme, _, authority = origins[0].partition("://") if len(origins) == 1 else ("", "", "")
+        if scheme in _DEFAULT_PORTS and origin_of(scheme, authority) in here:
+            return None
+        return 403, b"Only the dashboard's own pages may ask for this.\n"
+
+
+def _framed_by_nobody(send: Send) -> Send:
+    async def with_headers(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message.get("headers", ()), *_OWN_PAGES_ONLY]}
+        await send(message)
+
+    return with_headers
+
+
 class AccessGate:
     """ASGI middleware that admits a request with the link's key, or with the cookie exchanged for it."""
 
@@ -78,7 +144,7 @@ class AccessGate:
         elif session := self._exchanged(scope):
             await _send_home(scope, send, f"{self._cookie}={session}")
         else:
-            await _refuse(send)
+            await _answer(send, 401, CLOSED)
 
     def _known(self, scope: Scope) -> bool:
         return any(self._links.knows(value) for value in _cookies(scope, self._cookie))
@@ -103,10 +169,10 @@ async def _send_home(scope: Scope, send: Send, cookie: str) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-async def _refuse(send: Send) -> None:
+async def _answer(send: Send, status: int, text: bytes) -> None:
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"cache-control", b"no-store")]
-    await send({"type": "http.response.start", "status": 401, "headers": headers})
-    await send({"type": "http.response.body", "body": CLOSED})
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": text})
 
 
 def _query(scope: Scope) -> list[tuple[str, str]]:
@@ -115,14 +181,17 @@ def _query(scope: Scope) -> list[tuple[str, str]]:
 
 def _cookies(scope: Scope, wanted: str) -> list[str]:
     found = []
-    for name, value in scope["headers"]:
-        if name == b"cookie":
-            try:
-                jar = SimpleCookie(value.decode("latin-1"))
-            except CookieError:
-                continue
-            found += [jar[wanted].value] if wanted in jar else []
+    for value in _values(scope, b"cookie"):
+        try:
+            jar = SimpleCookie(value)
+        except CookieError:
+            continue
+        found += [jar[wanted].value] if wanted in jar else []
     return found
+
+
+def _values(scope: Scope, wanted: bytes) -> list[str]:
+    return [value.decode("latin-1") for name, value in scope["headers"] if name == wanted]
 
 
 EVERYTHING: Final = "*"
@@ -152,11 +221,11 @@ def viewer_of(user: Mapping[str, Any], people: Mapping[str, Person]) -> Viewer |
         user: claims of the identity token.
         people: by address, or by `*@domain`. The address itself comes before its domain.
     """
-    address = str(user.get("email") or "").casefold()
+    address = ascii_lower(str(user.get("email") or ""))
     # A provider that lets people type any address would let them be anybody: it must have been verified.
     if not address or user.get("email_verified") not in (True, "true"):
         return None
-    known = {name.casefold(): person for name, person in people.items()}
+    known = {ascii_lower(name): person for name, person in people.items()}
     person = known.get(address) or known.get("*@" + address.rpartition("@")[2])
     if person is None:
         return None

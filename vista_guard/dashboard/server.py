@@ -17,12 +17,13 @@ from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, ClassVar, Final
+from urllib.parse import urlsplit
 
 import streamlit as st
 import uvicorn
 from streamlit.web import bootstrap
 
-from vista_guard.dashboard.access import AccessGate, Links, check_provider
+from vista_guard.dashboard.access import AccessGate, Links, OriginGate, check_provider, origin_of
 from vista_guard.dashboard.settings import DashboardSettings
 from vista_guard.errors import ConfigError
 from vista_guard.policy.label_policy import Recipe
@@ -240,14 +241,26 @@ def build_app(setup: Setup, listener: socket.socket, tell: Tell) -> Any:
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
     if setup.settings.sign_in is not None:
         tell(f"dashboard on {address}, sign-in required")
-        return app
+        return OriginGate(app, _origins(setup.settings, host, port))
     links = Links(
         lambda key: tell(
             f"dashboard on {address}?key={key}  (this link works once; after its use the next one is printed)"
         )
     )
     # Browsers share cookies between ports of a host: two dashboards of one machine need two names.
-    return AccessGate(app, links, cookie=f"vista_guard_dashboard_{port}")
+    gate = AccessGate(app, links, cookie=f"vista_guard_dashboard_{port}")
+    return OriginGate(gate, _origins(setup.settings, host, port))
+
+
+def _origins(settings: DashboardSettings, host: str, port: int) -> list[str]:
+    """The origins under which browsers reach the dashboard: of `redirect_uri`, and of the bound address."""
+    local = settings.loopback or host in ("0.0.0.0", "::")
+    names = [host, settings.host.strip("[]"), *(("localhost", "127.0.0.1", "::1") if local else ())]
+    bound = [origin_of("http", f"[{name}]:{port}" if ":" in name else f"{name}:{port}") for name in names]
+    if settings.sign_in is None:
+        return bound
+    public = urlsplit(settings.sign_in.redirect_uri)
+    return [origin_of(public.scheme, public.netloc), *bound]
 
 
 def _server_options(host: str, port: int) -> dict[str, object]:

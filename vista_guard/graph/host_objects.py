@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar, cast, overload
+from typing import Any, cast, overload
 
 from langchain_core.documents import Document as LangChainDocument
 from langchain_core.messages import (
@@ -40,25 +40,19 @@ GivenDocument = Document | LangChainDocument | str | Mapping[str, object]
 GivenDocuments = GivenDocument | Sequence[GivenDocument]
 """One document, or several."""
 
+FoundDocuments = GivenDocument | Iterable[GivenDocument] | None
+"""The answer of a function that finds documents: one, several, also as a generator, or none."""
+
+GivenFinder = Callable[[Conversation], FoundDocuments]
+"""Finds the documents of a draft, from the conversation that ends with it."""
+
 FindDocuments = Callable[[Conversation], Sequence[Document]]
-"""Gives the documents of a draft from the conversation that ends with it."""
-
-Find = TypeVar("Find", bound=Callable[[Conversation], object])
+"""A finder whose answer was read."""
 
 
-@overload
-def find_documents_of(documents: None) -> None: ...
-
-
-@overload
-def find_documents_of(documents: GivenDocuments) -> FindDocuments: ...
-
-
-@overload
-def find_documents_of(documents: GivenDocuments | Find | None) -> FindDocuments | Find | None: ...
-
-
-def find_documents_of(documents: GivenDocuments | Find | None) -> FindDocuments | Find | None:
+def find_documents_of(
+    documents: GivenDocuments | Callable[[Conversation], Any] | None,
+) -> Callable[[Conversation], Any] | None:
     """A document finder from the option `documents`: a function unchanged, anything else as a function that returns it.
 
     Example:
@@ -73,7 +67,7 @@ def find_documents_of(documents: GivenDocuments | Find | None) -> FindDocuments 
     return lambda _: given
 
 
-def given_documents(documents: GivenDocuments | None) -> tuple[Document, ...]:
+def given_documents(documents: FoundDocuments) -> tuple[Document, ...]:
     """One document, or each of several, once.
 
     Raises:
@@ -497,8 +491,10 @@ def _first_key(mapping: HostState, keys: Sequence[str]) -> str:
 __all__ = [
     "DOCUMENT_KEYS",
     "FindDocuments",
+    "FoundDocuments",
     "GivenDocument",
     "GivenDocuments",
+    "GivenFinder",
     "find_documents_of",
     "given_documents",
     "in_words",

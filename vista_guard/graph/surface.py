@@ -9,7 +9,13 @@ from typing import Literal, TypedDict, get_args
 
 from vista_guard.errors import Blocked, ConfigError
 from vista_guard.graph.agent import delivered_reply, is_async
-from vista_guard.graph.host_objects import FindDocuments, GivenDocuments, find_documents_of
+from vista_guard.graph.host_objects import (
+    FindDocuments,
+    GivenDocuments,
+    GivenFinder,
+    find_documents_of,
+    given_documents,
+)
 from vista_guard.stream.gates import Gate, Streamed
 from vista_guard.stream.source import Passed
 from vista_guard.turn.work import Work
@@ -23,7 +29,7 @@ class WrapOptions(TypedDict, total=False):
     """Keyword arguments of `Guard.wrap` and `Guard.graph`; see there."""
 
     gate: Gate | None
-    documents: GivenDocuments | FindDocuments | None
+    documents: GivenDocuments | GivenFinder | None
     on_report: OnReport | None
     on_block: OnBlock
 
@@ -91,7 +97,7 @@ class HostSurface:
 def build_surface(
     *,
     gate: Gate | None = None,
-    documents: GivenDocuments | FindDocuments | None = None,
+    documents: GivenDocuments | GivenFinder | None = None,
     on_report: OnReport | None = None,
     on_block: OnBlock = "replace",
 ) -> HostSurface:
@@ -105,7 +111,8 @@ def build_surface(
         raise ConfigError(
             "documents is an async function, which is not awaited here; give a sync function that returns the documents"
         )
-    return HostSurface(gate, find_documents, on_report, on_block)
+    find = None if find_documents is None else lambda draft: given_documents(find_documents(draft))
+    return HostSurface(gate, find, on_report, on_block)
 
 
 def known_options(door: str, options: WrapOptions, *further: str) -> WrapOptions:

@@ -10,6 +10,7 @@ from typing import Final, Protocol
 from vista_guard.openai_api.evidence import ReadRequest
 from vista_guard.openai_api.fields import Sifting
 from vista_guard.openai_api.requests import Api, Json
+from vista_guard.reading.chat_json import read_json
 from vista_guard.stream.gates import Delta
 from vista_guard.types import Document
 
@@ -76,8 +77,8 @@ def read_answer(body: bytes) -> Json:
         UnreadableError: it is no JSON object.
     """
     try:
-        content = json.loads(body)
-    except (ValueError, RecursionError):
+        content = read_json(body)
+    except ValueError:
         content = None
     if not isinstance(content, dict):
         raise UnreadableError("upstream's answer is not a JSON object")

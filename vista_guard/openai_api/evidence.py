@@ -37,11 +37,11 @@ class ReadRequest:
 
     def conversation(self, name: str | None = None) -> Conversation:
         """The conversation so far."""
-        return to_conversation(self.messages, conversation_id=name)
+        return to_conversation(self.messages, conversation_id=name, patterns=None)
 
     def followed_by(self, text: str) -> Conversation:
         """The conversation, anonymous, as a caller will send it when the answer has become part of it."""
-        return to_conversation([*self.messages, {"role": "assistant", "content": text}])
+        return to_conversation([*self.messages, {"role": "assistant", "content": text}], patterns=None)
 
     def grounds(self) -> tuple[Document, ...]:
         """The documents that the request brings for the turn that is asked for."""

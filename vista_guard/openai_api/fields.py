@@ -39,8 +39,8 @@ _SPOKEN: Final = frozenset({"choice", "message", "part", "item", "event"})
 _SPOKEN_NAMES: Final = frozenset(
     {"answer", "choices", "content", "message", "output", "output_text", "response", "text"}
 )
-_UNTOLD: Final = frozenset({"obfuscation", "billing"})
-"""Fields of OpenAI's own that do not pass, and that nobody needs to be told of."""
+_UNTOLD: Final = frozenset({"obfuscation", "billing", "vista_guard"})
+"""Fields of OpenAI's own, and the verdict of a guard behind this one, that do not pass, and that nobody needs to be told of."""
 _PROSE: Final = re.compile(r"\S\s+\S")
 _NAME: Final = re.compile(r"[A-Za-z_.]{1,40}")
 _MOST_NAMES: Final = 200

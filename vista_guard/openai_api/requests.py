@@ -89,7 +89,7 @@ def ground(
     asked = cast(
         "Sequence[Mapping[str, object]]", [*messages, _TO_COME]
     )  # read with care: what is no message is refused
-    *said, to_come = to_conversation(asked, documents=documents).turns
+    *said, to_come = to_conversation(asked, documents=documents, patterns=None).turns
     return Conversation(turns=tuple(said), id=identity), to_come.documents
 
 

@@ -2,14 +2,14 @@
 
 | preset   | contradicted         | lacking evidence        | could not be judged | no evidence at all | by the turn's risk |
 |----------|----------------------|-------------------------|---------------------|--------------------|--------------------|
-| monitor  | marked               | marked                  | flag                | flag               | flag               |
-| balanced | block when confident | marked                  | flag                | flag               | flag, else block   |
+| monitor  | in the risk          | in the risk             | flag                | flag               | flag               |
+| balanced | block when confident | in the risk             | flag                | flag               | flag, else block   |
 | strict   | block                | regenerate, else redact | block               | block              | –                  |
 
-A *marked* claim keeps its label; the turn's risk weighs it with all others, and one that surely lacks evidence (0.96) flags
-alone. For a judge without a calibrated risk, each marked claim flags the turn, as a rule with `flags_alone` does. Presets let
-code through and say in the reason that it was not judged; `on_code` changes that.
-With `max_false_alarm_rate` and `max_flag_rate` the thresholds come from a
+A claim *in the risk* keeps its label: the turn's risk weighs it with all others, and one that surely lacks evidence (0.96)
+flags alone. For a judge without a calibrated risk, each such claim flags the turn, as a rule with `flags_alone` does. Presets
+let code through and say in the reason that it was not judged; `on_code` changes that. With `max_false_alarm_rate` and
+`max_flag_rate` the thresholds come from a
 risk table (docs/design/risk-control.md).
 """
 

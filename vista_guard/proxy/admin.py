@@ -143,7 +143,10 @@ def _add_check(routes: APIRouter, conversations: Conversations, settings: ProxyS
         """Judges the conversation's last assistant turn. With a `conversation_id`, what it establishes is remembered."""
         tenant = request.state.tenant
         identity = None if body.conversation_id is None else _stored_id(tenant, body.conversation_id)
-        conversation = to_conversation(body.messages, conversation_id=identity, documents=body.documents)
+        patterns = settings.context_patterns
+        conversation = to_conversation(
+            body.messages, conversation_id=identity, documents=body.documents, patterns=patterns
+        )
         return own_report(tenant, await _check_in_time(conversations.guard(tenant), conversation, settings))
 
 
@@ -194,7 +197,7 @@ def _add_litellm(routes: APIRouter, conversations: Conversations, settings: Prox
             if not text.strip():
                 delivered.append(text)
                 continue
-            conversation = _answered_conversation(body, text, tenant)
+            conversation = _answered_conversation(body, text, tenant, settings)
             report = await _check_in_time(conversations.guard(tenant), conversation, settings)
             if report.decision.action is Action.BLOCK:
                 return GuardrailAnswer(action="BLOCKED", blocked_reason=report.response)
@@ -221,7 +224,7 @@ def _add_health(routes: APIRouter, guard: Guard, settings: ProxySettings) -> Non
         return JSONResponse(content, 200 if status == "ready" else 503)
 
 
-def _answered_conversation(body: GuardrailRequest, text: str, tenant: str) -> Conversation:
+def _answered_conversation(body: GuardrailRequest, text: str, tenant: str, settings: ProxySettings) -> Conversation:
     """The conversation up to and with the answer `text`."""
     options = body.additional_provider_specific_params or {}
     messages: Sequence[Mapping[str, object]] = body.structured_messages or []
@@ -230,7 +233,9 @@ def _answered_conversation(body: GuardrailRequest, text: str, tenant: str) -> Co
     named = options.get("conversation_id")
     identity = None if named is None else _stored_id(tenant, str(named))
     answer = {"role": "assistant", "content": text}
-    return to_conversation([*messages, answer], conversation_id=identity, documents=options.get("documents") or ())
+    documents = options.get("documents") or ()
+    patterns = settings.context_patterns
+    return to_conversation([*messages, answer], conversation_id=identity, documents=documents, patterns=patterns)
 
 
 def _stored_id(tenant: str, name: str) -> str:

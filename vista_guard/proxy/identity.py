@@ -15,7 +15,6 @@ What keeps tenants apart in whatever is stored, and what of it they may see. Pur
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from collections.abc import Mapping
@@ -29,6 +28,7 @@ from vista_guard.openai_api.dialect import Problem
 from vista_guard.openai_api.requests import judged_api
 from vista_guard.protocols import DocumentStore
 from vista_guard.proxy.settings import ProxySettings, read_path
+from vista_guard.reading.chat_json import read_json
 from vista_guard.turn.evidence import past_key
 from vista_guard.turn.report import earned
 from vista_guard.turn.work import PastClaims
@@ -79,8 +79,8 @@ def refusal(method: str, raw_path: str, body: bytes) -> str | None:
 
 def _kept(body: bytes) -> str | None:
     try:
-        content = json.loads(body)
-    except (ValueError, RecursionError):
+        content = read_json(body)
+    except ValueError:
         return None  # the route refuses it
     if not isinstance(content, dict):
         return None

@@ -27,9 +27,11 @@ from vista_guard.proxy.upstream import (
     close_answer,
     open_answer,
     problem_of,
+    raw,
     returned_headers,
     timed_out,
 )
+from vista_guard.reading.chat_json import read_json
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -177,9 +179,9 @@ def _raw_path(request: Request) -> str:
 
 def _read_json(body: bytes) -> Json:
     try:
-        content = json.loads(body.decode(), parse_constant=_refuse_constant)
-    except (ValueError, RecursionError):
-        raise InputError("the request's body is not JSON; send the API's request as a JSON object") from None
+        content = read_json(body.decode(), parse_constant=_refuse_constant)
+    except ValueError as exc:
+        raise InputError(f"the request's body is not JSON: {exc}; send the API's request as a JSON object") from None
     if not isinstance(content, dict):
         raise InputError("the request's body is not a JSON object")
     if rb"\u" in body:
@@ -190,7 +192,7 @@ def _read_json(body: bytes) -> Json:
 def _refuse_half_characters(content: Json) -> None:
     try:
         json.dumps(content, ensure_ascii=False).encode()
-    except (UnicodeEncodeError, RecursionError):
+    except UnicodeEncodeError:
         raise InputError("the request's body holds half a surrogate pair; decode the text anew") from None
 
 
@@ -199,8 +201,8 @@ def _write_json(content: Json) -> bytes:
     # means different things to different readers.
     try:
         return json.dumps(content, allow_nan=False).encode()
-    except (ValueError, RecursionError):
-        raise InputError("the request's body holds a number or a depth that JSON cannot hold") from None
+    except ValueError:
+        raise InputError("the request's body holds a number that JSON cannot hold") from None
 
 
 def _refuse_constant(name: str) -> None:
@@ -223,8 +225,8 @@ def _failure(response: httpx2.Response, body: bytes) -> Response:
     """Upstream's own error; a gateway's page is not passed on, it tells about the inside, nor what a broken server quotes."""
     metrics.upstream_error("status")
     try:
-        told: object = json.loads(body)
-    except (ValueError, RecursionError):
+        told: object = read_json(body)
+    except ValueError:
         told = None
     error = json.dumps({"error": request_error(response.status_code, told)}).encode()
     return _respond(error, response, answer_headers(returned_headers(response)))
@@ -232,5 +234,5 @@ def _failure(response: httpx2.Response, body: bytes) -> Response:
 
 def _respond(body: bytes, response: httpx2.Response, headers: Headers) -> Response:
     answer = Response(body, response.status_code, media_type="application/json")
-    answer.raw_headers += [(name.encode(), value.encode()) for name, value in headers if name != "content-type"]
+    answer.raw_headers += raw((name, value) for name, value in headers if name != "content-type")
     return answer

@@ -32,6 +32,7 @@ from vista_guard.errors import ConfigError, InputError, VistaGuardError
 from vista_guard.proxy import identity, metrics
 from vista_guard.proxy.identity import DividedDocuments, shares_documents
 from vista_guard.proxy.settings import ANONYMOUS, ProxySettings
+from vista_guard.reading.chat_json import read_json
 from vista_guard.settings.sources import is_loopback
 
 if TYPE_CHECKING:
@@ -131,6 +132,8 @@ KEY_HEADERS = (OWN_HEADER, b"x-api-key", b"authorization")
 
 _AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/@?#\[\]]+)(?::\d*)?")
 
+_NO_SOCKETS = "the guard judges no WebSocket, and passes none; use /v1/chat/completions or /v1/responses"
+
 PROBES = frozenset({"/healthz", "/readyz"})
 UNCOUNTED = PROBES | {"/metrics"}
 OWN_PATHS = UNCOUNTED | {"/guard", "/openapi.json", "/beta/litellm_basic_guardrail_api"}
@@ -186,13 +189,18 @@ class Gatekeeper:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
-        elif scope["type"] == "http":  # nothing here speaks WebSocket
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008, "reason": _NO_SOCKETS})  # the server answers 403
+        else:
             try:
+                if dict(scope["headers"]).get(b"upgrade", b"").lower() == b"websocket":
+                    raise _Refused(403, "websocket_not_passed", _NO_SOCKETS)
                 tenant, client, headers = self._admit(scope)
                 state = {**scope.get("state", {}), "tenant": tenant}
                 with self._place(client, scope["path"]) as leave:
                     body = await self._body(scope, receive)
                     self._keep_apart(scope, body)
+                    _check_json(scope, body)
                     await self._app(
                         {**scope, "headers": headers, "state": state}, _replay(body, receive), _leaving(send, leave)
                     )
@@ -331,6 +339,15 @@ def _host(authority: bytes) -> str:
     # A URL's parser reads "[::1].evil.example" as "::1".
     found = _AUTHORITY.fullmatch(authority.decode("latin-1"))
     return found.group(1).strip("[]") if found else ""
+
+
+def _check_json(scope: Scope, body: bytes) -> None:
+    """FastAPI reads JSON of any depth for the guard's own routes, and walks through it."""
+    if body and (scope["path"] in OWN_PATHS or scope["path"].startswith("/guard/")):
+        try:
+            read_json(body)
+        except ValueError as exc:
+            raise _Refused(400, "invalid_request", f"the request's body is not JSON: {exc}") from None
 
 
 def _leaving(send: Send, leave: Callable[[], None]) -> Send:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import aclosing
@@ -25,9 +24,11 @@ from vista_guard.proxy.upstream import (
     close_answer,
     open_answer,
     problem_of,
+    raw,
     returned_headers,
     timed_out,
 )
+from vista_guard.reading.chat_json import read_json
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -44,7 +45,7 @@ class RelayedAnswer(StreamingResponse):
         super().__init__(self._chunks(), response.status_code)
         self._response = response
         told = returned_headers(response) if headers is None else headers
-        self.raw_headers = [(name.encode(), value.encode()) for name, value in told]
+        self.raw_headers = raw(told)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         # A caller who goes away before the first byte leaves an iterator that never ran, and that closes nothing.
@@ -110,7 +111,7 @@ class GuardedStream(RelayedAnswer):
             raise timed_out(settings, "fell silent in the middle of its answer") from None
         except httpx2.HTTPError as exc:
             raise problem_of(exc, settings, inside_stream=True) from None
-        except (ValueError, RecursionError):
+        except ValueError:
             raise UnreadableError("upstream's stream cannot be read") from None
         finally:
             await close_answer(response)
@@ -129,7 +130,7 @@ async def received_events(response: httpx2.Response, most: int) -> AsyncGenerato
             return
         if not event.data.strip():
             continue
-        content = json.loads(event.data)
+        content = read_json(event.data)
         if not isinstance(content, dict):
             raise ValueError("an event of upstream is no JSON object")
         yield content

@@ -34,10 +34,6 @@ class TooLargeError(httpx2.ReadError):
     """The answer is larger than is allowed, as it was sent or inflated."""
 
 
-class EncodingError(httpx2.ReadError):
-    """The answer is compressed in a way that was not asked for."""
-
-
 class Inflated(httpx2.AsyncByteStream):
     """The body of an answer. Closing it closes the answer.
 
@@ -45,22 +41,25 @@ class Inflated(httpx2.AsyncByteStream):
         response: as upstream sent it.
         most: bytes of it, as sent and inflated; any number when None.
         idle_seconds: longest silence; None leaves it to the connection.
+
+    Raises:
+        Problem: it is compressed in a way that was not asked for.
     """
 
     def __init__(self, response: httpx2.Response, *, most: int | None, idle_seconds: float | None) -> None:
         self._response = response
+        self._inflate = _inflating(response.headers.get("content-encoding", ""))
         self._most = most
         self._idle_seconds = idle_seconds
         self._size = 0
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        inflate = _inflating(self._response.headers.get("content-encoding", ""))
         sent = 0
         async with aclosing(self._response.aiter_raw()) as received:
             while (chunk := await self._next(received)) is not None:
                 sent += len(chunk)
                 self._check(sent)
-                for piece in inflate(chunk):
+                for piece in self._inflate(chunk):
                     self._size += len(piece)
                     self._check(self._size)
                     yield piece
@@ -86,8 +85,8 @@ def inflated(response: httpx2.Response, *, most: int | None, idle_seconds: float
     """The same answer with a body that is read within bounds, and without the headers that told of its compression."""
     kept = [
         (name, value)
-        for name, value in response.headers.multi_items()
-        if name.lower() not in ("content-encoding", "content-length")
+        for name, value in response.headers.raw
+        if name.lower() not in (b"content-encoding", b"content-length")
     ]
     body = Inflated(response, most=most, idle_seconds=idle_seconds)
     return httpx2.Response(response.status_code, headers=kept, stream=body, request=response.request)
@@ -98,7 +97,8 @@ def _inflating(encoding: str) -> Callable[[bytes], Iterator[bytes]]:
     if name in ("", "identity"):
         return lambda chunk: iter((chunk,))
     if name not in _WINDOWS:
-        raise EncodingError(f"upstream's answer is compressed as {name[:40]!r}, which was not asked for")
+        what = f"upstream's answer is compressed as {name[:40]!r}, which was not asked for"
+        raise Problem(502, "upstream_unreadable", what)
     decompress = zlib.decompressobj(_WINDOWS[name])
 
     def inflate(chunk: bytes) -> Iterator[bytes]:
@@ -139,7 +139,11 @@ _CLOSING_SECONDS = 5.0
 _KEPT_SECONDS = 3.0
 """Model servers on uvicorn close a connection that was idle for 5 s. A request that is just being sent would be lost with it."""
 
+_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+"""Methods whose body means something. A body of others is not sent on: servers disagree about where such a request ends."""
+
 Headers = list[tuple[str, str]]
+"""Their bytes are read and written as Latin-1, so that every byte comes back as it was."""
 
 Ask = Callable[[Json], Awaitable[httpx2.Response]]
 """Sends a body to upstream; the answer's body is unread."""
@@ -181,20 +185,20 @@ class Upstream:
         """
         url = f"{self._base}/{path}" + (f"?{query}" if query else "")
         try:
-            request = self._client.build_request(method, url, headers=self._sent(headers), content=body or None)
+            content = body if method in _WITH_BODY and body else None
+            request = self._client.build_request(method, url, headers=raw(self._sent(headers)), content=content)
             response = await self._client.send(request, stream=True)
         except (httpx2.HTTPError, httpx2.InvalidURL) as exc:
             raise problem_of(exc, self._settings) from None  # the cause carries the request, and with it the key
-        if any(map(_CONTROL.search, (part for header in response.headers.raw for part in header))):
-            await close_answer(response)
-            raise Problem(502, "upstream_unreadable", "upstream's answer has control characters in its headers")
-        if response.has_redirect_location:
-            await close_answer(response)
-            raise Problem(502, "upstream_redirect", "upstream redirects to another address, which is not followed")
         # What is fetched, such as a file, is passed on as it comes; what is answered is read, and has to end somewhere.
         most = None if method == "GET" else self._settings.max_answer_bytes
         idle = self._settings.stream_idle_timeout_s if is_stream(response.headers) else None
-        return inflated(response, most=most, idle_seconds=idle)
+        try:
+            _check_head(response)
+            return inflated(response, most=most, idle_seconds=idle)
+        except Problem:
+            await close_answer(response)
+            raise
 
     async def aclose(self) -> None:
         """Closes the connections."""
@@ -209,6 +213,15 @@ class Upstream:
         return [*kept, ("authorization", f"Bearer {key.get_secret_value()}")] if key else kept
 
 
+def _check_head(response: httpx2.Response) -> None:
+    if any(map(_CONTROL.search, (part for header in response.headers.raw for part in header))):
+        raise Problem(502, "upstream_unreadable", "upstream's answer has control characters in its headers")
+    if not 200 <= response.status_code < 600:
+        raise Problem(502, "upstream_unreadable", f"upstream answered with status {response.status_code}")
+    if response.has_redirect_location:
+        raise Problem(502, "upstream_redirect", "upstream redirects to another address, which is not followed")
+
+
 def base_url(upstream: str) -> str:
     """Where routes start. A bare host is completed by `/v1`, as the API has it."""
     url = upstream.rstrip("/")
@@ -217,7 +230,13 @@ def base_url(upstream: str) -> str:
 
 def returned_headers(response: httpx2.Response) -> Headers:
     """Upstream's headers, as far as they go to the caller."""
-    return headers_passed_on(response.headers.multi_items(), _NOT_RETURNED)
+    items = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw]
+    return headers_passed_on(items, _NOT_RETURNED)
+
+
+def raw(headers: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
+    """The headers as they are on the wire."""
+    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
 
 
 def headers_passed_on(headers: Iterable[tuple[str, str]], dropped: frozenset[str]) -> Headers:
@@ -241,7 +260,7 @@ def problem_of(exc: Exception, settings: ProxySettings, *, inside_stream: bool =
         hint = "; is it running, and is --upstream right?" if settings.names_upstream else ""
         return Problem(502, "upstream_unreachable", f"{settings.upstream_name} cannot be reached{hint}")
     metrics.upstream_error("stream" if inside_stream else "connect")
-    if isinstance(exc, TooLargeError | EncodingError):
+    if isinstance(exc, TooLargeError):
         return Problem(502, "upstream_unreadable", str(exc))
     return Problem(502, "upstream_broken", "upstream broke off its answer")
 

@@ -7,8 +7,9 @@ What a message becomes, by role:
   is what the agent leans on.
 - `assistant`: a turn, unless it only calls tools and says nothing.
 
-Documents travel on a message (`"documents": [...]`) or beside the messages. An assistant message's are its own, a user
-or tool message's ground the assistant turns up to the next user message, all others every assistant turn that follows.
+Documents travel on a message (`"documents": [...]`), in a block of a system message, or beside the messages. An assistant
+message's are its own, a user or tool message's ground the assistant turns up to the next user message, all others every
+assistant turn that follows.
 
 Documents that stand inside of messages: tagged blocks, and what follows a line "Context:" in a system message. Pure.
 
@@ -18,8 +19,9 @@ its documents say so.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
@@ -41,10 +43,38 @@ ROLES = {
 """The roles of chat APIs, and what each is here."""
 
 TEXT_KEYS = ("text", "content", "page_content")
+PATTERNS = ("<context>(.*?)</context>", "<documents>(.*?)</documents>")
+"""What is a block where nobody says otherwise: regular expressions with one group."""
+MOST_LEVELS = 100
+"""Levels of lists and objects in JSON from outside: whatever walks through them calls itself once or more for each."""
+
+
+def read_json(text: str | bytes, parse_constant: Callable[[str], Any] | None = None) -> Any:
+    """Reads JSON from outside, as `json.loads` does.
+
+    Raises:
+        ValueError: no JSON, or one of more than `MOST_LEVELS` levels.
+    """
+    too_deep = ValueError(f"nested more than {MOST_LEVELS} levels deep")
+    try:
+        content = json.loads(text, parse_constant=parse_constant)
+    except RecursionError:
+        raise too_deep from None
+    level = [content]
+    for _ in range(MOST_LEVELS + 1):
+        nested = [value for value in level if isinstance(value, dict | list)]
+        level = [part for value in nested for part in (value.values() if isinstance(value, dict) else value)]
+    if level:
+        raise too_deep
+    return content
 
 
 def to_conversation(
-    messages: Sequence[Mapping[str, Any]], *, conversation_id: str | None = None, documents: Iterable[object] = ()
+    messages: Sequence[Mapping[str, Any]],
+    *,
+    conversation_id: str | None = None,
+    documents: Iterable[object] = (),
+    patterns: Sequence[str] | None = PATTERNS,
 ) -> Conversation:
     """Converts chat messages to a conversation.
 
@@ -52,11 +82,12 @@ def to_conversation(
         messages: OpenAI chat messages. Content is a string, null, or a list of parts, of which the text is taken.
         conversation_id: the conversation's id; anonymous when not given.
         documents: what every assistant turn may lean on; anything `to_document` takes.
+        patterns: blocks of system messages that are documents, as in `take_blocks`; None leaves these messages as they are.
 
     Raises:
         InputError: a message or document that is none; names its index, the value and what is allowed.
     """
-    reader = _Reader(shared=[to_document(document) for document in _listed(documents, "documents")])
+    reader = _Reader([to_document(document) for document in _listed(documents, "documents")], patterns)
     for index, message in enumerate(_listed(messages, "messages")):
         reader.read(index, message)
     try:
@@ -96,6 +127,7 @@ class _Reader:
     """Walks over messages. `pending` holds documents since the last user message."""
 
     shared: list[Document]
+    patterns: Sequence[str] | None
     turns: list[Turn] = field(default_factory=list)
     pending: list[Document] = field(default_factory=list)
     tools: dict[str, str] = field(default_factory=dict)
@@ -105,6 +137,7 @@ class _Reader:
         if not isinstance(message, Mapping):
             raise InputError(f"{where} is {_shown(message)}; expected a mapping with role and content")
         role = _role(message.get("role"), where)
+        message, blocks = (message, []) if self.patterns is None else take_blocks(message, self.patterns)
         text = _text(message, where)
         brought = [to_document(document) for document in _listed(message.get("documents") or (), f"{where}: documents")]
         if role is Role.TOOL:
@@ -117,7 +150,7 @@ class _Reader:
             self.pending = brought
             self.turns.append(Turn(role=role, text=text))
         else:
-            self.shared += brought
+            self.shared += [*brought, *blocks]
             self.turns.append(Turn(role=role, text=text))
 
     def _assistant(self, message: Mapping[str, Any], text: str, brought: list[Document]) -> None:
@@ -210,8 +243,6 @@ def _first_problem(error: ValidationError) -> str:
     return f"{'.'.join(map(str, first['loc']))} is {_shown(first['input'])}: {first['msg']}"
 
 
-PATTERNS = ("<context>(.*?)</context>", "<documents>(.*?)</documents>")
-"""What is a block where nobody says otherwise: regular expressions with one group."""
 BY_USER = "brought_by_user"
 """Key of a document's metadata: the document was found in a user's own message."""
 USER_EVIDENCE = "evidence came from the user's own message"

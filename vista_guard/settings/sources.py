@@ -284,3 +284,34 @@ def _problem(model: type[Section], exc: ValidationError) -> str:
         how = model.where_to_set.get(str(first["loc"][-1]))
         return f"setting {name} is missing{'; ' + how if how else ''}"
     return f"setting {name}: {first['msg'].removeprefix('Value error, ')}"
+
+
+POLICY_FILES = (".toml", ".yaml", ".yml")
+"""How the name of a policy's file ends."""
+
+
+def policy_file(path: Path) -> dict[str, Any]:
+    """Reads a file's `policy`, `policy_overrides` and, where it is named, `risk_table`, written as in `vista-guard.toml`.
+
+    Raises:
+        ConfigError: no such file, or one that says nothing or something else.
+    """
+    try:
+        content = read_mapping(path)
+    except OSError as exc:
+        raise ConfigError(f"the policy file {path} cannot be read: {exc.strerror}") from exc
+    except ValueError as exc:
+        raise ConfigError(f"the policy file {path} cannot be read as {path.suffix[1:].upper()}: {exc}") from exc
+    if not content:
+        raise ConfigError(f'the policy file {path} says nothing; write for example: policy = "strict"')
+    unknown = [key for key in content if key not in Settings.model_fields]
+    if unknown:
+        raise ConfigError(
+            f"the policy file {path} has {unknown[0]!r}, which is no setting; it may hold policy, policy_overrides and risk_table"
+        )
+    preset, overrides = content.get("policy", "balanced"), content.get("policy_overrides") or {}
+    if not isinstance(preset, str) or not isinstance(overrides, Mapping):
+        raise ConfigError(f"the policy file {path}: policy must be a preset's name, and policy_overrides a table")
+    table = content.get("risk_table")
+    found = {"policy": preset, "policy_overrides": dict(overrides)}
+    return found if table is None else {**found, "risk_table": Path(str(table))}

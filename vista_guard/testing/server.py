@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from vista_guard._extras import require
 from vista_guard.errors import ConfigError, VistaGuardError
+from vista_guard.reading.chat_json import read_json
 from vista_guard.testing.script import (
     Answer,
     Api,
@@ -302,7 +303,7 @@ class ScriptedChatServer:
 
 def _read(raw: bytes) -> tuple[Mapping[str, Any], str | None]:
     try:
-        body = json.loads(raw)
+        body = read_json(raw)
     except ValueError as exc:
         return {}, f"We could not parse the JSON body of your request: {exc}"
     return (body, None) if isinstance(body, dict) else ({}, "The body of the request must be a JSON object.")

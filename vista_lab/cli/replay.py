@@ -221,7 +221,7 @@ def run(
     from rich.console import Console
 
     from vista_lab.cli.long_runs import ReplayProgress, stopping
-    from vista_lab.logs.formats import LogFormat, count, read_log
+    from vista_lab.logs.formats import LogFormat, count, evidence_seen, read_log
     from vista_lab.runs.evaluate import replay
     from vista_lab.runs.loop import ClaimsMode
     from vista_lab.tables.terminal import summary_table
@@ -231,6 +231,8 @@ def run(
     if against is not None:
         against.check(guard.parts.judge.info)
         entries = against.heard.listening(entries)
+    for line in evidence_seen(log, named, columns):
+        typer.echo(line, err=True)
     total = count(log, named, columns) if limit is None else min(count(log, named, columns), limit)
     stopped: list[int] = []
 
@@ -251,7 +253,10 @@ def run(
             await guard.aclose()
 
     summary = asyncio.run(replay_and_close())
-    Console(highlight=False).print(summary_table(summary))
+    judged_by = (
+        "replay" if against is None else "replay: decisions of the policy monitor, which judged; yours are below"
+    )
+    Console(highlight=False).print(summary_table(summary, judged_by))
     if stopped or summary.exhausted:
         return _report_unfinished(summary, out, stopped)
     if against is not None:

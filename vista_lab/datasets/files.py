@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from random import Random
 from typing import Literal, TypeVar, cast
 
 from vista_guard.errors import InputError
+from vista_guard.reading.chat_json import read_json
 from vista_guard.types import Conversation, Document, Role, Turn
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold, check_texts, open_log, values
 
@@ -211,10 +211,10 @@ def json_object(path: Path) -> Row:
     with open_log(path) as file:
         raw = file.read()
     try:
-        content = json.loads(raw.decode("utf-8-sig"))
+        content = read_json(raw.decode("utf-8-sig"))
     except UnicodeDecodeError as exc:
         raise InputError(f"{path}: byte {exc.start} (0x{raw[exc.start]:02x}) is not UTF-8") from exc
-    except (ValueError, RecursionError) as exc:
+    except ValueError as exc:
         raise InputError(f"{path} is not JSON: {exc}") from exc
     if not isinstance(content, Mapping):
         raise InputError(f"{path} is {str(content)[:80]!r}; expected one mapping")

@@ -58,7 +58,7 @@ def find(name: str) -> DataSet:
     known = all_datasets()
     if name in known:
         return known[name]
-    near = get_close_matches(name, known, n=4, cutoff=0.5) or list(known)
+    near = get_close_matches(name.lower(), known, n=3, cutoff=0.0)
     raise InputError(f"data set {name!r} is unknown; did you mean {', '.join(near)}? vista-guard datasets lists all")
 
 

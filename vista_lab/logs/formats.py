@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from vista_guard.errors import ConfigError, InputError
+from vista_guard.types import Role
 from vista_lab.logs import (
     azure,
     columns,
@@ -24,6 +26,7 @@ from vista_lab.logs import (
 )
 from vista_lab.logs import columns as tables
 from vista_lab.logs.columns import Columns
+from vista_lab.logs.payloads import decode_json
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue, TurnGold, broken_entry, check_texts, values
 from vista_lab.logs.source import count as count_values
 
@@ -165,6 +168,60 @@ def count(path: Path, log_format: LogFormat | None = None, columns: Columns | No
     if columns is None and path.is_file() and (log_format or detect(path)) in PARSERS:
         return count_values(path)
     return sum(1 for _ in read_log(path, log_format, columns))
+
+
+FIRST = 1000
+"""How many conversations `evidence_seen` looks at."""
+LONG_PROMPT = 200
+"""Characters of a system message that may well hold evidence."""
+_EVIDENCE = re.compile(
+    r"context|document|source|passage|reference|retriev|evidence|chunk|ground|snippet", re.IGNORECASE
+)
+
+
+def evidence_seen(path: Path, log_format: LogFormat | None = None, columns: Columns | None = None) -> list[str]:
+    """Lines for the user on turns that bring no evidence, and on fields that may hold it and are not read; often none."""
+    read = [
+        e.conversation for e in islice(read_log(path, log_format, columns), FIRST) if isinstance(e, LoggedConversation)
+    ]
+    turns = [turn for talk in read for turn in talk.turns if turn.role is Role.ASSISTANT]
+    bare = sum(not turn.documents for turn in turns)
+    if not bare:
+        return []
+    known = "\n".join({document.text for turn in turns for document in turn.documents})
+    raw = (value.content for value in islice(values(path), FIRST) if isinstance(value, LogValue))
+    fields = {name for content in raw for name, text in _texts(content) if text[:LONG_PROMPT] not in known}
+    prompts = any(len(turn.text) > LONG_PROMPT for talk in read for turn in talk.turns if turn.role is Role.SYSTEM)
+    seen = [*sorted(fields)[:5], *(["system messages without a <context> block"] if prompts else [])]
+    return [
+        f"{bare} of {'the first ' if len(read) == FIRST else ''}{len(turns)} assistant turns bring no documents: they are held "
+        "against earlier turns and what vista-guard documents add has stored",
+        f"seen and not read as documents: {', '.join(seen) or 'no field that looks like evidence'}; docs/replay.md says what is",
+    ]
+
+
+def _texts(content: object, place: str = "") -> Iterator[tuple[str, str]]:
+    """Fields whose name promises evidence, by their place, with their first text."""
+    if isinstance(content, list):
+        for item in content:
+            yield from _texts(item, f"{place}[]")
+    elif isinstance(content, Mapping):
+        for name, value in content.items():
+            inner = f"{place}.{name}".lstrip(".")
+            text = next(_strings(value), "").strip() if _EVIDENCE.search(str(name)) else ""
+            if text:
+                yield inner, text
+            else:
+                yield from _texts(decode_json(value), inner)
+
+
+def _strings(value: object) -> Iterator[str]:
+    value = decode_json(value)
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | Mapping):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from _strings(item)
 
 
 def _entries(path: Path, log_format: LogFormat | Parse | None, columns: Columns | None) -> Entries:

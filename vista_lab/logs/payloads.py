@@ -9,6 +9,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from vista_guard.reading.chat_json import read_json
+
 Message = dict[str, Any]
 """A chat message: role, content, and what else a chat API's message has."""
 
@@ -55,8 +57,8 @@ def decode_json(value: object) -> object:
     """JSON that was stored as a text, as Parquet, CSV and attributes of spans do it; anything else as it is."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
+            return read_json(value)
+        except ValueError:
             return value
     return value
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import json
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from typing import Any, BinaryIO, cast
 
 from vista_guard._extras import require
 from vista_guard.errors import InputError
+from vista_guard.reading.chat_json import read_json
 from vista_guard.types import Conversation, Label
 
 DELIMITERS = ",;\t|"
@@ -366,12 +366,12 @@ def _json_document(path: Path) -> Iterator[LogValue | BrokenEntry]:
     with open_log(path) as file:
         raw = file.read()
     try:
-        yield LogValue(json.loads(raw.decode("utf-8-sig")), place="conversation 1")
+        yield LogValue(read_json(raw.decode("utf-8-sig")), place="conversation 1")
     except UnicodeDecodeError as exc:
         raise InputError(
             f"log {path}: byte {exc.start} (0x{raw[exc.start]:02x}) is not UTF-8; save the file as UTF-8"
         ) from exc
-    except (ValueError, RecursionError) as exc:
+    except ValueError as exc:
         raise InputError(f"log {path} starts like one JSON object over several lines but is not JSON: {exc}") from exc
 
 
@@ -389,10 +389,10 @@ def _json_lines(path: Path) -> Iterator[LogValue | BrokenEntry]:
 def _json_line(path: Path, number: int, line: bytes, start: int) -> LogValue | BrokenEntry:
     place = f"line {number}"
     try:
-        return LogValue(json.loads(line.decode("utf-8")), place=place, line=number)
+        return LogValue(read_json(line.decode("utf-8")), place=place, line=number)
     except UnicodeDecodeError as exc:
         error = f"byte {start + exc.start} (0x{line[exc.start]:02x}) is not UTF-8"
-    except (ValueError, RecursionError) as exc:
+    except ValueError as exc:
         error = f"is not JSON: {exc}"
     return BrokenEntry(f"{path} {place}", error)
 
@@ -401,11 +401,11 @@ def _json_list(path: Path) -> list[object]:
     with open_log(path) as file:
         raw = file.read()
     try:
-        content = json.loads(raw.decode("utf-8-sig"))
+        content = read_json(raw.decode("utf-8-sig"))
     except UnicodeDecodeError as exc:
         found = f"byte {exc.start} (0x{raw[exc.start]:02x})"
         raise InputError(f"log {path}: {found} is not UTF-8; save the file as UTF-8") from exc
-    except (ValueError, RecursionError) as exc:
+    except ValueError as exc:
         raise InputError(f"log {path} starts like a JSON list but is not JSON: {exc}") from exc
     return cast("list[object]", content)
 

@@ -24,6 +24,7 @@ from vista_guard.errors import ConfigError, InputError
 from vista_guard.policy.labels import FineLabel, TurnName
 from vista_guard.policy.risk import ALARMS, Level, Reliability, RiskGroup, RiskTable, alarms, reliability
 from vista_guard.policy.turn_risk import SAFE
+from vista_guard.reading.visible import turn_name
 from vista_guard.types import Finding, Outcome, TurnReport
 from vista_lab.metrics.turn_risk import Fit, RatedTurn, fit, why_not
 
@@ -197,7 +198,7 @@ def _label_turn(path: Path, report: TurnReport, words: _Words) -> LabelledTurn:
     if words.turn and not all(known.values()):
         bad = next(claim for claim, fine in known.items() if not fine)
         raise InputError(
-            f"{path}: turn {report.turn_index} of conversation {report.conversation_id} is labelled fine and its claim "
+            f"{path}: {turn_name(report.conversation_id, report.turn_index)} is labelled fine, and its claim "
             f"{bad} is not. Correct one of them"
         )
     if words.turn:
@@ -242,7 +243,7 @@ def _read_reports(path: Path) -> Iterator[TurnReport]:
         if report.attempts:
             raise InputError(f"{where} reports a rewritten turn. Replay the log with --policy monitor")
         if _name(report) in seen:
-            raise InputError(f"{where} reports turn {report.turn_index} of {report.conversation_id} again. Keep one")
+            raise InputError(f"{where} reports {turn_name(report.conversation_id, report.turn_index)} again. Keep one")
         seen.add(_name(report))
         yield report
 

@@ -6,24 +6,21 @@ who judged.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from vista_guard._mappings import read_mapping
 from vista_guard.assembly import calibrated
 from vista_guard.errors import ConfigError
 from vista_guard.policy.label_policy import PRESETS, LabelPolicy, Recipe
 from vista_guard.policy.turn_risk import TurnRisk
-from vista_guard.settings.sources import Settings
+from vista_guard.settings.sources import POLICY_FILES, Settings, policy_file
 from vista_guard.types import Decision, JudgeInfo, TurnReport
 from vista_lab.policies.comparison import PolicyCase, case_of, decision
 
 SETTINGS: Final = "settings"
 """The name of the policy that the settings configure."""
-
-SUFFIXES: Final = (".toml", ".yaml", ".yml")
 
 
 @dataclass(frozen=True)
@@ -65,32 +62,14 @@ def named_policy(told: str, settings: Settings) -> NamedPolicy:
 
 def _of_file(told: str, settings: Settings) -> NamedPolicy:
     path = Path(told)
-    if path.suffix not in SUFFIXES:
+    if path.suffix not in POLICY_FILES:
         known = ", ".join([*PRESETS, SETTINGS])
-        raise ConfigError(f"policy is {told!r}; choose one of {known}, or a file that ends in {', '.join(SUFFIXES)}")
-    content = _content(path)
-    unknown = [key for key in content if key not in Settings.model_fields]
-    if unknown:
         raise ConfigError(
-            f"policy file {path} has the unknown setting {unknown[0]!r}; the settings are policy, policy_overrides and risk_table"
+            f"policy is {told!r}; choose one of {known}, or a file that ends in {', '.join(POLICY_FILES)}"
         )
-    preset, overrides = content.get("policy", "balanced"), content.get("policy_overrides") or {}
-    if not isinstance(preset, str) or not isinstance(overrides, Mapping):
-        raise ConfigError(f"policy file {path}: policy must be a preset's name and policy_overrides a table")
-    table = content.get("risk_table")
-    return NamedPolicy(told, Recipe(preset, overrides), settings.risk_table if table is None else Path(str(table)))
-
-
-def _content(path: Path) -> Mapping[str, Any]:
-    try:
-        content = read_mapping(path)
-    except OSError as exc:
-        raise ConfigError(f"policy file {path} cannot be read: {exc.strerror}") from exc
-    except ValueError as exc:
-        raise ConfigError(f"policy file {path} cannot be read as {path.suffix[1:].upper()}: {exc}") from exc
-    if not content:
-        raise ConfigError(f'policy file {path} is empty; write for example: policy = "strict"')
-    return content
+    content = policy_file(path)
+    table = content.get("risk_table", settings.risk_table)
+    return NamedPolicy(told, Recipe(content["policy"], content["policy_overrides"]), table)
 
 
 def fit_of(judge: JudgeInfo, table: Path | None) -> TurnRisk | None:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from vista_guard.dashboard.elements.looks import look
 from vista_guard.policy.risk import ALARMS, Reliability, RiskGroup, RiskTable
-from vista_guard.reading.visible import visible
+from vista_guard.reading.visible import turn_name, visible
 from vista_guard.types import Action, Decision
 from vista_lab.metrics.detection import Reading
 from vista_lab.metrics.intervals import percent
@@ -86,7 +86,7 @@ def _lines(replayed: Replayed, shown: Iterable[ReplayedTurn]) -> Iterable[Text]:
     for turn in shown:
         step = f"{look(turn.first.action).word} → {look(turn.second.action).word}"
         people = "" if turn.fine is None else f"; people: {'fine' if turn.fine else 'not fine'}"
-        where = f"{turn.report.conversation_id}, turn {turn.report.turn_index}"
+        where = turn_name(turn.report.conversation_id, turn.report.turn_index, turn.question)
         yield Text(f"{visible(where)}: {step}{people}", style="cyan")
         yield Text(f"  {_cut(turn.report.response)}")
         for name, decision in zip(replayed.names, (turn.first, turn.second), strict=True):

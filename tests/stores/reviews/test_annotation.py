@@ -11,10 +11,10 @@ import pytest
 import sqlalchemy as sql
 
 from tests.stores.reviews.conftest import Write
-from vista_guard.errors import InputError
+from vista_guard.errors import InputError, StoreError
 from vista_guard.stores.reports import SqlReports
 from vista_guard.stores.reports.database import make_engine
-from vista_guard.stores.reports.tables import PEOPLE_ON_A_REPORT
+from vista_guard.stores.reports.tables import ANNOTATION_CLAIMS, PEOPLE_ON_A_REPORT
 from vista_guard.stores.reviews.annotation import Annotations
 from vista_guard.stores.reviews.records import AnnotatedClaim, AnnotationBatch, Condition, ConsensusClaim, Method, Op
 from vista_guard.types import Label, Span
@@ -57,6 +57,20 @@ def test_from_task_to_consensus(url: str, write: Write) -> None:
     again = annotations.settle(first.id, [], method=Method.MAJORITY, who="ada")
     assert annotations.complete(task=first.id)[0].consensus == again
     assert annotations.batches() == (AnnotationBatch("pilot", tasks=2, complete=1, settled=1, wanted=2),)
+    annotations.close()
+
+
+def test_a_label_of_a_newer_version_is_named(url: str, write: Write) -> None:
+    annotations = Annotations(url)
+    annotations.create("pilot", [write().id], wanted=1, who="ada")
+    task = annotations.tasks("pilot", "ben")[0].id
+    annotations.save(annotations.start(task, "ben"), [PIER], notes="", seconds=1)
+    engine = make_engine(url)
+    with engine.begin() as connection:
+        connection.execute(sql.update(ANNOTATION_CLAIMS).values(label="SUPERSEDED"))
+    engine.dispose()
+    with pytest.raises(StoreError, match=r"cannot write annotations .*'SUPERSEDED' is not a valid Label"):
+        annotations.start(task, "ben")
     annotations.close()
 
 

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, TextIO, get_args
 
 from vista_guard.errors import ConfigError, InputError, VistaGuardError
 from vista_guard.integrations.evals.grader import Case, Turns, shared_grader
+from vista_guard.reading.chat_json import read_json
 
 if TYPE_CHECKING:
     from vista_guard.integrations.evals.grader import JudgedClaim, Verdict
@@ -161,7 +162,7 @@ def _json(text: Any) -> Any:
     if not isinstance(text, str):
         return None
     try:
-        return json.loads(text)
+        return read_json(text)
     except ValueError:
         return None
 

@@ -21,7 +21,7 @@ from vista_guard._aio import loop
 from vista_guard._extras import how_to_install
 from vista_guard.errors import Blocked, ConfigError
 from vista_guard.graph.agent import call_function, speaker_node
-from vista_guard.graph.host_objects import FindDocuments, GivenDocuments, HostState
+from vista_guard.graph.host_objects import GivenDocuments, GivenFinder, HostState
 from vista_guard.graph.machine import build_graph
 from vista_guard.graph.surface import OnBlock, OnReport, build_surface
 from vista_guard.stream.gates import Gate, check_gate, gated
@@ -106,7 +106,7 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
         guard: Guard,
         *,
         gate: Gate = "turn",
-        documents: GivenDocuments | FindDocuments | None = None,
+        documents: GivenDocuments | GivenFinder | None = None,
         on_report: OnReport | None = None,
         on_block: OnBlock = "replace",
     ) -> None:

@@ -13,7 +13,7 @@ from langgraph.config import get_stream_writer
 from vista_guard._aio.streams import Bridged, in_task
 from vista_guard.errors import ConfigError
 from vista_guard.graph.agent import AnyRunnable, call_function, speaker_node
-from vista_guard.graph.host_objects import FindDocuments, GivenDocuments
+from vista_guard.graph.host_objects import GivenDocuments, GivenFinder
 from vista_guard.graph.machine import GraphNode, build_graph
 from vista_guard.graph.surface import HostSurface, OnBlock, OnReport, build_surface
 from vista_guard.graph.vendor_private import context_of, has_stream_handler, silent_config
@@ -32,7 +32,7 @@ def guard_node(
     node: Callable[..., object] | AnyRunnable,
     *,
     gate: Gate = "turn",
-    documents: GivenDocuments | FindDocuments | None = None,
+    documents: GivenDocuments | GivenFinder | None = None,
     on_report: OnReport | None = None,
     on_block: OnBlock = "replace",
 ) -> AnyRunnable:

@@ -27,6 +27,7 @@ from openai import APIConnectionError, APIError, APITimeoutError
 from vista_guard._aio import loop
 from vista_guard._aio.streams import Bridged, in_thread
 from vista_guard.errors import Blocked, ConfigError, InputError
+from vista_guard.graph.host_objects import FoundDocuments, given_documents
 from vista_guard.guard import Guard
 from vista_guard.openai_api import judging as verdict
 from vista_guard.openai_api.dialect import (
@@ -41,11 +42,11 @@ from vista_guard.openai_api.dialect import (
 from vista_guard.openai_api.fields import request_error
 from vista_guard.openai_api.judging import DIALECTS, Events, Exchange, Judged, StreamedAnswer, judge_answer, worst
 from vista_guard.openai_api.requests import Api, Json, judged_api, with_answer
-from vista_guard.reading.chat_json import PATTERNS
+from vista_guard.reading.chat_json import PATTERNS, read_json
 from vista_guard.stream.gates import Gate
 from vista_guard.types import Conversation, Document, TurnReport
 
-Finder = Callable[[Conversation], Sequence[Document] | Awaitable[Sequence[Document]]]
+Finder = Callable[[Conversation], FoundDocuments | Awaitable[FoundDocuments]]
 """Gives the documents of an answer from the conversation that ends with it; with the gate `sentence`, it is still empty."""
 
 ConversationId = str | Callable[[Mapping[str, Any]], str | None]
@@ -224,7 +225,7 @@ class Call:
         documents = self._guarding.find(conversation)
         if inspect.isawaitable(documents):
             documents = asyncio.run_coroutine_threadsafe(_await_documents(documents), self._loop).result()
-        return documents
+        return given_documents(documents)
 
     async def _on_judged(self, judged: Judged) -> None:
         report = judged.report
@@ -334,7 +335,7 @@ class _Sender:
         """The request without what is meant for the guard."""
         if not call.is_changed:
             return request
-        headers = [(name, value) for name, value in request.headers.multi_items() if name != "content-length"]
+        headers = [(name, value) for name, value in request.headers.raw if name.lower() != b"content-length"]
         content = json.dumps(call.sent, ensure_ascii=False, separators=(",", ":")).encode()
         return _http_of(request).Request(
             request.method, request.url, headers=headers, content=content, extensions=request.extensions
@@ -506,10 +507,10 @@ def _without_quotes(response: Http) -> Http:
     if response.status_code < 500:
         return response
     try:
-        told: object = json.loads(response.content)
-    except (ValueError, RecursionError):
+        told: object = read_json(response.content)
+    except ValueError:
         told = None
-    headers = [item for item in response.headers.multi_items() if not item[0].startswith("content-")]
+    headers = [item for item in response.headers.raw if not item[0].lower().startswith(b"content-")]
     return _http_of(response).Response(
         response.status_code,
         headers=headers,
@@ -594,8 +595,8 @@ async def _json_events(received: AsyncGenerator[Any, None]) -> Events:
 
 def _event(data: str) -> Json:
     try:
-        content = json.loads(data)
-    except (ValueError, RecursionError):
+        content = read_json(data)
+    except ValueError:
         content = None
     if not isinstance(content, dict):
         raise UnreadableError("upstream's stream cannot be read")
@@ -604,8 +605,8 @@ def _event(data: str) -> Json:
 
 def _read_body(content: bytes) -> Json:
     try:
-        body = json.loads(content)
-    except (ValueError, RecursionError):
+        body = read_json(content)
+    except ValueError:
         body = None
     if not isinstance(body, dict):
         raise InputError("the request's body is not a JSON object; the guard cannot judge the answer to it")
@@ -622,5 +623,5 @@ def _id_of(value: object) -> str | None:
     return str(given) if given else None
 
 
-async def _await_documents(found: Awaitable[Sequence[Document]]) -> Sequence[Document]:
+async def _await_documents(found: Awaitable[FoundDocuments]) -> FoundDocuments:
     return await found

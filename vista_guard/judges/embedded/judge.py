@@ -60,6 +60,9 @@ if TYPE_CHECKING:
 
 SUBJECTIVE_SUPPORT = 0.7
 """Least support of a claim about its own speaker's mind or life; documents never support or refute one."""
+READS_ENGLISH = (
+    'the embedded judge reads English. Use a model judge, for example judge = "openai:gpt-4o-mini" (docs/judges.md)'
+)
 _SHORT = 2000
 """Characters that are taken apart in a thread of their own: a few hundredths of a second of work."""
 
@@ -152,9 +155,7 @@ class EmbeddedJudge:
     def _decompose(self, turn: Turn, history: Sequence[Turn]) -> tuple[Claim, ...]:
         language = foreign(folded(turn.text))
         if language is not None:
-            raise JudgeError(
-                f"the turn looks like {language}; the embedded judge reads English. Use a model judge for it"
-            )
+            raise JudgeError(f"the turn looks like {language}; {READS_ENGLISH}")
         return as_meant(decompose(turn, history), turn.text)
 
     def _verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> list[Check | Unchecked]:
@@ -302,10 +303,15 @@ def _unread_claim(claim: Claim, known: str) -> Unchecked | None:
         # The verifier reads the beginning of what is too long for it: the rest would pass on the beginning's verdict.
         error = f"it has {len(claim.text):,} characters without an end; a claim of more than {MAX_STATEMENT:,} is not judged"
         return Unchecked(claim=claim, error=error)
-    parts = [part for part in unreadable_parts(folded(claim.text)) if part.strip(" .!?") not in known]
-    if not parts:
+    text = folded(claim.text)
+    parts = [part for part in unreadable_parts(text) if part.strip(" .!?") not in known]
+    language = None if text.strip(" .!?") in known else foreign(text)
+    if language is not None:
+        error = f"it looks like {language}; {READS_ENGLISH}"
+    elif parts:
+        error = f"it looks encoded, or is no English: {short(parts[0], 60)!r} cannot be read"
+    else:
         return None
-    error = f"it looks encoded, or is no English: {short(parts[0], 60)!r} cannot be read"
     return Unchecked(claim=claim, error=error, what="encoded")
 
 

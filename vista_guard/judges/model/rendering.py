@@ -19,20 +19,25 @@ NOTHING = "(none)"
 TAGS = ("documents", "knowledge", "history", "turn", "claims", "claim")
 
 _ROLE_CHARS = 40
-_TAG_CHARS = 48
-"""How far after an angle bracket a name is looked for."""
 
-_BRACKET = re.compile("[<＜﹤‹〈⟨〈˂ᐸ❮❰⧼≺≪⟪《«]")
+_HIDDEN = "\0"
+"""Stands for a character that is not seen. A model may read over it or take it for a space: a tag is found in both readings."""
+
+_BRACKET = re.compile("[<＜﹤‹〈⟨〈˂ᐸ❮❰⧼≺≪⟪《«≮]")
 # Chat templates of open models: some servers take these for their own tokens wherever they stand.
 _CONTROL = re.compile(r"<(?=[|｜])|<(?=/?s>)|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_\w+)\])", re.IGNORECASE)
-_NAMES = re.compile(
-    rf"(?:{'|'.join(TAGS)}|system|user|assistant|sys|think|thinking|tool_call|start_of_turn|end_of_turn)(?![a-z0-9_-])"
+_SPECIAL = (
+    *TAGS,
+    *("system", "user", "assistant", "sys", "think", "thinking", "tool_call", "start_of_turn", "end_of_turn"),
+)
+_TAG = re.compile(
+    rf"[\s{_HIDDEN}/\\∕⁄⧸«|｜]*(?:{'|'.join(f'{_HIDDEN}*'.join(name) for name in _SPECIAL)})(?![a-z0-9_-])"
 )
 _ANNOUNCES = re.compile(r"^[^:]{1,60}:[\s*]*(?:\[[^\]]*\])?$")
-_CONTROLS = dict.fromkeys((*range(32), 127))
-_UNSEEN = ("Cf", "Mn", "Cc", "Zl", "Zp")
-_ALIKE = str.maketrans("аеіорсуһԁкѕтмнǀιοτκνυ", "aeiopcyhdkstmnliotkvu")
-"""Cyrillic and Greek letters that look like those of a tag's name."""
+_CONTROLS = dict.fromkeys((*range(32), 127), _HIDDEN)
+_UNSEEN = ("Cf", "Mn", "Me", "Cc", "Zl", "Zp")
+_ALIKE = str.maketrans("аеіорсуһԁкѕтмнǀιοτκνυ\u115f\u1160\u2800", f"aeiopcyhdkstmnliotkvu{_HIDDEN}{_HIDDEN}{_HIDDEN}")
+"""Cyrillic and Greek letters that look like those of a tag's name; fillers that look like nothing."""
 
 
 @dataclass(frozen=True)
@@ -127,25 +132,29 @@ def defuse(text: str) -> str:
     # Half a character cannot be sent.
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     text = _CONTROL.sub(lambda found: "&lt;" if found.group() == "<" else "&#91;", text)
-    return _BRACKET.sub(lambda found: "&lt;" if _opens_tag(text, found.end()) else found.group(), text)
+    if not _BRACKET.search(text):
+        return text
+    seen = _fold(text)
+    opening = (_TAG.match(seen, found.end()) is not None for found in re.finditer("<", seen))
+    return _BRACKET.sub(lambda found: "&lt;" if next(opening) else found.group(), text)
 
 
 def heading(line: str) -> str:
-    """A line's heading for comparison: the words before its colon, without markup, numbers and case."""
-    line = unicodedata.normalize("NFKC", line).partition(":")[0].casefold().translate(_ALIKE)
-    return " ".join(re.findall(r"[^\W\d_]+", line))
-
-
-def _opens_tag(text: str, start: int) -> bool:
-    window = text[start : start + _TAG_CHARS]
-    visible = window.translate(_CONTROLS).lower() if window.isascii() else _fold(window)
-    return _NAMES.match(visible.lstrip("/\\∕⁄⧸<＜‹«|｜ \t")) is not None
+    """A line's heading for comparison: the letters before its colon, without markup, numbers, case and spaces."""
+    return "".join(re.findall(r"[^\W\d_]+", _fold(unicodedata.normalize("NFKC", line).partition(":")[0])))
 
 
 def _fold(text: str) -> str:
-    """The text as it looks: without what is not seen, look-alikes as plain small letters."""
-    letters = unicodedata.normalize("NFKD", text).casefold().translate(_ALIKE)
-    return "".join(letter for letter in letters if unicodedata.category(letter) not in _UNSEEN)
+    """The text as it looks: one `<` for each bracket, `_HIDDEN` for what is not seen, look-alikes as plain small letters."""
+    return text.translate(_CONTROLS).lower() if text.isascii() else "".join(map(_folded, text))
+
+
+@lru_cache(maxsize=4096)
+def _folded(char: str) -> str:
+    if _BRACKET.match(char):
+        return "<"
+    letters = unicodedata.normalize("NFKD", char).casefold().translate(_ALIKE)
+    return "".join(_HIDDEN if unicodedata.category(letter) in _UNSEEN else letter for letter in letters)
 
 
 def _quoted_headings(text: str, headings: frozenset[str]) -> str:

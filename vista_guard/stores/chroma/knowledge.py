@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from vista_guard.errors import StoreError
 from vista_guard.protocols import Embedder
 from vista_guard.stores.chroma.client import ChromaConnection, chroma_client
 from vista_guard.stores.entries import claim_passages, digest, nearest, persona_passages
@@ -166,5 +167,10 @@ def _is_claim(row: _Row) -> bool:
 
 def _claim(row: _Row) -> Passage:
     # Rows of versions that kept no labels count as what nearly all of them are: VERIFIED.
-    label = Label(row.metadata["label"]) if "label" in row.metadata else None
+    try:
+        label = Label(row.metadata["label"]) if "label" in row.metadata else None
+    except ValueError as exc:
+        raise StoreError(
+            f"stored claim {row.id} cannot be read: {exc}. A newer version wrote it: read it with that one"
+        ) from exc
     return Passage(source=SourceKind.KNOWLEDGE, source_id=row.metadata["source_id"], text=row.text, label=label)

@@ -93,7 +93,7 @@ class Database:
 
     @contextmanager
     def translating_errors(self, operation: str) -> Iterator[None]:
-        """Raises errors of the driver as `StoreError`."""
+        """Raises errors of the driver, and values that this version does not know, as `StoreError`."""
         try:
             yield
         except (SQLAlchemyError, sqlite3.Error) as exc:
@@ -101,6 +101,10 @@ class Database:
             raise StoreError(
                 f"cannot {operation} in {self.name}: {cause}. Check that the database can be reached and written, "
                 "has space left and is not locked by another program"
+            ) from exc
+        except ValueError as exc:
+            raise StoreError(
+                f"cannot {operation} in {self.name}: {exc}. A newer version wrote it: read it with that one"
             ) from exc
 
     @contextmanager

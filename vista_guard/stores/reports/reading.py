@@ -240,7 +240,8 @@ class ReportReader:
 
     def _kept(self, row: sql.Row[Any]) -> KeptTurn:
         report = parsed(row.report, row.number, row.schema_version, self._database.name)
-        texts = None if row.texts is None else TurnTexts.model_validate(json.loads(row.texts))
+        with self._database.translating_errors("read a turn's texts"):
+            texts = None if row.texts is None else TurnTexts.model_validate(json.loads(row.texts))
         return KeptTurn(report, texts)
 
     def _advanced(self, cursor: LiveCursor, numbers: Sequence[int]) -> LiveCursor:

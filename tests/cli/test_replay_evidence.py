@@ -1,0 +1,111 @@
+"""Evidence of a log: read as the proxy reads it, and said first where there is none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from vista_guard.cli import app
+from vista_guard.openai_api.evidence import read_chat
+from vista_guard.reading.chat_json import PATTERNS, to_conversation
+from vista_guard.types import TurnReport
+from vista_lab.logs.formats import evidence_seen
+
+HALL = "The whale hall opened in 1925."
+
+
+@pytest.fixture(autouse=True)
+def _nothing_configured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+
+
+def chat(system: str, **more: Any) -> dict[str, Any]:
+    said = [("system", system), ("user", "When did the whale hall open?"), ("assistant", HALL)]
+    return {"messages": [{"role": role, "content": text} for role, text in said], **more}
+
+
+def log(*chats: Mapping[str, Any]) -> Path:
+    path = Path("log.jsonl")
+    path.write_text("".join(f"{json.dumps(chat)}\n" for chat in chats), encoding="utf-8")
+    return path
+
+
+def replay(*chats: Mapping[str, Any]) -> tuple[Result, list[TurnReport]]:
+    log(*chats)
+    result = CliRunner().invoke(app, ["replay", "log.jsonl", "--out", "out.jsonl"])
+    lines = Path("out.jsonl").read_text(encoding="utf-8").splitlines()
+    reports = [TurnReport.model_validate_json(line) for line in lines if '"decision"' in line]
+    return result, sorted(reports, key=lambda report: str(report.conversation_id))
+
+
+SYSTEMS = [
+    f"<context>{HALL}</context>\nAnswer from the context.",
+    f"<documents>\n{HALL}\n</documents>",
+    f"You are a guide.\n\nContext:\n{HALL}",
+    f"Sources:\n{HALL}\n\nQuestion: answer briefly.",
+]
+
+
+def test_blocks_of_system_messages_are_evidence_as_in_the_proxy() -> None:
+    result, reports = replay(*(chat(SYSTEMS[number % len(SYSTEMS)]) for number in range(12)))
+    assert (result.exit_code, "bring no documents" in result.stderr) == (0, False)
+    assert [(report.evidence_missing, report.score) for report in reports] == [(False, 1.0)] * 12
+    for system in SYSTEMS:
+        messages = chat(system)["messages"]
+        *_, turn = to_conversation(messages).turns
+        assert turn.documents == read_chat({"messages": messages[:-1]}, PATTERNS).grounds()
+
+
+def test_turns_without_evidence_are_said_first_with_the_field_that_may_hold_it() -> None:
+    bare = chat("Be brief.", context=HALL, metadata={"retrieved_chunks": [{"body": HALL}]})
+    result, reports = replay(bare, chat(SYSTEMS[0]))
+    first, second, *_ = result.stderr.splitlines()
+    assert first.startswith("1 of 2 assistant turns bring no documents")
+    assert "system messages" not in second
+    # What another chat's block says is known; each field is compared by its text.
+    assert [report.evidence_missing for report in reports] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("given", "seen"),
+    [
+        ({"context": "Oak."}, "context;"),
+        ({"metadata": {"retrieved_chunks": [{"body": "Oak."}]}}, "metadata.retrieved_chunks;"),
+        ({"metadata": json.dumps({"sources": ["Oak."]})}, "metadata.sources;"),
+        ({"context": ""}, "no field that looks like evidence;"),
+        ({"contexts": [], "lang": "en"}, "no field that looks like evidence;"),
+    ],
+)
+def test_fields_are_named_by_their_place(given: Mapping[str, Any], seen: str) -> None:
+    _, second = evidence_seen(log(chat("Be brief.", **given)))
+    assert f"documents: {seen}" in second
+
+
+def test_a_long_prompt_may_hold_it() -> None:
+    _, second = evidence_seen(log(chat("You guide through the museum. " * 20)))
+    assert "system messages without a <context> block" in second
+
+
+def told(chats: Sequence[Mapping[str, Any]]) -> list[str]:
+    return evidence_seen(log(*chats))
+
+
+def test_nothing_is_said_of_a_log_with_documents() -> None:
+    assert told([chat("Be brief.", documents=[HALL])] * 3) == []
+
+
+def test_the_first_table_says_whose_decisions_it_shows() -> None:
+    log(chat(SYSTEMS[0]))
+    two = CliRunner().invoke(
+        app, ["replay", "log.jsonl", "--out", "o.jsonl", "--policy", "balanced", "--against", "strict"]
+    )
+    assert "decisions of the policy monitor" in " ".join(two.stdout.split("┏")[0].split())
+    one = CliRunner().invoke(app, ["replay", "log.jsonl", "--out", "p.jsonl"])
+    assert one.stdout.split("┏")[0].strip() == "replay"
