@@ -1,6 +1,6 @@
 """Lies in the middle of other speech: frames that hold a statement, and speech acts that hold a bare value, composed.
 
-A form is an act ("I can't help with bookings"), what joins a statement to it (", as {s}") and a surface (a list item, bold). A third of
+A form is an act ("I can't help with bookings"), what joins a statement to it (", as {s}") and a surface (bold). A third of
 the acts, joints, frames and surfaces was written first and kept aside while the rules were made: `KEPT` uses no other.
 """
 
@@ -207,7 +207,7 @@ def forms(atoms: Atoms) -> list[Form]:
 
 
 def dealt(found: Sequence[Form], each: int) -> Iterator[tuple[Form, Statement]]:
-    """Every form with `each` facts, in turn; what a value answers with all facts, since there are few such forms."""
+    """Every form with `each` facts, in turn; what a value answers with four times as many, since there are few such forms."""
     for number, form in enumerate(found):
-        count = len(FACTS) if form.answers else each
+        count = 4 * each if form.answers else each
         yield from ((form, FACTS[(number * 5 + step * 3) % len(FACTS)]) for step in range(count))
