@@ -24,6 +24,9 @@ _FENCE = re.compile(r"[^\S\n]*(?:```|~~~)")
 _MAYBE_FENCE = re.compile(r"[^\S\n]*(?:`{0,2}|~{0,2})")
 _CLOSING_FENCE = re.compile(r"^[^\S\n]*(?:```|~~~)[^\n]*(?=\n)", re.MULTILINE)
 _MARKER = re.compile(r"\s*(?:>\s*)*(?:[-*+\u2022\u2023\u25e6\u2013]\s+|\(?\d{1,3}[.)]\s+|>\s*)")
+_ROW = re.compile(r"[^\S\n]*\|")
+_MAY_BE_ROW = re.compile(r"[^\S\n]*(?:\||\Z)")
+_TABLE_RULE = re.compile(r"[\s|:-]*-[\s|:-]*")
 _WHOLE_LINE = re.compile(r"[^\S\n]*[#|]")
 _AMBIGUOUS = "-*+\u2022\u2023\u25e6\u2013>=_(:`~0123456789"
 _SAID = re.compile(r"""[.!?:;\u2026\u3002\uff01\uff1f]["'\u201d\u2019)\]*_]*\s*$""")
@@ -148,8 +151,7 @@ class Sentences:
         if opens_line and not complete and _MAYBE_FENCE.fullmatch(text, line_start):
             return None
         if opens_line and _WHOLE_LINE.match(text, line_start):
-            newline = text.find("\n", first.start())
-            return cut + newline if newline >= 0 else None
+            return _in_turn(_line_end(text, first.start()), cut)
         end, known = self._block_end(text, cut, first.start(), complete)
         return self._sentence_end(text[start:end], ended=known)
 
@@ -219,6 +221,25 @@ class Sentences:
                 return place, True
             return None, True
         return len(block) if ended else None, whole
+
+
+def _line_end(text: str, start: int) -> int | None:
+    """The end of a heading or a row; of a table's header that of its first row, by which the header is read."""
+    end, newline = text.find("\n", start), text.rfind("\n", 0, start)
+    if end < 0:
+        return None
+    if text[start] != "|" or (newline >= 0 and _ROW.match(text, text.rfind("\n", 0, newline) + 1)):
+        return end
+    for _ in range(2):  # The rule, and the row behind it.
+        following = text.find("\n", end + 1)
+        if following < 0:
+            return None if _MAY_BE_ROW.match(text, end + 1) else end
+        if not _ROW.match(text, end + 1):
+            return end
+        begin, end = end + 1, following
+        if not _TABLE_RULE.fullmatch(text, begin, end):
+            return end
+    return end
 
 
 def _in_turn(place: int | None, cut: int) -> int | None:

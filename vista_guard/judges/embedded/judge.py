@@ -12,10 +12,12 @@ from vista_guard._aio.loop import run_long
 from vista_guard.errors import JudgeError
 from vista_guard.inference.onnx import WEIGHTS
 from vista_guard.judges.embedded.english import cues
+from vista_guard.judges.embedded.english.asides import inner_statements
 from vista_guard.judges.embedded.english.cues import plain_figure
 from vista_guard.judges.embedded.english.decompose import MAX_STATEMENT, decompose
 from vista_guard.judges.embedded.english.segment import foreign
-from vista_guard.judges.embedded.evidence import COUNTER_COSINE, EvidencePiece, choose, pool
+from vista_guard.judges.embedded.english.verbs import finish_sentence
+from vista_guard.judges.embedded.evidence import COUNTER_COSINE, EvidencePiece, choose, pool, words
 from vista_guard.judges.embedded.forms.code import is_code, unreadable_parts
 from vista_guard.judges.embedded.mentions.passage import as_meant
 from vista_guard.judges.embedded.models import ABSTENTION, FACTUAL, OPINION, Calibration, ClaimTypeHead, ShippedVerifier
@@ -156,7 +158,26 @@ class EmbeddedJudge:
         language = foreign(folded(turn.text))
         if language is not None:
             raise JudgeError(f"the turn looks like {language}; {READS_ENGLISH}")
-        return as_meant(decompose(turn, history), turn.text)
+        return as_meant(self._with_statements(decompose(turn, history)), turn.text)
+
+    def _with_statements(self, claims: Sequence[Claim]) -> tuple[Claim, ...]:
+        """The claims, and behind each that reads like an opinion or an abstention the statements inside it."""
+        within = {claim: list(inner_statements(claim.text)) for claim in claims}
+        asked = [claim for claim, statements in within.items() if statements]
+        types = zip(asked, self._types([claim.text for claim in asked]), strict=True)
+        speech = {claim for claim, found in types if self._is_speech(found)}
+        spans = dict[str, Claim]()
+        for claim in claims:
+            texts = (finish_sentence(one, ()) for one in within[claim]) if claim in speech else ()
+            for text in (claim.text, *texts):
+                spans.setdefault(text, claim)
+        pairs = enumerate(spans.items(), start=1)
+        turn = claims[0].id.partition(".")[0] if claims else ""
+        return tuple(Claim(id=f"{turn}.c{number}", text=text, span=claim.span) for number, (text, claim) in pairs)
+
+    def _is_speech(self, types: dict[str, float]) -> bool:
+        """True if a claim of these types may be called an opinion or an abstention."""
+        return types[OPINION] >= self._calibration.opinion or types[ABSTENTION] >= self._calibration.abstention
 
     def _verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> list[Check | Unchecked]:
         unread = _unread(claims, evidence)
@@ -229,26 +250,26 @@ class EmbeddedJudge:
         return [pair for pair, vector in zip(against, found, strict=True) if float(said @ vector) >= COUNTER_COSINE]
 
     def _categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> list[Finding | Unchecked]:
-        if not checks:
-            return []
-        texts = [type_text(check) for check in checks]
-        rows = self._head.probabilities(self._embedder.embed(texts), texts)
-        names, said = self._calibration.type_labels, evidence_text(evidence)
+        said = evidence_text(evidence)
+        types = self._types([type_text(check) for check in checks])
         return [
-            self._finding(check, dict(zip(names, map(float, row), strict=True)), evidence.documents, said)
-            for check, row in zip(checks, rows, strict=True)
+            self._finding(check, found, evidence.documents, said) for check, found in zip(checks, types, strict=True)
         ]
 
-    def _is_held(self, claim: str, documents: Sequence[Passage]) -> bool:
-        """True if a claim that reads like an opinion is still checked against the documents."""
-        if self._recommendations == "lacking_evidence" and cues.recommends(claim):
-            return True
-        return may_be_settled(claim) and is_mentioned(claim, documents)
+    def _types(self, claims: Sequence[str]) -> list[dict[str, float]]:
+        """How likely each claim is a fact, an opinion and an abstention: what the head finds, where no cue knows better."""
+        if not claims:
+            return []
+        texts = [folded(claim) for claim in claims]
+        rows = self._head.probabilities(self._embedder.embed(texts), texts)
+        names = self._calibration.type_labels
+        return [
+            self._with_cues(claim, dict(zip(names, map(float, row), strict=True)))
+            for claim, row in zip(claims, rows, strict=True)
+        ]
 
-    def _finding(
-        self, check: Check, types: dict[str, float], documents: Sequence[Passage], said: str | None
-    ) -> Finding:
-        text, limits = type_text(check), self._calibration
+    def _with_cues(self, text: str, types: dict[str, float]) -> dict[str, float]:
+        limits = self._calibration
         if cues.abstains(text):
             types = types | {ABSTENTION: max(types[ABSTENTION], limits.abstention)}
         elif cues.subjective(text):
@@ -261,11 +282,26 @@ class EmbeddedJudge:
         if not cues.may_abstain(text):
             # What the head gave to abstention goes to fact: else such a claim would lack evidence with a confidence of 0.
             types = {FACTUAL: round(1.0 - types[OPINION], 6), OPINION: types[OPINION], ABSTENTION: 0.0}
+        return types
+
+    def _is_held(self, claim: str, documents: Sequence[Passage]) -> bool:
+        """True if a claim that reads like an opinion is still checked against the documents."""
+        if self._recommendations == "lacking_evidence" and cues.recommends(claim):
+            return True
+        return may_be_settled(claim) and is_mentioned(claim, documents)
+
+    def _finding(
+        self, check: Check, types: dict[str, float], documents: Sequence[Passage], said: str | None
+    ) -> Finding:
+        text, limits = type_text(check), self._calibration
         if types[ABSTENTION] >= limits.abstention:
             reason = "It refuses, or says that its speaker does not know."
             return Finding(claim=check.claim, label=Label.ABSTENTION, confidence=types[ABSTENTION], reason=reason)
-        opinion = types[OPINION] >= limits.opinion
-        if opinion and self._is_held(text, documents):
+        opinion, missing = types[OPINION] >= limits.opinion, missing_everywhere(text, said)
+        # A figure that stands nowhere is no opinion where the documents speak of its matter, unless it is of the speaker's life.
+        own = cues.personal(text) and not (cues.of_a_mind(text) or cues.recommends(text))
+        made_up = missing is not None and not own and bool(words(text) & words(said or ""))
+        if opinion and (made_up or self._is_held(text, documents)):
             opinion, types = False, {**types, FACTUAL: 1.0}
         against = [found for found in check.counter_evidence if not (opinion and found.source is SourceKind.DOCUMENT)]
         if against:
@@ -281,7 +317,6 @@ class EmbeddedJudge:
         if opinion:
             reason = "It is an opinion, an experience, a recommendation or a remark: no source could prove it."
             return Finding(claim=check.claim, label=Label.OUT_OF_SCOPE, confidence=types[OPINION], reason=reason)
-        missing = missing_everywhere(text, said)
         sure = check.confidence * types[FACTUAL]
         sure = max(sure, NOWHERE) if missing else sure
         reason = "Nothing in the documents or in what is known confirms it or speaks against it."

@@ -6,16 +6,15 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from vista_guard.judges.embedded.english.asides import (
+    FIGURE,
     LONG_FIGURE,
     asides_of,
-    figures_of,
-    hides_statement,
     inner_statements,
-    is_frame,
     presuppositions,
-    supposes,
+    states,
 )
 from vista_guard.judges.embedded.english.clauses import clauses
 from vista_guard.judges.embedded.english.predicates import is_opening
@@ -25,9 +24,11 @@ from vista_guard.judges.embedded.english.speakers import (
     claim_of_answer,
     claim_of_name,
     claim_of_tag,
+    claims_of_values,
     name_speakers,
     names,
     open_question,
+    value_question,
     which,
     without_opener,
     written_names,
@@ -35,7 +36,6 @@ from vista_guard.judges.embedded.english.speakers import (
 from vista_guard.judges.embedded.english.verbs import ends_with_verb, finish_sentence, has_verb, verb_index, words_of
 from vista_guard.judges.embedded.english.words import (
     ANSWER,
-    ASKED_IF_KNOWN,
     CATAPHORIC,
     ELLIPTIC,
     EXCLAMATION,
@@ -84,6 +84,10 @@ _VALUE = re.compile(
     r"|\b\d{1,2}:\d\d\b"
 )
 """A price, a share, a time or a measure: what makes a claim of a heading ("Check-in from 15:00")."""
+_MOST_WORDS = 16
+"""Longest sentence, in words, of which a value can be the point."""
+_FEW_WORDS = 4
+"""Most words around a value that are none but the way to say it: "Make it ..., please"."""
 _OPEN_WORDS = word_set("""what who why how where when if whether which about so""")
 
 
@@ -95,12 +99,13 @@ def decompose(turn: Turn, history: Sequence[Turn]) -> tuple[Claim, ...]:
     reading = render(canonical(turn.text))
     speaker, listener = names(turn.role)
     before = clean(folded(history[-1].text[-_MAX_BEFORE:])) if history else ""
-    question = open_question(before) if before and history[-1].role is Role.USER else ""
+    asked = before if history and history[-1].role is Role.USER else ""
+    questions = _Questions(open_question(asked), value_question(asked))
     kept = written_names(reading.text)
     codes = frozenset(code.split(" ", 1)[0] for code in inline_code(reading.text))
     found: dict[str, Span] = {}
     here: set[tuple[str, int]] = set()
-    for said, start, end, kind in _resolved_statements(reading.text, question, topic_of_turn(before)):
+    for said, start, end, kind in _resolved_statements(reading.text, questions, topic_of_turn(before)):
         span = _trimmed_span(reading, start, end)
         says_something = re.search(r"[^\W_]", said) and not _LIST_MARK.fullmatch(said)
         if kind is BlockKind.CODE or SYMBOLS.search(said) or (says_something and len(said) > MAX_STATEMENT):
@@ -122,10 +127,19 @@ def _trimmed_span(reading: Reading, start: int, end: int) -> Span:
     return reading.span(start + len(raw) - len(raw.lstrip()), start + len(raw.rstrip()))
 
 
-def _resolved_statements(text: str, question: str, topic: PronounTopic) -> Iterator[tuple[str, int, int, BlockKind]]:
+class _Questions(NamedTuple):
+    """What an answer may leave out: the question of yes or no or for a name before it, and the one for a value."""
+
+    open: str = ""
+    value: str = ""
+
+
+def _resolved_statements(
+    text: str, questions: _Questions, topic: PronounTopic
+) -> Iterator[tuple[str, int, int, BlockKind]]:
     """The statements of a turn; each tells what a pronoun that opens the next can mean."""
-    asked = ""
-    seen: set[tuple[str, Sentence, str, PronounTopic]] = set()
+    asked = _Questions()
+    seen: set[tuple[str, Sentence, _Questions, PronounTopic]] = set()
     for sentence in sentences(text):
         source, start = text[sentence.start : sentence.end], sentence.start
         if sentence.kind is BlockKind.CODE:
@@ -133,9 +147,10 @@ def _resolved_statements(text: str, question: str, topic: PronounTopic) -> Itera
             continue
         if len(source) > MAX_STATEMENT:
             yield (sentence.text or source).strip(), start, sentence.end, sentence.kind
-            topic, asked = NOTHING, ""
+            topic, asked = NOTHING, _Questions()
             continue
-        alone = (source, replace(sentence, start=0, end=len(source)), asked or question, topic)
+        heard = _Questions(asked.open or questions.open, asked.value or questions.value)
+        alone = (source, replace(sentence, start=0, end=len(source)), heard, topic)
         read = _read if len(source) <= _REMEMBERED_CHARS else _read.__wrapped__
         said, topic, asked = read(*alone)
         # Said again in the same place of the talk it claims the same again: a line that is repeated costs nothing.
@@ -146,12 +161,12 @@ def _resolved_statements(text: str, question: str, topic: PronounTopic) -> Itera
 
 @lru_cache(_REMEMBERED)
 def _read(
-    source: str, sentence: Sentence, question: str, topic: PronounTopic
-) -> tuple[tuple[tuple[str, int, int], ...], PronounTopic, str]:
-    """The statements of a sentence with their places, the topic for later pronouns, and the sentence's question."""
+    source: str, sentence: Sentence, questions: _Questions, topic: PronounTopic
+) -> tuple[tuple[tuple[str, int, int], ...], PronounTopic, _Questions]:
+    """The statements of a sentence with their places, the topic for later pronouns, and the sentence's questions."""
     topics: list[PronounTopic] = []
     found = []
-    for said, start, end in _statements(source, sentence, question):
+    for said, start, end in _statements(source, sentence, questions.open):
         clear, after = resolve_pronoun(said, topic)
         # What answers the question leaves its topic: "Do you know Vale?" "Yes. He ..."
         topics.append(topic := topic if said.startswith(("the assistant", "the user")) else after)
@@ -159,7 +174,25 @@ def _read(
     raw = clean(source)
     # "Did it open in 1850? Yes." answers itself, as does "Which hall opened in 1850? The whale hall."
     asks = raw.strip("\"' ")
-    return tuple(found), _next_topic(raw, topic, topics), open_question(asks) or which(asks)
+    answered = _with_values(found, clean(sentence.text or source), len(source), questions.value)
+    return (
+        tuple(answered),
+        _next_topic(raw, topic, topics),
+        _Questions(open_question(asks) or which(asks), value_question(asks)),
+    )
+
+
+def _with_values(found: list[tuple[str, int, int]], raw: str, end: int, question: str) -> list[tuple[str, int, int]]:
+    """The statements, and each value without a subject of its own as the answer to `question`."""
+    for value, claim in claims_of_values(question, raw) if question else ():
+        if len(words_of(raw)) > _MOST_WORDS or any(
+            value in said and states(said.replace(value, "then")) for said, _, _ in found
+        ):
+            continue
+        # "Remember 21:40." says nothing beside the answer.
+        found = [one for one in found if value not in one[0] or len(words_of(one[0].replace(value, ""))) > _FEW_WORDS]
+        found.append((claim, 0, end))
+    return found
 
 
 def _next_topic(raw: str, topic: PronounTopic, topics: Sequence[PronounTopic]) -> PronounTopic:
@@ -176,6 +209,8 @@ def _statements(text: str, sentence: Sentence, question: str) -> Iterator[tuple[
     answer = ANSWER.match(raw)
     asked = which(question)
     named, question = (claim_of_name(asked, raw), "") if asked else ("", question)
+    if sentence.kind is BlockKind.HEADER:
+        return
     if sentence.text is not None:
         yield raw, start, end
     elif named:
@@ -193,7 +228,7 @@ def _statements(text: str, sentence: Sentence, question: str) -> Iterator[tuple[
 def _names_only(raw: str, sentence: Sentence) -> bool:
     """True if a sentence has nothing to check: small talk, a heading's topic, a lead-in."""
     if SMALL_TALK.fullmatch(raw):
-        return not hides_statement(raw)
+        return not _hung_on(raw)
     if raw.endswith(":"):
         return sentence.leads and not _is_statement_lead(raw[:-1])
     return sentence.kind is BlockKind.HEADING and not (says(raw) or _VALUE.search(raw))
@@ -239,10 +274,6 @@ def _claims_of(said: str) -> Iterator[str]:
     if subjectless:
         yield from _with_subject(said, subjectless.end())
         return
-    asked = ASKED_IF_KNOWN.match(said)
-    if asked and _is_statement(said[asked.end() :]):
-        yield said[asked.end() :].rstrip("? ")
-        return
     tag = TAG.search(said)
     if tag:
         said = said[: tag.start()]
@@ -257,17 +288,7 @@ def _claims_of(said: str) -> Iterator[str]:
     elif SMALL_TALK.fullmatch(said):
         yield from _hung_on(said)
     elif not ELLIPTIC.fullmatch(said.rstrip(".! ")):
-        yield from _framed_statements(said)
         yield from _without_frames(said)
-
-
-def _framed_statements(said: str) -> Iterator[str]:
-    """Statements inside an opinion, a wish or a condition, to be judged by themselves."""
-    if is_frame(said):
-        found = [*inner_statements(said, behind=1)]
-        yield from found or figures_of(said)
-    elif supposes(said):
-        yield from (part for part in inner_statements(said, behind=1) if LONG_FIGURE.search(part))
 
 
 def _of_question(said: str) -> Iterator[str]:
@@ -275,7 +296,7 @@ def _of_question(said: str) -> Iterator[str]:
     supposed = claim_of_tag(said)
     if supposed:
         yield supposed
-        yield from inner_statements(supposed, behind=1)
+        yield from inner_statements(supposed)
         return
     words = words_of(said)
     # A statement with a question mark; "You like whales?" asks its listener.
@@ -291,10 +312,9 @@ def _of_question(said: str) -> Iterator[str]:
     yield from presuppositions(said)
 
 
-def _hung_on(small_talk: str) -> Iterator[str]:
-    """The statement attached to small talk; the whole sentence if it cannot be split off."""
-    if hides_statement(small_talk):
-        yield from [*inner_statements(small_talk)] or [small_talk]
+def _hung_on(small_talk: str) -> list[str]:
+    """The statements attached to small talk; the whole sentence if a figure cannot be split off."""
+    return [*inner_statements(small_talk)] or [small_talk] * (FIGURE.search(small_talk) is not None)
 
 
 def _without_frames(said: str) -> Iterator[str]:
@@ -302,7 +322,7 @@ def _without_frames(said: str) -> Iterator[str]:
     frame = KNOWN.match(said)
     # "I know some about mills, like how ..." has no fact of its own behind "know".
     if frame and _is_statement(said[frame.end() :]) and not _ABOUT.match(said[frame.end() :]):
-        yield from _claims_of(said[frame.end() :])
+        yield from _claims_of(said[frame.end() :].rstrip("! "))
         return
     remark = NOT_KNOWN.match(said) or REMARKED.match(said)
     if remark and _is_fact(said[remark.end() :], after=remark.group()):

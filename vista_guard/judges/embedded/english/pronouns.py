@@ -10,17 +10,13 @@ import re
 from dataclasses import dataclass, replace
 
 from vista_guard.judges.embedded.english.speakers import without_opener
-from vista_guard.judges.embedded.english.verbs import past_adverbs, verb_index, words_of
+from vista_guard.judges.embedded.english.verbs import may_open, past_adverbs, verb_index, words_of
 from vista_guard.judges.embedded.english.words import (
     ADVERBS,
-    AUXILIARIES,
-    BASES,
     DETERMINERS,
     PRONOUNS,
     SUBORDINATORS,
     any_of,
-    is_auxiliary,
-    is_past,
     is_pronoun_with_verb,
     word_set,
 )
@@ -208,14 +204,8 @@ def _all_names(said: str) -> list[str]:
     for match in _NAMES.finditer(said):
         words = match.group().split(" ")
         opens = not said[: match.start()].strip() or said[: match.start()].rstrip()[-1:] in ".!?"
-        if opens and _may_open(words[0]):
+        if opens and (words[0] in _NO_NAMES or may_open(words[0])):
             words = words[1:]
         if any(word not in _NO_NAMES for word in words if word[0].isupper()):
             found.append(" ".join(words))
     return found
-
-
-def _may_open(word: str) -> bool:
-    lower = word.lower()
-    known = PRONOUNS | DETERMINERS | SUBORDINATORS | AUXILIARIES | ADVERBS | BASES
-    return lower in known or word in _NO_NAMES or is_auxiliary(word) or is_past(word)

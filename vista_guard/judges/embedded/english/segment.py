@@ -179,7 +179,7 @@ def sentences(text: str) -> Iterator[Sentence]:
         found = [Block(0, len(text), BlockKind.PROSE)]
     for number, block in enumerate(found):
         follows = number + 1 < len(found)
-        if block.kind in (BlockKind.ROW, BlockKind.CODE):
+        if block.kind in (BlockKind.ROW, BlockKind.HEADER, BlockKind.CODE):
             yield Sentence(block.start, block.end, block.kind, lead, block.text)
             continue
         places = list(_split(text, block))

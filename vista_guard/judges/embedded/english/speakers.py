@@ -8,21 +8,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
-from vista_guard.judges.embedded.english.cues import FUNCTION_WORDS, SAYING, can_be_verb
-from vista_guard.judges.embedded.english.verbs import has_verb
+from vista_guard.judges.embedded.english.asides import LITERAL
+from vista_guard.judges.embedded.english.cues import FUNCTION_WORDS, SAYING, can_be_verb, is_base
+from vista_guard.judges.embedded.english.verbs import has_verb, is_participle, may_open
 from vista_guard.judges.embedded.english.words import (
     ADVERBS,
     ANSWER,
     AUXILIARIES,
     BASES,
+    DETERMINERS,
     OPENER,
     SMALL_TALK,
     any_of,
+    is_auxiliary,
     is_past,
     word_set,
 )
 from vista_guard.judges.embedded.forms.markup import emphasised_words, inline_code
+from vista_guard.judges.embedded.quantities.amounts import amounts
 from vista_guard.types import Role
 
 _IRREGULAR = {
@@ -238,6 +243,84 @@ def claim_of_name(question: str, answer: str) -> str:
     if not is_name or ANSWER.match(answer) or SMALL_TALK.fullmatch(answer):
         return ""
     return f'The answer to "{question}" is {name}'
+
+
+_NAMED_VALUE = re.compile(r"\b[A-Z][\w'-]*\w(?: (?:(?:of|de|van|von) )?[A-Z][\w'-]*\w){0,4}")
+_UNIT_BEHIND = re.compile(r"\s?(?:[%€£°$]|(?!and\b|or\b|in\b|on\b|at\b|to\b|as\b|is\b)[A-Za-z]+(?: of [a-z]+)?)")
+_REQUESTS = re.compile(r"\b(?:tell|know|remind|say|show|find out|need|wonder)\b", re.IGNORECASE)
+_VALUE_WORDS = re.compile(
+    r"\b(?:when|where|who|how (?:much|many|long|far|old|tall|high|deep|wide|heavy|big|large|fast|often|early|late|soon|hot|cold)"
+    r"|(?:what|which) (?:[\w']+ ){0,4}?(?:price|cost|fee|dose|dosage|number|age|size|height|length|width|weight|rate|limit|date"
+    r"|day|hour|month|time|year|total|amount|temperature|code|address|capital|name))\b",
+    re.IGNORECASE,
+)
+_ENDS_QUESTION = re.compile(
+    r",? (?:and|or|but) (?=(?:what|when|where|who|how|which|why|can|do|does|is|are)\b)|, (?:please|then)\b"
+)
+_MOST_VALUES = 3
+_BEING = word_set("is are was were has have had")
+
+
+def value_question(text: str) -> str:
+    """The last question of a turn's text that a value answers: "When does the ferry leave", "how long it lasts"."""
+    for said in reversed(re.split(r"(?<=[.!?])\s+", text[-400:])):
+        for clause in reversed(_ENDS_QUESTION.split(said.strip(" \"'").rstrip("?.! "))):
+            clause = re.sub(r"\b(wh\w+|how)'s\b", r"\1 is", clause, flags=re.IGNORECASE)
+            place = _VALUE_WORDS.search(clause)
+            if place and ("?" in said or _REQUESTS.search(clause[: place.start()])):
+                return clause[place.start() :]
+    return ""
+
+
+def claims_of_values(question: str, said: str) -> Iterator[tuple[str, str]]:
+    """The values in a sentence that answer the `question`, each with the claim that it makes: "the ferry does leave at 9"."""
+    asks = question.split(" ")[0].lower()
+    timed = re.match(r"(?:when|where|(?:what|which) (?:time|day|date|month|year|hour)) ", question, re.IGNORECASE)
+    found = dict[tuple[int, int], str]()
+    for start, end, joint in sorted(_values(said, asks)):
+        if not any(start < last and first < end for first, last in found) and said[start:end] not in question:
+            found[start, end] = joint if timed else ""
+    for (start, end), joint in list(found.items())[:_MOST_VALUES]:
+        value = said[start:end]
+        yield value, name_speakers(_with_value(question, value, f"{joint} {value}".strip()), *names(Role.USER))
+
+
+def _values(said: str, asks: str) -> Iterator[tuple[int, int, str]]:
+    """Places of what can answer "when", "how" or "who", with the preposition that it takes in a statement."""
+    for one in amounts(said) if asks not in ("who", "where") else ():
+        timed = one.dimension in ("clock", "date")
+        if timed if asks == "how" else one.number is None and not timed:
+            continue
+        unit = None if timed or not one.dimension else _UNIT_BEHIND.match(said, one.end)
+        joint = "at" if one.dimension == "clock" else "on" if timed else "in"
+        yield one.start, unit.end() if unit else one.end, joint
+    if asks in ("when", "what", "which"):
+        days = (day for day in LITERAL.finditer(said) if day[0].isalpha())
+        yield from ((day.start(), day.end(), "on" if "day" in day[0] else "in") for day in days)
+    if asks not in ("when", "how"):
+        for name in _NAMED_VALUE.finditer(said):
+            first = name[0].split(" ")[0]
+            start = name.start() + (len(first) + 1 if may_open(first) else 0)
+            yield from [(start, name.end(), "in")] if start < name.end() else []
+
+
+def _with_value(question: str, value: str, placed: str) -> str:
+    """The statement that the question asks for, with the value in it."""
+    asks, *words = question.split(" ")
+    asks = asks.lower()
+    verb = next((number for number, word in enumerate(words) if is_auxiliary(word)), None)
+    if verb is None or (verb and asks in ("when", "where", "who")):
+        # "when the hall is open" has the order of a statement; of "who built the hall" the value is the subject.
+        behind = asks in ("when", "where") or (words[:1] != [] and words[0].lower() in DETERMINERS)
+        return f"{' '.join(words)} {placed}" if behind else f"{value} {' '.join(words[asks != 'who' :])}"
+    noun = " ".join(words[1:verb]) if asks == "how" and words[0].lower() in ("much", "many") else ""
+    if noun and noun not in value:
+        placed = f"{placed} of {noun}" if re.search(r"[a-z]", value) else f"{placed} {noun}"
+    rest = words[verb + 1 :]
+    acts = is_participle if words[verb].lower() in _BEING else is_base
+    pairs = enumerate(pairwise(rest), start=1)
+    main = next((number for number, (before, word) in pairs if before not in DETERMINERS and acts(word)), len(rest))
+    return " ".join((*rest[:main], words[verb].lower(), *rest[main:], placed))
 
 
 def claim_of_tag(question: str) -> str:

@@ -291,6 +291,13 @@ def _takes_object(word: str) -> bool:
     )
 
 
+def may_open(word: str) -> bool:
+    """True if a capital of the word may only come from its place at the beginning of a sentence."""
+    lower = word.lower().partition("'")[0]
+    known = PRONOUNS | DETERMINERS | SUBORDINATORS | ADVERBS | FUNCTION_WORDS | {"please"}
+    return lower in known or is_auxiliary(word) or is_past(word) or is_base(lower)
+
+
 def ends_with_verb(words: Sequence[str]) -> bool:
     """True if `words` break off before their verb's object: "you can bring"."""
     if len(words) < 2:

@@ -44,6 +44,8 @@ class Said:
     end: int
     text: str
     spoken: tuple[tuple[int, int], ...]
+    heads: bool = False
+    """True for a header, which states nothing but may answer a question."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +95,7 @@ def _header(row: TableRow, cells: Sequence[_Cell], *, alone: bool) -> Iterator[S
         yield from _row(row, (), cells)
     else:
         spoken = tuple((cell.start, cell.end) for cell in cells if says(cell.text))
-        if spoken:
-            yield Said(spoken[0][0], spoken[-1][1], "", spoken)
+        yield Said(row.start, row.start + len(row.line), joined, spoken, heads=True)
 
 
 def _row(row: TableRow, header: Sequence[_Cell], cells: Sequence[_Cell]) -> Iterator[Said]:
@@ -139,6 +140,7 @@ class BlockKind(StrEnum):
     ITEM = "item"
     HEADING = "heading"
     ROW = "row"
+    HEADER = "header"
     CODE = "code"
     BLANK = "blank"
 
@@ -237,7 +239,7 @@ def _table(table: list[TableRow]) -> Iterator[Block]:
         for start, end in row.spoken:
             yield Block(start, end, BlockKind.PROSE)
         if row.text:
-            yield Block(row.start, row.end, BlockKind.ROW, row.text)
+            yield Block(row.start, row.end, BlockKind.HEADER if row.heads else BlockKind.ROW, row.text)
 
 
 def _fenced_blocks(text: str, fence: Fence) -> Iterator[Block]:
