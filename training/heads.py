@@ -30,8 +30,8 @@ from vista_lab.training.export import update_judge
 FACTUAL, OPINION, ABSTENTION = range(3)
 PASSES, WORD_SCALE = 25, 0.2
 PLAIN_FACTS, PLAIN_OPINIONS = 2500, 3000
-"""Sentences about things that can be counted, priced and timed; each is learnt from twice."""
-WRITTEN, REVIEWS, REMARKS = 8000, 700, 3
+"""Sentences about things that can be counted, priced and timed; each is learnt from three times."""
+WRITTEN, REVIEWS, REMARKS = 5000, 700, 6
 """Claims in other words that a text decides, review sentences with a word of value, and how often each remark is learnt from."""
 _VRM = {
     "edification": FACTUAL,
@@ -98,7 +98,7 @@ def training_texts(data: Path, seed: int, generated: int) -> list[tuple[str, int
     plain = [(text, FACTUAL) for text in plain_texts.sentences(plain_texts.FACT, PLAIN_FACTS, seed)]
     plain += [(text, OPINION) for text in plain_texts.sentences(plain_texts.OPINION, PLAIN_OPINIONS, seed)]
     spoken = written_texts(data, rng) + remark_texts(data, rng)
-    return facts + small * 2 + claim_texts.sentences(names, quoted, generated, seed) + plain * 2 + spoken
+    return facts + small * 2 + claim_texts.sentences(names, quoted, generated, seed) + plain * 3 + spoken
 
 
 def fit(inputs: np.ndarray, kinds: np.ndarray, hidden: int, alpha: float, seed: int) -> dict[str, np.ndarray]:
