@@ -186,7 +186,6 @@ BLOCKS = {
     "spoiler bars": "||{s}||",
     "spoiler quote": ">!{s}!<",
     "spoiler tag": "<spoiler>{s}</spoiler>",
-    "strikethrough": "~~{s}~~",
     "highlight": "=={bare}==",
     "partly bold": "The whale hall **opened in {year}**.",
     "emphasis in a word": "The whale hall op**en**ed in {year}.",

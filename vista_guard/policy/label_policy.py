@@ -6,7 +6,7 @@
 | balanced | block when confident | in the risk             | flag                | flag               | flag, else block   |
 | strict   | block                | regenerate, else redact | block               | block              | –                  |
 
-A claim *in the risk* keeps its label: the turn's risk weighs it with all others, and one that surely lacks evidence (0.96)
+A claim *in the risk* keeps its label: the turn's risk weighs it with all others, and one that surely lacks evidence (0.97)
 flags alone. For a judge without a calibrated risk, each such claim flags the turn, as a rule with `flags_alone` does. Presets
 let code through and say in the reason that it was not judged; `on_code` changes that. With `max_false_alarm_rate` and
 `max_flag_rate` the thresholds come from a
@@ -310,7 +310,7 @@ def _short(text: str, limit: int = 120) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-SURELY_LACKING = 0.96
+SURELY_LACKING = 0.97
 """Confidence from which a claim without evidence flags a turn by itself: a figure that stands nowhere reaches it, and 1.9 % of
 faithful answers (MTRAG-UN, development) say something that does."""
 

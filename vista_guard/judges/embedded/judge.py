@@ -260,7 +260,7 @@ class EmbeddedJudge:
         """How likely each claim is a fact, an opinion and an abstention: what the head finds, where no cue knows better."""
         if not claims:
             return []
-        texts = [folded(claim) for claim in claims]
+        texts = [cues.without_quotes(folded(claim)) for claim in claims]
         rows = self._head.probabilities(self._embedder.embed(texts), texts)
         names = self._calibration.type_labels
         return [

@@ -111,7 +111,7 @@ _TASTE = re.compile(
     + any_of(
         """loves?, likes?, liked, loved, hates?, hated, enjoys?, enjoyed, prefers?, hopes?, wish(?:es)?, wants?,
         admires?, appreciates?, recommends?, suggests?, agrees?, disagrees?, finds? it,
-        would (?:love|like|recommend|suggest|prefer),
+        would (?:love|like|recommend|suggest|prefer|give (?:it|this|that|them) \\w+ (?:out of|stars?|points?)),
         is (?:\\w+ )?(?:interested in|a (?:\\w+ )?fan|into|glad|happy|sad|excited|surprised|busy|afraid|scared)"""
     )
     + r")\b",
@@ -130,7 +130,8 @@ _ADVICE = re.compile(
     any_of(
         """^(?:you|the user|people|everyone) (?:should|ought to)\\b,
         ^(?:please )?(?:consult|contact|see|ask|call|talk to|speak to) (?:a|an|your) (?:\\w+ )?(?:doctor|lawyer|nurse|expert|
-        pharmacist|professional|vet|dentist|therapist|advisor|specialist)\\b"""
+        pharmacist|professional|vet|dentist|therapist|advisor|specialist)\\b,
+        ^(?:if|when) (?:in doubt|you(?:'re| are) (?:un|not )sure)\\b[^.;]*\\W (?:ask|consult|contact|see|call) (?:a|an|your)\\b"""
     ),
     re.IGNORECASE,
 )
@@ -194,6 +195,12 @@ _RECOMMENDS = re.compile(
 def recommends(claim: str) -> bool:
     """True if the claim recommends, instructs or permits something, in any mood."""
     return any(pattern.search(claim) for pattern in (_RECOMMENDS, _ADVICE, _COURTESY))
+
+
+def without_quotes(claim: str) -> str:
+    """The claim with "…" for what it quotes: others' words tell nothing of its own type. A quote alone stays."""
+    own = _QUOTED.sub('"…"', claim)
+    return own if len(own.split()) > 3 else claim
 
 
 def abstains(claim: str) -> bool:

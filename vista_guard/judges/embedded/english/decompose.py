@@ -47,6 +47,7 @@ from vista_guard.judges.embedded.english.words import (
     SUBJECTLESS,
     SUBORDINATORS,
     TAG,
+    is_auxiliary,
     is_verb,
     word_set,
 )
@@ -186,13 +187,21 @@ def _with_values(found: list[tuple[str, int, int]], raw: str, end: int, question
     """The statements, and each value without a subject of its own as the answer to `question`."""
     for value, claim in claims_of_values(question, raw) if question else ():
         if len(words_of(raw)) > _MOST_WORDS or any(
-            value in said and states(said.replace(value, "then")) for said, _, _ in found
+            value in said and (states(said.replace(value, "then")) or _says_itself(said, value, question))
+            for said, _, _ in found
         ):
             continue
         # "Remember 21:40." says nothing beside the answer.
         found = [one for one in found if value not in one[0] or len(words_of(one[0].replace(value, ""))) > _FEW_WORDS]
         found.append((claim, 0, end))
     return found
+
+
+def _says_itself(said: str, value: str, question: str) -> bool:
+    """True if the statement says something else of the value, or has most of the question's own words and so names a subject."""
+    asked = {word[:4] for word in words_of(question.lower())[1:] if len(word) > 3 and not is_auxiliary(word)}
+    names_subject = 2 * len(asked & {word[:4] for word in words_of(said.lower())}) > len(asked)
+    return names_subject or (said.startswith(value) and states(said))
 
 
 def _next_topic(raw: str, topic: PronounTopic, topics: Sequence[PronounTopic]) -> PronounTopic:

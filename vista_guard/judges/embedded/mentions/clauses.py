@@ -124,11 +124,20 @@ def _governed_regions(said: str, match: re.Match[str]) -> Iterator[Region]:
         yield region
 
 
+_NO_DENIAL = re.compile(
+    r"\b(?:were it|if it (?:were|was)) not for\b|\bnothing \w+ (?:me|us)\b"
+    r"|^\W*(?:is|are|was|were|do|does|did|has|have|had|would|could|should|can|wo|ai)n['’]t\b|\bmore than\b"
+    r"|\b(?:can(?:not| not|['’]t)|could(?: not|n['’]t)) (?:tell|reveal|share|disclose|discuss|promise)\b",
+    re.IGNORECASE,
+)
+"""Negations that deny nothing of what follows: "Isn't it odd that X?", "I can't say more than that X", "I can't tell you X"."""
+
+
 def _reported(said: str, start: int, inner: int) -> Region:
     """The clause from its governing word on, and whether the sentence ("it is false that"), or who tells of it, denies it."""
     frame = _FRAME.split(said[max(0, inner - _MOST_FRAME) : inner])[-1]
     open_or_known = _CONDITION.match(frame) or (_FACTIVE.search(frame) and not DENYING.search(frame))
-    doubts = denies(frame) and not open_or_known
+    doubts = denies(frame) and not open_or_known and not _NO_DENIAL.search(frame)
     flatly = doubts and _IMPERSONAL.search(frame) is not None and _OF_TRUTH.search(frame) is not None
     kind = MentionKind.DENIED if flatly else MentionKind.REPORTED
     return Region(start, len(said), kind, holder(said[:start]), flatly, doubts, said[inner:])
