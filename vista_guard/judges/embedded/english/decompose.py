@@ -17,6 +17,7 @@ from vista_guard.judges.embedded.english.asides import (
     states,
 )
 from vista_guard.judges.embedded.english.clauses import clauses
+from vista_guard.judges.embedded.english.cues import takes_stance
 from vista_guard.judges.embedded.english.predicates import is_opening
 from vista_guard.judges.embedded.english.pronouns import NOTHING, PronounTopic, resolve_pronoun, topic_of, topic_of_turn
 from vista_guard.judges.embedded.english.segment import Sentence, each, sentences
@@ -186,13 +187,22 @@ def _with_values(found: list[tuple[str, int, int]], raw: str, end: int, question
     """The statements, and each value without a subject of its own as the answer to `question`."""
     for value, claim in claims_of_values(question, raw) if question else ():
         if len(words_of(raw)) > _MOST_WORDS or any(
-            value in said and states(said.replace(value, "then")) for said, _, _ in found
+            value in said and _states_itself(said, value) for said, _, _ in found
         ):
             continue
         # "Remember 21:40." says nothing beside the answer.
         found = [one for one in found if value not in one[0] or len(words_of(one[0].replace(value, ""))) > _FEW_WORDS]
         found.append((claim, 0, end))
     return found
+
+
+def _states_itself(said: str, value: str) -> bool:
+    """True if a statement with the value has a subject and a verb of its own: "Marta Eide left in 1999", "a ticket costs 9 €".
+
+    The value may be that subject or object where no stance is taken; "9 € is what I had in mind" only answers.
+    """
+    named = not takes_stance(said.replace(value, "")) and value[:1].isalpha()
+    return states(said.replace(value, "then")) or (named and states(said.replace(value, "the one")))
 
 
 def _next_topic(raw: str, topic: PronounTopic, topics: Sequence[PronounTopic]) -> PronounTopic:
