@@ -147,7 +147,7 @@ def test_the_table_rules_a_guard(reports: Path) -> None:
         ([label("z", fine=True)], r"no turn of reports.jsonl is labelled fine in labels.jsonl (level turn): 0 of 1 labels"),
         ([label("a", fine=True), label("a", fine=False)], "labels.jsonl, line 2 contradicts an earlier line"),
         ([label("a", fine=True), label("a", fine=False, claim_id="t0.c2")],
-         "labels.jsonl: turn 0 of conversation a is labelled fine and its claim t0.c2 is not"),
+         "labels.jsonl: a, turn t0 is labelled fine, and its claim t0.c2 is not"),
         ([label("a", fine=True, claim="A one.", claim_id="t0.c1")], "name the claim by claim_id or by claim, not by both"),
         (['{"conversation_id": "a", "turn_index": 0}'], "labels.jsonl, line 1: fine: Field required"),
         (["fine"], "labels.jsonl, line 1: Invalid JSON"),
@@ -167,7 +167,7 @@ def test_reports_that_do_not_belong_together_are_refused(reports: Path) -> None:
     for line, message in (
         (json.dumps(other), "line 2 was judged by scripted 2, the first line by scripted 1"),
         (json.dumps(rewritten), "line 2 reports a rewritten turn. Replay the log with --policy monitor"),
-        (first, "line 2 reports turn 0 of a again"),
+        (first, "line 2 reports a, turn t0 again"),
         ("{}", "line 2: conversation_id: Field required"),
     ):
         Path("mixed.jsonl").write_text(f"{first}\n{line}\n", encoding="utf-8")

@@ -204,7 +204,7 @@ def test_a_block_of_a_system_message_is_evidence(tmp_path: Path) -> None:
             "holds a lone surrogate: Error serializing to JSON: UnicodeEncodeError: 'utf-8' codec can't encode character "
             "'\\ud83d' in position 0: surrogates not allowed; repair it",
         ),
-        (b"7", 'has no conversation; expected chat messages, {"messages": […]} or {"turns": […]}'),
+        (b"7", 'holds no conversation; expected chat messages, {"messages": […]} or {"turns": […]}'),
         (b'{"turns": [{"role": "elf"}]}', "turns.0.role: Input should be 'user', 'assistant', 'system' or 'tool'"),
         (
             b'[{"role": "elf"}]',

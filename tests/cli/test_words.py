@@ -98,7 +98,7 @@ def test_reports_are_listed() -> None:
 
 @pytest.mark.parametrize("name", ["xyzzy", "faithdail", "BEGIN", "summ", "42", "fade2"])
 def test_an_unknown_data_set_gets_three_guesses(name: str) -> None:
-    with pytest.raises(InputError, match="there is no data set") as caught:
+    with pytest.raises(InputError, match=f"data set {name!r} is unknown") as caught:
         find(name)
     guesses = re.findall(r"did you mean (.*)\?", str(caught.value))[0].split(", ")
     assert len(guesses) == 3

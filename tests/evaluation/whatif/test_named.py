@@ -50,7 +50,7 @@ def test_a_file_has_what_a_settings_file_has(tmp_path: Path, name: str, text: st
 @pytest.mark.parametrize(
     ("name", "text", "error"),
     [
-        ("a.toml", "", r"a\.toml is empty"),
+        ("a.toml", "", r"a\.toml says nothing"),
         ("a.toml", "policy = ", r"a\.toml cannot be read as TOML: Invalid value"),
         ("a.yaml", "{", r"a\.yaml cannot be read as YAML: while parsing"),
         ("a.yaml", "policy: strict\npolicy: monitor", r"a\.yaml cannot be read as YAML: policy stands there twice"),

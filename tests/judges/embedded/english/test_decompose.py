@@ -392,3 +392,20 @@ def test_a_block_of_code_is_one_claim_and_what_it_says_others() -> None:
         "The hall opened in 1925.",
         code,
     ]
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("Who was its last keeper?", "Marta Eide left in 1999."),
+        ("Where do we board?", "Port Hallow has two piers."),
+        ("What does a ticket cost?", "A ticket for adults costs four crowns."),
+    ],
+)
+def test_a_statement_that_holds_the_asked_value_is_the_claim(question: str, text: str) -> None:
+    assert said(text, Turn(role=Role.USER, text=question)) == [text]
+
+
+def test_a_value_with_a_remark_answers_the_question() -> None:
+    asked = Turn(role=Role.USER, text="Who was its last keeper?")
+    assert said("Marta Eide is what I had in mind.", asked)[-1] == "Its last keeper was Marta Eide."

@@ -305,9 +305,14 @@ def judges(claim: str) -> bool:
     return _JUDGES.search(claim) is not None
 
 
+def takes_stance(claim: str) -> bool:
+    """True if the claim has a word of taste, value, advice or degree, or names who speaks or who listens."""
+    return _STANCE.search(claim) is not None
+
+
 def plain_figure(claim: str) -> bool:
     """True if the claim has a figure, a time or a date, and no word of a stance."""
-    return _FIGURE.search(claim) is not None and _STANCE.search(claim) is None and _ASKS.search(claim) is None
+    return _FIGURE.search(claim) is not None and not takes_stance(claim) and _ASKS.search(claim) is None
 
 
 def _with_s(verb: str) -> str:

@@ -17,6 +17,7 @@ from vista_guard.judges.embedded.english.asides import (
     states,
 )
 from vista_guard.judges.embedded.english.clauses import clauses
+from vista_guard.judges.embedded.english.cues import takes_stance
 from vista_guard.judges.embedded.english.predicates import is_opening
 from vista_guard.judges.embedded.english.pronouns import NOTHING, PronounTopic, resolve_pronoun, topic_of, topic_of_turn
 from vista_guard.judges.embedded.english.segment import Sentence, each, sentences
@@ -187,8 +188,7 @@ def _with_values(found: list[tuple[str, int, int]], raw: str, end: int, question
     """The statements, and each value without a subject of its own as the answer to `question`."""
     for value, claim in claims_of_values(question, raw) if question else ():
         if len(words_of(raw)) > _MOST_WORDS or any(
-            value in said and (states(said.replace(value, "then")) or _says_itself(said, value, question))
-            for said, _, _ in found
+            value in said and _states_itself(said, value, question) for said, _, _ in found
         ):
             continue
         # "Remember 21:40." says nothing beside the answer.
@@ -197,11 +197,17 @@ def _with_values(found: list[tuple[str, int, int]], raw: str, end: int, question
     return found
 
 
-def _says_itself(said: str, value: str, question: str) -> bool:
-    """True if the statement says something else of the value, or has most of the question's own words and so names a subject."""
+def _states_itself(said: str, value: str, question: str) -> bool:
+    """True if a statement with the value has a subject and a verb of its own: "Marta Eide left in 1999", "a ticket costs 9 €".
+
+    So has one with most of the question's words. The value may be that subject or object where no stance is taken: "9 € is what
+    I had in mind" only answers.
+    """
     asked = {word[:4] for word in words_of(question.lower())[1:] if len(word) > 3 and not is_auxiliary(word)}
-    names_subject = 2 * len(asked & {word[:4] for word in words_of(said.lower())}) > len(asked)
-    return names_subject or (said.startswith(value) and states(said))
+    if 2 * len(asked & {word[:4] for word in words_of(said.lower())}) > len(asked):
+        return True
+    named = not takes_stance(said.replace(value, "")) and value[:1].isalpha()
+    return states(said.replace(value, "then")) or (named and states(said.replace(value, "the one")))
 
 
 def _next_topic(raw: str, topic: PronounTopic, topics: Sequence[PronounTopic]) -> PronounTopic:
