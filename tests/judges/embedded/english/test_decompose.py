@@ -398,6 +398,8 @@ def test_a_block_of_code_is_one_claim_and_what_it_says_others() -> None:
     ("question", "text"),
     [
         ("Who was its last keeper?", "Marta Eide left in 1999."),
+        ("When do you close on Saturdays?", "At weekends we close at 6 p.m."),
+        ("When do you close?", "We close at 6 p.m."),
         ("Where do we board?", "Port Hallow has two piers."),
         ("What does a ticket cost?", "A ticket for adults costs four crowns."),
     ],

@@ -86,6 +86,14 @@ _VALUE = re.compile(
     r"|\b\d{1,2}:\d\d\b"
 )
 """A price, a share, a time or a measure: what makes a claim of a heading ("Check-in from 15:00")."""
+_SETTING = re.compile(
+    r"(?:in|at|on|from|for|during|after|before|until|since) (?:(?!me\b|my\b|your?\b)[\w'-]+ ){1,4}?"
+    r"(?=(?:we|they|it|he|she|the)\b)",
+    re.IGNORECASE,
+)
+"""When or where a statement holds, in front of its subject: "At weekends we close at 6 p.m." """
+_HOUSE = re.compile(r"we\b", re.IGNORECASE)
+"""Who answers for a house: what "we" do there is a fact as what "they" do."""
 _MOST_WORDS = 16
 """Longest sentence, in words, of which a value can be the point."""
 _FEW_WORDS = 4
@@ -206,6 +214,12 @@ def _states_itself(said: str, value: str, question: str) -> bool:
     asked = {word[:4] for word in words_of(question.lower())[1:] if len(word) > 3 and not is_auxiliary(word)}
     if 2 * len(asked & {word[:4] for word in words_of(said.lower())}) > len(asked):
         return True
+    setting = _SETTING.match(said)
+    said = said[setting.end() :] if setting else said
+    house = _HOUSE.match(said)
+    if house:
+        rest = said[house.end() :]
+        said = f"they{rest}" if rest.startswith("'") else f"the people{rest}"
     named = not takes_stance(said.replace(value, "")) and value[:1].isalpha()
     return states(said.replace(value, "then")) or (named and states(said.replace(value, "the one")))
 
