@@ -263,7 +263,7 @@ HARMLESS = (
     "{S}. If you heard otherwise, that is wrong.",
     "I was wrong before. {S}.",
 )
-"""What denies nothing of the statement, though it has words that deny: with the truth it is one."""
+"""Frames with words that deny something else: a true statement in them stays true."""
 
 
 def filled(frames: Iterable[str], *, true: bool, each: int = 3) -> list[tuple[str, Statement]]:

@@ -27,7 +27,7 @@ FACTS = (
 
 @dataclass(frozen=True)
 class Atoms:
-    """What forms are composed of. `{s}` states, `{S}` with a capital; the other fields are those of `Statement.forms`."""
+    """The parts of forms. `{s}` states, `{S}` with a capital; the other fields are those of `Statement.forms`."""
 
     acts: tuple[str, ...]
     """Clauses whose subject is the speaker, the listener or a mere judgement."""

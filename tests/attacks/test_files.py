@@ -22,7 +22,7 @@ from vista_guard.reading.html import read_html
 from vista_guard.types import Document
 
 SECONDS = 10.0
-"""What a file may take; a loaded machine may add some to end a process and start another."""
+"""Seconds a file may take; a loaded machine may add some to end a process and start another."""
 
 GOOD = "The old pier was opened in 1889."
 MB = 1_000_000

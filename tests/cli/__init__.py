@@ -8,6 +8,6 @@ _NOTICE = re.compile(r"\A\d[\d,]* of [^\n]* bring no documents[^\n]*\n[^\n]*not 
 
 
 def after_notice(stderr: str) -> str:
-    """What stands behind the two lines by which a replay says first that turns bring no evidence; they must be there."""
+    """The output behind the two lines in which a replay says that turns bring no evidence; both lines must be there."""
     assert _NOTICE.match(stderr), stderr
     return _NOTICE.sub("", stderr)

@@ -1,4 +1,4 @@
-"""What commands tell a person: next steps, names that can be found, and a wrong environment."""
+"""Commands tell a person the next step, name turns so that they can be found, and refuse a wrong environment."""
 
 from __future__ import annotations
 

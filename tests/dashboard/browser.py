@@ -135,11 +135,11 @@ SNOOP = """async ([address, socket]) => {
         await attempt().then(text => got.push(`${name}: ${text}`), () => {});
     return got;
 }"""
-"""What a page gets of a dashboard, in the name of the reader whose browser shows it."""
+"""A script that asks the dashboard for all it can, in the name of the reader whose browser shows the page."""
 
 
 def stolen(context: BrowserContext, address: str, name: str = "127.0.0.1") -> list[str]:
-    """What a page on another port of this machine gets of the dashboard at `address`."""
+    """The answers that a page on another port of this machine gets from the dashboard at `address`."""
 
     class Blank(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -28,7 +28,7 @@ from vista_guard.types import Document, Passage
 Store = MemoryDocuments | ChromaDocuments
 
 ODD = ("the lighthouse keeper sleeps", "violins need rosin", "a kiln burns at night", "nobody salted the soup")
-"""What a catalogue's index loses: a page that resembles none of the others."""
+"""A page that resembles none of the others: an approximate index of a catalogue loses it."""
 
 ALIKE = [
     Document(id=f"note{n}", text=f"Station {n} opened in {1900 + n % 90} and has {n % 38} stands.") for n in range(400)
