@@ -26,7 +26,7 @@ from vista_guard.errors import ConfigError, JudgeError, VistaGuardError
 from vista_guard.inference.batching import THREADS
 from vista_guard.types import TurnReport
 from vista_lab.logs.source import LoggedConversation
-from vista_lab.runs.report_file import differing_fields, system_fields
+from vista_lab.runs.line_file import differing_fields, system_fields
 from vista_lab.systems.protocol import System, SystemInfo
 
 REACH_SECONDS = 5.0

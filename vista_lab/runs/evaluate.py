@@ -20,9 +20,9 @@ from vista_guard.errors import InputError
 from vista_lab.logs.source import BrokenEntry, LoggedConversation
 from vista_lab.metrics.labels import ReplaySummary
 from vista_lab.runs.folder import Manifest, Rows, open_run, write_summary
+from vista_lab.runs.line_file import REPORT_LINES, ReportFile
 from vista_lab.runs.loop import ClaimsMode, Event, Steering, judge_all
 from vista_lab.runs.plan import Plan
-from vista_lab.runs.report_file import ReportFile
 from vista_lab.runs.summary import RunSummary, summarise
 from vista_lab.systems.guarded import GuardSystem
 from vista_lab.systems.protocol import System
@@ -148,7 +148,7 @@ async def replay(
     steering = Steering(concurrency, on_progress, stop or asyncio.Event())
     began = time.monotonic()
     system = GuardSystem("vista", guard)
-    file = ReportFile.open(out, manifest(system, None, Made(claims)))
+    file = ReportFile.open(out, REPORT_LINES, manifest(system, None, Made(claims)))
     try:
         tally, exhausted = await judge_all(system, log, file, claims, steering)
     finally:

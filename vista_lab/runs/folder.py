@@ -24,7 +24,14 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.types import JudgeInfo, Label, TurnReport
 from vista_lab.datasets.files import Task
-from vista_lab.runs.report_file import ANOTHER_OUT, ReportFile, again, refuse_differences, system_fields, write_whole
+from vista_lab.runs.line_file import (
+    ANOTHER_OUT,
+    REPORT_LINES,
+    ReportFile,
+    refuse_differences,
+    system_fields,
+    write_whole,
+)
 from vista_lab.systems.protocol import SystemInfo
 
 MANIFEST, GOLD, REPORTS, SUMMARY = "manifest.json", "gold.jsonl", "reports.jsonl", "summary.json"
@@ -161,7 +168,7 @@ def open_run(folder: Path, manifest: Manifest, gold: Iterable[GoldLine]) -> Repo
         raise ConfigError(f"{folder} cannot be written: {exc.strerror}. {ANOTHER_OUT}") from exc
     if others and not {MANIFEST, REPORTS} & set(others):
         raise ConfigError(f"{folder} has {others[0]} but no {MANIFEST}, so it is not a run. {ANOTHER_OUT}")
-    return ReportFile.open(folder / REPORTS, _Made(folder, manifest, gold))
+    return ReportFile.open(folder / REPORTS, REPORT_LINES, _Made(folder, manifest, gold))
 
 
 @dataclass(frozen=True)
@@ -312,7 +319,7 @@ def read_reports(path: Path) -> Iterator[TurnReport]:
         if report.conversation_id is not None:
             name = report.conversation_id, report.turn_index
             if name in seen:
-                raise InputError(again(path, number, report))
+                raise InputError(REPORT_LINES.twice(path, number, report))
             seen.add(name)
         yield report
 

@@ -17,7 +17,7 @@ from vista_guard.errors import ConfigError, InputError, VistaGuardError
 from vista_guard.types import Action, Conversation, Role, Turn, TurnReport
 from vista_lab.logs.source import BrokenEntry, LoggedConversation
 from vista_lab.metrics.labels import Tally
-from vista_lab.runs.report_file import ReportFile
+from vista_lab.runs.line_file import ReportFile
 from vista_lab.systems.protocol import System
 
 Entry = LoggedConversation | BrokenEntry
@@ -126,7 +126,7 @@ class _Run:
 
     async def _conversation(self, entry: LoggedConversation) -> None:
         wanted = wanted_turns(entry, self.claims)
-        done = self.file.reports(str(entry.conversation.id))
+        done = sorted(self.file.of_group(str(entry.conversation.id)), key=lambda report: report.turn_index)
         _check_same_log(self.file, entry.conversation, done)
         for report in done:
             self.tally.add(report, entry.labels, resumed=True)

@@ -19,7 +19,7 @@ from vista_lab.runs.folder import (
     read_manifest,
     read_reports,
 )
-from vista_lab.runs.report_file import differing_fields
+from vista_lab.runs.line_file import differing_fields
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import Any, Literal
 from tests.evaluation.whatif.turns import stored
 from vista_guard.types import JudgeInfo, TurnReport
 from vista_lab.runs.folder import Manifest
+from vista_lab.runs.line_file import REPORT_LINES, ReportFile
 from vista_lab.runs.reading import Run
-from vista_lab.runs.report_file import ReportFile
 from vista_lab.systems.protocol import SystemInfo
 
 
@@ -31,7 +31,7 @@ def run(name: str, *reports: TurnReport, **made: Any) -> Run:
 def written(path: Path, *reports: TurnReport, **made: Any) -> Path:
     """A run on disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    file = ReportFile.open(path, manifest(**made))
+    file = ReportFile.open(path, REPORT_LINES, manifest(**made))
     for report in reports or (stored(),):
         file.append(report)
     file.close()

@@ -1,4 +1,4 @@
-"""A file of reports, one `TurnReport` a line, which survives a kill at any moment and can be resumed.
+"""A file of lines, such as one `TurnReport` a line, which survives a kill at any moment and can be resumed.
 
 How they were made stands in a file of its own (`runs.folder.Manifest`), so that every line is a report.
 """
@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Generic, Protocol, Self, TypeVar
+
+from pydantic import BaseModel
 
 from vista_guard.errors import ConfigError, StoreError
 from vista_guard.types import TurnReport
@@ -19,15 +22,17 @@ from vista_lab.systems.protocol import SystemInfo
 
 ANOTHER_OUT = "Choose another --out"
 
+Line = TypeVar("Line", bound=BaseModel)
+
 
 class HowMade(Protocol):
-    """How reports are made. A file of reports asks once, under its lock, before anything is written."""
+    """How lines are made. A file asks once, under its lock, before anything is written."""
 
     def claim(self, path: Path, *, empty: bool) -> None:
-        """Describes a new file of reports; checks that an older one was made in the same way.
+        """Describes a new file; checks that an older one was made in the same way.
 
         Raises:
-            ConfigError: the reports were made in another way, or the description cannot be written.
+            ConfigError: the lines were made in another way, or the description cannot be written.
         """
         ...
 
@@ -79,19 +84,58 @@ SYNC_SECONDS = 1.0
 """At most so much work is lost when the machine loses power. A killed process loses nothing that was written."""
 
 
-class ReportFile:
-    """Reports of one run, open for adding. Holds an exclusive lock: two runs never write into one file."""
+@dataclass(frozen=True)
+class LineKind(Generic[Line]):
+    """What the lines of a file hold, and by which names they are found again."""
 
-    def __init__(self, path: Path, file: FileIO, index: dict[str, list[int]], end: int) -> None:
+    model: type[Line]
+    noun: str
+    """What one line is, in errors: `report`."""
+    group: Callable[[Line], str]
+    """Lines of one group are read together: the reports on a conversation."""
+    key: Callable[[Line], Hashable]
+    """No two lines have the same."""
+    again: Callable[[Line], str]
+    """What a second line with the same key does: `reports on turn 3 of conversation a again`."""
+
+    def read(self, path: Path, line: bytes, number: int = 0) -> Line:
+        """One line of the file.
+
+        Raises:
+            ConfigError: it is cut off or something else; names file and line.
+        """
+        try:
+            if not line.endswith(b"\n"):
+                raise ValueError("the line is cut off")
+            return self.model.model_validate_json(line)
+        except ValueError as exc:
+            where = f"line {number}" if number else "a line"
+            raise ConfigError(
+                f"{path}: {where} is not a {self.noun}: {line[:80]!r}. Remove it and run the same command again, which makes "
+                "it anew, or choose another --out"
+            ) from exc
+
+    def twice(self, path: Path, number: int, line: Line) -> str:
+        """The message about a line whose key another line has."""
+        return f"{path}, line {number} {self.again(line)}, which would be counted twice. Remove that line"
+
+
+class LineFile(Generic[Line]):
+    """A file of lines, open for adding. Holds an exclusive lock: two runs never write into one file.
+
+    Keeps where each group's lines lie, not their texts, so memory stays flat.
+    """
+
+    def __init__(self, path: Path, kind: LineKind[Line], file: FileIO) -> None:
         self.path = path
+        self._kind = kind
         self._file = file
-        self._index = index
-        self._end = end
-        self._lines = sum(map(len, index.values()))
+        self._index: dict[str, list[int]] = {}
+        self._end = self._lines = 0
         self._synced = time.monotonic()
 
     @classmethod
-    def open(cls, path: Path, identity: HowMade) -> Self:
+    def open(cls, path: Path, kind: LineKind[Line], made: HowMade) -> Self:
         """Opens or creates the file; a last line that was cut off in the middle of writing is dropped.
 
         Raises:
@@ -105,35 +149,38 @@ class ReportFile:
             raise ConfigError(f"{path} cannot be written: {exc.strerror}. Choose another --out") from exc
         try:
             _lock(path, file)
-            identity.claim(path, empty=os.fstat(file.fileno()).st_size == 0)
-            index, end = _scan(path, file)
-            file.truncate(end)
-            file.seek(end)
+            made.claim(path, empty=os.fstat(file.fileno()).st_size == 0)
+            opened = cls(path, kind, file)
+            opened._scan()
+            file.truncate(opened._end)
         except BaseException:
             file.close()
             raise
-        return cls(path, file, index, end)
+        return opened
 
     @property
     def lines(self) -> int:
-        """How many reports are safely in the file."""
+        """How many lines are safely in the file."""
         return self._lines
 
-    def reports(self, conversation_id: str) -> list[TurnReport]:
-        """The reports on a conversation when the file was opened, in the order of turns."""
-        found = [_report(self.path, self._line_at(offset)) for offset in self._index.get(conversation_id, ())]
-        return sorted(found, key=lambda report: report.turn_index)
+    def groups(self) -> Iterator[str]:
+        """The groups that had lines when the file was opened."""
+        return iter(self._index)
 
-    def append(self, report: TurnReport) -> None:
+    def of_group(self, group: str) -> list[Line]:
+        """The lines of a group when the file was opened, in the order of writing."""
+        return [self._kind.read(self.path, self._line_at(offset)) for offset in self._index.get(group, ())]
+
+    def append(self, line: Line) -> None:
         """Writes one line. Nothing of it stays when that fails.
 
         Raises:
-            StoreError: the disk is full or gone; says how many reports are safe.
+            StoreError: the disk is full or gone; says how many lines are safe.
         """
-        line = report.model_dump_json().encode() + b"\n"
+        written = line.model_dump_json().encode() + b"\n"
         try:
             self._file.seek(self._end)
-            rest = memoryview(line)
+            rest = memoryview(written)
             while rest:
                 rest = rest[self._file.write(rest) or 0 :]
             if time.monotonic() - self._synced >= SYNC_SECONDS:
@@ -142,7 +189,7 @@ class ReportFile:
             with suppress(OSError):
                 self._file.truncate(self._end)
             raise self._write_error(exc) from exc
-        self._end += len(line)
+        self._end += len(written)
         self._lines += 1
 
     def close(self) -> None:
@@ -162,6 +209,25 @@ class ReportFile:
         os.fsync(self._file.fileno())
         self._synced = time.monotonic()
 
+    def _scan(self) -> None:
+        """Finds where the lines of each group lie, and where the last whole line ends."""
+        seen: set[Hashable] = set()
+        with open(self._file.fileno(), "rb", closefd=False) as reader:
+            lines = iter(reader)
+            for number, text in enumerate(lines, 1):
+                try:
+                    line = self._kind.read(self.path, text, number)
+                except ConfigError:
+                    if next(lines, None) is not None:
+                        raise
+                    break
+                if (key := self._kind.key(line)) in seen:
+                    raise ConfigError(self._kind.twice(self.path, number, line))
+                seen.add(key)
+                self._index.setdefault(self._kind.group(line), []).append(self._end)
+                self._end += len(text)
+                self._lines += 1
+
     def _line_at(self, offset: int) -> bytes:
         self._file.seek(offset)
         line = b""
@@ -171,49 +237,26 @@ class ReportFile:
 
     def _write_error(self, error: OSError) -> StoreError:
         return StoreError(
-            f"{self.path} cannot be written: {error.strerror}. {self._lines} reports are safe in it; make room and run "
-            "the same command again to resume"
+            f"{self.path} cannot be written: {error.strerror}. {self._lines} {self._kind.noun}s are safe in it; make room and "
+            "run the same command again to resume"
         )
 
 
-def _scan(path: Path, file: FileIO) -> tuple[dict[str, list[int]], int]:
-    """Offsets of the reports by conversation, and where the last whole one ends."""
-    index: dict[str, list[int]] = {}
-    seen: set[tuple[str | None, int]] = set()
-    end = 0
-    with open(file.fileno(), "rb", closefd=False) as reader:
-        lines = iter(reader)
-        for number, line in enumerate(lines, 1):
-            try:
-                report = _report(path, line, number)
-            except ConfigError:
-                if next(lines, None) is not None:
-                    raise
-                break
-            if (report.conversation_id, report.turn_index) in seen:
-                raise ConfigError(again(path, number, report))
-            seen.add((report.conversation_id, report.turn_index))
-            index.setdefault(report.conversation_id or "", []).append(end)
-            end += len(line)
-    return index, end
+def _report_again(report: TurnReport) -> str:
+    return f"reports on turn {report.turn_index} of conversation {report.conversation_id} again"
 
 
-def again(path: Path, number: int, report: TurnReport) -> str:
-    """The message about a line that reports on a turn twice."""
-    where = f"turn {report.turn_index} of conversation {report.conversation_id}"
-    return f"{path}, line {number} reports on {where} again, which would be counted twice. Remove that line"
+REPORT_LINES = LineKind(
+    TurnReport,
+    noun="report",
+    group=lambda report: report.conversation_id or "",
+    key=lambda report: (report.conversation_id, report.turn_index),
+    again=_report_again,
+)
+"""A report a line, found by its conversation."""
 
-
-def _report(path: Path, line: bytes, number: int = 0) -> TurnReport:
-    try:
-        if not line.endswith(b"\n"):
-            raise ValueError("the line is cut off")
-        return TurnReport.model_validate_json(line)
-    except ValueError as exc:
-        where = f"line {number}" if number else "a line"
-        raise ConfigError(
-            f"{path}: {where} is not a report: {line[:80]!r}. Remove it to judge its turn again, or choose another --out"
-        ) from exc
+ReportFile = LineFile[TurnReport]
+"""Reports of one run, open for adding."""
 
 
 def _lock(path: Path, file: FileIO) -> None:

@@ -1,0 +1,130 @@
+"""Records of generated pairs: a passage, its claims, one falsified claim, a factual and an unfactual text (LLM-OASIS, §3).
+
+A record is written once, accepted or not: what a gate rejected stays, with the reason and the model's raw answer, so that no
+paid work is lost and nobody wonders where the items went.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from vista_lab.runs.line_file import LineKind
+
+RECORDS = "records.jsonl"
+"""The file of records in the folder of a generated set, beside its manifest."""
+
+
+class State(StrEnum):
+    """What became of a passage."""
+
+    ACCEPTED = "accepted"
+    """All gates passed."""
+    DOUBTFUL = "doubtful"
+    """No gate failed, at least one could not decide. Kept apart: exports leave it out unless asked."""
+    REJECTED = "rejected"
+    """A gate failed, or no whole answer came."""
+
+
+class Grade(StrEnum):
+    """A gate's verdict on one thing it checked."""
+
+    PASSED = "passed"
+    DOUBTFUL = "doubtful"
+    FAILED = "failed"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Passage(_Part):
+    """A window of consecutive sentences of a document. t in the paper."""
+
+    document: str
+    """The document's path below the folder, with `/` on every system."""
+    first: int = Field(ge=0)
+    """The place of its first sentence in the document, from 0."""
+    sentences: int = Field(ge=1)
+    """How many sentences it has. K in the paper."""
+    text: str = Field(min_length=1)
+
+    @property
+    def id(self) -> str:
+        """The passage's name in files and sheets: `handbook/fees.md#12+5`."""
+        return f"{self.document}#{self.first}+{self.sentences}"
+
+
+class GeneratedPair(_Part):
+    """What four steps made of a passage."""
+
+    claims: tuple[str, ...] = Field(min_length=1)
+    """C = (c_1, …, c_n), in the passage's order (Eq. 1)."""
+    altered: int = Field(ge=0)
+    """The place i in `claims` of the claim that was falsified, from 0."""
+    falsified: str
+    """c̄_i (Eq. 2)."""
+    factual: str
+    """F, a paraphrase of the passage along C (Eq. 3)."""
+    unfactual: str
+    """U, made of F with c̄_i in the place of c_i (Eq. 4)."""
+
+    @model_validator(mode="after")
+    def _altered_is_a_claim(self) -> GeneratedPair:
+        if self.altered >= len(self.claims):
+            raise ValueError(f"altered is {self.altered}, but there are {len(self.claims)} claims, counted from 0")
+        return self
+
+    @property
+    def original(self) -> str:
+        """c_i, the claim that was falsified."""
+        return self.claims[self.altered]
+
+
+class GateVerdict(_Part):
+    """The verdict of one gate on one thing."""
+
+    gate: str
+    """The gate's name: `claim-length`."""
+    grade: Grade
+    about: str = ""
+    """The claim or text that was checked, where a gate checks several."""
+    score: float | None = None
+    """The measured value that decided, where there is one: a probability, a share of words."""
+    why: str = ""
+
+
+class Record(_Part):
+    """A passage and what became of it."""
+
+    passage: Passage
+    made_by: str
+    """The generator: `embedded` and the version of its rules, or the model's name."""
+    state: State
+    pair: GeneratedPair | None = None
+    """None where no whole answer came."""
+    verdicts: tuple[GateVerdict, ...] = ()
+    """Of every gate that ran, passed ones too."""
+    reason: str = ""
+    """Why it was rejected or is doubtful, in words."""
+    raw: str = ""
+    """The last raw answer of the model where the record was rejected."""
+    attempts: int = Field(default=1, ge=0)
+    """How many times the generator was asked."""
+
+    @model_validator(mode="after")
+    def _whole_unless_rejected(self) -> Record:
+        if self.pair is None and self.state is not State.REJECTED:
+            raise ValueError(f"a record that is {self.state} has a pair")
+        return self
+
+
+RECORD_LINES = LineKind(
+    Record,
+    noun="record",
+    group=lambda record: record.passage.document,
+    key=lambda record: record.passage.id,
+    again=lambda record: f"holds passage {record.passage.id} again",
+)
+"""A record a line, found by its document."""
