@@ -97,7 +97,7 @@ def test_what_is_no_whole_file_is_not_left_behind(address: str, tmp_path: Path, 
 
 
 def test_without_a_network(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"could not be fetched from http://127.0.0.1:9/begin_dev_wow.tsv \(.*refused"):
+    with pytest.raises(InputError, match=r"http://127.0.0.1:9/begin_dev_wow.tsv \(.*refused"):
         download(begin_at("http://127.0.0.1:9/begin_dev_wow.tsv"), tmp_path)
 
 
@@ -128,7 +128,5 @@ def test_a_file_of_the_hub(hub: str, tmp_path: Path) -> None:
 
 
 def test_a_file_that_the_hub_lacks(hub: str, tmp_path: Path) -> None:
-    with pytest.raises(
-        InputError, match=r"faithdial/valid.json of data set faithdial-valid could not be fetched from hf:McGill"
-    ):
+    with pytest.raises(InputError, match=r"faithdial/valid.json of data set faithdial-valid"):
         download(find("faithdial-valid"), tmp_path)

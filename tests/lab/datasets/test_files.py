@@ -54,7 +54,7 @@ def test_a_file_that_is_no_table(tmp_path: Path, content: bytes, error: str) -> 
 
 
 def test_a_table_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"t.csv cannot be read: No such file or directory"):
+    with pytest.raises(InputError, match=r"t.csv cannot be read"):
         found(tmp_path / "t.csv")
 
 
@@ -121,7 +121,7 @@ def test_fields_say_what_they_should_be() -> None:
 
 def test_whole_takes_nothing_less(tmp_path: Path) -> None:
     file = rows.tsv(tmp_path / "b.tsv", rows.BEGIN_HEADER, [*rows.BEGIN, ("t5", "wow", "K.", "Hi", "R.", "Partly")])
-    with pytest.raises(InputError, match=r"b.tsv row 4: begin_label is 'Partly'; the labels are Fully attributable"):
+    with pytest.raises(InputError, match=r"b.tsv row 4: begin_label is 'Partly'"):
         list(whole(begin.responses(file)))
 
 

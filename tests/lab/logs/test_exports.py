@@ -137,7 +137,7 @@ def test_what_spreadsheets_put_before_the_header(tmp_path: Path, text: str) -> N
 def test_two_columns_of_one_name(tmp_path: Path) -> None:
     log = tmp_path / "talks.csv"
     log.write_text("question,answer,answer\nHow long?,a,b\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"log .*talks\.csv has two columns 'answer'; rename one of them"):
+    with pytest.raises(InputError, match=r"talks\.csv has two columns 'answer'"):
         list(read_log(log))
 
 

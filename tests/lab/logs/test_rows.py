@@ -186,7 +186,7 @@ def test_broken_rows_of_a_table(tmp_path: Path) -> None:
 def test_columns_that_are_not_there(tmp_path: Path) -> None:
     log = tmp_path / "talks.csv"
     log.write_text("a,b\n1,2\n", encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"log .*talks\.csv has no column 'c'; its columns are a, b"):
+    with pytest.raises(ConfigError, match=r"talks\.csv has no column 'c'"):
         read(log, columns=Columns.parse("question=a,answer=c"))
     with pytest.raises(ConfigError, match="has the columns a, b"):
         read(log, columns=Columns.parse("question=a"))
@@ -196,9 +196,7 @@ def test_columns_that_are_not_there(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("told", ["", "role", "role=", "wizard=a", "role=a,role=b"])
 def test_a_map_that_makes_no_sense(told: str) -> None:
-    with pytest.raises(
-        ConfigError, match=r"--columns has '.*'; give what=column pairs, each once, of conversation, role"
-    ):
+    with pytest.raises(ConfigError, match=r"--columns has '.*'"):
         Columns.parse(told)
 
 

@@ -145,7 +145,7 @@ def test_a_column_that_is_there_twice_is_refused(tmp_path: Path) -> None:
     material = lamps(tmp_path)
     path = tmp_path / "ada.tsv"
     path.write_bytes((SAVED / "columns.csv").read_bytes().replace(b"study,,", b"study,Label,", 1))
-    with pytest.raises(InputError, match="has 2 columns 'label'; rename all but the one that counts"):
+    with pytest.raises(InputError, match="has 2 columns 'label'"):
         works(path, material)
 
 

@@ -68,9 +68,7 @@ async def test_a_turn_that_is_reported_twice_is_counted_in_no_figure(tmp_path: P
     for read in (summarise, read_measured):
         with pytest.raises(InputError, match=r"line 13 reports on turn \d of conversation talk-\d again"):
             read(out)
-    with pytest.raises(
-        ConfigError, match=r"line 13 reports on .* again, which would be counted twice\. Remove that line"
-    ):
+    with pytest.raises(ConfigError, match=r"line 13 reports on .* again"):
         await run(out)
 
 
@@ -87,7 +85,7 @@ async def test_a_damaged_line_is_named_and_only_its_turn_is_judged_again(tmp_pat
     out = tmp_path / "run"
     await run(out)
     changed(out / "reports.jsonl", lambda lines: [*lines[:4], '{"conv\n', *lines[5:]])
-    with pytest.raises(ConfigError, match=r"reports\.jsonl: line 5 is not a report: .*Remove it"):
+    with pytest.raises(ConfigError, match=r"reports\.jsonl: line 5 is not a report"):
         await run(out)
     changed(out / "reports.jsonl", lambda lines: [*lines[:4], *lines[5:]])
     done = await run(out)

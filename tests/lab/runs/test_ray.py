@@ -107,7 +107,7 @@ def test_a_cluster_that_is_started_here_leaves_no_token_in_the_home(tmp_path: Pa
 
 
 async def test_a_machine_is_not_given_more_workers_than_it_has_cores() -> None:
-    with pytest.raises(ConfigError, match=r"--workers is 9999, and this machine has \d+ cores; .* give --each"):
+    with pytest.raises(ConfigError, match=r"--workers is 9999, and this machine has \d+ cores"):
         await RaySystem.start(light, workers=9999)
 
 
@@ -146,7 +146,7 @@ async def test_a_conversation_that_kills_its_workers_ends_the_run(
 async def test_what_is_wrong_with_workers_is_said_as_it_is() -> None:
     with pytest.raises(ConfigError, match=r"^judge is 'nobody', which names none \(on node .+\)$"):
         await RaySystem.start(impossible, workers=1)
-    with pytest.raises(ConfigError, match="--workers is 9, and the Ray cluster has 2 cores; each worker takes one"):
+    with pytest.raises(ConfigError, match="--workers is 9, and the Ray cluster has 2 cores"):
         await RaySystem.start(light, workers=9)
 
 

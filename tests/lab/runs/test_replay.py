@@ -202,7 +202,7 @@ async def test_a_broken_line_in_the_middle_is_refused(tmp_path: Path) -> None:
     await replay(guard(), [logged("a")], out)
     broken = b"garbage\n" + out.read_bytes()
     out.write_bytes(broken)
-    with pytest.raises(ConfigError, match=r"reports\.jsonl: line 1 is not a report: b'garbage\\n'\. Remove it"):
+    with pytest.raises(ConfigError, match=r"reports\.jsonl: line 1 is not a report"):
         await replay(guard(), [logged("a")], out)
     assert out.read_bytes() == broken
 
