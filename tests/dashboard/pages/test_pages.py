@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
-from tests.dashboard.browser import Served, faults
-from tests.dashboard.conftest import OpenPage
+from tests.dashboard.browser import Served, faults, stolen
+from tests.dashboard.pages.conftest import OpenPage
 from tests.dashboard.seeded import HOSTILE, SCRIPT
 
 FIRST, BLOCKED, REPAIRED, PLAIN = (f"{number:032x}" for number in (1, 3, 5, 9))
@@ -143,3 +143,12 @@ def test_a_pinned_turn_stays(opened: OpenPage) -> None:
     again = opened(f"/?pin={FIRST}&attention=1")
     expect(again.locator(".turn-row.pinned")).to_contain_text("dug in 1702")
     expect(again.locator(".turn-row")).to_have_count(5)
+
+
+def test_a_page_on_another_port_gets_nothing(served: Served, browser: Browser, cookies: Any) -> None:
+    context = browser.new_context()
+    context.add_cookies(cookies)
+    assert [stolen(context, served.address, name) for name in ("127.0.0.1", "localhost")] == [[], []]
+    page = context.new_page()
+    served.open(page, "/")  # its own page does
+    context.close()

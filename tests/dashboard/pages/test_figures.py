@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.dashboard import replays, seeded, weeks
 from tests.dashboard.browser import Served, faults, serving
-from tests.dashboard.conftest import OpenPage
+from tests.dashboard.pages.conftest import OpenPage
 from tests.dashboard.seeded import SCRIPT
 
 RUNS = "/runs?first=old.jsonl&second=new.jsonl"
