@@ -341,7 +341,7 @@ def test_documents_beside_the_messages_are_those_of_the_turn_asked_for_and_of_no
 def test_a_withheld_turn_can_be_an_exception_that_carries_the_report(knowledge: MemoryKnowledge) -> None:
     scripted = ScriptedJudge({OPENED: [Verdict(OPENED, Label.CONTRADICTED, 0.9)]})
     guard = guard_with(scripted, knowledge)
-    with pytest.raises(Blocked, match="policy balanced withheld turn 1; the exception's report says why") as caught:
+    with pytest.raises(Blocked, match="policy balanced withheld turn 1") as caught:
         guard.wrap(lambda _: OPENED, on_block="raise")("When?")
     assert caught.value.report.blocked
     graph = guard.graph(lambda _: OPENED, on_block="raise", checkpointer=InMemorySaver())

@@ -13,10 +13,12 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tests.reading.test_files import pdf
+from tests.stores.conftest import emptied
 from vista_guard import Guard
 from vista_guard.cli import app
 from vista_guard.cli.documents import documents
 from vista_guard.cli.serve import build_guard
+from vista_guard.stores.chroma.client import chroma_client, close_client
 from vista_guard.stores.chroma.engine import FolderClient
 from vista_guard.stores.entries import default_dir
 from vista_guard.testing import assistant, conversation
@@ -56,13 +58,29 @@ def _one_engine(_nothing_configured: None) -> Iterator[None]:
         engines.popitem()[1].close()
 
 
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A data folder whose engine runs until the end."""
+    folder = tmp_path_factory.mktemp("running")
+    client = chroma_client(folder / "chroma")
+    yield folder
+    close_client(client)
+
+
+@pytest.fixture
+def empty(running: Path, _nothing_configured: None) -> None:
+    """`data` is a store that holds nothing. For tests that do not ask whether there is one."""
+    emptied(str(running / "chroma"))
+    Path("data").symlink_to(running)
+
+
 engines: dict[Path, FolderClient] = {}
 
 
 def shared(result: Result) -> Result:
     """The result of a command, when the store that it left is open for the next one."""
     for folder in (Path("data/chroma"), default_dir() / "chroma"):
-        if (folder / "chroma.sqlite3").is_file() and folder.resolve() not in engines:
+        if not Path("data").is_symlink() and (folder / "chroma.sqlite3").is_file() and folder.resolve() not in engines:
             engines[folder.resolve()] = FolderClient(folder.resolve())
     return result
 
@@ -83,6 +101,7 @@ def stored() -> dict[str, object]:
 ALL = {"garden.html": "Garden", "halls/halls.md": "Halls", "pier.txt": "pier.txt", "tower.pdf": "Tower"}
 
 
+@pytest.mark.usefixtures("empty")
 def test_a_folder_is_added_and_listed(shelf: Path) -> None:
     result = run("add", shelf)
     assert result.exit_code == 0
@@ -104,6 +123,7 @@ def test_a_folder_is_added_and_listed(shelf: Path) -> None:
     }
 
 
+@pytest.mark.usefixtures("empty")
 def test_adding_again_reads_only_what_changed(shelf: Path) -> None:
     run("add", shelf)
     (shelf / "pier.txt").write_text("The old pier burned down in 1950.", encoding="utf-8")
@@ -119,6 +139,7 @@ def test_adding_again_reads_only_what_changed(shelf: Path) -> None:
     assert run("add", "moved").stdout == "5 unchanged; 0 passages written to data/chroma\n"
 
 
+@pytest.mark.usefixtures("empty")
 def test_what_cannot_be_read_is_named_and_the_rest_goes_on(shelf: Path) -> None:
     (shelf / "a.txt").write_bytes(b"caf\xe9")
     (shelf / "b.pdf").write_bytes(pdf("Iron.", password="secret"))
@@ -140,6 +161,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_goes_on(shelf: Path) -> None:
     assert stored() == ALL
 
 
+@pytest.mark.usefixtures("empty")
 def test_a_file_that_was_asked_for_itself_must_be_readable(shelf: Path) -> None:
     (shelf / "d.jpg").write_bytes(b"\xff\xd8\x00\x00")
     result = run("add", shelf / "d.jpg", shelf / "pier.txt")
@@ -147,6 +169,7 @@ def test_a_file_that_was_asked_for_itself_must_be_readable(shelf: Path) -> None:
     assert f"failed {shelf}/d.jpg: a binary file" in result.stderr
 
 
+@pytest.mark.usefixtures("empty")
 def test_two_files_cannot_have_one_id(shelf: Path) -> None:
     (shelf / "halls" / "pier.txt").write_text("Another pier.", encoding="utf-8")
     result = run("add", shelf / "pier.txt", shelf / "pier.txt", shelf / "halls" / "pier.txt")
@@ -169,6 +192,7 @@ def test_a_dry_run_writes_nothing(shelf: Path) -> None:
     assert [line["text"] for line in lines("search", "pier")] == [PIER]
 
 
+@pytest.mark.usefixtures("empty")
 def test_documents_whose_files_are_gone_are_named_and_pruned(shelf: Path) -> None:
     run("add", shelf)
     (shelf / "pier.txt").unlink()
@@ -183,6 +207,7 @@ def test_documents_whose_files_are_gone_are_named_and_pruned(shelf: Path) -> Non
     assert (pruned.stderr, "pier.txt" in stored()) == ("removed pier.txt\n", False)
 
 
+@pytest.mark.usefixtures("empty")
 def test_a_folder_that_moved_is_still_the_same_folder(shelf: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
@@ -195,6 +220,7 @@ def test_a_folder_that_moved_is_still_the_same_folder(shelf: Path, tmp_path: Pat
     assert list(stored()) == ["boats.md", "garden.html", "halls/halls.md", "tower.pdf"]
 
 
+@pytest.mark.usefixtures("empty")
 def test_removing(shelf: Path) -> None:
     run("add", shelf)
     result = run("remove", "pier.txt", "nothing", "tower.pdf")
@@ -207,6 +233,7 @@ def test_removing(shelf: Path) -> None:
     assert run("search", "pier").stderr == "there are no documents in data/chroma\n"
 
 
+@pytest.mark.usefixtures("empty")
 def test_search_shows_what_the_guard_would_find(shelf: Path) -> None:
     run("add", shelf)
     found = lines("search", "Who made the clock of the tower?")
@@ -220,6 +247,7 @@ def test_search_shows_what_the_guard_would_find(shelf: Path) -> None:
     assert shown == f"1. {scores[0]:.2f}  tower.pdf  page 1  characters 0-57  Tower\n{tower}"
 
 
+@pytest.mark.usefixtures("empty")
 def test_search_names_the_page(tmp_path: Path) -> None:
     filler = "\n".join(f"Room {number} shows object number {number * 7}." for number in range(40))
     (tmp_path / "long.pdf").write_bytes(pdf(filler, filler, "The lighthouse was built by Ada Brandt."))
@@ -230,6 +258,7 @@ def test_search_names_the_page(tmp_path: Path) -> None:
     assert {line["page"] for line in found} >= {1, 2}
 
 
+@pytest.mark.usefixtures("empty")
 def test_what_documents_hold_does_not_steer_the_terminal(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# \x1b[31mRed\n\nThe anchor is red.", encoding="utf-8")
     run("add", "a.md")
@@ -307,7 +336,7 @@ def test_an_interrupted_run_can_be_gone_on_with(shelf: Path) -> None:
 
 
 @pytest.fixture
-def report(shelf: Path) -> TurnReport:
+def report(shelf: Path, empty: None) -> TurnReport:
     """What `check` says of a turn that brings no documents, after the shelf was added."""
     assert run("add", shelf).exit_code == 0
     turn = "The whale hall opened in 1925. The rose garden was planted in 1850 by Ada Brandt."

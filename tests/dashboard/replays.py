@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.dashboard.seeded import HOSTILE
 from tests.dashboard.weeks import traffic
-from tests.evaluation.comparing.runs import written
+from tests.lab.runs.runs import written
 from vista_guard.policy.turn_risk import SAFE
 from vista_guard.types import Claim, Decision, Finding, Label, TurnReport, Unchecked
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
@@ -13,7 +12,6 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from tests.dashboard.browser import Served, stolen
 from vista_guard.dashboard.access import AccessGate, Links, OriginGate, viewer_of
 from vista_guard.dashboard.server import _origins
 from vista_guard.dashboard.settings import DashboardSettings, Person
@@ -187,15 +185,6 @@ def test_nobody_may_frame_it(app: AccessGate) -> None:
         answer = TestClient(whole).get(f"{OWN}/")
         assert answer.headers["content-security-policy"] == "frame-ancestors 'none'"
         assert answer.headers["cross-origin-resource-policy"] == "same-origin"
-
-
-def test_a_page_on_another_port_gets_nothing(served: Served, browser: Browser, cookies: Any) -> None:
-    context = browser.new_context()
-    context.add_cookies(cookies)
-    assert [stolen(context, served.address, name) for name in ("127.0.0.1", "localhost")] == [[], []]
-    page = context.new_page()
-    served.open(page, "/")  # its own page does
-    context.close()
 
 
 @pytest.mark.parametrize(

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, WebSocketRoute, expect
 
-from tests.dashboard import seeded, slow
-from tests.dashboard.browser import serving
+from tests.dashboard import seeded
 from vista_guard.dashboard.access import THIS_MACHINE
 from vista_guard.dashboard.elements.address import Filters
-from vista_guard.dashboard.live import EVERY_S, TURNS, Seen, condition, feed, now_and_then, rule, tiles
+from vista_guard.dashboard.live import TURNS, Seen, condition, feed, now_and_then, rule, tiles
 from vista_guard.dashboard.scoped import ScopedReports
 from vista_guard.stores.reports import ReportReader
 from vista_guard.types import Action
@@ -82,35 +78,3 @@ def test_the_rule_is_yaml_with_the_condition() -> None:
     [alert] = group["rules"]
     assert alert["expr"] == condition(Action.FLAG, 2.5, 15)
     assert (alert["alert"], alert["for"]) == ("VistaGuardFlagShare", "15m")
-
-
-def test_a_look_of_live_does_not_empty_the_page_that_it_was_left_for(browser: Browser, tmp_path: Path) -> None:
-    """Between a press and the first word of the next page the browser asks once more for Live, and the database is slow."""
-    late: list[float] = []
-
-    def delayed(socket: WebSocketRoute) -> None:
-        def back(message: Any) -> None:
-            if late:
-                time.sleep(late.pop())
-            socket.send(message)
-
-        server = socket.connect_to_server()
-        socket.on_message(server.send)
-        server.on_message(back)
-
-    blocked, claim = f"a.said[href*='{3:032x}']", ".assistant.here mark.claim"
-    url = seeded.write(tmp_path / "reports.sqlite", *seeded.talk())
-    with serving("--reports", url, program="tests.dashboard.slow") as dashboard, browser.new_context() as context:
-        context.add_cookies(dashboard.cookies(browser))
-        page = context.new_page()
-        page.route_web_socket("**/_stcore/stream", delayed)
-        dashboard.open(page, "/")
-        page.locator(blocked).click()
-        late.append(EVERY_S + 0.5)
-        expect(page.locator(claim)).to_be_visible()
-        page.wait_for_timeout(1000 * (slow.SECONDS - EVERY_S))
-        expect(page.locator(claim)).to_be_visible()
-        assert page.url.endswith(f"/conversation?turn={3:032x}")
-        page.go_back()
-        expect(page.get_by_role("heading", name="Live")).to_be_visible()
-        expect(page.locator(blocked)).to_be_visible()

@@ -232,15 +232,16 @@ async def test_nor_is_a_draft_that_was_written_anew(database: Database, knowledg
 @pytest.mark.parametrize("kept", [True, False], ids=["knowledge kept", "knowledge lost"])
 async def test_another_process_goes_on(database: Database, kept: bool, tmp_path: Path) -> None:
     async def turn(question: str) -> tuple[list[str], TurnReport, list[str]]:
-        store = ChromaKnowledge(chroma_client(str(tmp_path / "chroma")), WordEmbedder())
         reports: list[TurnReport] = []
         judge = script()
-        knowledge: Any = store if kept else MemoryKnowledge(WordEmbedder())
+        knowledge: ChromaKnowledge | MemoryKnowledge = MemoryKnowledge(WordEmbedder())
+        if kept:
+            knowledge = ChromaKnowledge(chroma_client(str(tmp_path / "chroma")), WordEmbedder())
         async with database.open() as saver:
             texts = await ask(
                 database, guarded(Guard(judge, knowledge=knowledge), saver, on_report=reports.append), question
             )
-        await store.aclose()
+        await knowledge.aclose()
         return texts, reports[0], judge.asked
 
     await turn("When did it open?")

@@ -157,7 +157,7 @@ print("ends", flush=True)  # with a pass still held
 
 def test_a_wrong_number_of_threads_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VISTA_GUARD_THREADS", "many")
-    with pytest.raises(ConfigError, match=r"VISTA_GUARD_THREADS is 'many'; it must be a whole number"):
+    with pytest.raises(ConfigError, match=r"VISTA_GUARD_THREADS is 'many'"):
         shared_passes.__wrapped__()
 
 

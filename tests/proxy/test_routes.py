@@ -157,7 +157,7 @@ class TestBlocked:
 
     def test_a_gate_that_holds_nothing_needs_a_policy_that_withholds_nothing(self) -> None:
         with (
-            pytest.raises(ConfigError, match=r"proxy\.gate is none, and the policy balanced withholds"),
+            pytest.raises(ConfigError, match=r"proxy\.gate is none, and the policy balanced"),
             proxy("http://127.0.0.1:9/v1", gate="none"),
         ):
             pass

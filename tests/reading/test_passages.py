@@ -87,7 +87,7 @@ def test_neighbours_share_whole_sentences_or_else_whole_words() -> None:
 
 @pytest.mark.parametrize("overlap", [-1, 51])
 def test_an_impossible_overlap_is_named(overlap: int) -> None:
-    with pytest.raises(ConfigError, match=f"passages of 100 characters cannot overlap by {overlap}; give 0 <= overlap"):
+    with pytest.raises(ConfigError, match=f"100 characters cannot overlap by {overlap}"):
         passages(document("text"), max_chars=100, overlap=overlap)
 
 

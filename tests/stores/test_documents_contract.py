@@ -151,9 +151,7 @@ async def test_documents_of_another_embedding_model_are_refused(tmp_path: Path) 
     await store.add([PIER])
     for dimension in (64, 1024):
         other = ChromaDocuments(chroma_client(tmp_path), WordEmbedder(dimension))
-        with pytest.raises(
-            StoreError, match=rf"another model \(dimension 384, not {dimension}\). Delete that collection"
-        ):
+        with pytest.raises(StoreError, match=rf"dimension 384, not {dimension}"):
             await other.search("pier", 1)
         await other.aclose()
     await store.aclose()
@@ -162,5 +160,5 @@ async def test_documents_of_another_embedding_model_are_refused(tmp_path: Path) 
 async def test_a_closed_store_says_so(tmp_path: Path) -> None:
     store = ChromaDocuments(chroma_client(tmp_path), WordEmbedder())
     await store.aclose()
-    with pytest.raises(StoreError, match=r"cannot open the documents: the store at .* is closed"):
+    with pytest.raises(StoreError, match=r"the store at .* is closed"):
         await store.search("pier", 1)

@@ -32,12 +32,10 @@ def test_the_folder_is_created_and_left_empty(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(
-        ConfigError, match=f"data folder {tmp_path / 'file' / 'below'} cannot be written: Not a directory"
-    ):
+    with pytest.raises(ConfigError, match=f"{tmp_path / 'file' / 'below'} cannot be written"):
         data_dir(tmp_path / "file" / "below")
 
 
 def test_a_folder_that_takes_no_files_is_named() -> None:
-    with pytest.raises(ConfigError, match=r"data folder /proc cannot be written: .*set VISTA_GUARD_DATA_DIR"):
+    with pytest.raises(ConfigError, match=r"/proc cannot be written: .*VISTA_GUARD_DATA_DIR"):
         data_dir("/proc")

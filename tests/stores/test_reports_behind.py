@@ -80,10 +80,10 @@ async def test_what_waits_is_told_and_what_finds_no_room_is_lost(
     await store.write(report())
     holder.execute("BEGIN EXCLUSIVE")
     for waiting in (1, 2, 3):
-        with pytest.raises(StoreError, match=rf"is locked.* kept in memory and tried again \({waiting} wait\)"):
+        with pytest.raises(StoreError, match=rf"is locked.*\({waiting} wait\)"):
             await store.write(report())
     for _ in range(2):
-        with pytest.raises(StoreError, match=r"3 reports wait for it already. This one is lost"):
+        with pytest.raises(StoreError, match=r"3 reports wait"):
             await store.write(report())
     holder.execute("COMMIT")
     await until_stored(file, 4)

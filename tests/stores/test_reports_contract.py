@@ -166,9 +166,7 @@ async def test_a_full_disk_is_an_error(tmp_path: Path) -> None:
     store = SqlReports(engine)
     await store.write(report())
     sql.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("PRAGMA max_page_count = 1"))
-    with pytest.raises(
-        StoreError, match=r"cannot write a report in sqlite:///.*: database or disk is full. Check that"
-    ):
+    with pytest.raises(StoreError, match=r"sqlite:///.*: database or disk is full"):
         await store.write(report(response="long " * 10_000))
     await store.aclose()
 
@@ -179,7 +177,7 @@ async def test_a_locked_file_is_an_error(tmp_path: Path) -> None:
     await store.write(report())
     holder = sqlite3.connect(file, isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")
-    with pytest.raises(StoreError, match=r"cannot write a report in .*: database is locked. Check that"):
+    with pytest.raises(StoreError, match=r": database is locked"):
         await store.write(report())
     holder.close()
     await store.aclose()
@@ -205,7 +203,7 @@ async def test_a_report_of_another_version_is_named(tmp_path: Path, stored: str)
         connection.execute(
             sql.text("UPDATE vista_guard_reports SET report = :r, schema_version = '9.0'"), {"r": stored}
         )
-    with pytest.raises(StoreError, match=r"report 1 in .* \(schema 9.0\) cannot be read: .*Read it with the version"):
+    with pytest.raises(StoreError, match=r"report 1 in .* \(schema 9.0\)"):
         await store.reports()
     await store.aclose()
 

@@ -203,7 +203,7 @@ def test_what_cannot_be_read_says_so(build: Any, said: str) -> None:
 
 def test_choices_that_make_no_sense_say_so() -> None:
     for least in (80, "0.5", -0.1):
-        with pytest.raises(ConfigError, match=r"the least score is .*; give a number from 0 to 1"):
+        with pytest.raises(ConfigError, match=r"the least score is"):
             scripted().assert_grounded(TRUE, documents=HALL, min_score=least)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="turns is 'first'; choose one of all, last"):
         Case.of_transcript([{"role": "assistant", "content": TRUE}], turns="first")  # type: ignore[arg-type]

@@ -219,7 +219,7 @@ class TestAnswers:
     def test_what_cannot_be_guarded_is_refused(self, guard: Guard) -> None:
         with pytest.raises(ConfigError, match="the node is int"):
             guard_node(guard, 7)  # type: ignore[arg-type]
-        with pytest.raises(ConfigError, match="gate is none, and the policy balanced withholds"):
+        with pytest.raises(ConfigError, match="gate is none, and the policy balanced"):
             guard_node(guard, lambda state: {}, gate="none")
         with pytest.raises(InputError, match="the node answered with str"):
             host(guard_node(guard, lambda state: "words")).invoke(ASKED, RUN)

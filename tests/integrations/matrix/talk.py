@@ -22,7 +22,7 @@ Gate = Literal["turn", "sentence"]
 FAILURES = ("1", "2", "3", "4", "5", "6", "7", "7 raised")
 """Those of docs/design/guarantees.md, and the last by the exception that a surface can be asked for."""
 
-AT_ONCE = 20
+AT_ONCE = 8
 _THREADS = ThreadPoolExecutor(AT_ONCE)
 
 

@@ -215,11 +215,11 @@ async def test_the_cache_stays_below_its_size(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_a_cache_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    with pytest.raises(StoreError, match=r"cache .*file cannot be used: .* name another that can be written"):
+    with pytest.raises(StoreError, match=r"cache .*file cannot be used"):
         StoredJudge.cached(Answering(LABELS), tmp_path / "file")
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache" / "cache.db").write_text("no database " * 1000)
-    with pytest.raises(StoreError, match=r"cache .*cache cannot be used: .*Delete the folder"):
+    with pytest.raises(StoreError, match=r"cache .*cache cannot be used"):
         StoredJudge.cached(Answering(LABELS), tmp_path / "cache")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.evaluation.systems.rows import run
+from tests.lab.systems.rows import run
 from vista_guard.errors import ConfigError
 from vista_guard.testing import assistant, conversation, user
 from vista_guard.types import Label

@@ -69,7 +69,7 @@ def test_a_label_of_a_newer_version_is_named(url: str, write: Write) -> None:
     with engine.begin() as connection:
         connection.execute(sql.update(ANNOTATION_CLAIMS).values(label="SUPERSEDED"))
     engine.dispose()
-    with pytest.raises(StoreError, match=r"cannot write annotations .*'SUPERSEDED' is not a valid Label"):
+    with pytest.raises(StoreError, match=r"'SUPERSEDED'"):
         annotations.start(task, "ben")
     annotations.close()
 

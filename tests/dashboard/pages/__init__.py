@@ -1,0 +1,1 @@
+"""Pages in a real browser. Playwright keeps a loop running here, so that no test beside them may be async."""

@@ -1,0 +1,154 @@
+"""Every page in a real browser: both widths, both themes, axe, and scripts that must stay text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.dashboard.browser import Served, faults, stolen
+from tests.dashboard.pages.conftest import OpenPage
+from tests.dashboard.seeded import HOSTILE, SCRIPT
+
+FIRST, BLOCKED, REPAIRED, PLAIN = (f"{number:032x}" for number in (1, 3, 5, 9))
+STRANGE = "f" * 32
+
+PAGES = (
+    "/",
+    "/conversation",
+    f"/conversation?turn={FIRST}&claim=t1.c1",
+    f"/conversation?turn={STRANGE}",
+    "/conversation?turn=nothing",
+)
+
+
+@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark")])
+@pytest.mark.parametrize("path", PAGES)
+def test_every_page_can_be_read_by_everybody(opened: OpenPage, path: str, width: int, theme: Any) -> None:
+    page = opened(path, width=width, theme=theme)
+    assert faults(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.title() != "owned"
+
+
+def test_scripts_and_markdown_stay_text(opened: OpenPage) -> None:
+    page = opened(f"/conversation?turn={STRANGE}")
+    for text in ("User", "Because", "Warning", "First"):
+        expect(page.get_by_text(f"{text} {HOSTILE}").first).to_be_visible()
+    expect(page.locator(".withheld .text")).to_contain_text(SCRIPT)  # the draft
+    page.locator("mark.claim").first.click()
+    page.locator(".statement").wait_for()
+    for text in ("Claim", "Reason"):
+        expect(page.locator(".panel").get_by_text(f"{text} {HOSTILE}").first).to_be_visible()
+    assert page.locator(".panel mark.quote").text_content() == HOSTILE
+    page.locator("summary", has_text="Knowledge as it stood").click()
+    expect(page.get_by_text(f"Persona {HOSTILE}")).to_be_visible()
+    assert_untouched(page)
+
+
+def test_a_tenants_name_and_an_exception_stay_text(opened: OpenPage) -> None:
+    page = opened("/")
+    expect(page.get_by_text(f"tenant {HOSTILE}").first).to_be_visible()
+    page.get_by_role("button", name="Filters").click()
+    page.get_by_role("combobox", name="Tenant").click()
+    expect(page.get_by_role("option", name=f"tenant {HOSTILE}")).to_be_visible()
+    assert_untouched(page)
+    page = opened(f"/conversation?conversation={HOSTILE}&turn=")
+    expect(page.get_by_text(f"There is no conversation {HOSTILE}")).to_be_visible()
+    assert_untouched(page)
+
+
+def assert_untouched(page: Page) -> None:
+    """No script ran, and nothing of the text became an element."""
+    assert page.title() != "owned"
+    assert page.locator("img[src=x]").count() == 0
+    assert page.locator("a[href^=javascript]").count() == 0
+
+
+def test_from_live_to_the_evidence_and_to_the_turn_that_established_it(opened: OpenPage) -> None:
+    page = opened("/")
+    page.locator(f"a.said[href*='{BLOCKED}']").click()
+    expect(page.get_by_role("heading", name="Conversation")).to_be_visible()
+    assert f"turn={BLOCKED}" in page.url
+    page.locator(".assistant.here mark.claim").click()
+    expect(page.locator(".panel .statement")).to_have_text("The lighthouse is nine metres tall.")
+    assert "claim=t3.c1" in page.url
+    page.locator(".panel").get_by_text("established in turn 1").first.click()
+    expect(page.locator(".panel .statement")).to_have_text("The lighthouse is 31 metres tall.")
+    expect(page.locator(".panel mark.quote")).to_have_text("The lighthouse is 31 metres tall.")
+    expect(page.locator(".panel .page")).to_contain_text("The harbour was dug in 1702.")
+    assert f"turn={FIRST}" in page.url
+
+
+def test_by_keyboard_alone(opened: OpenPage) -> None:
+    page = opened(f"/conversation?turn={FIRST}")
+    claim = page.locator("mark.claim").first
+    claim.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".panel .statement")).to_be_visible()
+    claim = page.locator("mark.claim").nth(1)
+    claim.focus()
+    page.keyboard.press("Space")
+    expect(page.locator("mark.claim.chosen").first).to_be_visible()
+    page.get_by_role("button", name="Close the claim").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".panel .statement")).to_have_count(0)
+
+
+def test_overlapping_claims_and_a_surrogate_pair_before_them(opened: OpenPage) -> None:
+    page = opened(f"/conversation?turn={FIRST}")
+    marks = page.locator(".assistant.here mark.claim")
+    texts = [text.lstrip("✓?") for text in marks.all_text_contents()]
+    assert texts == ["The ", "harbour was dug in 1702.", " ", "The lighthouse", " is 31 metres tall."]
+    expect(marks.nth(1)).to_have_attribute(
+        "aria-label", "verified: The harbour was dug in 1702.; lacking evidence: The harbour has a tall lighthouse."
+    )
+
+
+def test_the_course_of_a_repaired_turn(opened: OpenPage) -> None:
+    page = opened(f"/conversation?turn={REPAIRED}")
+    panel = page.locator(".panel")
+    expect(panel.get_by_text("Draft 1, not delivered: regenerate")).to_be_visible()
+    expect(panel.locator(".stage")).to_have_count(4)
+    panel.get_by_text("It is painted blue.").click()
+    expect(panel.locator(".statement")).to_have_text("It is painted blue.")
+    assert "claim=1%3At5.c1" in page.url
+
+
+def test_why_nothing_is_marked_and_where_the_trace_is(opened: OpenPage) -> None:
+    page = opened(f"/conversation?turn={PLAIN}")
+    expect(page.get_by_text("Nothing is marked: the draft was not kept.")).to_be_visible()
+    page = opened(f"/conversation?turn={FIRST}")
+    link = page.get_by_role("link", name="Open the trace")
+    expect(link).to_have_attribute("href", f"http://localhost:6006/redirects/traces/{'a' * 32}")
+    expect(link).to_have_attribute("rel", "noopener noreferrer")
+
+
+def test_filters_stand_in_the_address(opened: OpenPage, served: Served) -> None:
+    page = opened("/?action=BLOCK")
+    expect(page.locator(".turn-row")).to_have_count(2)
+    page.get_by_role("button", name="Filters (1)").click()
+    page.get_by_role("combobox", name="Action").click()
+    page.get_by_role("option", name="repaired").click()
+    expect(page.locator(".turn-row")).to_have_count(1)
+    assert "action=REPAIR" in page.url
+
+
+def test_a_pinned_turn_stays(opened: OpenPage) -> None:
+    page = opened("/")
+    page.get_by_role("button", name="Pin turn 1 of harbour-talk").click()
+    expect(page.locator(".turn-row.pinned")).to_have_count(1)
+    assert f"pin={FIRST}" in page.url
+    again = opened(f"/?pin={FIRST}&attention=1")
+    expect(again.locator(".turn-row.pinned")).to_contain_text("dug in 1702")
+    expect(again.locator(".turn-row")).to_have_count(5)
+
+
+def test_a_page_on_another_port_gets_nothing(served: Served, browser: Browser, cookies: Any) -> None:
+    context = browser.new_context()
+    context.add_cookies(cookies)
+    assert [stolen(context, served.address, name) for name in ("127.0.0.1", "localhost")] == [[], []]
+    page = context.new_page()
+    served.open(page, "/")  # its own page does
+    context.close()

@@ -1,0 +1,262 @@
+"""Review and Annotate in a real browser: two people label a turn by keyboard, and settle what they disagree on; one reviews."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.dashboard.browser import Served, faults
+from tests.dashboard.reviewing import BATCH, BLOCKED, HARBOUR, STRANGE, come_in, people_at_work
+from tests.dashboard.seeded import HOSTILE, SCRIPT
+from vista_guard.stores.reports import Database
+from vista_guard.stores.reviews.annotation import Annotations
+from vista_guard.stores.reviews.queue import Reviews
+from vista_guard.stores.reviews.records import Condition, Method, Op
+from vista_guard.types import Label
+from vista_lab.people.batches import FormBatches
+from vista_lab.people.forms import Answers, Item, Part, load_form
+
+
+@pytest.fixture(scope="module")
+def office(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, str]]:
+    with people_at_work(tmp_path_factory.mktemp("people")) as (served, url):
+        yield served, url
+
+
+@pytest.fixture
+def person(office: tuple[Served, str], browser: Browser) -> Iterator[Any]:
+    """Opens a path as somebody who has the link."""
+    pages: list[Page] = []
+
+    def open_page(path: str, *, width: int = 1280, theme: str = "light") -> Page:
+        page = come_in(office[0], browser, width=width, theme=theme)
+        pages.append(page)
+        office[0].open(page, path)
+        return page
+
+    yield open_page
+    for page in pages:
+        page.context.close()
+
+
+@pytest.fixture(scope="module")
+def reader(office: tuple[Served, str], browser: Browser) -> Iterator[Page]:
+    """One page for all that is only looked at: Streamlit's own files, megabytes of them, are read once."""
+    page = come_in(office[0], browser, width=1280, theme="light")
+    yield page
+    page.context.close()
+
+
+def press(page: Page, *keys: str) -> None:
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def saved(page: Page) -> None:
+    expect(page.get_by_text("· saved")).to_be_visible()
+
+
+def first_turn(page: Page, *, last: str) -> None:
+    """Labels the three claims of the turn on the harbour."""
+    expect(page.locator(".claim-row")).to_have_count(3)
+    press(page, "1", "ArrowRight", "1", "ArrowRight", last)
+    expect(page.get_by_text("3 of 3 labelled")).to_be_visible()
+
+
+def second_turn(page: Page) -> None:
+    expect(page.locator(".turn-text", has_text="I like it.")).to_be_visible()
+    expect(page.locator(".turn-text")).to_have_count(1)
+    press(page, "2", "ArrowRight", "5", "ArrowRight", "x")
+    expect(page.get_by_text("2 of 2 labelled")).to_be_visible()
+    press(page, "Control+Enter")
+    expect(page.get_by_text("Nothing left for you here")).to_be_visible()
+
+
+def test_two_people_annotate_by_keyboard_and_settle_what_they_disagree_on(
+    office: tuple[Served, str], person: Any
+) -> None:
+    place = f"/annotate?batch={BATCH}&as="
+    ada = person(f"{place}ada")
+    press(ada, "Control+Enter")
+    expect(ada.get_by_text("Claim 1 has no label yet.")).to_be_visible()
+    first_turn(ada, last="4")
+    press(ada, "a")
+    ada.keyboard.type("It has e and x and 5 in it.")
+    press(ada, "Enter", "4")
+    expect(ada.get_by_text("4 of 4 labelled")).to_be_visible()
+    saved(ada)
+    ada.reload()
+    expect(ada.get_by_text("It has e and x and 5 in it.")).to_be_visible()
+    expect(ada.locator(".claim-row .label.chosen")).to_have_count(4)
+    assert faults(ada) == []
+    press(ada, "Control+Enter")
+    second_turn(ada)
+
+    ben = person(f"{place}ben")
+    expect(ben.locator(".claim-row")).to_have_count(3)
+    read = " ".join(ben.locator(".vg").all_inner_texts())
+    assert "The harbour was dug in 1702." in read
+    assert [hint for hint in ("judge:", "ada", "It has e and x", "0.90", "says the judge") if hint in read] == []
+    expect(ben.locator(".label.chosen")).to_have_count(0)
+    first_turn(ben, last="1")
+    press(ben, "ArrowLeft", "e")
+    ben.keyboard.type(" Indeed.")
+    press(ben, "Enter")
+    expect(ben.get_by_text("edited")).to_be_visible()
+    saved(ben)
+    press(ben, "Control+Enter")
+    second_turn(ben)
+
+    page = person(f"{place}ada&view=agreement")
+    expect(page.get_by_text("ada and ben")).to_be_visible()
+    expect(page.get_by_text("5 and 5")).to_have_count(0)
+    assert faults(page) == []
+
+    page = person(f"{place}ada&view=consensus")
+    expect(page.get_by_text("1 of 2 turns wait for an answer")).to_be_visible()
+    answers = page.get_by_role("combobox", name="Answer")
+    expect(answers).to_have_count(3)
+    page.get_by_role("button", name="Settle this turn").click()
+    expect(page.get_by_text("3 of 3 questions have no answer yet")).to_be_visible()
+    for number, word in enumerate(("verified", "lacking evidence", "no claim of this turn")):
+        answers.nth(number).click()
+        page.get_by_role("option", name=word).click()
+    assert faults(page) == []
+    page.get_by_role("button", name="Settle this turn").click()
+    expect(page.get_by_text("All settled")).to_be_visible()
+
+    annotations = Annotations(office[1])
+    harbour, plain = annotations.complete(BATCH)
+    assert harbour.report_id == HARBOUR
+    ours, theirs = harbour.annotations
+    assert [(one.annotator, one.condition) for one in harbour.annotations] == [
+        ("ada", "blind"),
+        ("ben", Condition.BLIND),
+    ]
+    assert [claim.op for claim in ours.claims] == [Op.CONFIRM, Op.CONFIRM, Op.CONFIRM, Op.ADD]
+    assert theirs.claims[1].text == "The lighthouse is 31 metres tall. Indeed."
+    assert harbour.consensus is not None
+    assert plain.consensus is not None
+    assert (harbour.consensus.method, harbour.consensus.by) == (Method.DISCUSSION, "ada")
+    assert [one.label for one in harbour.consensus.claims] == [Label.VERIFIED, Label.VERIFIED, Label.LACKING_EVIDENCE]
+    assert (plain.consensus.method, plain.consensus.by) == (Method.UNANIMOUS, "agreement")
+    annotations.close()
+
+
+def test_the_judges_labels_are_shown_to_who_asks_and_that_is_kept(office: tuple[Served, str], person: Any) -> None:
+    page = person(f"/annotate?batch=odd+{SCRIPT}&as=eve")
+    expect(page.get_by_text("judge:")).to_have_count(0)
+    expect(page.get_by_text(f"Claim {HOSTILE}")).to_be_visible()
+    assert page.title() != "owned"
+    page.get_by_role("button", name="Show the judge's labels").click()
+    expect(page.get_by_text("judge: ✗ contradicted")).to_be_visible()
+    expect(page.get_by_text("this is kept with your work")).to_be_visible()
+    annotations = Annotations(office[1])
+    task = annotations.tasks(f"odd {SCRIPT}", "eve")[0]
+    assert annotations.start(task.id, "eve").condition is Condition.SUGGESTIONS
+    annotations.close()
+
+
+def test_a_batch_is_made(office: tuple[Served, str], person: Any) -> None:
+    page = person("/annotate?as=ada")
+    page.get_by_label("Name").fill("made here")
+    page.get_by_role("button", name="Make the batch").click()
+    expect(page.get_by_text("Turn 1 of")).to_be_visible()
+    annotations = Annotations(office[1])
+    made = next(one for one in annotations.batches() if one.name == "made here")
+    assert made.tasks == 5  # one of six has no known draft
+    annotations.close()
+
+
+def test_a_review_from_the_queue_to_the_verdict(office: tuple[Served, str], person: Any) -> None:
+    page = person("/review?as=ada&reason=blocked")
+    expect(page.locator(".talks li")).to_have_count(2)
+    page.get_by_role("button", name="Take the next turn").click()
+    page.locator("mark.claim.tone-contradicted").first.click()
+    expect(page.locator(".panel .statement")).to_have_text("The lighthouse is nine metres tall.")
+    assert f"turn={BLOCKED}" in page.url
+    other = person(f"/review?as=ben&turn={BLOCKED}")
+    expect(other.get_by_text("ada has it until")).to_be_visible()
+    expect(other.get_by_role("button", name="Take this turn")).to_have_count(0)
+    page.get_by_role("button", name="Overturn").click()
+    expect(page.get_by_text("the reason is empty")).to_be_visible()
+    page.get_by_label("Why").fill(f"The chart says nine. {HOSTILE}")
+    page.get_by_role("button", name="Overturn").click()
+    expect(page.get_by_text("overturned by ada")).to_be_visible()
+    expect(page.get_by_text(f"The chart says nine. {HOSTILE}")).to_be_visible()
+    assert page.title() != "owned"
+    reviews = Reviews(office[1])
+    found = reviews.get(BLOCKED)
+    assert found is not None
+    assert (found.verdict, found.decided_by) == ("overturned", "ada")
+    reviews.close()
+
+
+def test_without_sign_in_people_choose_a_name(person: Any) -> None:
+    page = person("/review")
+    page.get_by_label("Your name").fill("Zoë <b>")
+    page.get_by_role("button", name="Go on").click()
+    expect(page.get_by_role("button", name="Take the next turn")).to_be_visible()
+    assert "as=Zo" in page.url
+
+
+@pytest.mark.parametrize(("width", "theme"), [(1280, "dark"), (390, "light")])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/review?as=ada",
+        f"/review?as=ada&turn={STRANGE}",
+        "/review",
+        "/annotate?as=ada",
+        f"/annotate?as=zoe&batch={BATCH}",
+    ],
+)
+def test_everybody_can_read_them(office: tuple[Served, str], reader: Page, path: str, width: int, theme: Any) -> None:
+    reader.set_viewport_size({"width": width, "height": 900})
+    reader.emulate_media(color_scheme=theme)
+    office[0].open(reader, path)
+    assert faults(reader) == []
+    assert reader.evaluate("document.documentElement.scrollWidth") <= width
+    assert reader.title() != "owned"
+
+
+def test_two_people_fill_in_any_form_and_settle_it(office: tuple[Served, str], person: Any) -> None:
+    form = load_form("desiderata")
+    claims = (Part("c1", {"text": f"Ada wrote notes. {HOSTILE}"}), Part("c2", {"text": "They were long."}))
+    item = Item("s1", {"question": "Who was Ada?", "sentence": "Ada wrote long notes."}, claims, "s1")
+    batches = FormBatches(Database(office[1]))
+    name = f"forms-{uuid4().hex[:8]}"  # a page that came too late is tried once more, in the same office
+    batches.create(name, form, [item], wanted=2, who="owner", about="one sentence")
+    for who, clear in (("ada", "1"), ("ben", "0")):
+        page = person(f"/annotate?batch={name}&as={who}")
+        expect(page.locator(".claim-row")).to_have_count(3)
+        expect(page.get_by_text("Ada wrote long notes.")).to_be_visible()
+        press(page, "Control+Enter")
+        expect(page.get_by_text("Claim 1 has no verifiability yet.")).to_be_visible()
+        press(page, "1", "1", clear, "ArrowRight", "1", "1", "1", "ArrowRight", "1", "1")
+        expect(page.get_by_text("3 of 3 marked")).to_be_visible()
+        page.get_by_role("textbox", name="Notes of the document").fill("fine")
+        saved(page)
+        assert page.title() != "owned"
+        assert faults(page) == []
+        page.get_by_role("button", name="Submit").click()
+        expect(page.get_by_text("Nothing left for you here")).to_be_visible()
+    page = person(f"/annotate?batch={name}&as=ada&view=agreement")
+    expect(page.get_by_text("all agree, %")).to_be_visible()
+    assert faults(page) == []
+    page = person(f"/annotate?batch={name}&as=ada&view=consensus")
+    page.get_by_role("combobox", name="Answer: clarity").click()
+    page.get_by_role("option", name="0").click()
+    page.get_by_role("button", name="Settle this document").click()
+    expect(page.get_by_text("All settled")).to_be_visible()
+    assert batches.settled(name) == {("s1", "c1", "clarity"): "0"}
+    _, answers = batches.answers(name)
+    ones = {"verifiability": "1", "faithfulness": "1", "clarity": "1"}
+    assert answers["ada"]["s1"] == Answers(
+        {"coverage": "1", "uniqueness": "1", "notes": "fine"}, {"c1": ones, "c2": ones}
+    )
+    assert answers["ben"]["s1"].parts["c1"] == {**ones, "clarity": "0"}

@@ -1,0 +1,214 @@
+"""Formats in which a row is a conversation, and tables of one's own."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.lab.logs.rows import Said, broken, read, written
+from vista_guard.errors import ConfigError, InputError
+from vista_lab.logs.formats import Columns, LogFormat, LoggedConversation, TurnGold, count, detect, read_log
+
+PIER = "The pier is 310 m long."
+ASKED: Said = ("user", "How long?", ())
+LONG: Said = ("assistant", "It is 310 m long.", (PIER,))
+CHAT = [{"role": "user", "content": "How long?"}, {"role": "assistant", "content": "It is 310 m long."}]
+
+
+@pytest.mark.parametrize(
+    ("row", "log_format", "name"),
+    [
+        (
+            {"item": {"id": "q1", "context": PIER}, "sample": {"input": CHAT[:1], "output": CHAT[1:], "model": "m"}},
+            LogFormat.OPENAI_EVALS,
+            "q1",
+        ),
+        (
+            {
+                "object": "eval.run.output_item",
+                "datasource_item_id": 4,
+                "datasource_item": {"question": "How long?", "documents": [{"text": PIER}]},
+                "sample": {"output": CHAT[1:]},
+                "results": [],
+            },
+            LogFormat.OPENAI_EVALS,
+            "4",
+        ),
+        (
+            {"item": {"input": "How long?", "output": "It is 310 m long.", "context": PIER}},
+            LogFormat.OPENAI_EVALS,
+            "line-1",
+        ),
+        ({"query": "How long?", "response": "It is 310 m long.", "context": PIER}, LogFormat.AZURE, "line-1"),
+        ({"conversation": {"messages": [CHAT[0], {**CHAT[1], "context": PIER}]}}, LogFormat.AZURE, "line-1"),
+        (
+            {"messages": [CHAT[0], {**CHAT[1], "context": {"citations": [{"id": "1", "content": PIER}]}}], "id": "m"},
+            LogFormat.AZURE,
+            "m",
+        ),
+        ({"conversation_id": "w", "conversation": CHAT, "documents": [PIER]}, LogFormat.HF, "w"),
+        ({"conversations": CHAT, "documents": [PIER]}, LogFormat.HF, "line-1"),
+        ({"prompt": CHAT[:1], "completion": CHAT[1:], "context": PIER}, LogFormat.HF, "line-1"),
+        ({"prompt": "How long?", "completion": "It is 310 m long.", "context": PIER}, LogFormat.HF, "line-1"),
+        ({"messages": CHAT, "documents": [PIER]}, LogFormat.OPENAI, "line-1"),
+        ({"question": "How long?", "answer": "It is 310 m long.", "context": PIER}, LogFormat.CSV, "line-1"),
+    ],
+)
+def test_a_row_is_a_conversation(tmp_path: Path, row: dict[str, Any], log_format: LogFormat, name: str) -> None:
+    log = written(tmp_path / "log", [row])
+    assert detect(log) is log_format
+    assert read(log) == {name: [ASKED, LONG]}
+    assert read(log, log_format) == {name: [ASKED, LONG]}
+
+
+def test_what_an_agents_tools_answered_grounds_it(tmp_path: Path) -> None:
+    call = {"type": "tool_call", "tool_call_id": "c1", "name": "search", "arguments": {"q": "pier"}}
+    row = {
+        "query": [{"role": "user", "content": [{"type": "text", "text": "How long?"}]}],
+        "response": [
+            {"role": "assistant", "content": [call]},
+            {
+                "role": "tool",
+                "tool_call_id": "c1",
+                "content": [{"type": "tool_result", "tool_result": {"metres": 310}}],
+            },
+            {"role": "assistant", "content": [{"type": "text", "text": "It is 310 m long."}]},
+        ],
+    }
+    assert read(written(tmp_path / "log.jsonl", [row])) == {
+        "line-1": [ASKED, ("assistant", LONG[1], ('{"metres": 310}',))]
+    }
+
+
+def test_chats_in_parquet(tmp_path: Path) -> None:
+    from pyarrow import Table
+    from pyarrow.parquet import write_table
+
+    log = tmp_path / "train.parquet"
+    write_table(Table.from_pylist([{"prompt_id": "p", "prompt": "How long?", "messages": CHAT, "context": PIER}]), log)
+    assert detect(log) is LogFormat.OPENAI
+    assert read(log, LogFormat.HF) == {"p": [ASKED, LONG]}
+    assert count(log) == 1
+
+
+@pytest.mark.parametrize(
+    ("log_format", "row", "error"),
+    [
+        (LogFormat.OPENAI_EVALS, {}, 'is not a row of an eval; expected {"item": {…}, "sample": {…}}'),
+        (LogFormat.OPENAI_EVALS, {"item": {}, "sample": {"id": 1}}, "has no answer: its sample has the keys id"),
+        (
+            LogFormat.OPENAI_EVALS,
+            {"item": {}, "sample": 7},
+            "has the sample '7'; expected a mapping with input and output",
+        ),
+        (LogFormat.AZURE, {}, 'is not in this format; expected {"query", "response", "context"} or {"messages": […]}'),
+        (LogFormat.AZURE, {"messages": [7]}, "has the message '7'; expected a mapping with role and content"),
+        (LogFormat.HF, {"text": "x"}, "has the keys text; expected messages or conversation, or prompt and completion"),
+        (LogFormat.HF, {"messages": [7]}, "message 0 is '7'; expected a mapping with role and content"),
+        (
+            LogFormat.HF,
+            {"messages": [{"role": "elf", "content": "x"}]},
+            "message 0 has the role 'elf'; the roles are system, developer, user, assistant, tool, function",
+        ),
+    ],
+)
+def test_a_row_that_is_none(tmp_path: Path, log_format: LogFormat, row: object, error: str) -> None:
+    assert broken(written(tmp_path / "log.jsonl", [row]), log_format) == [f"line 1: {error}"]
+
+
+TABLE = """\
+thread;speaker;said;at;sources;verdict
+b;customer;Open?;2026-11-02 09:05;;
+a;bot;It is 310 m long.;2026-11-02 09:02;The pier is 310 m long.;faithful
+a;customer;How long?;2026-11-02 09:01;;
+b;bot;"Yes;
+always.";2026-11-02 09:06;;hallucinated
+"""
+MAP = Columns.parse("conversation=thread,role=speaker,content=said,time=at,documents=sources,label=verdict")
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_a_table_with_a_map(tmp_path: Path, zipped: bool) -> None:
+    log = tmp_path / "talks"
+    log.write_bytes(gzip.compress(TABLE.encode()) if zipped else b"\xef\xbb\xbf" + TABLE.encode())
+    assert read(log, columns=MAP) == {
+        "b": [("user", "Open?", ()), ("assistant", "Yes;\nalways.", ())],
+        "a": [ASKED, LONG],
+    }
+    gold = [one.gold for one in read_log(log, None, MAP) if isinstance(one, LoggedConversation)]
+    assert gold == [{1: TurnGold("hallucinated", True)}, {1: TurnGold("faithful", False)}]
+    assert count(log, columns=MAP) == 2
+
+
+def test_a_table_with_the_usual_names_needs_no_map(tmp_path: Path) -> None:
+    log = tmp_path / "talks.tsv"
+    log.write_text("session_id\tRole\tText\n1\tuser\tOpen?\n1\tassistant\tYes.\n", encoding="utf-8")
+    assert detect(log) is LogFormat.CSV
+    assert read(log) == {"1": [("user", "Open?", ()), ("assistant", "Yes.", ())]}
+
+
+def test_broken_rows_of_a_table(tmp_path: Path) -> None:
+    log = tmp_path / "talks.csv"
+    rows = [
+        b"id,thread,role,text,time,label",
+        b"1,a,user,Open?,,",
+        b"1,a,user,Open?,,",
+        b"2,a,elf,Yes,,",
+        b"3,a,assistant",
+    ]
+    rows += [
+        b"4,a,assistant,caf\xe9,,",
+        b"5,b,user,Open?,soon,",
+        b"6,b,user,Open?,,maybe",
+        b"7,b,assistant,Yes.,,maybe",
+    ]
+    rows += [b"8,c,user,x,,", b"9,c,user,x,2026-11-02,", b'10,d,assistant,"Yes']
+    log.write_bytes(b"\n".join(rows))
+    found = broken(log)
+    assert found[1].startswith("line 4: has the role 'elf'; it must be one of human, user, ai, assistant, model, bot")
+    assert found[5].startswith("line 9: has the label 'maybe'; it must be one of true, yes, 1, fine, good, faithful")
+    assert [found[0], *found[2:5], *found[6:]] == [
+        "line 3: has the id 1 of line 2 again; the first one is used",
+        "line 5: has 3 cells, and the header has 6",
+        "line 6: column 'text': byte 0xe9 at position 3 is not UTF-8",
+        "line 7: has the time 'soon'; expected ISO 8601 or a number of seconds since 1970",
+        "line 12: is not a row of a table: a quote is opened here or below and never closed, nothing behind it is read",
+        "conversation a: is not judged, as its line 4 cannot be read; mend that first",
+        "conversation b: is not judged, as its line 7 cannot be read; mend that first",
+        "line 10: has no time, and other rows of conversation c do",
+    ]
+
+
+def test_columns_that_are_not_there(tmp_path: Path) -> None:
+    log = tmp_path / "talks.csv"
+    log.write_text("a,b\n1,2\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"talks\.csv has no column 'c'"):
+        read(log, columns=Columns.parse("question=a,answer=c"))
+    with pytest.raises(ConfigError, match="has the columns a, b"):
+        read(log, columns=Columns.parse("question=a"))
+    with pytest.raises(ConfigError, match=r"--columns .*azure"):
+        read(log, LogFormat.AZURE, Columns.parse("answer=a"))
+
+
+@pytest.mark.parametrize("told", ["", "role", "role=", "wizard=a", "role=a,role=b"])
+def test_a_map_that_makes_no_sense(told: str) -> None:
+    with pytest.raises(ConfigError, match=r"--columns has '.*'"):
+        Columns.parse(told)
+
+
+def test_a_folder_of_logs(tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    with pytest.raises(InputError, match=r"\.csv, \.json"):
+        read(folder)
+    (folder / "2.jsonl.gz").write_bytes(gzip.compress(json.dumps({"id": "b", "messages": CHAT}).encode()))
+    written(folder / "1.jsonl", [{"id": "a", "messages": CHAT}, {"messages": [7]}])
+    (folder / "notes.txt").write_text("not a log", encoding="utf-8")
+    entries = list(read_log(folder))
+    names = [one.conversation.id if isinstance(one, LoggedConversation) else one.source for one in entries]
+    assert names == ["a", f"{folder} 1.jsonl line 2", "b"]
+    assert count(folder) == 3

@@ -1,0 +1,59 @@
+"""Runs: two replays beside each other, as people read them."""
+
+from __future__ import annotations
+
+from tests.lab.policies.turns import finding, stored, unchecked
+from tests.lab.runs.runs import run
+from vista_guard.policy.labels import GoldTurn
+from vista_guard.types import Action, Label
+from vista_lab.pages import runs
+from vista_lab.runs.comparing import in_order, pair_claims, paired_accuracy, transitions, turn_changes
+from vista_lab.runs.reading import differences
+
+GOLD = {("visit", 1): GoldTurn(claims={"c1": Label.VERIFIED, "c2": Label.CONTRADICTED})}
+FIRST = run("a", stored(finding(Label.VERIFIED), finding(Label.VERIFIED, claim="c2"), unchecked("c3")))
+SECOND = run(
+    "b",
+    stored(
+        finding(Label.LACKING_EVIDENCE, 0.7), finding(Label.VERIFIED, claim="c2"), unchecked("c3"), action=Action.FLAG
+    ),
+    judge="model",
+    policy="strict",
+)
+
+
+def test_regressions_are_told_with_both_reasons() -> None:
+    (pair,) = in_order(pair_claims(FIRST, SECOND, GOLD))
+    text = runs.change(pair).text()
+    for part in (
+        "verified",
+        "lacking evidence",
+        "↓ worse",
+        "people: verified",
+        "first (1.00)",
+        "second (0.70)",
+        "turn 1 of visit",
+    ):
+        assert part in text
+
+
+def test_how_they_were_made_and_who_is_right() -> None:
+    made = runs.provenance(FIRST, SECOND, differences(FIRST.manifest, SECOND.manifest)).text()
+    assert "model 1" in made
+    assert "cannot be laid to one of them" in made
+    assert "turns in both: 1" in made
+    pairs = pair_claims(FIRST, SECOND, GOLD)
+    told = runs.accuracy(paired_accuracy(pairs)).text()
+    assert "50.0 %" in told
+    assert "McNemar" in told
+    assert "--labels" in runs.accuracy(None).text()
+    assert "lacking evidence" in runs.matrix(transitions(pairs), "T", "t", "c").text()
+
+
+def test_decisions_that_differ() -> None:
+    assert "flagged" in runs.turns(turn_changes(FIRST, SECOND, GOLD)).text()
+    assert "None." in runs.turns(()).text()
+
+
+def test_runs_made_alike() -> None:
+    assert "same settings" in runs.provenance(FIRST, FIRST, {}).text()
