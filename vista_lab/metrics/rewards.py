@@ -1,0 +1,288 @@
+"""Rewards of a decomposition: its format, what a verifier makes of its claims, and a checklist (DAD, §3.3.3 and App. I).
+
+Pure: completions, probabilities and checks in, numbers in [0, 1] out. What the paper leaves open is decided in
+`docs/design/decomposition.md`: τ is given by the caller, a completion without claims earns nothing from the verifier, and of
+several `<output>` blocks the last one counts.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from statistics import fmean, geometric_mean
+from types import MappingProxyType
+
+from vista_guard.errors import InputError, UnreadableError
+
+STOP_PHRASES = ("No verifiable claim", "Cannot be decontextualized")
+"""What a decomposer says instead of a list: step 1 found no claim, step 2 could not make the sentence stand alone (K.1)."""
+
+_BLOCK = r"<{0}>(.*?)</{0}>"
+_THINK, _OUTPUT = (re.compile(_BLOCK.format(tag), re.DOTALL) for tag in ("think", "output"))
+_CLEAN = re.compile(rf"\s*{_THINK.pattern}\s*{_OUTPUT.pattern}\s*", re.DOTALL)
+_TAG = re.compile(r"</?(?:think|output)>")
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What a decomposer wrote, read by the letter of App. I.2."""
+
+    tagged: bool
+    """Both blocks are there, `<output>` outside of `<think>`."""
+    clean: bool
+    """These two blocks in this order, each once, and nothing else."""
+    claims: tuple[str, ...] | None
+    """The list in `<output>`; None where it is no list of texts."""
+    stopped: str | None = None
+    """The stop phrase that stands there instead of a list."""
+
+    @property
+    def has_good_list(self) -> bool:
+        """The list has at least one claim, and none of them is blank."""
+        return bool(self.claims) and all(claim.strip() for claim in self.claims or ())
+
+
+def read_completion(text: str) -> Completion:
+    """Reads `<think>…</think><output>[…]</output>`; the list is JSON or a Python literal.
+
+    Examples:
+        >>> read_completion('<think>One fact.</think><output>["The hall seats 90."]</output>').claims
+        ('The hall seats 90.',)
+        >>> read_completion("<think>An opinion.</think><output>No verifiable claim</output>").stopped
+        'No verifiable claim'
+    """
+    outputs = [match.group(1).strip() for match in _OUTPUT.finditer(_THINK.sub(" ", text))]
+    body = outputs[-1] if outputs else ""
+    return Completion(
+        tagged=bool(outputs) and _THINK.search(text) is not None,
+        clean=_CLEAN.fullmatch(text) is not None and len(_TAG.findall(text)) == 4,
+        claims=_read_list(body),
+        stopped=next((phrase for phrase in STOP_PHRASES if body.strip(" \"'.").casefold() == phrase.casefold()), None),
+    )
+
+
+def _read_list(body: str) -> tuple[str, ...] | None:
+    for read in (json.loads, ast.literal_eval):
+        try:
+            value = read(body)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            return tuple(value)
+    return None
+
+
+FORMAT_WEIGHTS = MappingProxyType({"tagged": 0.40, "clean": 0.10, "parsed": 0.40, "good list": 0.10})
+"""App. I.2."""
+
+
+def format_reward(completion: Completion, *, stop_counts: bool = False) -> float:
+    """The weighted share of the four checks of format that a completion passes, in [0, 1].
+
+    Args:
+        completion: as `read_completion` gives it.
+        stop_counts: A stop phrase passes for a good list. By the paper's letter it does not, so a decomposer that follows its
+            own prompt loses half of the reward; training uses True.
+
+    Examples:
+        >>> round(format_reward(read_completion("<think>Nothing.</think><output>[]</output>")), 2)
+        0.9
+    """
+    stopped = stop_counts and completion.stopped is not None
+    passed = {
+        "tagged": completion.tagged,
+        "clean": completion.clean,
+        "parsed": completion.claims is not None or stopped,
+        "good list": completion.has_good_list or stopped,
+    }
+    return sum(weight for name, weight in FORMAT_WEIGHTS.items() if passed[name])
+
+
+def sparse_reward(probabilities: Sequence[float], supported: bool, threshold: float) -> float:
+    """1 if "all claims reach the threshold" is right about the sentence, else 0. 0 without claims.
+
+    Args:
+        probabilities: of support, a claim each, in [0, 1].
+        supported: the sentence's label.
+        threshold: τ in (0, 1); the paper gives none. Never choose it on a test set.
+
+    Raises:
+        InputError: a probability or the threshold is outside of its range.
+    """
+    _check_probabilities(probabilities)
+    if not 0 < threshold < 1:
+        raise InputError(f"threshold is {threshold}; it lies between 0 and 1")
+    if not probabilities:
+        return 0.0
+    return float(all(p >= threshold for p in probabilities) == supported)
+
+
+def dense_reward(probabilities: Sequence[float], supported: bool) -> float:
+    """1 minus the Brier score of the geometric mean of the probabilities of support, in [0, 1]. 0 without claims.
+
+    Raises:
+        InputError: a probability is outside of [0, 1].
+
+    Examples:
+        >>> round(dense_reward([0.9, 0.4], supported=True), 2)
+        0.84
+    """
+    _check_probabilities(probabilities)
+    if not probabilities:
+        return 0.0
+    return 1 - (_geometric(probabilities) - supported) ** 2
+
+
+def response_support(probabilities: Sequence[float]) -> float | None:
+    """A response's support: the harmonic mean over its claims; above 0.5 it counts as supported. None without claims.
+
+    Raises:
+        InputError: a probability is outside of [0, 1].
+
+    Examples:
+        >>> response_support([0.9, 0.3])
+        0.45
+    """
+    _check_probabilities(probabilities)
+    if not probabilities:
+        return None
+    return 0.0 if 0 in probabilities else len(probabilities) / sum(1 / p for p in probabilities)
+
+
+class Answer(StrEnum):
+    """The checklist judge's answer to one question."""
+
+    YES = "Yes"
+    NO = "No"
+    NA = "NA"
+
+
+GATE = "complete_verifiable"
+"""A claim that is not one verifiable proposition earns nothing."""
+
+CHECK_WEIGHTS = MappingProxyType(
+    {
+        "retrieval_relevant": 0.40,
+        "qualifiers_sufficient": 0.15,
+        "references_explicit": 0.30,
+        "no_ungrounded_additions": 0.15,
+    }
+)
+"""App. I.1."""
+
+MAY_BE_NA = frozenset({"qualifiers_sufficient", "references_explicit"})
+
+Checks = Mapping[str, Answer]
+"""The five answers about one claim, by the question's name."""
+
+
+def read_checklist(text: str, claims: Sequence[str]) -> tuple[Checks, ...]:
+    """The judge's answers, a mapping a claim, in the claims' order. The answer is strict JSON: a list of objects (K.2).
+
+    `id` is the claim's place, from 1. Each object has `checks` and `rationales` with the five names.
+
+    Raises:
+        UnreadableError: it is something else, an answer is missing or not allowed, or a claim is missing or there twice.
+    """
+    try:
+        return _answers(json.loads(text), claims)
+    except ValueError as exc:
+        raise UnreadableError(f"The checklist cannot be read: {exc}", text) from exc
+
+
+def _answers(entries: object, claims: Sequence[str]) -> tuple[Checks, ...]:
+    if not isinstance(entries, list):
+        raise ValueError("it is not a list of objects")
+    read: dict[int, Checks] = {}
+    for entry in entries:
+        place = _place(entry)
+        if place in read:
+            raise ValueError(f"claim {place} is there twice")
+        read[place] = _checks(entry, place)
+    expected = range(1, len(claims) + 1)
+    if missing := [place for place in expected if place not in read]:
+        raise ValueError(f"claim {missing[0]} is missing: {claims[missing[0] - 1]!r}")
+    if len(read) > len(claims):
+        raise ValueError(f"claim {max(read)} is there, but there are {len(claims)}")
+    return tuple(read[place] for place in expected)
+
+
+def _place(entry: object) -> int:
+    place = entry.get("id") if isinstance(entry, dict) else None
+    if isinstance(place, str) and place.isdecimal():
+        place = int(place)
+    if not isinstance(place, int) or isinstance(place, bool):
+        raise ValueError(f"an entry has no claim's number as its id: {str(entry)[:80]!r}")
+    return place
+
+
+def _checks(entry: Mapping[str, object], place: int) -> Checks:
+    checks, rationales = entry.get("checks"), entry.get("rationales")
+    names = {GATE, *CHECK_WEIGHTS}
+    for part, found in (("checks", checks), ("rationales", rationales)):
+        if not isinstance(found, dict) or set(found) != names:
+            raise ValueError(f"the {part} on claim {place} are not these five: {', '.join(sorted(names))}")
+    assert isinstance(checks, dict)
+    for name, answer in checks.items():
+        allowed = tuple(Answer) if name in MAY_BE_NA else (Answer.YES, Answer.NO)
+        if answer not in allowed:
+            raise ValueError(f"{name} on claim {place} is {answer!r}: {', '.join(allowed)} are allowed")
+    return {name: Answer(answer) for name, answer in checks.items()}
+
+
+def checklist_reward(checks: Sequence[Checks] | None) -> float:
+    """The geometric mean of the claims' weighted shares of Yes among the answers that are not NA, in [0, 1].
+
+    0 where a claim fails the gate, where there are no claims, and for None: a judge's answer that could not be read.
+    """
+    if not checks:
+        return 0.0
+    return _geometric([_claim_score(answers) for answers in checks])
+
+
+def _claim_score(answers: Checks) -> float:
+    if answers[GATE] is not Answer.YES:
+        return 0.0
+    weights = {name: weight for name, weight in CHECK_WEIGHTS.items() if answers[name] is not Answer.NA}
+    return sum(weight for name, weight in weights.items() if answers[name] is Answer.YES) / sum(weights.values())
+
+
+@dataclass(frozen=True)
+class Reward:
+    """The three terms of a completion's reward, each in [0, 1]."""
+
+    format: float
+    verifier: float
+    checklist: float
+
+    @property
+    def total(self) -> float:
+        """R, their plain sum, in [0, 3] (§3.3.3)."""
+        return self.format + self.verifier + self.checklist
+
+
+def group_advantages(rewards: Sequence[float]) -> list[float]:
+    """Each reward less the mean of its group (Eq. 2). Empty without rewards.
+
+    Examples:
+        >>> group_advantages([3, 2, 1, 2])
+        [1.0, 0.0, -1.0, 0.0]
+    """
+    if not rewards:
+        return []
+    mean = fmean(rewards)
+    return [reward - mean for reward in rewards]
+
+
+def _geometric(values: Sequence[float]) -> float:
+    return 0.0 if 0 in values else geometric_mean(values)
+
+
+def _check_probabilities(values: Sequence[float]) -> None:
+    for place, value in enumerate(values, 1):
+        if not 0 <= value <= 1:  # NaN fails too
+            raise InputError(f"probability {place} is {value}; probabilities lie in [0, 1]")
