@@ -28,7 +28,6 @@ from vista_guard.dashboard.settings import DashboardSettings
 from vista_guard.errors import ConfigError
 from vista_guard.policy.label_policy import Recipe
 from vista_guard.stores.reports import Database, ReportReader
-from vista_guard.stores.reviews.annotation import Annotations
 from vista_guard.stores.reviews.queue import Reviews
 
 LIGHT: Final = {
@@ -157,11 +156,6 @@ class Dashboard:
     def reviews(self) -> Reviews:
         """The review queue."""
         return Reviews(self._database)
-
-    @cached_property
-    def annotations(self) -> Annotations:
-        """The annotations."""
-        return Annotations(self._database)
 
     @cached_property
     def _database(self) -> Database:

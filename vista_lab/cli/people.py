@@ -594,13 +594,12 @@ def export_decided(
         from contextlib import closing
 
         from vista_guard.stores.reports import Database, ReportReader
-        from vista_guard.stores.reviews.annotation import Annotations
         from vista_guard.stores.reviews.queue import Reviews
         from vista_lab.people.decided import export as run
 
         database = Database(configured(reports, data_dir)[1], create=False)
         with closing(database):
-            found = run(ReportReader(database), Reviews(database), Annotations(database), out, labels, judge=judge)
+            found = run(ReportReader(database), Reviews(database), out, labels, judge=judge)
         typer.echo(f"wrote {found.turns:,} turns of {found.judge} and {found.labels:,} labels", err=True)
         for why, count in found.left_out.items():
             typer.echo(f"left out: {count:,} {why}", err=True)

@@ -17,8 +17,8 @@ from vista_guard.stores.entries import storable
 from vista_guard.stores.reports.database import Database
 from vista_guard.stores.reports.filters import Page, from_cursor, number_of, to_cursor, utc
 from vista_guard.stores.reports.store import Reason, review_row
-from vista_guard.stores.reports.tables import EVENTS, REVIEWS, TURNS
-from vista_guard.stores.reviews.records import Review, ReviewEvent, ReviewVerdict
+from vista_guard.stores.reports.tables import CONSENSUS, EVENTS, REVIEWS, TURNS
+from vista_guard.stores.reviews.records import SETTLED_CLAIMS, ConsensusClaim, Review, ReviewEvent, ReviewVerdict
 
 LONGEST_NAME = 200
 LONGEST_TEXT = 10_000
@@ -109,6 +109,11 @@ class Reviews:
         self._database = database if isinstance(database, Database) else Database(database, create=False)
         self._tenants = tenants
 
+    @property
+    def database(self) -> Database:
+        """The database of the reviews, and of the reports."""
+        return self._database
+
     def of_tenants(self, tenants: Sequence[str] | None) -> Self:
         """Returns the queue restricted to these tenants' turns."""
         return type(self)(self._database, tenants=tenants)
@@ -151,6 +156,13 @@ class Reviews:
         query = query.where(visible(TURNS.c.tenant, self._tenants)).order_by(EVENTS.c.id)
         rows = self._database.run("read reviews", lambda c: c.execute(query).all())
         return tuple(ReviewEvent(utc(row.at), row.who, row.what, row.text) for row in rows)
+
+    def consensus(self) -> Mapping[str, tuple[ConsensusClaim, ...]]:
+        """Returns the claims that annotators settled on, by the report's id; those of the oldest batch where several have it."""
+        query = sql.select(TURNS.c.report_id, CONSENSUS.c.claims).join(TURNS, TURNS.c.id == CONSENSUS.c.report)
+        query = query.where(visible(TURNS.c.tenant, self._tenants)).order_by(CONSENSUS.c.task.desc())
+        rows = self._database.run("read the consensus", lambda c: c.execute(query).all())
+        return {report_id: SETTLED_CLAIMS.validate_json(claims) for report_id, claims in rows}
 
     def reserve(self, report_id: str, who: str, *, time: timedelta = RESERVED_FOR) -> Review:
         """Reserves the turn for one reviewer. Reserving again extends the time.
