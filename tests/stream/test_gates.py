@@ -651,6 +651,10 @@ PARTS = st.sampled_from(
     ]
 )
 TEXTS = st.lists(PARTS, max_size=25).map("".join)
+MARKS = st.sampled_from(
+    [*"\"'`\u201c\u201d\u201e\u2018\u2019\u201a\u201b\u201f\u00ab\u00bb\u2039\u203a\u300a\u300b\u300c\u300d()[] \n", "''", "``",
+     ". ", "? ", "\u3002", "\u2026", "The hall opened", "it", " Inc. ", "e.g. ", "3"]
+)  # fmt: skip
 SETTINGS = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
@@ -682,6 +686,17 @@ class TestAnySplitOfAnyText:
         assert _ends(_pieces(text, places), longest) == whole
         assert whole == sorted(set(whole))
         assert whole[-1:] == ([len(text)] if text else [])
+
+    @settings(SETTINGS, max_examples=300)
+    @given(st.lists(MARKS, max_size=14).map("".join), CUTS)
+    @example('"\u201c\u3002The hall opened(\u201d', [])
+    @example("`\u3002The hall opened`", [])
+    @example("'\u3002\u300c.e.g. e.g. ''", [])
+    @example(". `\u2026Mr. e.g. - ``3Mr.  ", [])
+    def test_quotation_marks_and_brackets_close_at_any_place(self, text: str, places: Sequence[int]) -> None:
+        whole = _ends([text], 40_000)
+        assert _ends(list(text), 40_000) == whole
+        assert _ends(_pieces(text, places), 40_000) == whole
 
     @settings(SETTINGS, max_examples=30)
     @given(TEXTS, CUTS, st.sampled_from(["monitor", "balanced", "strict"]))
