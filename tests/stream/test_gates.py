@@ -17,7 +17,8 @@ from vista_guard.reading.passages import sentence_spans
 from vista_guard.settings.sources import Limits
 from vista_guard.stores.memory import MemoryDocuments, MemoryKnowledge
 from vista_guard.stream.boundaries import Sentences
-from vista_guard.stream.gates import Documents, Gate, Passed, gated
+from vista_guard.stream.gates import Documents, Gate, gated
+from vista_guard.stream.source import Passed
 from vista_guard.testing import WordEmbedder, assistant, conversation, user
 from vista_guard.types import Check, Claim, Document, EvidenceSet, Finding, JudgeInfo, Turn
 

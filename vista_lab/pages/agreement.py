@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 import streamlit as st
 
 from vista_guard.dashboard.elements import address, tree
-from vista_guard.dashboard.elements.tree import Node, chip, draw, el, look, pieces, show_problem
+from vista_guard.dashboard.elements.looks import look
+from vista_guard.dashboard.elements.tree import Node, chip, draw, el, pieces, show_problem
 from vista_guard.dashboard.page import Desk
 from vista_guard.dashboard.scoped import GuardedTurn
 from vista_guard.errors import InputError

@@ -60,7 +60,7 @@ def knowledge_then(turn: GuardedTurn, sources: Sources) -> Node | None:
     known = [one for one in (turn.texts.evidence if turn.texts else ()) if one.source is not SourceKind.DOCUMENT]
     if not known:
         return None
-    rows = (el("li", _known(one, sources), cls="small") for one in known)
+    rows = (el("li", _knowledge_row(one, sources), cls="small") for one in known)
     return el("details", el("summary", f"Knowledge as it stood: {len(known)}"), el("ul", *rows, cls="stack"))
 
 
@@ -140,7 +140,7 @@ def _origin(source_id: str, sources: Sources) -> Node:
     )
 
 
-def _known(passage: Passage, sources: Sources) -> Node:
+def _knowledge_row(passage: Passage, sources: Sources) -> Node:
     origin = sources.established(passage.source_id)
     link = None
     if origin is not None:

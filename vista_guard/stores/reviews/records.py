@@ -111,11 +111,11 @@ def words(reviews: Reviews) -> dict[str, Word]:
     and of those of the judge's claims that stood as they were: what VERIFIED, OUT_OF_SCOPE or ABSTENTION is, is fine. Where
     both speak of one turn, the consensus of several outweighs the one reviewer.
     """
-    verdicts = {review.report_id: Word(review.report_id, _is_fine(review), {}) for review in _decided(reviews)}
+    verdicts = {review.report_id: Word(review.report_id, _is_fine(review), {}) for review in _decided_reviews(reviews)}
     return verdicts | {report: _of_consensus(report, claims) for report, claims in reviews.consensus().items()}
 
 
-def _decided(reviews: Reviews) -> Iterator[Review]:
+def _decided_reviews(reviews: Reviews) -> Iterator[Review]:
     after: str | None = None
     while True:
         page = reviews.queue(open=False, after=after, limit=PAGE)
