@@ -148,9 +148,7 @@ def name_of(desk: Desk) -> str | None:
 
 def under_name(page: str, text: str, *, turn: str | None = None) -> Node:
     """Returns a link to a page that keeps the reviewer's name."""
-    there = address.place(
-        page, {key: value for key, value in ((NAME, address.read(NAME)), (address.TURN, turn)) if value}
-    )
+    there = address.link(page, **{NAME: address.read(NAME), address.TURN: turn})
     return el("a", text, href=there, act=Act(GO, there))
 
 

@@ -89,16 +89,12 @@ def _legend(changed: Sequence[Change]) -> Node:
             el("b", letter),
             f" {address.exact(change.at)[:16]}: {change.what} ",
             el("b", change.name),
-            _whose(change),
+            f", of tenant {change.tenant}" if change.tenant else None,
             key=f"{letter}{change}",
         )
         for letter, change in zip(ascii_uppercase, changed, strict=False)
     ]
     return el("section", el("h2", "What changed"), el("ol", *rows, cls="changes small"))
-
-
-def _whose(change: Change) -> str | None:
-    return f", of tenant {change.tenant}" if change.tenant else None
 
 
 def _actions(rollup: Rollup, step: Step, marks: Any) -> None:

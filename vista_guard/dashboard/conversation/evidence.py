@@ -78,9 +78,10 @@ def _source(evidence: Evidence, place: int, turn: GuardedTurn, sources: Sources,
         el("span", f"score {evidence.score:.2f}", cls="faint nowrap"),
         cls="name",
     )
-    quoted = (
-        _in_document(document, evidence, f"{token} {place}" if place == 0 else None) if document else _quote(evidence)
-    )
+    if document is None:
+        quoted = el("div", el("mark", evidence.quote, cls="quote"), cls="page")
+    else:
+        quoted = _in_document(document, evidence, f"{token} {place}" if place == 0 else None)
     return el(
         "section",
         head,
@@ -119,10 +120,6 @@ def quoted_span(text: str, evidence: Evidence) -> Span | None:
     if place >= 0 and quote:
         return Span(start=place, end=place + len(quote))
     return span if span is not None and span.start < span.end <= len(text) else None
-
-
-def _quote(evidence: Evidence) -> Node:
-    return el("div", el("mark", evidence.quote, cls="quote"), cls="page")
 
 
 def _is_known(source: SourceKind) -> bool:

@@ -38,13 +38,8 @@ def write(**values: str | None) -> None:
 
 
 def link(page: str, **values: str | None) -> str:
-    """Returns the relative address of a page."""
-    return place(page, {name: value for name, value in values.items() if value})
-
-
-def place(page: str, values: Mapping[str, str]) -> str:
-    """Returns the relative address of a page with a mapping of parameters."""
-    query = urlencode(values)
+    """Returns the relative address of a page; parameters without a value are left out."""
+    query = urlencode({name: value for name, value in values.items() if value})
     return f"./{page}?{query}" if query else f"./{page}"
 
 

@@ -90,7 +90,7 @@ def stacked(rows: Sequence[tuple[Any, ...]], names: Sequence[str], title: str, *
     data = [
         {
             "at": _iso(at),
-            "name": _word(name, by_look),
+            "name": look(name).word if by_look else name,
             "count": count,
             "place": places[name],
             "when": _when(at),
@@ -190,10 +190,6 @@ def _time(name: str, unit: str | None = None, *, ticks: int = TICKS) -> alt.X:
     # Counted in UTC, said in UTC: a reader's own zone would move turns to other hours than the store has them in.
     axis = alt.Axis(labelOverlap=True, tickCount=ticks)
     return alt.X(f"{unit}({name}):T" if unit else f"{name}:T", title="UTC", scale=alt.Scale(type="utc"), axis=axis)
-
-
-def _word(name: str, by_look: bool) -> str:
-    return look(name).word if by_look else name
 
 
 def _iso(at: datetime) -> str:

@@ -200,6 +200,3 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
         if not work.spoke:
             return turn.with_attempts(turn.answered, len(work.attempts))
         return turn.response_with(cast(HostState, self._surface.deliver(work)), work)
-
-
-__all__ = ["VistaGuardMiddleware"]

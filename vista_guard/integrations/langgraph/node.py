@@ -153,6 +153,3 @@ class _GuardedNode:
             self._surface.tell(work.report)
             turn.deliver(work.report)
         return turn.update
-
-
-__all__ = ["guard_node"]
