@@ -107,8 +107,8 @@ def _telling(finding: Finding) -> tuple[bool, bool, bool]:
 
 def annotating(url: str, report: TurnReport) -> None:
     """A batch of the one turn, of which somebody has labelled the first claim."""
-    from vista_guard.stores.reviews.annotation import Annotations
-    from vista_guard.stores.reviews.records import AnnotatedClaim
+    from vista_lab.metrics.claim_sets import AnnotatedClaim
+    from vista_lab.people.annotations import Annotations
 
     annotations = Annotations(url)
     annotations.create("pilot", [report.id], wanted=2, who="ada")

@@ -39,7 +39,9 @@ if TYPE_CHECKING:
     from vista_guard.reading.chat_json import to_conversation, to_document
     from vista_guard.reading.files import read_persona
     from vista_guard.settings.sources import Limits, Settings
-    from vista_guard.stream.gates import Again, Delta, Found, Gate, Passed
+    from vista_guard.stream.draft import Again
+    from vista_guard.stream.gates import Gate
+    from vista_guard.stream.source import Delta, Found, Passed
     from vista_guard.telemetry.config import Telemetry
     from vista_guard.types import (
         Action,

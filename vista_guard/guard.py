@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from vista_guard.graph.machine import AnyGraph
     from vista_guard.graph.surface import WrapOptions
     from vista_guard.settings.sources import Limits
-    from vista_guard.stream.gates import Again, Delta, Gate, Passed
+    from vista_guard.stream.draft import Again
+    from vista_guard.stream.gates import Gate
+    from vista_guard.stream.source import Delta, Passed
     from vista_guard.telemetry.config import Telemetry
     from vista_guard.turn.work import Parts
 

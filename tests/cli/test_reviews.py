@@ -13,10 +13,12 @@ from tests.stores.test_reports_contract import report
 from vista_guard._aio import loop
 from vista_guard.cli import app
 from vista_guard.stores.reports import SqlReports
-from vista_guard.stores.reviews.annotation import Annotations
 from vista_guard.stores.reviews.queue import Reviews
-from vista_guard.stores.reviews.records import AnnotatedClaim, ConsensusClaim, Method, Op, ReviewVerdict
+from vista_guard.stores.reviews.records import ConsensusClaim, Op, ReviewVerdict
 from vista_guard.types import Action, Decision, JudgeInfo, Label, TurnReport
+from vista_lab.metrics.agreement import Method
+from vista_lab.metrics.claim_sets import AnnotatedClaim
+from vista_lab.people.annotations import Annotations
 
 
 def run(*arguments: object) -> tuple[int, str]:

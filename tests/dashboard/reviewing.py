@@ -10,8 +10,8 @@ from playwright.sync_api import Browser, Page
 
 from tests.dashboard import seeded
 from tests.dashboard.browser import WAIT_MS, Served, serving
-from vista_guard.stores.reviews.annotation import Annotations
 from vista_guard.stores.reviews.queue import Reviews
+from vista_lab.people.annotations import Annotations
 
 HARBOUR, BLOCKED, REPAIRED, PLAIN = (f"{number:032x}" for number in (1, 3, 5, 7))
 STRANGE = "f" * 32

@@ -30,7 +30,6 @@ def show(path: str, folder: str) -> None:
     from vista_guard.dashboard.server import Material
     from vista_guard.dashboard.settings import DashboardSettings
     from vista_guard.stores.reports import ReportReader
-    from vista_guard.stores.reviews.annotation import Annotations
     from vista_guard.stores.reviews.queue import Reviews
     from vista_guard.stores.reviews.records import words as decided
 
@@ -39,10 +38,10 @@ def show(path: str, folder: str) -> None:
     reports = ScopedReports(ReportReader(f"sqlite:///{here / 'reports.sqlite'}"), THIS_MACHINE)
     material = Material((here / "runs",) if (here / "runs").is_dir() else ())
     database = f"sqlite:///{here / 'reports.sqlite'}"
-    reviews, annotations = Reviews(database), Annotations(database)
-    words = Words(labels if labels.is_file() else None, lambda: decided(reviews, annotations))
+    reviews = Reviews(database)
+    words = Words(labels if labels.is_file() else None, lambda: decided(reviews))
     pages = {info.path: info.show for info in all_pages()}
-    pages[path](Desk(reports, THIS_MACHINE, DashboardSettings(), reviews, annotations, material, words))
+    pages[path](Desk(reports, THIS_MACHINE, DashboardSettings(), reviews, material, words))
 
 
 def script(path: str, folder: Path, **query: str) -> AppTest:

@@ -86,7 +86,7 @@ def test_sums_and_lines() -> None:
     )
     whole = series.sums(found)
     assert (whole.turns, whole.share(Action.BLOCK), whole.score, whole.evidence_missing) == (6, 1 / 6, 0.5, 1)
-    assert [(point.at.hour, point.name, point.amount) for point in series.actions(found, "hour")] == [
+    assert [(point.at.hour, point.name, point.value) for point in series.actions(found, "hour")] == [
         (0, "ALLOW", 3),
         (0, "BLOCK", 1),
         (1, "ALLOW", 2),
@@ -97,7 +97,7 @@ def test_sums_and_lines() -> None:
         ("score", 0.5),
         ("no evidence", 0.0),
     ]
-    assert [point.amount for point in series.cost(found, "hour")] == [0.5]
+    assert [point.value for point in series.cost(found, "hour")] == [0.5]
     assert series.tokens(found, "hour") == []
     assert [value.name for value in series.latency(found)][:3] == ["p50", "p95", "p99"]
     assert not series.slowest_known(series.latency(found))

@@ -13,7 +13,8 @@ from vista_guard import Action, Guard, TurnReport
 from vista_guard.policy.label_policy import MESSAGE, build_policy
 from vista_guard.settings.sources import Limits
 from vista_guard.stores.memory import MemoryKnowledge
-from vista_guard.stream.gates import Delta, Found, Gate, Passed
+from vista_guard.stream.gates import Gate
+from vista_guard.stream.source import Delta, Found, Passed
 from vista_guard.testing import WordEmbedder
 from vista_guard.types import Document, RepairMode
 

@@ -13,7 +13,8 @@ from vista_guard import Action, Guard, TurnReport
 from vista_guard.policy.label_policy import MESSAGE, build_policy
 from vista_guard.reading.passages import sentence_spans
 from vista_guard.settings.sources import Limits
-from vista_guard.stream.gates import Delta, Found, Gate, Passed
+from vista_guard.stream.gates import Gate
+from vista_guard.stream.source import Delta, Found, Passed
 from vista_guard.types import Check, Claim, Document, EvidenceSet, Finding, JudgeInfo, Label, Turn, Unchecked
 
 HALL = "The hall opened in 1925."

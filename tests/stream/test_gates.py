@@ -17,7 +17,8 @@ from vista_guard.reading.passages import sentence_spans
 from vista_guard.settings.sources import Limits
 from vista_guard.stores.memory import MemoryDocuments, MemoryKnowledge
 from vista_guard.stream.boundaries import Sentences
-from vista_guard.stream.gates import Documents, Gate, Passed, gated
+from vista_guard.stream.gates import Documents, Gate, gated
+from vista_guard.stream.source import Passed
 from vista_guard.testing import WordEmbedder, assistant, conversation, user
 from vista_guard.types import Check, Claim, Document, EvidenceSet, Finding, JudgeInfo, Turn
 
@@ -651,6 +652,10 @@ PARTS = st.sampled_from(
     ]
 )
 TEXTS = st.lists(PARTS, max_size=25).map("".join)
+MARKS = st.sampled_from(
+    [*"\"'`\u201c\u201d\u201e\u2018\u2019\u201a\u201b\u201f\u00ab\u00bb\u2039\u203a\u300a\u300b\u300c\u300d()[] \n", "''", "``",
+     ". ", "? ", "\u3002", "\u2026", "The hall opened", "it", " Inc. ", "e.g. ", "3"]
+)  # fmt: skip
 SETTINGS = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
@@ -682,6 +687,17 @@ class TestAnySplitOfAnyText:
         assert _ends(_pieces(text, places), longest) == whole
         assert whole == sorted(set(whole))
         assert whole[-1:] == ([len(text)] if text else [])
+
+    @settings(SETTINGS, max_examples=300)
+    @given(st.lists(MARKS, max_size=14).map("".join), CUTS)
+    @example('"\u201c\u3002The hall opened(\u201d', [])
+    @example("`\u3002The hall opened`", [])
+    @example("'\u3002\u300c.e.g. e.g. ''", [])
+    @example(". `\u2026Mr. e.g. - ``3Mr.  ", [])
+    def test_quotation_marks_and_brackets_close_at_any_place(self, text: str, places: Sequence[int]) -> None:
+        whole = _ends([text], 40_000)
+        assert _ends(list(text), 40_000) == whole
+        assert _ends(_pieces(text, places), 40_000) == whole
 
     @settings(SETTINGS, max_examples=30)
     @given(TEXTS, CUTS, st.sampled_from(["monitor", "balanced", "strict"]))

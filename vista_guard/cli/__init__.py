@@ -14,18 +14,12 @@ import typer
 
 from vista_guard import __version__
 from vista_guard.cli import check, dashboard, demo, serve
-from vista_guard.cli.common import exit_codes
+from vista_guard.cli.common import command_group, exit_codes
 from vista_guard.cli.demo import schema
 from vista_guard.cli.documents import documents
 from vista_guard.cli.reports import database, forget, reports, reviews
 
-app = typer.Typer(
-    name="vista-guard",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
+app = command_group("vista-guard")
 
 
 def _version(wanted: bool) -> None:

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -36,6 +36,14 @@ WRONG_INPUT = 2
 BLOCKED = 3
 STOPPED = 128
 INTERRUPTED = STOPPED + 2
+
+
+def command_group(name: str, help: str | None = None) -> typer.Typer:
+    """A command with subcommands. Help and errors are plain text, as pipes and logs want them."""
+    options: dict[str, Any] = {"add_completion": False, "rich_markup_mode": None, "pretty_exceptions_enable": False}
+    if help is not None:
+        options["help"] = help
+    return typer.Typer(name=name, no_args_is_help=True, **options)
 
 
 @contextmanager
@@ -59,7 +67,6 @@ def exit_codes() -> Iterator[None]:
 
 
 def _failed(error: Exception, code: int) -> typer.Exit:
-
     typer.echo(f"error: {visible(str(error))}", err=True)
     return typer.Exit(code)
 

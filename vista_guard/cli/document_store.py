@@ -1,7 +1,4 @@
-"""The document store of the settings, for the commands.
-
-Adds files to the document store, one after the other, whatever is wrong with one of them.
-"""
+"""The document store of the settings, and adding files to it, one after the other, whatever is wrong with one of them."""
 
 from __future__ import annotations
 
@@ -130,12 +127,14 @@ class Location:
         """Returns the passages that the guard would retrieve for `text`, best first."""
         self._expect_store()
         async with self.opened() as store:
-            found = await store.search(text, limit or self.settings.limits.retrieved)
-            pages = {one.id: one.metadata.get("pages") for one in await store.stored()} if found else {}
-        scores = _cosines(text, found)
+            passages = await store.search(text, limit or self.settings.limits.retrieved)
+            pages = (
+                {document.id: document.metadata.get("pages") for document in await store.stored()} if passages else {}
+            )
+        scores = _cosines(text, passages)
         return [
             FoundPassage(passage, score, _page(passage, pages.get(passage.source_id)))
-            for passage, score in zip(found, scores, strict=True)
+            for passage, score in zip(passages, scores, strict=True)
         ]
 
     def _expect_store(self) -> None:
@@ -306,14 +305,16 @@ class Adding:
         """Returns the stored documents of these folders whose files are gone, even after a folder moved."""
         found = {entry.id: entry.folder for entry in self._found.entries if isinstance(entry, DocumentFile)}
         folders = {str(folder.resolve()) for folder in found.values() if folder is not None}
-        moved = {str(one.metadata.get("folder")) for one in known.values() if found.get(one.id) is not None}
+        moved = {
+            str(document.metadata.get("folder")) for document in known.values() if found.get(document.id) is not None
+        }
         folders |= {folder for folder in moved if not Path(folder).exists()}
         return [
-            one.id
-            for one in known.values()
-            if one.id not in found
-            and one.metadata.get("folder") in folders
-            and not Path(str(one.metadata["path"])).exists()
+            document.id
+            for document in known.values()
+            if document.id not in found
+            and document.metadata.get("folder") in folders
+            and not Path(str(document.metadata["path"])).exists()
         ]
 
     def _summary(self) -> None:

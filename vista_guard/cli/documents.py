@@ -7,19 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vista_guard.cli.common import WRONG_INPUT, exit_codes
+from vista_guard.cli.common import WRONG_INPUT, command_group, exit_codes, visible
 
 if TYPE_CHECKING:
     from vista_guard.cli.document_store import FoundPassage
 
-documents = typer.Typer(
-    name="documents",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    help="The documents that verify turns without documents of their own.",
-)
+documents = command_group("documents", "The documents that verify turns without documents of their own.")
 
 DataDir = Annotated[
     Path | None,
@@ -87,15 +80,19 @@ def list_documents(
         from vista_guard.cli.document_store import Location, counted
 
         location = Location.configured(data_dir, chroma_url, tenant)
-        found = asyncio.run(location.listed())
-        if not found:
+        listed = asyncio.run(location.listed())
+        if not listed:
             typer.echo(f"there are no documents in {location}", err=True)
-        width = max((len(one.id) for one in found), default=0)
-        for one in found:
+        width = max((len(document.id) for document in listed), default=0)
+        for document in listed:
             if as_json:
-                _print_json(id=one.id, title=one.title, passages=one.passages, metadata=dict(one.metadata))
+                _print_json(
+                    id=document.id, title=document.title, passages=document.passages, metadata=dict(document.metadata)
+                )
             else:
-                _print(f"{one.id:{width}}  {counted(one.passages, 'passage'):15}  {one.title or ''}".rstrip())
+                _print(
+                    f"{document.id:{width}}  {counted(document.passages, 'passage'):15}  {document.title or ''}".rstrip()
+                )
 
 
 @documents.command()
@@ -113,12 +110,12 @@ def remove(
 
         location = Location.configured(data_dir, chroma_url, tenant)
         counts = asyncio.run(location.removed(ids))
-        for one, count in counts.items():
+        for name, count in counts.items():
             if count:
-                _print(f"removed {one} ({counted(count, 'passage')})")
+                _print(f"removed {name} ({counted(count, 'passage')})")
             else:
                 typer.echo(
-                    f"error: there is no document {one!r} in {location}; see: vista-guard documents list{location.options}",
+                    f"error: there is no document {name!r} in {location}; see: vista-guard documents list{location.options}",
                     err=True,
                 )
     if not all(counts.values()):
@@ -149,29 +146,27 @@ def search(
         if not text.strip():
             raise InputError("TEXT is empty; give what to search for")
         location = Location.configured(data_dir, chroma_url, tenant)
-        found = asyncio.run(location.searched(text, limit))
-        if not found:
+        passages = asyncio.run(location.searched(text, limit))
+        if not passages:
             typer.echo(f"there are no documents in {location}", err=True)
-        for number, one in enumerate(found, start=1):
+        for number, hit in enumerate(passages, start=1):
             if as_json:
-                _print_json(**one.passage.model_dump(mode="json"), score=round(one.score, 4), page=one.page)
+                _print_json(**hit.passage.model_dump(mode="json"), score=round(hit.score, 4), page=hit.page)
             else:
-                _print(_shown(number, one))
+                _print(_passage_lines(number, hit))
 
 
-def _shown(number: int, found: FoundPassage) -> str:
+def _passage_lines(number: int, hit: FoundPassage) -> str:
     from textwrap import indent
 
-    passage = found.passage
-    place = f"  page {found.page}" if found.page else ""
+    passage = hit.passage
+    place = f"  page {hit.page}" if hit.page else ""
     span = f"  characters {passage.span.start}-{passage.span.end}" if passage.span else ""
     title = f"  {passage.title}" if passage.title else ""
-    return f"{number}. {found.score:.2f}  {passage.source_id}{place}{span}{title}\n{indent(passage.text, '   ')}\n"
+    return f"{number}. {hit.score:.2f}  {passage.source_id}{place}{span}{title}\n{indent(passage.text, '   ')}\n"
 
 
 def _print(text: str) -> None:
-    from vista_guard.cli.common import visible
-
     typer.echo(visible(text).encode())
 
 

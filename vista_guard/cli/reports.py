@@ -1,18 +1,16 @@
-"""`vista-guard reports`, `vista-guard db` and `vista-guard forget`: stored reports, their database, and their deletion.
+"""`vista-guard db`, `vista-guard forget` and `vista-guard reviews`: the database of reports, deletion, people's complaints.
 
-`vista-guard reviews`: complaints, and the export of people's decisions.
+The lab adds the commands of `vista-guard reports`, and the export of people's decisions.
 """
 
 from __future__ import annotations
 
-from datetime import datetime
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vista_guard.cli.common import exit_codes
+from vista_guard.cli.common import command_group, exit_codes
 
 if TYPE_CHECKING:
     from vista_guard.settings.sources import Settings
@@ -50,89 +48,10 @@ def configured(reports: str | None, data_dir: Path | None) -> tuple[Settings, st
     return settings, reports_url(settings) or ""
 
 
-reports = typer.Typer(
-    name="reports",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    help="Stored reports.",
-)
+reports = command_group("reports", "Stored reports.")
 
 
-class Format(StrEnum):
-    """The kind of file."""
-
-    JSONL = "jsonl"
-    PARQUET = "parquet"
-
-
-class Done(StrEnum):
-    """`Action` again: importing its room would slow down `--help`."""
-
-    ALLOW = "ALLOW"
-    FLAG = "FLAG"
-    REPAIR = "REPAIR"
-    BLOCK = "BLOCK"
-
-
-@reports.callback()
-def _group() -> None:
-    """Makes `export` a subcommand although it is the only one."""
-
-
-@reports.command()
-def export(
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write; it must not exist.")],
-    format: Annotated[
-        Format, typer.Option(help="jsonl: a report a line. parquet: a row a turn, with its claims.")
-    ] = Format.JSONL,
-    start: Annotated[datetime | None, typer.Option(help="Reports from this time on (UTC).")] = None,
-    end: Annotated[datetime | None, typer.Option(help="Reports before this time (UTC).")] = None,
-    tenant: Annotated[str | None, typer.Option(metavar="NAME", help="Of this tenant only.")] = None,
-    policy: Annotated[str | None, typer.Option(metavar="NAME", help="Decided by this policy.")] = None,
-    action: Annotated[
-        list[Done] | None, typer.Option(case_sensitive=False, help="The decision; may be repeated.")
-    ] = None,
-    label: Annotated[
-        list[str] | None,
-        typer.Option(metavar="LABEL", help="Turns with a claim of this label, or UNCHECKED; may be repeated."),
-    ] = None,
-    conversation: Annotated[str | None, typer.Option(metavar="ID", help="Only this conversation.")] = None,
-    texts: Annotated[bool, typer.Option("--texts", help="Include the kept texts (see the setting record).")] = False,
-    reports: ReportsOption = None,
-    data_dir: DataDirOption = None,
-) -> None:
-    """Write reports to a file, newest first."""
-    with exit_codes():
-        from contextlib import closing
-
-        from vista_guard.stores.reports import ReportFilter, ReportReader
-        from vista_guard.stores.reports.export import write
-        from vista_guard.types import Action
-
-        asked = ReportFilter(
-            start=start,
-            end=end,
-            tenant=tenant,
-            policy=policy,
-            actions=tuple(Action(one.value) for one in action or ()),
-            labels=tuple(label or ()),
-            conversation_id=conversation,
-        )
-        with closing(ReportReader(configured(reports, data_dir)[1])) as reader:
-            count = write(reader.reports(asked), out, format.value, texts=texts)
-        typer.echo(f"wrote {count:,} reports to {out}", err=True)
-
-
-database = typer.Typer(
-    name="db",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    help="The database of reports: schema and retention.",
-)
+database = command_group("db", "The database of reports: schema and retention.")
 
 
 @database.command()
@@ -226,14 +145,7 @@ async def _forget(settings: Settings, url: str, conversation: str | None, tenant
             await knowledge.aclose()
 
 
-reviews = typer.Typer(
-    name="reviews",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    help="People's complaints, reviews and annotations.",
-)
+reviews = command_group("reviews", "People's complaints, reviews and annotations.")
 
 
 @reviews.command()

@@ -90,7 +90,7 @@ class OriginGate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one request."""
-        send = _framed_by_nobody(send)
+        send = _forbid_frames(send)
         if (
             scope["type"] not in ("http", "websocket")
             or (refusal := self._refusal(scope)) is None
@@ -116,7 +116,7 @@ class OriginGate:
         return 403, b"Only the dashboard's own pages may ask for this.\n"
 
 
-def _framed_by_nobody(send: Send) -> Send:
+def _forbid_frames(send: Send) -> Send:
     async def with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             message = {**message, "headers": [*message.get("headers", ()), *_OWN_PAGES_ONLY]}
@@ -135,21 +135,21 @@ class AccessGate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one request."""
-        if scope["type"] not in ("http", "websocket") or scope["path"] in OPEN_PATHS or self._known(scope):
+        if scope["type"] not in ("http", "websocket") or scope["path"] in OPEN_PATHS or self._has_session(scope):
             await self._app(scope, receive, send)
         elif scope["type"] == "websocket":
             await send(
                 {"type": "websocket.close", "code": 1008, "reason": "open the dashboard by its one-time link first"}
             )
-        elif session := self._exchanged(scope):
+        elif session := self._exchange_key(scope):
             await _send_home(scope, send, f"{self._cookie}={session}")
         else:
             await _answer(send, 401, CLOSED)
 
-    def _known(self, scope: Scope) -> bool:
+    def _has_session(self, scope: Scope) -> bool:
         return any(self._links.knows(value) for value in _cookies(scope, self._cookie))
 
-    def _exchanged(self, scope: Scope) -> str | None:
+    def _exchange_key(self, scope: Scope) -> str | None:
         keys = [value for name, value in _query(scope) if name == PARAMETER]
         return self._links.exchange(keys[0]) if keys and scope["method"] == "GET" else None
 

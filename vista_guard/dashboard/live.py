@@ -1,15 +1,4 @@
-"""An alert as text: the condition for Prometheus over the proxy's own figures, to be copied into its rules.
-
-The feed: turns as they come, the newest on top, pinned ones above them.
-
-Live's figures, as they are counted: the last minutes from the turns' rows, a week ago from the roll-ups.
-
-Live, as it is drawn.
-
-What one reader's Live page has seen so far.
-
-The figures on top: the last five minutes, and the same hour a week ago.
-"""
+"""The page *Live*: figures of the last five minutes, an alert for Prometheus to copy, and turns as they come."""
 
 from __future__ import annotations
 
@@ -20,14 +9,17 @@ from typing import Final
 
 import streamlit as st
 
+from vista_guard.dashboard import series
 from vista_guard.dashboard.elements import address, tree
 from vista_guard.dashboard.elements import address as times
-from vista_guard.dashboard.elements.address import Filters, filter_bar, from_address, to
-from vista_guard.dashboard.elements.tree import LOOKS, UNCHECKED, Act, Node, chip, counted, draw, el, look, shown, sign
+from vista_guard.dashboard.elements.address import Filters, filter_bar, from_address, percent, to, took
+from vista_guard.dashboard.elements.looks import LOOKS, look
+from vista_guard.dashboard.elements.tree import Act, Node, chip, counted, draw, el, shown, sign
 from vista_guard.dashboard.page import Desk
 from vista_guard.dashboard.scoped import ROWS, GuardedTurn, ScopedReports
-from vista_guard.stores.reports import ATTENTION, LiveCursor, Rollup, Summary, TurnRow, percentile
-from vista_guard.types import Action
+from vista_guard.dashboard.series import Sums
+from vista_guard.stores.reports import ATTENTION, LiveCursor, TurnRow
+from vista_guard.types import UNCHECKED, Action
 
 TURNS: Final = "vista_guard_turns_total"
 """The proxy's counter of turns (`/metrics`), by `decision`."""
@@ -147,43 +139,15 @@ def _pin(row: TurnRow, pinned: bool) -> Node:
     )
 
 
-ACTIONS = (Action.BLOCK, Action.REPAIR, Action.FLAG)
-
-
-@dataclass(frozen=True)
-class Counts:
-    """Counts of a stretch of time. `p95_ms` is None without turns or durations."""
-
-    minutes: float
-    turns: int = 0
-    actions: tuple[tuple[Action, int], ...] = ()
-    claims: int = 0
-    unchecked: int = 0
-    p95_ms: float | None = None
-
-    def share(self, action: Action) -> float | None:
-        """The share of turns with this action; None without turns."""
-        return dict(self.actions).get(action, 0) / self.turns if self.turns else None
-
-    @property
-    def unchecked_share(self) -> float | None:
-        """The share of claims that could not be judged; None without claims."""
-        return self.unchecked / self.claims if self.claims else None
-
-    @property
-    def a_minute(self) -> float:
-        """Turns a minute."""
-        return self.turns / self.minutes
-
-
-def tiles(now: Counts, then: Counts) -> Node:
-    """Six figures, each with what it was a week ago."""
+def tiles(now: Sums, then: Sums) -> Node:
+    """Six figures of the last minutes, each with what it was in an hour a week ago."""
+    before = f"{then.turns * MINUTES / 60:.0f}" if then.turns else "none"
     return el(
         "dl",
-        _tile("turns in 5 minutes", str(now.turns), f"{then.a_minute * now.minutes:.0f}" if then.turns else "none"),
-        *(_tile(look(one).word, _percent(now.share(one)), _percent(then.share(one)), sign(one)) for one in ACTIONS),
-        _tile("claims unchecked", _percent(now.unchecked_share), _percent(then.unchecked_share), sign(UNCHECKED)),
-        _tile("95 % took less than", _took(now.p95_ms), _took(then.p95_ms)),
+        _tile(f"turns in {MINUTES} minutes", str(now.turns), before),
+        *(_tile(look(one).word, percent(now.share(one)), percent(then.share(one)), sign(one)) for one in WATCHED),
+        _tile("claims unchecked", percent(now.unchecked_share), percent(then.unchecked_share), sign(UNCHECKED)),
+        _tile("95 % took less than", took(now.p95_ms), took(then.p95_ms)),
         cls="tiles",
     )
 
@@ -198,51 +162,18 @@ def _tile(title: str, now: str, then: str, mark: Node | None = None) -> Node:
     )
 
 
-def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.1f} %"
-
-
-def _took(milliseconds: float | None) -> str:
-    return "–" if milliseconds is None else address.span_of(milliseconds)
-
-
 MINUTES: Final = 5
 WEEK: Final = timedelta(days=7)
 HOUR: Final = timedelta(hours=1)
 
 
-def now_and_then(reports: ScopedReports, filters: Filters, now: datetime | None = None) -> tuple[Counts, Counts]:
+def now_and_then(reports: ScopedReports, filters: Filters, now: datetime | None = None) -> tuple[Sums, Sums]:
     """The last five minutes, and the same hour of the day a week ago."""
     moment = now or datetime.now(UTC)
     hour = (moment - WEEK).replace(minute=0, second=0, microsecond=0)
     return (
-        of_summary(reports.summary(filters, moment - timedelta(minutes=MINUTES))),
-        of_rollup(reports.rollup(filters, hour, hour + HOUR)),
-    )
-
-
-def of_summary(found: Summary) -> Counts:
-    """Counts of minutes."""
-    return Counts(
-        minutes=MINUTES,
-        turns=found.turns,
-        actions=tuple((action, found.actions.get(action, 0)) for action in Action),
-        claims=sum(found.claims.values()),
-        unchecked=found.claims.get(UNCHECKED, 0),
-        p95_ms=percentile(found.latency, 0.95),
-    )
-
-
-def of_rollup(found: Rollup) -> Counts:
-    """Counts of an hour."""
-    latency = [sum(buckets) for buckets in zip(*(one.latency for one in found.turns), strict=True)]
-    return Counts(
-        minutes=60,
-        turns=sum(one.turns for one in found.turns),
-        actions=tuple((action, sum(one.turns for one in found.turns if one.action == action)) for action in Action),
-        claims=sum(one.claims for one in found.claims),
-        unchecked=sum(one.claims for one in found.claims if one.label == UNCHECKED),
-        p95_ms=percentile(latency, 0.95),
+        series.of_summary(reports.summary(filters, moment - timedelta(minutes=MINUTES))),
+        series.sums(reports.rollup(filters, hour, hour + HOUR)),
     )
 
 
@@ -315,7 +246,7 @@ def live(desk: Desk) -> None:
 
 def _stream(desk: Desk, attention: bool, paused: bool) -> None:
     filters, now = from_address(), datetime.now(UTC)
-    seen = _seen(filters, attention)
+    seen = _session_state(filters, attention)
     if not paused or seen.at is None:
         seen.look(desk.reports, now)
     seen.pin(desk.reports, _pins())
@@ -333,7 +264,7 @@ def _stream(desk: Desk, attention: bool, paused: bool) -> None:
     desk.follow(event)
 
 
-def _seen(filters: Filters, attention: bool) -> Seen:
+def _session_state(filters: Filters, attention: bool) -> Seen:
     seen = st.session_state.get("live-seen")
     if not isinstance(seen, Seen) or seen.asked != (filters, attention):
         seen = st.session_state["live-seen"] = Seen((filters, attention))

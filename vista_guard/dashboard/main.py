@@ -39,15 +39,13 @@ def main() -> None:
         return
     pages: dict[str, Any] = {}
     reviews = dashboard.reviews.of_tenants(viewer.tenants)
-    annotations = dashboard.annotations.of_tenants(viewer.tenants)
     desk = Desk(
         ScopedReports(dashboard.reports, viewer),
         viewer,
         setup.settings,
         reviews,
-        annotations,
         setup.material,
-        Words(setup.material.labels, lambda: words(reviews, annotations)),
+        Words(setup.material.labels, lambda: words(reviews)),
         pages,
     )
     open_to = [info for info in all_pages() if info.needs is None or viewer.allows(info.needs)]

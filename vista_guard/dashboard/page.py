@@ -1,4 +1,4 @@
-"""Everything a page can use: its viewer's reports, reviews and annotations, their name, and people's labels."""
+"""Everything a page can use: its viewer's reports and reviews, their name, and people's labels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from vista_guard.errors import InputError
 from vista_guard.policy.labels import Gold, GoldTurn, agrees, read_gold
 from vista_guard.policy.labels import Word as ClaimWord
 from vista_guard.stores.reports import FindingRow
-from vista_guard.stores.reviews.annotation import Annotations
 from vista_guard.stores.reviews.queue import Reviews, person
 from vista_guard.stores.reviews.records import Word
 from vista_guard.types import Label
@@ -101,7 +100,7 @@ def _read(path: Path, _changed: int) -> Gold:
 
 @dataclass(frozen=True)
 class Desk:
-    """One viewer's dashboard. `reports`, `reviews` and `annotations` hide tenants that they may not see.
+    """One viewer's dashboard. `reports` and `reviews` hide tenants that they may not see.
 
     `pages` are Streamlit's, by their path, for links between them.
     """
@@ -110,7 +109,6 @@ class Desk:
     viewer: Viewer
     settings: DashboardSettings
     reviews: Reviews
-    annotations: Annotations
     material: Material = field(default_factory=Material)
     words: Words = field(default_factory=Words)
     pages: Mapping[str, Any] = field(default_factory=dict)
@@ -150,9 +148,7 @@ def name_of(desk: Desk) -> str | None:
 
 def under_name(page: str, text: str, *, turn: str | None = None) -> Node:
     """Returns a link to a page that keeps the reviewer's name."""
-    there = address.place(
-        page, {key: value for key, value in ((NAME, address.read(NAME)), (address.TURN, turn)) if value}
-    )
+    there = address.link(page, **{NAME: address.read(NAME), address.TURN: turn})
     return el("a", text, href=there, act=Act(GO, there))
 
 

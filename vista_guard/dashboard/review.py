@@ -1,11 +1,4 @@
-"""The queue: how many turns wait and why, the ones that wait longest, and what was decided.
-
-Review, as it is drawn.
-
-One turn under review: what was said, what the guard found, what the reviewer decides, and all that was done before.
-
-How reasons and events read.
-"""
+"""The page *Review*: the queue, and one turn under review with what the reviewer decides and all that was done before."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Reports as one viewer may see them. The only way from a page to the store: what is not theirs does not come out of here.
-
-A turn as pages show it, and what of it is left out for those who may not read withheld drafts.
-"""
+"""Reports as one viewer may see them. The only way from a page to the store: what is not theirs does not come out of here."""
 
 from __future__ import annotations
 
@@ -34,11 +31,9 @@ from vista_guard.stores.reports import (
     TurnRow,
 )
 from vista_guard.stores.reports.rollups import Step
-from vista_guard.types import Action, Attempt, Claim, Finding, Label, Outcome, Span, TurnReport, TurnTexts
+from vista_guard.types import Action, Attempt, Claim, Finding, Label, Outcome, Span, TurnReport, TurnTexts, label_of
 
 HIDDEN: Final = "(withheld: this was not delivered, and your role does not include drafts)"
-
-AnyOutcome = TypeVar("AnyOutcome", bound=Outcome)
 
 
 @dataclass(frozen=True)
@@ -72,11 +67,11 @@ def without_withheld(turn: GuardedTurn) -> GuardedTurn:
     Labels, confidences, places, evidence and figures stay: why a turn was withheld can be seen, what it would have said cannot.
     """
     report = turn.report
-    outcomes = tuple(_covered(outcome, turn) for outcome in report.outcomes)
-    attempts = tuple(_covered_attempt(attempt) for attempt in report.attempts)
+    outcomes = tuple(_cover_outcome(outcome, turn) for outcome in report.outcomes)
+    attempts = tuple(_cover_attempt(attempt) for attempt in report.attempts)
     if outcomes == report.outcomes and not attempts and (turn.texts is None or turn.texts.draft is None):
         return turn
-    decision = report.decision.model_copy(update={"reason": _told(report.outcomes)})
+    decision = report.decision.model_copy(update={"reason": _label_counts(report.outcomes)})
     texts = None if turn.texts is None else turn.texts.model_copy(update={"draft": None})
     covered = report.model_copy(
         update={"outcomes": outcomes, "attempts": attempts, "decision": decision, "warnings": ()}
@@ -84,14 +79,14 @@ def without_withheld(turn: GuardedTurn) -> GuardedTurn:
     return replace(turn, report=covered, texts=texts, hidden=True)
 
 
-def _covered(outcome: Outcome, turn: GuardedTurn) -> Outcome:
+def _cover_outcome(outcome: Outcome, turn: GuardedTurn) -> Outcome:
     # A claim without a place was somewhere in the draft: it was read only where all of the draft was.
     read = turn.delivered(outcome.claim) if outcome.claim.span else delivered_whole(turn.report)
     return outcome if read else _hide(outcome)
 
 
-def _covered_attempt(attempt: Attempt) -> Attempt:
-    decision = attempt.decision.model_copy(update={"reason": _told(attempt.outcomes)})
+def _cover_attempt(attempt: Attempt) -> Attempt:
+    decision = attempt.decision.model_copy(update={"reason": _label_counts(attempt.outcomes)})
     return attempt.model_copy(update={"outcomes": tuple(map(_hide, attempt.outcomes)), "decision": decision})
 
 
@@ -102,8 +97,8 @@ def _hide(outcome: Outcome) -> Outcome:
     return outcome.model_copy(update={"claim": claim, "error": HIDDEN, "raw": None})
 
 
-def _told(outcomes: Iterable[Outcome]) -> str:
-    counts = Counter(str(one.label) if isinstance(one, Finding) else "UNCHECKED" for one in outcomes)
+def _label_counts(outcomes: Iterable[Outcome]) -> str:
+    counts = Counter(map(label_of, outcomes))
     parts = [f"{count} {name.replace('_', ' ').lower()}" for name, count in counts.items()]
     return f"claims of the draft: {', '.join(parts) or 'none'}"
 
@@ -154,12 +149,12 @@ class ScopedReports:
 
     def choices(self, filters: Filters | None = None) -> Choices:
         """Returns the values to filter by that the viewer may see."""
-        found = self._known(self._of(filters or Filters()), filters)
-        tenants = found["tenant"] if self._viewer.tenants is None else self._viewer.tenants
+        values = self._cached_choices(self._of(filters or Filters()), filters)
+        tenants = values["tenant"] if self._viewer.tenants is None else self._viewer.tenants
         return Choices(
             tenants=tuple(name for name in tenants if name),
-            policies=found["policy"],
-            judges=found["judge"],
+            policies=values["policy"],
+            judges=values["judge"],
             all_tenants=self._viewer.tenants is None,
         )
 
@@ -167,15 +162,15 @@ class ScopedReports:
         self, filters: Filters, *, after: str | None = None, attention: bool = False, limit: int = ROWS
     ) -> Page[TurnRow]:
         """Turns, newest first; `attention`: only those that were not simply let through."""
-        return self._of(filters).page(self._asked(filters, attention), after=after, limit=limit)
+        return self._of(filters).page(self._report_filter(filters, attention), after=after, limit=limit)
 
     def since(self, cursor: LiveCursor | None, filters: Filters, *, attention: bool = False, limit: int = ROWS) -> News:
         """Turns that were written since the cursor; see `ReportReader.since`."""
-        return self._of(filters).since(cursor, self._asked(filters, attention), limit=limit)
+        return self._of(filters).since(cursor, self._report_filter(filters, attention), limit=limit)
 
-    def summary(self, filters: Filters, start: datetime, end: datetime | None = None) -> Summary:
+    def summary(self, filters: Filters, start: datetime) -> Summary:
         """Counts over the turns of some minutes."""
-        return self._of(filters).summary(replace(self._asked(filters), start=start, end=end))
+        return self._of(filters).summary(replace(self._report_filter(filters), start=start))
 
     def rollup(self, filters: Filters, start: datetime, end: datetime, by: Step = "hour") -> Rollup:
         """Counts by the hour or the day, of any length of time: turns by action, claims by label, unchecked ones by reason.
@@ -183,23 +178,23 @@ class ScopedReports:
         Filters that roll-ups have no column for are not looked at.
         """
         keys = {"keys": ("action", "reason"), "claim_keys": ("label",)}
-        return self._of(filters).rollup(start, end, by, self._asked(filters), **keys)
+        return self._of(filters).rollup(start, end, by, self._report_filter(filters), **keys)
 
     def makers(self, filters: Filters, start: datetime, end: datetime, by: Step = "hour") -> tuple[Maker, ...]:
         """The judges and policies of these hours or days."""
-        return self._of(filters).makers(start, end, by, self._asked(filters))
+        return self._of(filters).makers(start, end, by, self._report_filter(filters))
 
     def contradicted_sources(self, filters: Filters) -> tuple[SourceCount, ...]:
         """Counts the sources that the newest contradicted claims contradict, the most frequent first."""
-        return self._of(filters).sources(replace(self._asked(filters), labels=(Label.CONTRADICTED.value,)))
+        return self._of(filters).sources(replace(self._report_filter(filters), labels=(Label.CONTRADICTED.value,)))
 
     def conversations(self, filters: Filters, *, after: str | None = None) -> Page[ConversationRow]:
         """Conversations, latest activity first."""
-        return self._of(filters).conversations(self._asked(filters), after=after, limit=ROWS)
+        return self._of(filters).conversations(self._report_filter(filters), after=after, limit=ROWS)
 
     def findings(self, filters: Filters, conversation_id: str) -> Iterator[FindingRow]:
         """Claims of a conversation with what became of each, without reading whole reports."""
-        asked, after = replace(self._asked(filters), conversation_id=conversation_id), None
+        asked, after = replace(self._report_filter(filters), conversation_id=conversation_id), None
         while True:
             page = self._of(filters).findings(asked, after=after, limit=CLAIMS)
             yield from page.rows
@@ -213,7 +208,8 @@ class ScopedReports:
         Raises:
             StoreError: the report cannot be read by this version.
         """
-        return self._first(lambda reader: self._shown(reader.get(report_id)))
+        kept = self._first(lambda reader: reader.get(report_id))
+        return None if kept is None else self._allowed_turn(kept)
 
     def row(self, report_id: str) -> TurnRow | None:
         """The thin row of a report."""
@@ -221,10 +217,10 @@ class ScopedReports:
 
     def turns(self, report_ids: Sequence[str]) -> dict[str, GuardedTurn | str]:
         """The turns of reports, by id; in the place of one that cannot be read, what is wrong with it."""
-        found: dict[str, GuardedTurn | str] = {}
+        turns: dict[str, GuardedTurn | str] = {}
         for reader in self._readers():
-            found |= _each(reader, [name for name in report_ids if name not in found], self._allowed)
-        return found
+            turns |= _each(reader, [name for name in report_ids if name not in turns], self._allowed_turn)
+        return turns
 
     def conversation(
         self, conversation_id: str, *, around: GuardedTurn | None = None, after: str | None = None
@@ -248,19 +244,19 @@ class ScopedReports:
             page = reader.conversation(name, after=after, limit=WINDOW)
         except StoreError:  # one that cannot be read must not hide the others
             rows = reader.page(whole, limit=WINDOW).rows
-            found = _each(reader, [row.id for row in reversed(rows)], self._allowed)
+            found = _each(reader, [row.id for row in reversed(rows)], self._allowed_turn)
             problems = tuple((key, problem) for key, problem in found.items() if isinstance(problem, str))
             return Window(tuple(one for one in found.values() if isinstance(one, GuardedTurn)), unreadable=problems)
-        return Window(tuple(map(self._allowed, page.rows)), after, page.next)
+        return Window(tuple(map(self._allowed_turn, page.rows)), after, page.next)
 
-    def _known(self, reader: ReportReader, filters: Filters | None) -> Mapping[str, tuple[str, ...]]:
+    def _cached_choices(self, reader: ReportReader, filters: Filters | None) -> Mapping[str, tuple[str, ...]]:
         """Returns the values to filter by, at most a minute old: every run of a page asks, and they seldom change."""
         kept = _CHOICES.setdefault(self._reader, {})
         tenant = None if self._viewer.tenants is None else self._tenant(filters or Filters())
-        at, found = kept.get(tenant, (0.0, {}))
-        if not found or monotonic() - at > CHOICES_S:
-            kept[tenant] = (monotonic(), found := reader.choices())
-        return found
+        at, values = kept.get(tenant, (0.0, {}))
+        if not values or monotonic() - at > CHOICES_S:
+            kept[tenant] = (monotonic(), values := reader.choices())
+        return values
 
     def _tenant(self, filters: Filters) -> str:
         tenants = self._viewer.tenants or ("",)
@@ -271,7 +267,7 @@ class ScopedReports:
         readers, tenants = self._readers(), self._viewer.tenants
         return readers[0] if tenants is None else readers[tenants.index(self._tenant(filters))]
 
-    def _asked(self, filters: Filters, attention: bool = False) -> ReportFilter:
+    def _report_filter(self, filters: Filters, attention: bool = False) -> ReportFilter:
         actions: Iterable[Action] = ATTENTION if attention else ()
         if filters.action is not None:
             actions = [filters.action]
@@ -298,10 +294,7 @@ class ScopedReports:
     def _first(self, find: Callable[[ReportReader], T | None]) -> T | None:
         return next((found for reader in self._readers() if (found := find(reader)) is not None), None)
 
-    def _shown(self, kept: KeptTurn | None) -> GuardedTurn | None:
-        return None if kept is None else self._allowed(kept)
-
-    def _allowed(self, kept: KeptTurn) -> GuardedTurn:
+    def _allowed_turn(self, kept: KeptTurn) -> GuardedTurn:
         turn = GuardedTurn(kept.report, kept.texts)
         return turn if self._viewer.allows(Permission.DRAFTS) else without_withheld(turn)
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from vista_guard.stores.reports import Maker, Rollup, TurnCount, percentile
+from vista_guard.stores.reports import Maker, Rollup, Summary, TurnCount, percentile
 from vista_guard.stores.reports.rollups import Step
 from vista_guard.stores.reports.tables import BOUNDS_MS
+from vista_guard.types import UNCHECKED
 
 LENGTH: Final[dict[Step, timedelta]] = {"hour": timedelta(hours=1), "day": timedelta(days=1)}
 
@@ -26,7 +27,7 @@ class Point(NamedTuple):
     at: datetime
     until: datetime
     name: str
-    amount: float
+    value: float
 
 
 class Value(NamedTuple):
@@ -55,11 +56,11 @@ class Sums:
     claims: int
     unchecked: int
     evidence_missing: int
-    score: float | None
     p95_ms: float | None
-    cost: float
-    tokens: int
-    unpriced: int
+    score: float | None = None
+    cost: float = 0.0
+    tokens: int = 0
+    unpriced: int = 0
 
     def share(self, action: str) -> float | None:
         """The share of turns with this action."""
@@ -71,52 +72,64 @@ class Sums:
         return self.unchecked / self.claims if self.claims else None
 
 
-def sums(found: Rollup) -> Sums:
+def sums(rollup: Rollup) -> Sums:
     """Adds up the roll-up."""
     actions: Counter[str] = Counter()
-    for row in found.turns:
+    for row in rollup.turns:
         actions[row.action] += row.turns
-    scored = sum(row.scored for row in found.turns)
+    scored = sum(row.scored for row in rollup.turns)
     return Sums(
         turns=sum(actions.values()),
         actions=actions,
-        claims=sum(row.claims for row in found.claims),
-        unchecked=sum(row.claims for row in found.claims if row.label == "UNCHECKED"),
-        evidence_missing=sum(row.evidence_missing for row in found.turns),
-        score=sum(row.score_sum for row in found.turns) / scored if scored else None,
-        p95_ms=percentile(_latency(found.turns), 0.95),
-        cost=sum(row.cost for row in found.turns),
-        tokens=sum(row.input_tokens + row.output_tokens for row in found.turns),
-        unpriced=sum(row.unpriced_calls for row in found.turns),
+        claims=sum(row.claims for row in rollup.claims),
+        unchecked=sum(row.claims for row in rollup.claims if row.label == UNCHECKED),
+        evidence_missing=sum(row.evidence_missing for row in rollup.turns),
+        score=sum(row.score_sum for row in rollup.turns) / scored if scored else None,
+        p95_ms=percentile(_latency(rollup.turns), 0.95),
+        cost=sum(row.cost for row in rollup.turns),
+        tokens=sum(row.input_tokens + row.output_tokens for row in rollup.turns),
+        unpriced=sum(row.unpriced_calls for row in rollup.turns),
     )
 
 
-def actions(found: Rollup, step: Step) -> list[Point]:
+def of_summary(summary: Summary) -> Sums:
+    """Totals of minutes. Their rows have no scores and no costs."""
+    return Sums(
+        turns=summary.turns,
+        actions=Counter(summary.actions),
+        claims=sum(summary.claims.values()),
+        unchecked=summary.claims.get(UNCHECKED, 0),
+        evidence_missing=summary.evidence_missing,
+        p95_ms=percentile(summary.latency, 0.95),
+    )
+
+
+def actions(rollup: Rollup, step: Step) -> list[Point]:
     """Turns by what was done with them."""
-    return _points(((row.at, row.action, row.turns) for row in found.turns), step)
+    return _points(((row.at, row.action, row.turns) for row in rollup.turns), step)
 
 
-def labels(found: Rollup, step: Step) -> list[Point]:
+def labels(rollup: Rollup, step: Step) -> list[Point]:
     """Claims by label, `UNCHECKED` among them."""
-    return _points(((row.at, row.label, row.claims) for row in found.claims), step)
+    return _points(((row.at, row.label, row.claims) for row in rollup.claims), step)
 
 
-def tokens(found: Rollup, step: Step) -> list[Point]:
+def tokens(rollup: Rollup, step: Step) -> list[Point]:
     """Tokens that the judge read and wrote."""
-    read = ((row.at, "input", row.input_tokens) for row in found.turns)
-    written = ((row.at, "output", row.output_tokens) for row in found.turns)
+    read = ((row.at, "input", row.input_tokens) for row in rollup.turns)
+    written = ((row.at, "output", row.output_tokens) for row in rollup.turns)
     return _points((one for many in (read, written) for one in many if one[2]), step)
 
 
-def cost(found: Rollup, step: Step) -> list[Point]:
+def cost(rollup: Rollup, step: Step) -> list[Point]:
     """US dollars, of the calls whose price is known."""
-    return _points(((row.at, "cost", row.cost) for row in found.turns if row.cost), step)
+    return _points(((row.at, "cost", row.cost) for row in rollup.turns if row.cost), step)
 
 
-def score(found: Rollup) -> list[Value]:
+def score(rollup: Rollup) -> list[Value]:
     """Mean VISTA score of the judged turns, and the share of turns without evidence."""
     values = []
-    for at, rows in _by_time(found.turns):
+    for at, rows in _by_time(rollup.turns):
         scored, turns = sum(row.scored for row in rows), sum(row.turns for row in rows)
         if scored:
             values.append(Value(at, "score", sum(row.score_sum for row in rows) / scored))
@@ -125,11 +138,11 @@ def score(found: Rollup) -> list[Value]:
     return values
 
 
-def latency(found: Rollup) -> list[Value]:
+def latency(rollup: Rollup) -> list[Value]:
     """Milliseconds within which half, 95 % and 99 % of the turns were done."""
     return [
         Value(at, f"p{100 * share:g}", value)
-        for at, rows in _by_time(found.turns)
+        for at, rows in _by_time(rollup.turns)
         for share in PERCENTILES
         if (value := percentile(_latency(rows), share)) is not None
     ]
@@ -140,10 +153,10 @@ def slowest_known(values: Iterable[Value]) -> bool:
     return any(value.value >= BOUNDS_MS[-1] for value in values)
 
 
-def reasons(found: Rollup) -> list[tuple[str, int]]:
+def reasons(rollup: Rollup) -> list[tuple[str, int]]:
     """Counts the reasons for unjudged claims, the most frequent first."""
     counts: Counter[str] = Counter()
-    for row in found.unchecked:
+    for row in rollup.unchecked:
         counts[row.reason] += row.claims
     return counts.most_common()
 

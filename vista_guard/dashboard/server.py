@@ -1,9 +1,4 @@
-"""The dashboard's server: settings are read, the socket bound, then Streamlit runs as an ASGI app behind `AccessGate`.
-
-Colours and type, light and dark. Pairs of text and ground have a contrast of 4.5 to 1 or more.
-
-The six tones are told apart by people who see no red or no green, and none is used without a sign (`parts.labels`).
-"""
+"""The dashboard's server: settings are read, the socket bound, then Streamlit runs as an ASGI app behind `AccessGate`."""
 
 from __future__ import annotations
 
@@ -28,7 +23,6 @@ from vista_guard.dashboard.settings import DashboardSettings
 from vista_guard.errors import ConfigError
 from vista_guard.policy.label_policy import Recipe
 from vista_guard.stores.reports import Database, ReportReader
-from vista_guard.stores.reviews.annotation import Annotations
 from vista_guard.stores.reviews.queue import Reviews
 
 LIGHT: Final = {
@@ -72,6 +66,7 @@ DARK: Final = {
     "grayTextColor": "#b7c1cc",
     "grayBackgroundColor": "#28313b",
 }
+"""Light and dark. Text and ground have a contrast of 4.5 to 1 or more, and no tone is used without a sign (`elements.looks`)."""
 
 SHARED: Final = {
     "font": "sans-serif",
@@ -159,16 +154,11 @@ class Dashboard:
         return Reviews(self._database)
 
     @cached_property
-    def annotations(self) -> Annotations:
-        """The annotations."""
-        return Annotations(self._database)
-
-    @cached_property
     def _database(self) -> Database:
-        return Database(_impatient(self.setup.reports), create=False)
+        return Database(_with_short_timeout(self.setup.reports), create=False)
 
 
-def _impatient(url: str) -> str:
+def _with_short_timeout(url: str) -> str:
     """Shortens the wait for a locked SQLite file: a reader is waiting for the page."""
     if not url.startswith("sqlite:///") or "timeout=" in url:
         return url

@@ -1,9 +1,4 @@
-"""The figures on top of Trends: all of the time that is shown, beside as long a time before it. Pure.
-
-Trends, as they are drawn.
-
-The charts of Trends, each with its figures in a table.
-"""
+"""The page *Trends*: figures of the time that is shown beside as long a time before it, and charts with their tables."""
 
 from __future__ import annotations
 
@@ -17,15 +12,16 @@ import streamlit as st
 
 from vista_guard.dashboard import series
 from vista_guard.dashboard.elements import address, charts, tree
-from vista_guard.dashboard.elements.address import LABELS, Filters, filter_bar, from_address
+from vista_guard.dashboard.elements.address import LABELS, Filters, filter_bar, from_address, percent, took
 from vista_guard.dashboard.elements.charts import diagram
-from vista_guard.dashboard.elements.tree import UNCHECKED, Node, draw, el, look, sign
+from vista_guard.dashboard.elements.looks import look
+from vista_guard.dashboard.elements.tree import Node, draw, el, sign
 from vista_guard.dashboard.page import Desk
 from vista_guard.dashboard.series import Change, Point, Sums, Value
 from vista_guard.policy.risk import reliability
 from vista_guard.stores.reports import Maker, Rollup, SourceCount
 from vista_guard.stores.reports.rollups import Step
-from vista_guard.types import Action
+from vista_guard.types import UNCHECKED, Action
 
 
 def overview(now: Sums, before: Sums | None) -> Node:
@@ -45,26 +41,11 @@ def overview(now: Sums, before: Sums | None) -> Node:
         tile(look(Action.REPAIR).word, lambda it: percent(it.share(Action.REPAIR)), sign(Action.REPAIR)),
         tile(look(Action.BLOCK).word, lambda it: percent(it.share(Action.BLOCK)), sign(Action.BLOCK)),
         tile("claims unchecked", lambda it: percent(it.unchecked_share), sign(UNCHECKED)),
-        tile("mean VISTA score", lambda it: number(it.score)),
+        tile("mean VISTA score", lambda it: "–" if it.score is None else f"{it.score:.2f}"),
         tile("95 % took less than", lambda it: took(it.p95_ms)),
         tile("cost", money),
         cls="tiles eight",
     )
-
-
-def percent(share: float | None) -> str:
-    """`12.3 %`; a dash where there is nothing to share."""
-    return "–" if share is None else f"{100 * share:.1f} %"
-
-
-def number(value: float | None) -> str:
-    """To two places."""
-    return "–" if value is None else f"{value:.2f}"
-
-
-def took(milliseconds: float | None) -> str:
-    """A duration."""
-    return "–" if milliseconds is None else address.span_of(milliseconds)
 
 
 def money(of: Sums) -> str:
@@ -78,7 +59,7 @@ MOST_ROWS: Final = 400
 MOST_REASONS: Final = 12
 
 
-def show(found: Rollup, makers: Sequence[Maker], step: Step) -> None:
+def show(rollup: Rollup, makers: Sequence[Maker], step: Step) -> None:
     """Draws all of them."""
     changed = series.changes(makers, step)[-len(ascii_uppercase) :]
     marks = _marks(changed)
@@ -87,8 +68,8 @@ def show(found: Rollup, makers: Sequence[Maker], step: Step) -> None:
         columns = st.columns(2, gap="large")
         for column, draw_it in zip(columns, (left, right), strict=True):
             with column:
-                draw_it(found, step, marks)
-    draw(_reasons(found), key="trends-reasons")
+                draw_it(rollup, step, marks)
+    draw(_reasons(rollup), key="trends-reasons")
 
 
 def _marks(changed: Sequence[Change]) -> list[tuple[datetime, str]]:
@@ -106,44 +87,40 @@ def _legend(changed: Sequence[Change]) -> Node:
         el(
             "li",
             el("b", letter),
-            f" {address.exact(one.at)[:16]}: {one.what} ",
-            el("b", one.name),
-            _whose(one),
-            key=f"{letter}{one}",
+            f" {address.exact(change.at)[:16]}: {change.what} ",
+            el("b", change.name),
+            f", of tenant {change.tenant}" if change.tenant else None,
+            key=f"{letter}{change}",
         )
-        for letter, one in zip(ascii_uppercase, changed, strict=False)
+        for letter, change in zip(ascii_uppercase, changed, strict=False)
     ]
     return el("section", el("h2", "What changed"), el("ol", *rows, cls="changes small"))
 
 
-def _whose(change: Change) -> str | None:
-    return f", of tenant {change.tenant}" if change.tenant else None
-
-
-def _actions(found: Rollup, step: Step, marks: Any) -> None:
+def _actions(rollup: Rollup, step: Step, marks: Any) -> None:
     names = [str(one) for one in Action]
-    points = series.actions(found, step)
+    points = series.actions(rollup, step)
     chart = charts.marked(charts.stacked(points, names, "turns"), marks)
     text = "Turns by action. Letters mark changes of judge or policy."
-    charts.panel("trends-actions", "Actions", text, chart, *_crosstab(points, names))
+    charts.panel("trends-actions", "Actions", text, chart, *_columns(points, names, 0))
 
 
-def _labels(found: Rollup, step: Step, marks: Any) -> None:
-    points = series.labels(found, step)
+def _labels(rollup: Rollup, step: Step, marks: Any) -> None:
+    points = series.labels(rollup, step)
     chart = charts.marked(charts.stacked(points, LABELS, "claims"), marks)
-    charts.panel("trends-labels", "Labels", "Claims by outcome.", chart, *_crosstab(points, LABELS))
+    charts.panel("trends-labels", "Labels", "Claims by outcome.", chart, *_columns(points, LABELS, 0))
 
 
-def _score(found: Rollup, _step: Step, marks: Any) -> None:
-    values = series.score(found)
+def _score(rollup: Rollup, _step: Step, marks: Any) -> None:
+    values = series.score(rollup)
     names = ("score", "no evidence")
     chart = charts.marked(charts.lines(values, names, "share", {"scale": charts.UNIT}), marks)
     text = "Mean VISTA score of the judged turns, and the share of turns without evidence."
     charts.panel("trends-score", "Score", text, chart, *_columns(values, names))
 
 
-def _latency(found: Rollup, _step: Step, marks: Any) -> None:
-    values = series.latency(found)
+def _latency(rollup: Rollup, _step: Step, marks: Any) -> None:
+    values = series.latency(rollup)
     names = [f"p{100 * share:g}" for share in series.PERCENTILES]
     chart = charts.marked(charts.lines(values, names, "milliseconds", {"scale": charts.LOG}), marks)
     text = "The guard's time for a turn: median, 95th and 99th percentile, estimated from latency buckets."
@@ -155,8 +132,8 @@ def _latency(found: Rollup, _step: Step, marks: Any) -> None:
     charts.panel("trends-latency", "Latency", text + more, chart, *_columns(values, names))
 
 
-def _tokens(found: Rollup, step: Step, marks: Any) -> None:
-    points = series.tokens(found, step)
+def _tokens(rollup: Rollup, step: Step, marks: Any) -> None:
+    points = series.tokens(rollup, step)
     names = ("input", "output")
     chart = charts.marked(charts.stacked(points, names, "tokens", by_look=False), marks) if points else None
     text = (
@@ -164,20 +141,20 @@ def _tokens(found: Rollup, step: Step, marks: Any) -> None:
         if points
         else "No tokens: these turns' judge uses no chat model."
     )
-    charts.panel("trends-tokens", "Tokens", text, chart, *_crosstab(points, names))
+    charts.panel("trends-tokens", "Tokens", text, chart, *_columns(points, names, 0))
 
 
-def _cost(found: Rollup, step: Step, marks: Any) -> None:
-    points = series.cost(found, step)
-    unpriced = sum(row.unpriced_calls for row in found.turns)
+def _cost(rollup: Rollup, step: Step, marks: Any) -> None:
+    points = series.cost(rollup, step)
+    unpriced = sum(row.unpriced_calls for row in rollup.turns)
     chart = charts.marked(charts.stacked(points, ("cost",), "US dollars", by_look=False), marks) if points else None
     text = "Estimated cost of the judge's calls in US dollars." if points else "No cost: no call has a known price."
     more = f" {unpriced:,} calls have no known price and are not included." if unpriced else ""
-    charts.panel("trends-cost", "Cost", text + more, chart, *_crosstab(points, ("cost",)))
+    charts.panel("trends-cost", "Cost", text + more, chart, *_columns(points, ("cost",), 0))
 
 
-def _reasons(found: Rollup) -> Node:
-    counts = series.reasons(found)
+def _reasons(rollup: Rollup) -> Node:
+    counts = series.reasons(rollup)
     heading = el("h2", "Reasons for unjudged claims")
     if not counts:
         return el("section", heading, el("p", "Every claim was judged in this period.", cls="note"))
@@ -193,7 +170,7 @@ def contradicted(sources: Sequence[SourceCount]) -> Node:
     heading = el("h2", "Most contradicted")
     if not sources:
         return el("section", heading, el("p", "No claim was contradicted in this period.", cls="note"))
-    rows = [_bar(f"{one.source} {one.source_id}", one.claims, sources[0].claims) for one in sources]
+    rows = [_bar(f"{source.source} {source.source_id}", source.claims, sources[0].claims) for source in sources]
     caption = el("p", "Sources of the evidence against the newest 10,000 contradicted claims.", cls="small faint")
     return el("section", heading, caption, el("ul", *rows, cls="bars"))
 
@@ -209,25 +186,17 @@ def _bar(reason: str, count: int, most: int) -> Node:
     )
 
 
-def _crosstab(points: Iterable[Point], names: Sequence[str]) -> tuple[list[str], list[list[str | float]]]:
+def _columns(
+    values: Iterable[Point | Value], names: Sequence[str], absent: str | float = "–"
+) -> tuple[list[str], list[list[str | float]]]:
     """A row for each stretch of time, a column for each name."""
-    counts: dict[datetime, dict[str, float]] = defaultdict(dict)
-    for point in points:
-        counts[point.at][point.name] = point.amount
-    rows: list[list[str | float]] = [
-        [_when(at), *(counts[at].get(name, 0) for name in names)] for at in sorted(counts, reverse=True)[:MOST_ROWS]
-    ]
-    return ["from (UTC)", *(look(name).word if name.isupper() else name for name in names)], rows
-
-
-def _columns(values: Iterable[Value], names: Sequence[str]) -> tuple[list[str], list[list[str | float]]]:
     found: dict[datetime, dict[str, float]] = defaultdict(dict)
     for value in values:
         found[value.at][value.name] = value.value
     rows: list[list[str | float]] = [
-        [_when(at), *(found[at].get(name, "–") for name in names)] for at in sorted(found, reverse=True)[:MOST_ROWS]
+        [_when(at), *(found[at].get(name, absent) for name in names)] for at in sorted(found, reverse=True)[:MOST_ROWS]
     ]
-    return ["from (UTC)", *names], rows
+    return ["from (UTC)", *(look(name).word if name.isupper() else name for name in names)], rows
 
 
 def _when(at: datetime) -> str:
@@ -245,22 +214,22 @@ def trends(desk: Desk) -> None:
     st.title("Trends", anchor=False)
     filters = filter_bar(desk.reports.choices(from_address()))
     now = datetime.now(UTC)
-    step, found = _found(desk, filters, now)
-    if not found.turns:
+    step, rollup = _read_rollup(desk, filters, now)
+    if not rollup.turns:
         draw(_nothing(filters), key="trends-empty")
         return
     draw(
         el(
             "div",
-            _age(found, step),
-            overview(series.sums(found), _before(desk, filters, now)),
-            _unasked(filters),
+            _age(rollup, step),
+            overview(series.sums(rollup), _before(desk, filters, now)),
+            _unapplied_filters(filters),
             cls="stack",
         ),
         key="trends-top",
     )
-    makers = desk.reports.makers(filters, found.turns[0].at, now + timedelta(seconds=1), step)
-    show(found, makers, step)
+    makers = desk.reports.makers(filters, rollup.turns[0].at, now + timedelta(seconds=1), step)
+    show(rollup, makers, step)
     draw(contradicted(desk.reports.contradicted_sources(filters)), key="trends-contradicted")
     judged = desk.words.judged(desk.reports, filters)
     diagram(
@@ -268,14 +237,14 @@ def trends(desk: Desk) -> None:
     )
 
 
-def _found(desk: Desk, filters: Filters, now: datetime) -> tuple[Step, Rollup]:
+def _read_rollup(desk: Desk, filters: Filters, now: datetime) -> tuple[Step, Rollup]:
     """Reads the counts, by the hour for up to a week: one day by the day would be a single bar."""
     until = now + timedelta(seconds=1)
     if filters.hours is None:
-        found = desk.reports.rollup(filters, BEGINNING, until, "day")
+        rollup = desk.reports.rollup(filters, BEGINNING, until, "day")
         week = now - timedelta(hours=HOURLY)
-        if not found.turns or min(row.at for row in found.turns) < week:
-            return "day", found
+        if not rollup.turns or min(row.at for row in rollup.turns) < week:
+            return "day", rollup
         return "hour", desk.reports.rollup(filters, week, until, "hour")
     step: Step = "hour" if filters.hours <= HOURLY else "day"
     return step, desk.reports.rollup(filters, _start(filters, now), until, step)
@@ -294,13 +263,13 @@ def _before(desk: Desk, filters: Filters, now: datetime) -> series.Sums | None:
     return series.sums(desk.reports.rollup(filters, until - timedelta(hours=filters.hours), until, "day"))
 
 
-def _age(found: Rollup, step: Step) -> Node:
-    first, last = min(row.at for row in found.turns), max(row.at for row in found.turns)
+def _age(rollup: Rollup, step: Step) -> Node:
+    first, last = min(row.at for row in rollup.turns), max(row.at for row in rollup.turns)
     text = f"by the {step}, in UTC · {first:%Y-%m-%d %H:%M} to the {step} of {last:%Y-%m-%d %H:%M} · deleted turns still count"
     return el("p", text, cls="small faint")
 
 
-def _unasked(filters: Filters) -> Node | None:
+def _unapplied_filters(filters: Filters) -> Node | None:
     """Filters that the roll-ups have no column for."""
     notes = []
     if filters.evidence_missing is not None:

@@ -49,7 +49,7 @@ def turn(number: int, step: Step, report: TurnReport, known: int) -> RenderableT
         Rule(Text(f"{number}  {step.title}", style="bold"), align="left", style="dim"),
         Text("visitor asks   ", style="dim").append(step.question, style="default not dim"),
         *(_draft(place, attempt) for place, attempt in enumerate(report.attempts, 1)),
-        Panel(Text(report.response), title=_delivered(action), title_align="left", border_style=COLOURS[action]),
+        Panel(Text(report.response), title=_delivery_title(action), title_align="left", border_style=COLOURS[action]),
         _claims(report.outcomes),
         Text(action, style=f"bold {COLOURS[action]}").append(f": {report.decision.reason}", style="default not bold"),
         _growth(report, known),
@@ -97,7 +97,7 @@ def _draft(place: int, attempt: Attempt) -> RenderableType:
     return Group(heading, Padding(_claims(attempt.outcomes), (0, 0, 0, 2)))
 
 
-def _delivered(action: Action) -> str:
+def _delivery_title(action: Action) -> str:
     return {
         Action.FLAG: "visitor reads, flagged",
         Action.BLOCK: "visitor reads, in place of the answer",

@@ -12,11 +12,11 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeGuard, TypeVar, cas
 
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.errors import ParentCommand
-from langgraph.types import Command
+from langgraph.types import Command, StreamMode
 
 from vista_guard._aio import loop
 from vista_guard.graph.host_objects import FindDocuments, HostState, ReplyDraft, read_reply, replace_text, with_feedback
-from vista_guard.graph.machine import GraphNode, MakeUpdate
+from vista_guard.graph.machine import AnyGraph, GraphNode, MakeUpdate
 from vista_guard.graph.vendor_private import entered_context, host_callbacks, silent_config
 from vista_guard.telemetry.config import Telemetry
 from vista_guard.turn.repair import EARLIER, feedback
@@ -93,6 +93,26 @@ def call_runnable(runnable: Runnable[Request, Reply], **kwargs: Any) -> AgentCal
         return _run_quietly(config, lambda: runnable.invoke(request, **kwargs))
 
     return AgentCall(ask_here, ask, agent_name(runnable))
+
+
+def call_machine(machine: AnyGraph, write: Callable[[object], object]) -> AgentCall[Work, Work]:
+    """A guard's machine: its events go to `write`, and it answers with the turn as it ended."""
+    modes: list[StreamMode] = ["custom", "values"]
+
+    def judge(work: Work) -> Work:
+        for mode, chunk in machine.stream({"guard": work}, stream_mode=modes):
+            work = forward(mode, chunk) or work
+        return work
+
+    async def ajudge(work: Work) -> Work:
+        async for mode, chunk in machine.astream({"guard": work}, stream_mode=modes):
+            work = forward(mode, chunk) or work
+        return work
+
+    def forward(mode: str, chunk: object) -> Work | None:
+        return cast(Work, chunk) if mode == "values" else cast(None, write(chunk))
+
+    return AgentCall(call_function(judge).sync, call_function(ajudge).asynchronous)
 
 
 def agent_name(agent: object) -> str | None:

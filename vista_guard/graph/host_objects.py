@@ -135,6 +135,11 @@ _SPOKEN = ("text", "refusal", "output_text")
 """Where a part has its words."""
 
 
+def answer_start(messages: Sequence[BaseMessage]) -> int:
+    """The place in the list where the answer to the last human message begins."""
+    return max((place for place, message in enumerate(messages, 1) if message.type == "human"), default=0)
+
+
 def is_assistant(message: object) -> TypeIs[AIMessage | ChatMessage]:
     """True for assistant messages, including those that only a `role` marks."""
     return isinstance(message, AIMessage) or (isinstance(message, ChatMessage) and message.role == "assistant")
@@ -486,19 +491,3 @@ def _first_key(mapping: HostState, keys: Sequence[str]) -> str:
             f"the mapping has the keys {sorted(map(str, mapping))}; vista-guard reads one of {', '.join(keys)}"
         )
     return found
-
-
-__all__ = [
-    "DOCUMENT_KEYS",
-    "FindDocuments",
-    "FoundDocuments",
-    "GivenDocument",
-    "GivenDocuments",
-    "GivenFinder",
-    "find_documents_of",
-    "given_documents",
-    "in_words",
-    "is_assistant",
-    "read_document",
-    "read_documents",
-]

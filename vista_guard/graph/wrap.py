@@ -28,7 +28,7 @@ from vista_guard.graph.agent import (
     call_runnable,
     is_async,
 )
-from vista_guard.graph.host_objects import HostState, read_request, thread_id_of
+from vista_guard.graph.host_objects import HostState, answer_start, read_request, thread_id_of
 from vista_guard.graph.machine import GUARD_CHANNELS, AnyGraph, GuardState, build_graph
 from vista_guard.graph.surface import HostSurface
 from vista_guard.graph.vendor_private import astream_as_run, context_of, silent_config, stream_as_run
@@ -266,13 +266,6 @@ def _message_update(asked: Sequence[object], replied: Sequence[BaseMessage]) -> 
     """The update that turns the request's messages into the reply's."""
     before = {message.id: message for message in asked if isinstance(message, BaseMessage)}
     after = {message.id for message in replied}
-    new = [message for message in _after_last_human(replied) if before.get(message.id) != message]
+    # A regenerated run has the withheld draft and the note on it before the last human message.
+    new = [message for message in replied[answer_start(replied) :] if before.get(message.id) != message]
     return [*(RemoveMessage(id=identity) for identity in before if identity and identity not in after), *new]
-
-
-def _after_last_human(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
-    """The answer: a regenerated run has the withheld draft and the note on it before the last human message."""
-    for place in range(len(messages) - 1, -1, -1):
-        if messages[place].type == "human":
-            return messages[place + 1 :]
-    return messages

@@ -29,8 +29,8 @@ from vista_guard.graph.host_objects import (
     without_text,
 )
 from vista_guard.graph.surface import HostSurface
-from vista_guard.stream.gates import Gate, Passed, gated
-from vista_guard.stream.source import Delta, Found
+from vista_guard.stream.gates import Gate, gated
+from vista_guard.stream.source import Delta, Found, Passed
 from vista_guard.telemetry.spans import TurnTrace, begun_under, ended
 from vista_guard.turn.work import Parts
 from vista_guard.types import Conversation, Document
@@ -254,13 +254,3 @@ def named_like(agent: Callable[..., object], guarded: Function) -> Function:
     if hasattr(agent, "__name__"):
         functools.update_wrapper(guarded, agent)
     return guarded
-
-
-__all__ = [
-    "AnswerChunks",
-    "GatedStream",
-    "guarded_generator",
-    "is_generator_function",
-    "named_conversation",
-    "named_like",
-]

@@ -11,7 +11,7 @@ from vista_guard.openai_api.evidence import ReadRequest
 from vista_guard.openai_api.fields import Sifting
 from vista_guard.openai_api.requests import Api, Json
 from vista_guard.reading.chat_json import read_json
-from vista_guard.stream.gates import Delta
+from vista_guard.stream.source import Delta
 from vista_guard.types import Document
 
 FIELD: Final = "vista_guard"
@@ -76,13 +76,19 @@ def read_answer(body: bytes) -> Json:
     Raises:
         UnreadableError: it is no JSON object.
     """
-    try:
-        content = read_json(body)
-    except ValueError:
-        content = None
-    if not isinstance(content, dict):
+    answer = read_object(body)
+    if answer is None:
         raise UnreadableError("upstream's answer is not a JSON object")
-    return content
+    return answer
+
+
+def read_object(content: str | bytes) -> Json | None:
+    """A JSON object; None for anything else."""
+    try:
+        value = read_json(content)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
 
 
 class EventStream(Protocol):

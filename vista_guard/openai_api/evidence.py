@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from vista_guard.errors import InputError
-from vista_guard.openai_api.requests import Json, ground
+from vista_guard.openai_api.requests import Json, as_list, ground
 from vista_guard.reading.chat_json import take_blocks, to_conversation, to_document
 from vista_guard.types import Conversation, Document
 
@@ -62,7 +62,7 @@ def read_chat(body: Mapping[str, object], patterns: Sequence[str], *, user_conte
             f"n is {str(body['n'])[:20]} in a stream; the guard judges one choice of a stream: leave n out"
         )
     wanted = body.get("response_format")
-    sent = {**_without_documents(body), "messages": [_sent(message) for message in messages]}
+    sent = {**_without_documents(body), "messages": [_strip_documents(message) for message in messages]}
     return _read_request(sent, messages, body, patterns, wanted, user_context=user_context)
 
 
@@ -81,7 +81,7 @@ def read_responses(body: Mapping[str, object], patterns: Sequence[str], *, user_
         messages.insert(0, {"role": "system", "content": body["instructions"]})
     sent = _without_documents(body)
     if items:
-        sent["input"] = [_sent(item) for item in items]
+        sent["input"] = [_strip_documents(item) for item in items]
     wanted = text.get("format") if isinstance(text, Mapping) else None
     return _read_request(sent, messages, body, patterns, wanted, user_context=user_context)
 
@@ -96,11 +96,6 @@ def text_of(content: object) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(str(part["text"]) for part in as_list(content) if is_text(part))
-
-
-def as_list(value: object) -> list[object]:
-    """The value when it is a list, as upstream or a caller may or may not send it; else an empty one."""
-    return value if isinstance(value, list) else []
 
 
 def is_text(part: object) -> TypeGuard[Json]:
@@ -142,7 +137,7 @@ def _read_request(
     return asked
 
 
-def _sent(item: object) -> object:
+def _strip_documents(item: object) -> object:
     return _without_documents(item) if isinstance(item, Mapping) else item
 
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from vista_guard.openai_api.requests import Json
+from vista_guard.openai_api.requests import Json, as_list
 
 logger = logging.getLogger("vista_guard.openai_api")
 
@@ -146,12 +146,12 @@ def _either(first: Rule, second: Rule) -> Rule:
     return read
 
 
-def _repeated(name: str, otherwise: object = DROPPED) -> Rule:
+def _same_as_request(name: str, otherwise: object = DROPPED) -> Rule:
     """The request's value of this name; `otherwise` replaces everything else."""
     return lambda value, sifting: value if name in sifting.asked and value == sifting.asked[name] else otherwise
 
 
-def _unjudged(kind: Unjudged, rule: Rule) -> Rule:
+def _note_unjudged(kind: Unjudged, rule: Rule) -> Rule:
     def read(value: object, sifting: Sifting) -> object:
         passed = rule(value, sifting)
         if passed is not DROPPED and passed not in _EMPTY:
@@ -204,7 +204,7 @@ def _all(rule: Rule, names: str | Iterable[str]) -> dict[str, Rule]:
 
 # What both APIs share: usage, filters, citations, the words of a part, log probabilities.
 
-_MODEL: Final = _either(_token, _repeated("model"))
+_MODEL: Final = _either(_token, _same_as_request("model"))
 _TIER: Final = _one_of("auto default flex scale priority standard on_demand performance")
 _DETAILS: Final = _fields(
     "usage",
@@ -252,7 +252,7 @@ _CITED: Final[dict[str, Rule]] = {
     "url": _url,
 }
 _CITATION: Final = _fields("citation", {**_CITED, "url_citation": _fields("citation", _CITED)})
-_CITATIONS: Final = _unjudged("citations", _each("citation", _CITATION))
+_CITATIONS: Final = _note_unjudged("citations", _each("citation", _CITATION))
 _PART_TEXTS: Final = {"text": "text", "output_text": "text", "refusal": "refusal"}
 """The types of a part that is words, and where each has them."""
 
@@ -267,7 +267,7 @@ def _part_words(part: object) -> object:
     return text if isinstance(text, str) else DROPPED
 
 
-def _spelled(text: object, entries: object, sifting: Sifting) -> list[Json]:
+def _token_entries(text: object, entries: object, sifting: Sifting) -> list[Json]:
     """Log probabilities of the tokens that spell this very text, without the alternatives to them, which nobody judged."""
     if not isinstance(entries, list) or not entries:
         return []
@@ -377,10 +377,10 @@ def _message(joint: str) -> Rule:
             "refusal": _words,
             "audio": _fields("audio", {"id": _token, "expires_at": _number, "data": _base64, "transcript": _words}),
             "annotations": _CITATIONS,
-            "tool_calls": _unjudged("tools", _each("call", _CALL)),
-            "function_call": _unjudged("tools", _FUNCTION),
-            **_all(_unjudged("reasoning", _words), "reasoning_content reasoning"),
-            "reasoning_details": _unjudged("reasoning", _each("message", _REASONED)),
+            "tool_calls": _note_unjudged("tools", _each("call", _CALL)),
+            "function_call": _note_unjudged("tools", _FUNCTION),
+            **_all(_note_unjudged("reasoning", _words), "reasoning_content reasoning"),
+            "reasoning_details": _note_unjudged("reasoning", _each("message", _REASONED)),
         },
     )
 
@@ -464,7 +464,7 @@ def _choices(name: str, message: Rule, most: int) -> Rule:
 
 def _own_logprobs(message: object, given: object, sifting: Sifting) -> Json | None:
     text = message.get("content") if isinstance(message, dict) else None
-    entries = _spelled(text, given.get("content") if isinstance(given, dict) else None, sifting)
+    entries = _token_entries(text, given.get("content") if isinstance(given, dict) else None, sifting)
     return {"content": entries, "refusal": None} if entries else None
 
 
@@ -537,7 +537,7 @@ _TOOL_FIELDS: Final = {
 }
 """What tools are called with, and answer: passed unjudged by design, and listed so."""
 
-_THOUGHT: Final = _unjudged(
+_THOUGHT: Final = _note_unjudged(
     "reasoning", _fields("part", {"type": _one_of("summary_text reasoning_text"), "text": _words})
 )
 _KNOWN: Final = _all(_token, "type id status call_id")
@@ -557,7 +557,7 @@ def _part(value: object, sifting: Sifting) -> object:
         cited = _CITATIONS(given["annotations"], sifting)
         kept["annotations"] = cited if isinstance(cited, list) else []
     if "logprobs" in given:
-        kept["logprobs"] = _spelled(text, given["logprobs"], sifting)
+        kept["logprobs"] = _token_entries(text, given["logprobs"], sifting)
     return kept
 
 
@@ -579,7 +579,7 @@ _ITEMS: Final[dict[str, Rule]] = {
     ),
     "compaction": _fields("item", {**_KNOWN, "encrypted_content": _words}),
     **{
-        kind: _unjudged("tools", _fields("item", {**_KNOWN, **_all(_anything, names)}))
+        kind: _note_unjudged("tools", _fields("item", {**_KNOWN, **_all(_anything, names)}))
         for kind, names in _TOOL_FIELDS.items()
     },
 }
@@ -620,15 +620,15 @@ _RESPONSE: Final = _fields(
         "truncation": _one_of("auto disabled"),
         "conversation": _fields("response", {"id": _token}),
         "text": _either(
-            _repeated("text"), _fields("response", {"format": _FORMAT, "verbosity": _one_of("low medium high")})
+            _same_as_request("text"), _fields("response", {"format": _FORMAT, "verbosity": _one_of("low medium high")})
         ),
         "reasoning": _fields("response", _all(_EFFORT, "effort summary generate_summary")),
-        "tool_choice": _either(_one_of("auto none required"), _repeated("tool_choice", "auto")),
-        "tools": _repeated("tools", []),
-        "metadata": _repeated("metadata", {}),
+        "tool_choice": _either(_one_of("auto none required"), _same_as_request("tool_choice", "auto")),
+        "tools": _same_as_request("tools", []),
+        "metadata": _same_as_request("metadata", {}),
         "prompt_cache_retention": _one_of("in-memory in_memory 24h"),
         **{
-            name: _repeated(name, None)
+            name: _same_as_request(name, None)
             for name in ("instructions", "prompt", "prompt_cache_key", "safety_identifier", "user")
         },
     },
@@ -703,30 +703,29 @@ def _event(**more: Rule) -> Rule:
     return _fields("event", _PLACE | more)
 
 
-def _event_response(value: object, sifting: Sifting) -> object:
-    return sift_response(value, sifting) if isinstance(value, dict) else DROPPED
-
-
 def _event_part(value: object, sifting: Sifting) -> object:
     thought = isinstance(value, dict) and value.get("type") == "reasoning_text"
     return (_THOUGHT if thought else _part)(value, sifting)
 
 
 _EVENTS: Final[dict[str, Rule]] = {
-    **_all(_event(response=_event_response), (*_BEGUN, *_ENDED)),
+    **_all(
+        _event(response=lambda value, sifting: sift_response(value, sifting) if isinstance(value, dict) else DROPPED),
+        (*_BEGUN, *_ENDED),
+    ),
     **_all(_event(item=_item), _ITEM_EVENTS),
     **_all(_event(part=_event_part), _PART_EVENTS),
     "response.refusal.delta": _event(delta=_words),
     "response.refusal.done": _event(refusal=_words),
     "response.output_text.delta": _event(delta=_words, logprobs=_anything),
     "response.output_text.done": _event(text=_words, logprobs=_anything),
-    _CITED_EVENT: _event(annotation=_unjudged("citations", _CITATION), annotation_index=_integer),
+    _CITED_EVENT: _event(annotation=_note_unjudged("citations", _CITATION), annotation_index=_integer),
     **{f"response.{call}.{step}": _event() for call, steps in _STEPS.items() for step in steps.split()},
-    **{f"response.{name}": _event(**_all(_unjudged("tools", _anything), held)) for name, held in _CALLED.items()},
-    **{f"response.{name}": _event(**{held: _unjudged("reasoning", _words)}) for name, held in _THOUGHTS.items()},
+    **{f"response.{name}": _event(**_all(_note_unjudged("tools", _anything), held)) for name, held in _CALLED.items()},
+    **{f"response.{name}": _event(**{held: _note_unjudged("reasoning", _words)}) for name, held in _THOUGHTS.items()},
     **_all(_event(part=_THOUGHT), "response.reasoning_summary_part.added response.reasoning_summary_part.done"),
     "response.image_generation_call.partial_image": _event(
-        partial_image_b64=_unjudged("tools", _base64), partial_image_index=_integer
+        partial_image_b64=_note_unjudged("tools", _base64), partial_image_index=_integer
     ),
 }
 _NEEDED: Final[dict[str, str]] = {
@@ -753,7 +752,7 @@ def sift_event(event: Json, sifting: Sifting) -> Json | None:
     if not isinstance(kind, str) or not isinstance(kept, dict) or kept.get(_NEEDED.get(kind, "type")) is None:
         sifting.drop("event", kind if isinstance(kind, str) else "", event)
         return None
-    return _completed(kind, kept, sifting)
+    return _complete_event(kind, kept, sifting)
 
 
 def _refusal_in_words(event: Json) -> Json:
@@ -765,7 +764,7 @@ def _refusal_in_words(event: Json) -> Json:
     return {**rest, "type": named, wanted: event.get(given), "logprobs": []}
 
 
-def _completed(kind: str, event: Json, sifting: Sifting) -> Json:
+def _complete_event(kind: str, event: Json, sifting: Sifting) -> Json:
     """The event with its place, without words that come before their time, and with the tokens of its own text only."""
     if kind in _ITEM_EVENTS:
         return {"output_index": 0, **event}
@@ -773,7 +772,7 @@ def _completed(kind: str, event: Json, sifting: Sifting) -> Json:
         return {**_NOWHERE, **event}
     if kind in _TEXT_EVENTS:
         text = event.get("delta", event.get("text"))
-        return {**_NOWHERE, **event, "logprobs": _spelled(text, event.get("logprobs"), sifting)}
+        return {**_NOWHERE, **event, "logprobs": _token_entries(text, event.get("logprobs"), sifting)}
     response = event.get("response")
     if kind not in (*_BEGUN, "response.failed") or not isinstance(response, dict):
         return event
@@ -792,21 +791,17 @@ def is_lost(answer: Json, sifting: Sifting) -> bool:
 
 def _speaks(answer: Json) -> bool:
     """True if a whole answer says something, or calls a tool."""
-    messages = [_object(_object(choice).get("message")) for choice in _list(answer.get("choices"))]
-    items = [_object(item) for item in _list(answer.get("output"))]
+    messages = [_object(_object(choice).get("message")) for choice in as_list(answer.get("choices"))]
+    items = [_object(item) for item in as_list(answer.get("output"))]
     return any(
         str(message.get("content") or "").strip() or message.get("tool_calls") or message.get("function_call")
         for message in messages
     ) or any(
-        any(_object(part).get("text") for part in _list(item.get("content")))
+        any(_object(part).get("text") for part in as_list(item.get("content")))
         if item.get("type") == "message"
         else item.get("type") != "reasoning"
         for item in items
     )
-
-
-def _list(value: object) -> list[object]:
-    return value if isinstance(value, list) else []
 
 
 def _object(value: object) -> Json:

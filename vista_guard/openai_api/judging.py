@@ -1,7 +1,4 @@
-"""An answer of OpenAI's API on its way through the guard, whole or streamed: the one way for the client and the proxy.
-
-What a caller is told about a judged turn: headers and the `vista_guard` field. Pure.
-"""
+"""An answer of OpenAI's API on its way through the guard, whole or streamed: the one way for the client and the proxy."""
 
 from __future__ import annotations
 
@@ -16,15 +13,24 @@ from vista_guard.errors import InputError
 from vista_guard.graph.surface import without_message
 from vista_guard.openai_api.chat import Chat
 from vista_guard.openai_api.dialect import FIELD, Dialect, EventStream, Problem, UnreadableError
-from vista_guard.openai_api.evidence import ReadRequest, as_list
+from vista_guard.openai_api.evidence import ReadRequest
 from vista_guard.openai_api.fields import NOTHING_LEFT, Place, Sifting, is_lost
-from vista_guard.openai_api.requests import Api, Json, ending_report, repeatable, request_again, summed, with_answer
+from vista_guard.openai_api.requests import (
+    Api,
+    Json,
+    as_list,
+    repeatable,
+    request_again,
+    summed,
+    with_answer,
+)
 from vista_guard.openai_api.responses import Responses
 from vista_guard.stream.delivery import Opening
-from vista_guard.stream.gates import Delta, Documents, Found, Gate, Passed, regenerates
-from vista_guard.stream.source import join_documents
+from vista_guard.stream.draft import regenerates
+from vista_guard.stream.gates import Documents, Gate, ending_report
+from vista_guard.stream.source import Delta, Found, Passed, join_documents
 from vista_guard.turn.work import check_limits
-from vista_guard.types import Action, Conversation, Document, Finding, Outcome, TurnReport
+from vista_guard.types import Action, Conversation, Document, Finding, Outcome, TurnReport, label_of
 
 if TYPE_CHECKING:
     from vista_guard.guard import Guard
@@ -61,9 +67,7 @@ def conversation_header(name: str | None) -> list[tuple[str, str]]:
 def field(report: TurnReport, name: str | None) -> Json:
     """The verdict as JSON. Claims are named only when the whole turn was delivered: those of a withheld one say what it said,
     and so does the decision's reason."""
-    counts = Counter(
-        outcome.label.value if isinstance(outcome, Finding) else "UNCHECKED" for outcome in report.outcomes
-    )
+    counts = Counter(map(label_of, report.outcomes))
     told: Json = {
         "decision": report.decision.action.value,
         "score": report.score,

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal, cast, overload
 from urllib.parse import unquote
 
 from vista_guard.reading.chat_json import to_conversation
-from vista_guard.stream.gates import Streamed
-from vista_guard.types import Conversation, Document, Role, Turn, TurnReport
+from vista_guard.types import Conversation, Document, Role, Turn
 
 Api = Literal["chat", "responses"]
 
@@ -35,6 +34,11 @@ BINDING: Final = frozenset(
 
 _TO_COME: Final = {"role": "assistant", "content": "…"}
 """Stands for the answer that is not there yet, so that reading the chat says what it may lean on."""
+
+
+def as_list(value: object) -> list[object]:
+    """The value when it is a list, as upstream or a caller may or may not send it; else an empty one."""
+    return value if isinstance(value, list) else []
 
 
 def judged_api(path: str) -> Api | None:
@@ -97,14 +101,6 @@ def with_answer(conversation: Conversation, text: str, documents: Iterable[Docum
     """The conversation with the answer as its last turn."""
     turn = Turn(role=Role.ASSISTANT, text=text, documents=tuple(documents))
     return conversation.model_copy(update={"turns": (*conversation.turns, turn)})
-
-
-async def ending_report(gated: AsyncIterator[Streamed]) -> TurnReport:
-    """The report that a gated stream ends with, when nobody is to see the rest."""
-    *_, report = [item async for item in gated]
-    if not isinstance(report, TurnReport):
-        raise AssertionError("a gated stream ends with its report")
-    return report
 
 
 class PendingLogprobs:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vista_guard.openai_api.dialect import FIELD, EventStream, Problem, UnreadableError, UpstreamFailed
-from vista_guard.openai_api.evidence import as_list, found_documents, is_text, read_responses, text_of
+from vista_guard.openai_api.evidence import found_documents, is_text, read_responses, text_of
 from vista_guard.openai_api.fields import Sifting, scrubbed_error, sift_event, sift_response
-from vista_guard.openai_api.requests import BINDING, Api, Json, PendingLogprobs, summed
-from vista_guard.stream.gates import Delta, Found, Passed
+from vista_guard.openai_api.requests import BINDING, Api, Json, PendingLogprobs, as_list, summed
+from vista_guard.stream.source import Delta, Found, Passed
 from vista_guard.types import Document
 
 _FILTERED = {"status": "incomplete", "incomplete_details": {"reason": "content_filter"}}
@@ -145,21 +145,21 @@ class ResponseStream:
         """A delta for the part that is open; where none is, one is opened."""
         given = self._written.logprobs.show(text)
         if not self._written.is_open:
-            yield from map(self._numbered, self._written.open())
+            yield from map(self._with_number, self._written.open())
         text = self._written.add(text)
         if text:
             delta = {"type": "response.output_text.delta", **self._written.place, "delta": text, "logprobs": given}
-            yield self._numbered(delta)
+            yield self._with_number(delta)
 
     def passed(self, item: Json) -> Iterator[Json]:
         """The event, with what was shown in place of what upstream said."""
         shown = self._written.follow(dict(item))
         if shown is not None:
-            yield self._numbered(shown)
+            yield self._with_number(shown)
 
     def end(self, verdict: Json | None, *, blocked: bool) -> Iterator[Json]:
         """Closes what is open, and ends with the whole response."""
-        yield from map(self._numbered, self._written.close("incomplete" if blocked else "completed"))
+        yield from map(self._with_number, self._written.close("incomplete" if blocked else "completed"))
         if blocked or self._last is None:
             response = {**self._response, "output": self._written.output, "usage": None, **_FILTERED}
             event: Json = {"type": "response.incomplete"}
@@ -170,17 +170,17 @@ class ResponseStream:
             response["output_text"] = "".join(text_of(item.get("content")) for item in _messages(response))
         if verdict is not None:
             response[FIELD] = verdict
-        yield self._numbered({**event, "response": response})
+        yield self._with_number({**event, "response": response})
 
     def error(self, problem: Problem) -> Json:
         """An `error` event."""
-        return self._numbered({"type": "error", "code": problem.code, "message": str(problem), "param": None})
+        return self._with_number({"type": "error", "code": problem.code, "message": str(problem), "param": None})
 
     def closing(self) -> bytes:
         """Nothing: the last event says that it is the last."""
         return b""
 
-    def _numbered(self, event: Json) -> Json:
+    def _with_number(self, event: Json) -> Json:
         number, self._number = self._number, self._number + 1
         return {**event, "sequence_number": number}
 

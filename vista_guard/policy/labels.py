@@ -79,7 +79,7 @@ def read_gold(path: Path, read_log: Callable[[Path], Gold] | None = None) -> Gol
     Raises:
         InputError: a line is malformed, or nothing in the file is labelled.
     """
-    gold = _labels(path) if _holds_labels(path) else (read_log or _installed())(path)
+    gold = _labels(path) if _holds_labels(path) else (read_log or _installed_reader())(path)
     if not gold:
         raise InputError(
             f"{path} labels no turn and no claim; give a log with labelled claims, or labels as for vista-guard calibrate"
@@ -115,7 +115,7 @@ def _holds_labels(path: Path) -> bool:
         return False
 
 
-def _installed() -> Callable[[Path], Gold]:
+def _installed_reader() -> Callable[[Path], Gold]:
     for point in entry_points(group="vista_guard.labels", name="log"):
         read: Callable[[Path], Gold] = point.load()
         return read

@@ -1,7 +1,4 @@
-"""The application: the guard's own routes, and everything else in front of upstream.
-
-What the guarded routes read, as JSON Schema for `/openapi.json`: the API's own requests, and what the guard adds to them.
-"""
+"""The application: the guard's own routes, and everything else in front of upstream, with their schema for `/openapi.json`."""
 
 from __future__ import annotations
 

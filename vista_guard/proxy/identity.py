@@ -1,16 +1,12 @@
-"""Which conversation a request belongs to, and what an anonymous one's earlier turns are recognised by.
+"""The conversation that a request belongs to, and what keeps tenants apart in the stores and at upstream.
 
 A name is looked for in this order: the header of the settings, `metadata.conversation_id`, `conversation`, the chain of
 `previous_response_id`. Without any the conversation is anonymous: the guard recognises its earlier turns by a fingerprint
-of all that was said up to them (`turn/history.py`), and judges once what it doesn't know, an edited history above all.
-
-One account at upstream, several tenants: what upstream keeps, it keeps for all of them.
+of all that was said up to them, and judges once what it doesn't know, an edited history above all.
 
 Where the server has one key for upstream and several tenants, a stored response, a conversation, a file or a vector store of
 one tenant could be reached by another through upstream. So only what upstream forgets passes. Without a key for upstream on the
 server, callers send their own beside ours, and all of upstream is theirs.
-
-What keeps tenants apart in whatever is stored, and what of it they may see. Pure.
 """
 
 from __future__ import annotations

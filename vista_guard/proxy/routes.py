@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from typing import TYPE_CHECKING
 
 import httpx2
@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from vista_guard.errors import InputError
 from vista_guard.openai_api import judging
-from vista_guard.openai_api.dialect import Problem, answer_headers, is_stream, read_answer
+from vista_guard.openai_api.dialect import Problem, answer_headers, is_stream, read_answer, read_object
 from vista_guard.openai_api.evidence import ReadRequest
 from vista_guard.openai_api.fields import request_error
 from vista_guard.openai_api.judging import DIALECTS, Exchange, Judged, judge_answer, worst
@@ -79,7 +79,8 @@ class Proxy:
         body = _read_json(await request.body())
         asked = DIALECTS[api].read(body, self._settings.context_patterns, user_context=self._settings.user_context)
         if self._settings.off:
-            return await _unless_caller_left(request, self._relay_while_off(request, path, asked.sent))
+            # The answer says so. What is meant for the guard still goes no further.
+            return await _unless_caller_left(request, self._relay(request, path, _write_json(asked.sent), judging.OFF))
         tenant: str = getattr(request.state, "tenant", "default")
         identity = await self._conversations.identify(tenant, request.headers, body, self._settings.conversation_header)
         exchange = self._exchange(api, asked, identity)
@@ -138,17 +139,12 @@ class Proxy:
             raise Problem(404, "path_not_passed", _NOT_PASSED)
         return await _unless_caller_left(request, self._relay(request, path, await request.body(), more))
 
-    async def _relay(self, request: Request, path: str, body: bytes, more: Headers) -> Response:
+    async def _relay(self, request: Request, path: str, body: bytes, more: Iterable[tuple[str, str]]) -> Response:
         response = await self._ask(request, path, body)
         if request.method != "OPTIONS":
             return RelayedAnswer(response, [*returned_headers(response), *more])
         await close_answer(response)  # what may be asked is said in the headers
         return _respond(b"", response, [*returned_headers(response), *more])
-
-    async def _relay_while_off(self, request: Request, path: str, sent: Json) -> Response:
-        """The proxy is switched off, and the answer says so. What is meant for the guard still goes no further."""
-        response = await self._ask(request, path, _write_json(sent))
-        return RelayedAnswer(response, [*returned_headers(response), *judging.OFF])
 
     async def _ask(self, request: Request, path: str, body: bytes) -> httpx2.Response:
         headers = [(name, value) for name, value in request.headers.items() if name not in _REROUTING]
@@ -224,11 +220,7 @@ async def _read_whole(response: httpx2.Response, settings: ProxySettings) -> byt
 def _failure(response: httpx2.Response, body: bytes) -> Response:
     """Upstream's own error; a gateway's page is not passed on, it tells about the inside, nor what a broken server quotes."""
     metrics.upstream_error("status")
-    try:
-        told: object = read_json(body)
-    except ValueError:
-        told = None
-    error = json.dumps({"error": request_error(response.status_code, told)}).encode()
+    error = json.dumps({"error": request_error(response.status_code, read_object(body))}).encode()
     return _respond(error, response, answer_headers(returned_headers(response)))
 
 

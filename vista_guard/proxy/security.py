@@ -1,13 +1,8 @@
 """Who may call, as whom, how much at once; and what an error says.
 
 Every request passes `Gatekeeper` before any route: it finds the tenant, takes our own key out of the headers, so that it's never
-sent on, and reads the body within limits.
-
-API keys: made once, kept as hashes, told apart in constant time.
-
-A key holds 256 random bits, so one round of SHA-256 is enough: slow hashes protect what people choose, not what can't be guessed.
-
-What an error says to a caller: OpenAI's shape, and nothing about the inside.
+sent on, and reads the body within limits. A key holds 256 random bits, so one round of SHA-256 is enough: slow hashes protect
+what people choose, not what can't be guessed. Errors have OpenAI's shape, and say nothing about the inside.
 """
 
 from __future__ import annotations

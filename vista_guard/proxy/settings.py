@@ -1,12 +1,8 @@
-"""How the proxy is set up: arguments over environment over the table `proxy` of the settings file over defaults.
-
-Which paths pass unjudged: those that are known, and those that the operator names. Pure.
-
-Which route a path means, however it is spelled. Pure.
+"""The proxy's settings, and which paths pass unjudged: those that are known, and those that the operator names.
 
 Upstream may read `//`, `.` or `%2F` in another way than we do, and a path that it reads as chat completions must not pass as
 something else. So paths are read as generously as the most generous server would, sent on as they were read, and refused where
-servers differ. Of those that are not judged, only known ones pass.
+servers differ.
 """
 
 from __future__ import annotations

@@ -13,7 +13,15 @@ from starlette.responses import StreamingResponse
 
 from vista_guard.errors import VistaGuardError
 from vista_guard.openai_api import judging
-from vista_guard.openai_api.dialect import Problem, UnreadableError, UpstreamFailed, answer_headers, frame, is_stream
+from vista_guard.openai_api.dialect import (
+    Problem,
+    UnreadableError,
+    UpstreamFailed,
+    answer_headers,
+    frame,
+    is_stream,
+    read_object,
+)
 from vista_guard.openai_api.judging import Events, Exchange, StreamedAnswer
 from vista_guard.openai_api.requests import Json
 from vista_guard.proxy import metrics
@@ -28,7 +36,6 @@ from vista_guard.proxy.upstream import (
     returned_headers,
     timed_out,
 )
-from vista_guard.reading.chat_json import read_json
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -130,7 +137,6 @@ async def received_events(response: httpx2.Response, most: int) -> AsyncGenerato
             return
         if not event.data.strip():
             continue
-        content = read_json(event.data)
-        if not isinstance(content, dict):
+        if (content := read_object(event.data)) is None:
             raise ValueError("an event of upstream is no JSON object")
         yield content

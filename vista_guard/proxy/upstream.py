@@ -1,6 +1,6 @@
 """The guarded endpoint: one pool of connections, no redirects, no cookies of its own, nothing secret in an error.
 
-An answer of upstream's as it is read here: inflated in small pieces, and never more of it than is allowed.
+Its answers are inflated in small pieces, and never more of them than is allowed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Inflated(httpx2.AsyncByteStream):
 
     def __init__(self, response: httpx2.Response, *, most: int | None, idle_seconds: float | None) -> None:
         self._response = response
-        self._inflate = _inflating(response.headers.get("content-encoding", ""))
+        self._inflate = _inflater(response.headers.get("content-encoding", ""))
         self._most = most
         self._idle_seconds = idle_seconds
         self._size = 0
@@ -92,7 +92,7 @@ def inflated(response: httpx2.Response, *, most: int | None, idle_seconds: float
     return httpx2.Response(response.status_code, headers=kept, stream=body, request=response.request)
 
 
-def _inflating(encoding: str) -> Callable[[bytes], Iterator[bytes]]:
+def _inflater(encoding: str) -> Callable[[bytes], Iterator[bytes]]:
     name = encoding.strip().lower()
     if name in ("", "identity"):
         return lambda chunk: iter((chunk,))
@@ -186,7 +186,9 @@ class Upstream:
         url = f"{self._base}/{path}" + (f"?{query}" if query else "")
         try:
             content = body if method in _WITH_BODY and body else None
-            request = self._client.build_request(method, url, headers=raw(self._sent(headers)), content=content)
+            request = self._client.build_request(
+                method, url, headers=raw(self._outgoing_headers(headers)), content=content
+            )
             response = await self._client.send(request, stream=True)
         except (httpx2.HTTPError, httpx2.InvalidURL) as exc:
             raise problem_of(exc, self._settings) from None  # the cause carries the request, and with it the key
@@ -204,7 +206,7 @@ class Upstream:
         """Closes the connections."""
         await self._client.aclose()
 
-    def _sent(self, headers: Iterable[tuple[str, str]]) -> Headers:
+    def _outgoing_headers(self, headers: Iterable[tuple[str, str]]) -> Headers:
         key = self._settings.upstream_key
         dropped = _NOT_SENT | {self._settings.conversation_header} | (_KEYS if key else frozenset())
         kept = [*headers_passed_on(headers, dropped), ("accept-encoding", ACCEPTED)]

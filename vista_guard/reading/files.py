@@ -1,8 +1,6 @@
-"""Files as documents: finds them in a folder and reads text, Markdown, HTML and PDF. Pure reading, stores nothing.
+"""Files as documents: finds them in a folder and reads the text that people read of text, Markdown, HTML and PDF.
 
-The readable text of Markdown and PDF: what a person would read, in an order a person would read it. Pure.
-
-A persona from a file: its name and its facts.
+Also a persona from a file: its name and its facts. Nothing is stored.
 """
 
 from __future__ import annotations

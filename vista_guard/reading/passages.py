@@ -1,7 +1,4 @@
-"""Cuts documents into passages with exact spans, and picks the few that a text can be about. Pure, no model.
-
-Sentence boundaries with exact offsets (sentencex, Wikimedia). Pure.
-"""
+"""Sentences with exact offsets (sentencex), and passages of documents with exact spans. Pure, no model."""
 
 from __future__ import annotations
 

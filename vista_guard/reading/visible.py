@@ -20,10 +20,3 @@ def _steers(character: str) -> bool:
     if character in "\n\t":
         return False
     return unicodedata.category(character) in ("Cc", "Cs") or unicodedata.bidirectional(character) in DIRECTIONS
-
-
-def turn_name(conversation_id: str | None, turn_index: int, question: str = "") -> str:
-    """A turn's name for people: its conversation, its place as in claim ids (t0 is the first), and the question before it."""
-    asked = " ".join(question.split())
-    words = f' (asked: "{asked[:60]}{"…" * (len(asked) > 60)}")' if asked else ""
-    return f"{conversation_id or 'an anonymous conversation'}, turn t{turn_index}{words}"

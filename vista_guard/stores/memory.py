@@ -1,7 +1,4 @@
-"""Documents in the memory of one process: for tests, and for collections that are read anew at every start.
-
-Knowledge in the memory of one process: for tests, for conversations that need not outlive the process.
-"""
+"""Knowledge and documents in the memory of one process: for tests, and for what need not outlive the process."""
 
 from __future__ import annotations
 
@@ -37,7 +34,9 @@ class MemoryDocuments:
 
     async def add(self, documents: Sequence[Document]) -> int:
         """Adds or replaces documents."""
-        return sum([await asyncio.to_thread(self._add, document) for document in _last_of_each(documents)])
+        return sum(
+            [await asyncio.to_thread(self._add, document) for document in {one.id: one for one in documents}.values()]
+        )
 
     async def search(self, query: str, limit: int) -> Sequence[Passage]:
         """Returns the passages nearest to the query."""
@@ -59,12 +58,12 @@ class MemoryDocuments:
         """Does nothing."""
 
     def _add(self, document: Document) -> int:
-        found = cut(document, self._embedder)
-        vectors = self._embedder.embed([passage.text for passage in found])
-        listed = ListedDocument(document.id, document.title, len(found), document.metadata)
+        passages = cut(document, self._embedder)
+        vectors = self._embedder.embed([passage.text for passage in passages])
+        listed = ListedDocument(document.id, document.title, len(passages), document.metadata)
         with self._lock:
-            self._documents[document.id] = (listed, found, vectors)
-        return len(found)
+            self._documents[document.id] = (listed, passages, vectors)
+        return len(passages)
 
     def _search(self, query: str, limit: int) -> tuple[Passage, ...]:
         import numpy as np
@@ -78,10 +77,6 @@ class MemoryDocuments:
         found = [passage for some, _ in entries for passage in some]
         vectors = np.concatenate([vectors for _, vectors in entries])
         return tuple(found[row] for _, row in best_rows(vectors, self._embedder.embed([query])[0], limit))
-
-
-def _last_of_each(documents: Sequence[Document]) -> list[Document]:
-    return list({document.id: document for document in documents}.values())
 
 
 class MemoryKnowledge:

@@ -43,8 +43,11 @@ _WINDOW = 2000
 """Characters of a block that are looked at first; twice as many each time that they do not tell."""
 _TAIL = 200
 """Characters at the end of the text that say whether a sentence most likely ended."""
-_GOES_ON = "qzx x` x' x'' x`` x\" x\u00bb x\u201d x\u2019 x\u201a x\u201b x\u201c x\u00ab x\u201f x\u203a x\u300b x\u300d x) x "
-"""A continuation that closes whatever is open: an end that survives it survives any other."""
+_CLOSERS = ["`", "'", "''", "``", '"', "»", "”", "’", "‚", "‛", "“", "«", "‟", "›", "》", "」", ")"]
+_GOES_ON = f"qzx {' '.join(f'x{closer}' for closer in _CLOSERS)} x ", *(f"qzx x{closer}" for closer in _CLOSERS)
+"""Continuations that close whatever is open: all of it, and each kind alone, since a bracket that closes later can undo what a
+quotation mark closed. An end that survives them survives any other."""
+_MAY_OPEN = re.compile(r"[^\w\s.,;:!?%/-]")
 _SHORTEST = 40
 """Characters of a sentence, at the least and on average: a text of shorter ones is not cut after each."""
 _FEWEST = 100
@@ -196,6 +199,7 @@ class Sentences:
     def _end_within(self, block: str, *, ended: bool, whole: bool) -> tuple[int | None, bool]:
         """The end, and whether more of the block would say the same. Without `whole` the block goes on."""
         window = _SURROGATES.sub("\ufffd", block).translate(_SAME_LENGTH)
+        undecided: list[re.Match[str]] = []
         for run in _RUN.finditer(window, max(self._rejected - self.last, 0)):
             reach = min(run.end() + _PATIENCE, len(window))
             if not whole and reach == len(window):
@@ -212,12 +216,14 @@ class Sentences:
                     self._rejected = self.last + run.end()
                     if another is None:
                         self._vain.append(self._rejected)
+                elif place is None and another is None:
+                    undecided.append(run)
                 continue
             if not rest and not (rest := window[place:].lstrip()):
                 break
             if _RUN.match(rest):
                 continue
-            if ended or reach < len(window) or _is_settled(window, run, place):
+            if ended or reach < len(window) or _is_settled(window, undecided, run, place):
                 return place, True
             return None, True
         return len(block) if ended else None, whole
@@ -289,8 +295,13 @@ def _after_closers(window: str, place: int) -> int:
     return match.end() if match else place
 
 
-def _is_settled(window: str, run: re.Match[str], place: int) -> bool:
+def _is_settled(window: str, undecided: list[re.Match[str]], run: re.Match[str], place: int) -> bool:
+    """True if the marks end the sentence there, and none of the marks before them does, however the text goes on."""
     rest = window[place:]
     if _HALF_NOTE.fullmatch(rest) or not _WORD.search(rest):
         return False
-    return _end_at(window + _GOES_ON, run) == place
+    is_open = _MAY_OPEN.search(window, max(0, run.end() - _CONTEXT), run.end())
+    longer = [window + more for more in (_GOES_ON if is_open else _GOES_ON[:1])]
+    return all(_end_at(text, run) == place for text in longer) and not any(
+        _end_at(text, earlier) for text in longer for earlier in undecided
+    )

@@ -1,7 +1,4 @@
-"""Gates: a turn streams in, judged pieces stream out, and the turn's report comes last.
-
-The gate for a whole turn: nothing goes out before all of it was judged.
-"""
+"""Gates: a turn streams in, judged pieces stream out, and the turn's report comes last."""
 
 from __future__ import annotations
 
@@ -263,4 +260,9 @@ async def _watch(
     yield await draft.store(work.with_(response=text))
 
 
-__all__ = ["Again", "Delta", "Documents", "Found", "Gate", "Passed", "Streamed", "check_gate", "gated", "regenerates"]
+async def ending_report(gated: AsyncIterator[Streamed]) -> TurnReport:
+    """The report that a gated stream ends with, when nobody is to see the rest."""
+    *_, report = [item async for item in gated]
+    if not isinstance(report, TurnReport):
+        raise AssertionError("a gated stream ends with its report")
+    return report

@@ -1,7 +1,4 @@
-"""Evaluations as events: one for the turn, one for each claim.
-
-What a turn's span tells of its report: attributes, and with the user's consent what was said.
-"""
+"""Evaluations as events, one for the turn and one for each claim, and a report as attributes of its turn's span."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from opentelemetry.trace import Span, set_span_in_context
 
 from vista_guard.telemetry import attributes as names
 from vista_guard.telemetry.config import Telemetry
-from vista_guard.types import Action, Conversation, Finding, Outcome, Role, TurnReport
+from vista_guard.types import UNCHECKED, Action, Conversation, Finding, Outcome, Role, TurnReport
 
 _LABELS = tuple(
     name.name.removeprefix(f"{names.CLAIMS}.") for name in names.ATTRIBUTES if f"{names.CLAIMS}." in name.name
@@ -118,7 +115,7 @@ def _claim(outcome: Outcome) -> Told:
         values |= {names.CLAIM_START: outcome.claim.span.start, names.CLAIM_END: outcome.claim.span.end}
     if isinstance(outcome, Finding):
         return {**values, names.EVALUATION_LABEL: outcome.label.value, names.EVALUATION_SCORE: outcome.confidence}
-    return {**values, names.EVALUATION_LABEL: "UNCHECKED"}
+    return {**values, names.EVALUATION_LABEL: UNCHECKED}
 
 
 def _explanation(reason: str | None) -> Told:

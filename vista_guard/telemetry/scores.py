@@ -1,7 +1,4 @@
-"""Scores for Phoenix and Langfuse, through their own APIs: labels and numbers, never text.
-
-A sink sends them from a bounded queue, so that a slow backend costs a turn nothing.
-"""
+"""Scores for Phoenix and Langfuse, through their own APIs: labels and numbers, never text."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from typing import Any, Protocol
 from vista_guard._extras import require
 from vista_guard.errors import ConfigError
 from vista_guard.telemetry import attributes
-from vista_guard.types import Finding, Outcome, TurnReport
+from vista_guard.types import Finding, TurnReport, label_of
 
 TIMEOUT_S = 5.0
 
@@ -95,10 +92,10 @@ def _client(url: str, **options: Any) -> Any:
 
 def _annotations(report: TurnReport) -> Iterator[Json]:
     shared = {"span_id": report.span_id, "annotator_kind": "CODE"}
-    turn = {"label": report.decision.action.value, **_numbered("score", report.score)}
+    turn = _result(report.decision.action.value, report.score)
     yield {**shared, "name": attributes.TURN_SCORE, "identifier": report.id, "result": turn}
     for outcome in report.outcomes:
-        result = {"label": _label(outcome), **_numbered("score", _confidence(outcome))}
+        result = _result(label_of(outcome), outcome.confidence if isinstance(outcome, Finding) else None)
         yield {**shared, "name": attributes.CLAIM_SCORE, "identifier": outcome.claim.id, "result": result}
 
 
@@ -110,20 +107,12 @@ def _scores(report: TurnReport) -> Iterator[Json]:
     action = {"name": "vista.action", "value": report.decision.action.value, "dataType": "CATEGORICAL"}
     yield {**shared, **action, "id": f"{report.id}-action"}
     for outcome in report.outcomes:
-        claim = {"name": attributes.CLAIM_SCORE, "value": _label(outcome), "dataType": "CATEGORICAL"}
+        claim = {"name": attributes.CLAIM_SCORE, "value": label_of(outcome), "dataType": "CATEGORICAL"}
         yield {**shared, **claim, "id": f"{report.id}-{outcome.claim.id}"}
 
 
-def _label(outcome: Outcome) -> str:
-    return outcome.label.value if isinstance(outcome, Finding) else "UNCHECKED"
-
-
-def _confidence(outcome: Outcome) -> float | None:
-    return outcome.confidence if isinstance(outcome, Finding) else None
-
-
-def _numbered(name: str, value: float | None) -> Json:
-    return {} if value is None else {name: value}
+def _result(label: str, score: float | None) -> Json:
+    return {"label": label} if score is None else {"label": label, "score": score}
 
 
 logger = logging.getLogger("vista_guard")

@@ -1,9 +1,8 @@
-"""Spans of what a stage asks: earlier turns, judges inside of other judges, models behind endpoints.
-
-One guarded turn as spans. The turn's own span is current for nobody: stages name it as their parent, wherever they run.
+"""One guarded turn as spans, and what its stages ask: earlier turns, judges inside of other judges, models behind endpoints.
 
 A turn may be judged in one task and read in another, and its span would be left behind in the reader's context if it were
-current across a `yield`. So a turn carries its span with it, and only what begins and ends in one function is ever current.
+current across a `yield`. So a turn carries its span with it, and stages name it as their parent; only what begins and ends in
+one function is ever current.
 """
 
 from __future__ import annotations
@@ -302,7 +301,7 @@ class ModelCall:
 
     def __init__(self, provider: str, model: str, *, instrumented: Callable[[], bool]) -> None:
         trace = running()
-        self._span = _chat_span(trace, provider, model) if trace and _wanted(trace, instrumented) else None
+        self._span = _chat_span(trace, provider, model) if trace and _wants_span(trace, instrumented) else None
 
     def used(self, input_tokens: int, output_tokens: int) -> None:
         """Records the endpoint's token counts."""
@@ -319,7 +318,7 @@ def is_instrumented(*functions: object) -> bool:
     return any(type(function).__name__ in ("FunctionWrapper", "BoundFunctionWrapper") for function in functions)
 
 
-def _wanted(trace: TurnTrace, instrumented: Callable[[], bool]) -> bool:
+def _wants_span(trace: TurnTrace, instrumented: Callable[[], bool]) -> bool:
     asked = trace.telemetry.model_spans
     return asked == "on" or (asked == "auto" and not instrumented())
 

@@ -286,7 +286,7 @@ def _label_said(label: Label, positive: Label, accuracy: float, seed: int, text:
 
 
 def _sentences(text: str, label: Label) -> list[Verdict]:
-    *before, last = [Verdict(found.group()) for found in _SENTENCE.finditer(text)]
+    *before, last = [Verdict(match.group()) for match in _SENTENCE.finditer(text)]
     return [*before, replace(last, label=label)]
 
 
@@ -386,8 +386,8 @@ class _Oracle:
 
 def _id_before(asked: str, start: int) -> str | None:
     """Returns the `c3` that announces the claim here: `c3: …`, `[c3] …`, `<claim id="c3">…`."""
-    found = re.search(r"(?<!\w)(c\d+)[^\w.?!]{1,12}$", asked[max(0, start - 20) : start])
-    return found[1] if found else None
+    match = re.search(r"(?<!\w)(c\d+)[^\w.?!]{1,12}$", asked[max(0, start - 20) : start])
+    return match[1] if match else None
 
 
 def _claim_in(turn: str, verdict: Verdict) -> dict[str, str]:

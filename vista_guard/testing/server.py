@@ -107,7 +107,7 @@ class ScriptedChatServer:
     def __enter__(self) -> Self:
         if self._loopback is not None:
             raise ConfigError("this ScriptedChatServer is running already; make another one")
-        require_extra()
+        require("ScriptedChatServer", "openai", "starlette", "uvicorn", extra="testing")
         validator("chat")  # Built here, so that the first call does not wait for it.
         self._loopback = Loopback(self._app())
         return self
@@ -147,7 +147,12 @@ class ScriptedChatServer:
 
     def waves(self) -> int:
         """The longest run of calls that had to wait for each other."""
-        return waves(list(self.requests))
+        count, last_end = 0, float("-inf")
+        ends = [(float("inf") if request.ended is None else request.ended, request) for request in self.requests]
+        for end, request in sorted(ends, key=lambda pair: pair[0]):
+            if request.started >= last_end:
+                count, last_end = count + 1, end
+        return count
 
     def reset(self) -> None:
         """Forgets all calls, the prefix cache and the position in the script."""
@@ -252,12 +257,13 @@ class ScriptedChatServer:
                 body = error_body(fault.status, fault.message, fault.code)
                 return Whole(request, loopback, body, at, fault.status, fault.headers)
             case "html":
-                return html_page(request, loopback, fault.status, at)
+                return Whole(request, loopback, _HTML, at, fault.status, kind="text/html")
             case "hang" | "reset":
                 return Silence(request, loopback, None if fault.kind == "hang" else at)
             case "empty":
-                empty = chat_empty if request.api == "chat" else responses_empty
-                return Whole(request, loopback, json.dumps(empty(request)).encode(), at)
+                is_chat = request.api == "chat"
+                chat = _completion(request, "chat.completion", None, [], {}) if is_chat else None
+                return Whole(request, loopback, json.dumps(chat or _response(request, "completed")).encode(), at)
         return self._cut(request, fault, at)
 
     def _cut(self, request: ReceivedRequest, fault: Fault, at: float) -> ASGIApp:
@@ -426,7 +432,7 @@ def check_body(api: Api, body: Mapping[str, Any], extra: Collection[str] = ()) -
     try:
         validator(api).validate_json(json.dumps(seen), strict=True)
     except ValidationError as exc:
-        raise _explained(exc.errors(include_url=False, include_context=False)) from None
+        raise _likeliest_error(exc.errors(include_url=False, include_context=False)) from None
     _check_rules(api, body)
     for problem in _schema_problems(api, body):
         raise InvalidRequest(problem, "response_format" if api == "chat" else "text.format.schema")
@@ -446,7 +452,7 @@ def _strict(node: Any) -> Any:
     return made
 
 
-def _explained(errors: list[ErrorDetails]) -> InvalidRequest:
+def _likeliest_error(errors: list[ErrorDetails]) -> InvalidRequest:
     """Returns the error of the union variant most likely meant: the one with fitting `role` and `type`, read deepest."""
     unknown = [error["loc"][0] for error in errors if error["type"] == "extra_forbidden" and len(error["loc"]) == 1]
     if unknown:
@@ -587,16 +593,6 @@ def count_usage(request: ReceivedRequest, answer: Answer, cached: int) -> Usage 
     )
 
 
-def waves(requests: list[ReceivedRequest]) -> int:
-    """Returns the length of the longest run of requests that each began after the previous one ended."""
-    count, last_end = 0, float("-inf")
-    for request in sorted(requests, key=lambda request: float("inf") if request.ended is None else request.ended):
-        if request.started >= last_end:
-            count += 1
-            last_end = float("inf") if request.ended is None else request.ended
-    return count
-
-
 Event = tuple[bytes, bool]
 """A frame of a stream, and whether it carries a token: those are paced."""
 
@@ -618,11 +614,6 @@ def chat_body(request: ReceivedRequest, answer: Answer, usage: Usage | None, fin
         for index in range(request.body.get("n") or 1)
     ]
     return _completion(request, "chat.completion", fingerprint, choices, _chat_usage(usage))
-
-
-def chat_empty(request: ReceivedRequest) -> dict[str, Any]:
-    """A `chat.completion` object without choices."""
-    return _completion(request, "chat.completion", None, [], {})
 
 
 def chat_events(
@@ -741,11 +732,6 @@ def responses_body(request: ReceivedRequest, answer: Answer, usage: Usage | None
         "output": [_item(request, answer, status)],
         "usage": _responses_usage(usage),
     }
-
-
-def responses_empty(request: ReceivedRequest) -> dict[str, Any]:
-    """A `response` object without output."""
-    return _response(request, "completed")
 
 
 def responses_events(request: ReceivedRequest, answer: Answer, usage: Usage | None) -> Iterator[Event]:
@@ -901,14 +887,13 @@ class Streamed:
     events: Iterable[Event]
     at: float
     pace: float | None
-    headers: Mapping[str, str] = field(default_factory=dict)
     stop_after: int | None = None
     clean: bool = True
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self.server.pause(self.at)
         self.request.status = 200
-        await send(_start(200, {"content-type": "text/event-stream; charset=utf-8", **self.headers}))
+        await send(_start(200, {"content-type": "text/event-stream; charset=utf-8"}))
         tokens = 0
         for frame, paced in list(self.events)[: self.stop_after]:
             if paced and self.pace:
@@ -940,11 +925,6 @@ class Silence:
             await self.server.close(scope, receive, reset=True)
 
 
-def html_page(request: ReceivedRequest, server: Loopback, status: int, at: float) -> Whole:
-    """Returns an HTML page in place of an answer."""
-    return Whole(request, server, _HTML, at, status, kind="text/html")
-
-
 def _start(status: int, headers: Mapping[str, str]) -> dict[str, Any]:
     encoded = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
     return {"type": "http.response.start", "status": status, "headers": encoded}
@@ -952,11 +932,6 @@ def _start(status: int, headers: Mapping[str, str]) -> dict[str, Any]:
 
 _STARTING_SECONDS = 30.0
 _STOPPING_SECONDS = 30.0
-
-
-def require_extra() -> None:
-    """Checks that the server's libraries are installed."""
-    require("ScriptedChatServer", "openai", "starlette", "uvicorn", extra="testing")
 
 
 class Loopback:

@@ -4,6 +4,7 @@ Every model is frozen and has a stable JSON form. Offsets are Python string indi
 """
 
 from vista_guard.types.conversation import (
+    UNCHECKED,
     Action,
     Check,
     Claim,
@@ -26,6 +27,7 @@ from vista_guard.types.conversation import (
     Span,
     Turn,
     Unchecked,
+    label_of,
 )
 from vista_guard.types.report import (
     SCHEMA_VERSION,
@@ -41,6 +43,7 @@ from vista_guard.types.report import (
 
 __all__ = [
     "SCHEMA_VERSION",
+    "UNCHECKED",
     "Action",
     "Attempt",
     "Check",
@@ -71,4 +74,5 @@ __all__ = [
     "TurnTexts",
     "Unchecked",
     "Usage",
+    "label_of",
 ]

@@ -232,6 +232,14 @@ class Unchecked(Noun):
 
 Outcome = Annotated[Finding | Unchecked, Field(discriminator="kind")]
 
+UNCHECKED = "UNCHECKED"
+"""Stands where a label would, for a claim that could not be judged. It is no label and counts in no score."""
+
+
+def label_of(outcome: Outcome) -> str:
+    """Returns the claim's label, or `UNCHECKED`."""
+    return outcome.label.value if isinstance(outcome, Finding) else UNCHECKED
+
 
 class Decision(Noun):
     """The action on a turn, its reason, and the claims behind it."""

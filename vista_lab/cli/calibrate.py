@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from vista_guard.cli.common import exit_codes
+from vista_guard.cli.common import command_group, exit_codes
 from vista_guard.errors import InputError
 
 if TYPE_CHECKING:
@@ -128,13 +128,8 @@ def tables(found: Calibration) -> RenderableType:
     return Group(*parts)
 
 
-verifiers = typer.Typer(
-    name="verifiers",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    help="Measure verifiers of your own: models from a folder, the Hugging Face hub or an endpoint.",
+verifiers = command_group(
+    "verifiers", "Measure verifiers of your own: models from a folder, the Hugging Face hub or an endpoint."
 )
 
 

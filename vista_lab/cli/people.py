@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from vista_guard.cli.common import exit_codes
+from vista_guard.cli.common import command_group, exit_codes
 from vista_guard.cli.reports import DataDirOption, ReportsOption, configured  # typer reads them
 from vista_guard.cli.reports import reviews as reviews_app
 
@@ -28,13 +28,8 @@ if TYPE_CHECKING:
 
 Kind = Literal["xlsx", "tsv"]
 
-annotations_app = typer.Typer(
-    name="annotations",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    help="Sheets of forms that people fill in, and batches of them in the dashboard.",
+annotations_app = command_group(
+    "annotations", "Sheets of forms that people fill in, and batches of them in the dashboard."
 )
 
 StudyOption = Annotated[
@@ -594,13 +589,12 @@ def export_decided(
         from contextlib import closing
 
         from vista_guard.stores.reports import Database, ReportReader
-        from vista_guard.stores.reviews.annotation import Annotations
         from vista_guard.stores.reviews.queue import Reviews
         from vista_lab.people.decided import export as run
 
         database = Database(configured(reports, data_dir)[1], create=False)
         with closing(database):
-            found = run(ReportReader(database), Reviews(database), Annotations(database), out, labels, judge=judge)
+            found = run(ReportReader(database), Reviews(database), out, labels, judge=judge)
         typer.echo(f"wrote {found.turns:,} turns of {found.judge} and {found.labels:,} labels", err=True)
         for why, count in found.left_out.items():
             typer.echo(f"left out: {count:,} {why}", err=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import combinations
 from typing import Any
 
@@ -18,10 +19,10 @@ from numpy.typing import NDArray
 
 from vista_guard._extras import require
 from vista_guard.errors import InputError
-from vista_guard.stores.reviews.records import AnnotatedClaim, ConsensusClaim, Method, Op
+from vista_guard.stores.reviews.records import ConsensusClaim, Op
 from vista_guard.types import Label
 from vista_lab.metrics import claim_sets
-from vista_lab.metrics.claim_sets import ClaimGroup, Same, groups
+from vista_lab.metrics.claim_sets import AnnotatedClaim, ClaimGroup, Same, groups
 
 LABELS = tuple(Label)
 
@@ -34,6 +35,14 @@ Turn = Mapping[str, Sequence[AnnotatedClaim]]
 """Each annotator's claims of one turn."""
 
 Counts = NDArray[np.float64]
+
+
+class Method(StrEnum):
+    """The way that annotators reached consensus."""
+
+    UNANIMOUS = "unanimous"
+    MAJORITY = "majority"
+    DISCUSSION = "discussion"
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,6 @@ from vista_guard.errors import ConfigError, InputError
 from vista_guard.policy.labels import FineLabel, TurnName
 from vista_guard.policy.risk import ALARMS, Level, Reliability, RiskGroup, RiskTable, alarms, reliability
 from vista_guard.policy.turn_risk import SAFE
-from vista_guard.reading.visible import turn_name
 from vista_guard.types import Finding, Outcome, TurnReport
 from vista_lab.metrics.turn_risk import Fit, RatedTurn, fit, why_not
 
@@ -260,3 +259,10 @@ def _lines(path: Path, model: type[Line], what: str) -> Iterator[tuple[int, Line
         first = exc.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise InputError(f"{path}, line {number}: {where + ': ' if where else ''}{first['msg']}") from exc
+
+
+def turn_name(conversation_id: str | None, turn_index: int, question: str = "") -> str:
+    """A turn's name for people: its conversation, its place as in claim ids (t0 is the first), and the question before it."""
+    asked = " ".join(question.split())
+    words = f' (asked: "{asked[:60]}{"…" * (len(asked) > 60)}")' if asked else ""
+    return f"{conversation_id or 'an anonymous conversation'}, turn t{turn_index}{words}"

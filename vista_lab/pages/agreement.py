@@ -7,16 +7,18 @@ from collections.abc import Iterable, Sequence
 import streamlit as st
 
 from vista_guard.dashboard.elements import address, tree
-from vista_guard.dashboard.elements.tree import Node, chip, draw, el, look, pieces, show_problem
+from vista_guard.dashboard.elements.looks import look
+from vista_guard.dashboard.elements.tree import Node, chip, draw, el, pieces, show_problem
 from vista_guard.dashboard.page import Desk
 from vista_guard.dashboard.scoped import GuardedTurn
 from vista_guard.errors import InputError
-from vista_guard.stores.reviews.records import CompleteTask, Condition, ConsensusClaim, Method
+from vista_guard.stores.reviews.records import ConsensusClaim
 from vista_guard.types import Label
-from vista_lab.metrics.agreement import Agreement, Figure, PairAgreement, agreement, answers, as_consensus
+from vista_lab.metrics.agreement import Agreement, Figure, Method, PairAgreement, agreement, answers, as_consensus
 from vista_lab.metrics.agreement import ClaimVersions as Disagreement
-from vista_lab.pages.annotating import TASK, form_reading, items_of, open_task, reading, steps, within
+from vista_lab.pages.annotating import TASK, annotations_of, form_reading, items_of, open_task, reading, steps, within
 from vista_lab.people.agreement import Discussed, FormResults, Settled
+from vista_lab.people.annotations import CompleteTask, Condition
 from vista_lab.people.batches import FormBatch, FormBatches
 from vista_lab.people.forms import ChoiceMark, ChoicesMark, display
 from vista_lab.tables.writers import Sheet
@@ -26,7 +28,7 @@ from vista_lab.tables.writers import Sheet
 
 def figures(desk: Desk, who: str, batch: str) -> None:  # noqa: ARG001  # every view is called alike
     """Draws the figures. Work that was not blind is left out, and counted."""
-    tasks = desk.annotations.complete(batch)
+    tasks = annotations_of(desk).complete(batch)
     blind = [task for task in tasks if _is_blind(task)]
     if not blind:
         draw(_nothing_to_compare(len(tasks)), key="no-figures")
@@ -155,7 +157,7 @@ NO_CLAIM = "no claim of this turn"
 
 def disagreements(desk: Desk, who: str, batch: str) -> None:
     """Draws the next turn that is not settled, or the one that the address names."""
-    tasks = desk.annotations.complete(batch)
+    tasks = annotations_of(desk).complete(batch)
     waiting = [task for task in tasks if task.consensus is None]
     named = open_task()
     task = next((one for one in tasks if one.id == named), waiting[0] if waiting else None)
@@ -261,7 +263,7 @@ def _write(
         if None in given:
             raise InputError(f"{given.count(None)} of {len(given)} questions have no answer yet; choose one for each")
         claims = (*answers(items), *(claim for found in given if found for claim in found))
-        desk.annotations.settle(task.id, claims, method=Method.DISCUSSION, who=who)
+        annotations_of(desk).settle(task.id, claims, method=Method.DISCUSSION, who=who)
     except InputError as exc:
         show_problem("This was not settled", exc)
         return

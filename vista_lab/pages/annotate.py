@@ -13,8 +13,6 @@ from vista_guard.dashboard.page import Desk, name_of
 from vista_guard.dashboard.scoped import GuardedTurn
 from vista_guard.dashboard.settings import Permission
 from vista_guard.errors import InputError
-from vista_guard.stores.reviews.annotation import MOST_ANNOTATORS
-from vista_guard.stores.reviews.records import Annotation, AnnotationBatch, Condition, Task
 from vista_lab.pages import editor
 from vista_lab.pages.agreement import disagreements, figures, form_disagreements, form_figures
 from vista_lab.pages.annotating import (
@@ -22,12 +20,14 @@ from vista_lab.pages.annotating import (
     TASK,
     VIEW,
     VIEWS,
+    annotations_of,
     form_reading,
     open_task,
     reading,
     settle_if_agreed,
     within,
 )
+from vista_lab.people.annotations import MOST_ANNOTATORS, Annotation, AnnotationBatch, AnnotationTask, Condition
 from vista_lab.people.batches import FormBatch, FormBatches, FormDraft, FormTask
 
 
@@ -52,7 +52,7 @@ def annotate(desk: Desk) -> None:
 
 def _form_batches(desk: Desk) -> FormBatches | None:
     """Batches of other forms. Their items are of no tenant, so that only who sees all tenants sees them."""
-    return FormBatches(desk.annotations.database) if desk.viewer.tenants is None else None
+    return FormBatches(desk.reviews.database) if desk.viewer.tenants is None else None
 
 
 def _form_view(batches: FormBatches, batch: FormBatch, who: str, view: str) -> None:
@@ -79,7 +79,7 @@ MOST_TURNS = 200
 def batches(desk: Desk, who: str) -> None:
     """Draws the list, and for those who review a form that makes a batch."""
     kept = _form_batches(desk)
-    rows = [*map(_row, desk.annotations.batches()), *map(_form_row, kept.all() if kept is not None else ())]
+    rows = [*map(_row, annotations_of(desk).batches()), *map(_form_row, kept.all() if kept is not None else ())]
     desk.follow(draw(el("ul", *rows, cls="talks", aria_label="Batches") if rows else _nothing(), key="batches"))
     if desk.viewer.allows(Permission.REVIEW):
         _form(desk, who)
@@ -137,7 +137,7 @@ def _make(desk: Desk, who: str, name: str, reports: list[str], wanted: int) -> N
                 'no turn with claims and a stored draft matches the filters; set record = "full" to store the drafts of '
                 "later turns"
             )
-        desk.annotations.create(name, reports, wanted=wanted, who=who)
+        annotations_of(desk).create(name, reports, wanted=wanted, who=who)
     except InputError as exc:
         show_problem("No batch was made", exc)
         return
@@ -152,7 +152,7 @@ TO_DO = ("draft", "free")
 
 def work(desk: Desk, who: str, batch: str) -> None:
     """Draws the open turn of the batch, or the one that comes next."""
-    tasks = desk.annotations.tasks(batch, who)
+    tasks = annotations_of(desk).tasks(batch, who)
     mine = [task for task in tasks if task.mine != "full"]
     task = _open(mine)
     if task is None:
@@ -170,13 +170,13 @@ def work(desk: Desk, who: str, batch: str) -> None:
         _claims(desk, who, task, turn, mine)
 
 
-def _open(tasks: Sequence[Task]) -> Task | None:
+def _open(tasks: Sequence[AnnotationTask]) -> AnnotationTask | None:
     named = open_task()
     chosen = next((task for task in tasks if task.id == named), None)
     return chosen or next((task for task in tasks if task.mine in TO_DO), None)
 
 
-def _completion_note(tasks: Sequence[Task]) -> Node:
+def _completion_note(tasks: Sequence[AnnotationTask]) -> Node:
     if not tasks:
         return tree.empty("No such batch", "There is no batch of this name among those that you may see.")
     done = sum(task.mine == "submitted" for task in tasks)
@@ -186,7 +186,7 @@ def _completion_note(tasks: Sequence[Task]) -> Node:
     )
 
 
-def _progress(tasks: Sequence[Task], task: Task) -> Node:
+def _progress(tasks: Sequence[AnnotationTask], task: AnnotationTask) -> Node:
     place = next(number for number, one in enumerate(tasks) if one.id == task.id)
     done = sum(one.mine == "submitted" for one in tasks)
     bar = el("span", cls="bar", style={"left": 0, "width": 100 * done / len(tasks)})
@@ -206,7 +206,7 @@ def _unreadable(turn: GuardedTurn | None) -> Node:
 
 @st.fragment
 @shown
-def _claims(desk: Desk, who: str, task: Task, turn: GuardedTurn, tasks: Sequence[Task]) -> None:
+def _claims(desk: Desk, who: str, task: AnnotationTask, turn: GuardedTurn, tasks: Sequence[AnnotationTask]) -> None:
     """The editor. It saves while one works, without the rest of the page being drawn anew."""
     base = _base(desk, who, task)
     answer = editor.claim_editor(base, turn, saved=st.session_state.get(_key(base, "seq")))
@@ -229,25 +229,25 @@ def _is_news(base: Annotation, draft: editor.EditorState) -> bool:
     return not base.submitted and draft.seq > st.session_state.get(_key(base, "seq"), 0)
 
 
-def _base(desk: Desk, who: str, task: Task) -> Annotation:
+def _base(desk: Desk, who: str, task: AnnotationTask) -> Annotation:
     """The state that this window works on: what it saved last, else what is stored."""
     key = f"annotation-{task.id}-{who}"
     if key not in st.session_state:
-        st.session_state[key] = desk.annotations.start(task.id, who)
+        st.session_state[key] = annotations_of(desk).start(task.id, who)
     found: Annotation = st.session_state[key]
     return found
 
 
 def _save_draft(desk: Desk, base: Annotation, draft: editor.EditorState) -> Annotation:
-    kept = desk.annotations.save(base, draft.claims, notes=draft.notes, seconds=draft.seconds)
+    kept = annotations_of(desk).save(base, draft.claims, notes=draft.notes, seconds=draft.seconds)
     _keep(kept)
     st.session_state[_key(base, "seq")] = draft.seq
     return kept
 
 
-def _submit(desk: Desk, annotation: Annotation, task: Task, tasks: Sequence[Task]) -> None:
-    _keep(desk.annotations.submit(annotation))
-    settle_if_agreed(desk.annotations, task.id)
+def _submit(desk: Desk, annotation: Annotation, task: AnnotationTask, tasks: Sequence[AnnotationTask]) -> None:
+    _keep(annotations_of(desk).submit(annotation))
+    settle_if_agreed(annotations_of(desk), task.id)
     later = [one for one in tasks if one.id != task.id and one.mine in TO_DO]
     following = next((one for one in later if one.id > task.id), later[0] if later else None)
     address.write(**{TASK: str(following.id) if following else None})
@@ -264,7 +264,7 @@ def _suggestions(desk: Desk, base: Annotation) -> None:
     told = "Show the judge's labels"
     event = draw(el("button", told, cls="plain small", act=Act("suggest")), key="suggest")
     if event == Act("suggest"):
-        _keep(desk.annotations.save(base, base.claims or (), notes=base.notes, condition=Condition.SUGGESTIONS))
+        _keep(annotations_of(desk).save(base, base.claims or (), notes=base.notes, condition=Condition.SUGGESTIONS))
         st.rerun(scope="fragment")
 
 

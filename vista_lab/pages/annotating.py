@@ -12,13 +12,18 @@ from vista_guard.dashboard.elements.tree import Act, Node, el
 from vista_guard.dashboard.page import NAME, Desk
 from vista_guard.dashboard.scoped import GuardedTurn
 from vista_guard.stores.entries import OnnxEmbedder
-from vista_guard.stores.reviews.annotation import Annotations
-from vista_guard.stores.reviews.records import CompleteTask
 from vista_guard.types import Document, Passage, SourceKind
 from vista_lab.metrics.agreement import ClaimVersions as Disagreement
 from vista_lab.metrics.agreement import answers, compare, method_of
 from vista_lab.metrics.claim_sets import STEPS, Same, alike
+from vista_lab.people.annotations import Annotations, CompleteTask
 from vista_lab.people.forms import ChoiceMark, ChoicesMark, Form, Item, load_form
+
+
+def annotations_of(desk: Desk) -> Annotations:
+    """The annotations that the page's viewer may see."""
+    return Annotations(desk.reviews.database, tenants=desk.viewer.tenants)
+
 
 # Addresses
 

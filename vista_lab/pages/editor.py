@@ -11,11 +11,13 @@ from typing import Any
 import streamlit as st
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from vista_guard.dashboard.elements.tree import look, name_of
+from vista_guard.dashboard.elements.looks import look
 from vista_guard.dashboard.scoped import GuardedTurn
 from vista_guard.errors import InputError
-from vista_guard.stores.reviews.records import AnnotatedClaim, Annotation, Condition, Op
-from vista_guard.types import Label, Span
+from vista_guard.stores.reviews.records import Op
+from vista_guard.types import Label, Span, label_of
+from vista_lab.metrics.claim_sets import AnnotatedClaim
+from vista_lab.people.annotations import Annotation, Condition
 from vista_lab.people.batches import FormBatch, FormDraft
 from vista_lab.people.forms import (
     Answers,
@@ -211,7 +213,7 @@ def _choice(choice: Choice) -> dict[str, str]:
 
 
 def _suggestions(turn: GuardedTurn) -> dict[str, dict[str, str]]:
-    return {outcome.claim.id: _look(name_of(outcome)) for outcome in turn.report.outcomes}
+    return {outcome.claim.id: _look(label_of(outcome)) for outcome in turn.report.outcomes}
 
 
 def _look(name: str) -> dict[str, str]:

@@ -16,7 +16,8 @@ from typing import Final
 from vista_guard.dashboard.elements import address
 from vista_guard.dashboard.elements.address import Filters, to
 from vista_guard.dashboard.elements.charts import table
-from vista_guard.dashboard.elements.tree import Act, Node, chip, el, look, sign
+from vista_guard.dashboard.elements.looks import look
+from vista_guard.dashboard.elements.tree import Act, Node, chip, el, sign
 from vista_guard.dashboard.scoped import ScopedReports
 from vista_guard.policy.turn_risk import TurnRisk
 from vista_guard.types import Action, Decision, JudgeInfo

@@ -15,7 +15,8 @@ import streamlit as st
 from vista_guard.dashboard.elements import address, tree
 from vista_guard.dashboard.elements import address as times
 from vista_guard.dashboard.elements.address import Filters, filter_bar, from_address
-from vista_guard.dashboard.elements.tree import Act, Node, draw, el, look, show_problem
+from vista_guard.dashboard.elements.looks import look
+from vista_guard.dashboard.elements.tree import Act, Node, draw, el, show_problem
 from vista_guard.dashboard.page import Desk, Words
 from vista_guard.dashboard.scoped import GuardedTurn
 from vista_guard.errors import ConfigError

@@ -13,13 +13,14 @@ import streamlit as st
 from vista_guard.dashboard.elements import address, tree
 from vista_guard.dashboard.elements.address import LABELS
 from vista_guard.dashboard.elements.charts import diagram, table
-from vista_guard.dashboard.elements.tree import Act, Node, chip, draw, el, look, name_of, show_problem, sign
+from vista_guard.dashboard.elements.looks import look
+from vista_guard.dashboard.elements.tree import Act, Node, chip, draw, el, show_problem, sign
 from vista_guard.dashboard.page import Desk
 from vista_guard.dashboard.settings import Permission
 from vista_guard.errors import InputError
 from vista_guard.policy.labels import Gold, Word
 from vista_guard.policy.risk import Reliability
-from vista_guard.types import Finding, Label, Outcome
+from vista_guard.types import Finding, Label, Outcome, label_of
 from vista_lab.metrics.intervals import Share
 from vista_lab.runs.comparing import (
     ClaimPair,
@@ -149,7 +150,7 @@ def change(pair: ClaimPair) -> Node:
 
 
 def _label(outcome: Outcome | None) -> Node:
-    return el("span", "no such claim", cls="small faint") if outcome is None else chip(name_of(outcome))
+    return el("span", "no such claim", cls="small faint") if outcome is None else chip(label_of(outcome))
 
 
 def _word(word: Word | None) -> Node | None:

@@ -16,10 +16,11 @@ from pathlib import Path
 
 from vista_guard.protocols import Embedder
 from vista_guard.stores.reviews.queue import LONGEST_TEXT
-from vista_guard.stores.reviews.records import AnnotatedClaim, ConsensusClaim, Method, Op
+from vista_guard.stores.reviews.records import ConsensusClaim, Op
 from vista_guard.types import Claim, Label
 from vista_lab.metrics.agreement import (
     Agreement,
+    Method,
     agreement,
     answers,
     as_consensus,
@@ -29,7 +30,7 @@ from vista_lab.metrics.agreement import (
     method_of,
 )
 from vista_lab.metrics.agreement import ClaimVersions as Disagreement
-from vista_lab.metrics.claim_sets import STEPS, ClaimGroup, Same, alike, groups, same_text
+from vista_lab.metrics.claim_sets import STEPS, AnnotatedClaim, ClaimGroup, Same, alike, groups, same_text
 from vista_lab.people.forms import Answers, Form, Level, Measure, TextMark, Value
 from vista_lab.people.sheets import Faults, Field, Filled, Row, Table, read
 from vista_lab.people.study import StudyData, StudyTurn

@@ -19,9 +19,9 @@ from pydantic import TypeAdapter
 
 from vista_guard.errors import InputError
 from vista_guard.stores.reports import Database
-from vista_guard.stores.reviews.annotation import MOST_ANNOTATORS
 from vista_guard.stores.reviews.queue import person
 from vista_lab.people.agreement import Discussed
+from vista_lab.people.annotations import MOST_ANNOTATORS
 from vista_lab.people.forms import Answers, Form, Item, Level, Value, check_values
 
 METADATA = sql.MetaData()

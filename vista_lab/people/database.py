@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from vista_guard.errors import InputError
 from vista_guard.protocols import Embedder
 from vista_guard.stores.reports import Database, ReportReader
-from vista_guard.stores.reviews.annotation import Annotations, FinishedTurn, take_in
-from vista_guard.stores.reviews.records import CompleteTask, Condition
 from vista_guard.types import Role, TurnTexts
 from vista_lab.metrics.agreement import answers, compare, method_of
 from vista_lab.people.agreeing import AnnotatedTurn, Match, SettledTurn, match, of_sheets, work_of
+from vista_lab.people.annotations import Annotations, CompleteTask, Condition, FinishedTurn, take_in
 from vista_lab.people.sheets import Filled
 from vista_lab.people.study import StudyData, StudyTurn
 

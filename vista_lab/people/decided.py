@@ -11,7 +11,6 @@ from typing import Any
 
 from vista_guard.errors import InputError
 from vista_guard.stores.reports import ReportReader
-from vista_guard.stores.reviews.annotation import Annotations
 from vista_guard.stores.reviews.queue import Reviews
 from vista_guard.stores.reviews.records import Word, words
 from vista_guard.types import TurnReport
@@ -33,7 +32,6 @@ class Exported:
 def export(
     reader: ReportReader,
     reviews: Reviews,
-    annotations: Annotations,
     reports: Path,
     labels: Path,
     *,
@@ -42,7 +40,7 @@ def export(
     """Writes the reports that people decided on, and what they said.
 
     Args:
-        reader, reviews, annotations: of one database.
+        reader, reviews: of one database.
         reports: where the reports go, a line of JSON each. Replaces what is there.
         labels: where people's word goes.
         judge: name and version of the one judge that is written; the one with most turns when None.
@@ -50,7 +48,7 @@ def export(
     Raises:
         InputError: nothing was decided yet, or a file cannot be written.
     """
-    said = words(reviews, annotations)
+    said = words(reviews)
     left_out: Counter[str] = Counter()
     usable = list(_usable(reader, list(said), left_out))
     chosen = judge or _most_common(usable)

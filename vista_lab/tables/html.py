@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from vista_guard import __version__
 from vista_guard._extras import require
-from vista_guard.dashboard.elements.looks import look, name_of
+from vista_guard.dashboard.elements.looks import look
 from vista_guard.errors import ConfigError
 from vista_guard.reading.visible import visible
-from vista_guard.types import Action, Outcome, SourceKind
+from vista_guard.types import Action, Outcome, SourceKind, label_of
 from vista_lab.policies import replayed as words
 from vista_lab.policies.named import NamedPolicy
 from vista_lab.policies.replayed import Heard, Replayed, ReplayedTurn, turns
@@ -124,7 +124,7 @@ def _environment() -> Environment:
         finalize=_display,
     )
     environment.globals.update(
-        actions=tuple(Action), look=look, words=words, quotes=_quotes, label=name_of, anchor=_anchor
+        actions=tuple(Action), look=look, words=words, quotes=_quotes, label=label_of, anchor=_anchor
     )
     environment.filters.update(share=words.share, percent=_percent)
     return environment

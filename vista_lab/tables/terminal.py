@@ -11,8 +11,9 @@ from rich.text import Text
 
 from vista_guard.dashboard.elements.looks import look
 from vista_guard.policy.risk import ALARMS, Reliability, RiskGroup, RiskTable
-from vista_guard.reading.visible import turn_name, visible
+from vista_guard.reading.visible import visible
 from vista_guard.types import Action, Decision
+from vista_lab.metrics.calibration import turn_name
 from vista_lab.metrics.detection import Reading
 from vista_lab.metrics.intervals import percent
 from vista_lab.metrics.labels import LabelAgreement, ReplaySummary

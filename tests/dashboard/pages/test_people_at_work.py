@@ -13,10 +13,11 @@ from tests.dashboard.browser import Served, faults
 from tests.dashboard.reviewing import BATCH, BLOCKED, HARBOUR, STRANGE, come_in, people_at_work
 from tests.dashboard.seeded import HOSTILE, SCRIPT
 from vista_guard.stores.reports import Database
-from vista_guard.stores.reviews.annotation import Annotations
 from vista_guard.stores.reviews.queue import Reviews
-from vista_guard.stores.reviews.records import Condition, Method, Op
+from vista_guard.stores.reviews.records import Op
 from vista_guard.types import Label
+from vista_lab.metrics.agreement import Method
+from vista_lab.people.annotations import Annotations, Condition
 from vista_lab.people.batches import FormBatches
 from vista_lab.people.forms import Answers, Item, Part, load_form
 

@@ -16,13 +16,14 @@ import pytest
 from tests.lab.people.work import CONTRADICTED, EMBEDDER, LACKING, SCOPE, Change, V, fill, study
 from vista_guard.errors import InputError
 from vista_guard.stores.reports import Database, ReportReader
-from vista_guard.stores.reviews.annotation import Annotations
-from vista_guard.stores.reviews.records import AnnotatedClaim, ConsensusClaim, Method, Op
+from vista_guard.stores.reviews.records import ConsensusClaim, Op
 from vista_guard.types import Label
 from vista_lab.logs.formats import LoggedConversation, TurnGold, read_log
-from vista_lab.metrics.agreement import agreement
+from vista_lab.metrics.agreement import Method, agreement
+from vista_lab.metrics.claim_sets import AnnotatedClaim
 from vista_lab.papers.vista import agrees, table
 from vista_lab.people.agreeing import AnnotatedTurn, Discussed, key, match, of_sheets, rates, read_discussed, settle
+from vista_lab.people.annotations import Annotations
 from vista_lab.people.consensus import Category, transitions
 from vista_lab.people.database import import_sheets, take
 from vista_lab.people.results import Results

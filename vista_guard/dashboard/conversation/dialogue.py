@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from vista_guard.dashboard.elements import address
 from vista_guard.dashboard.elements import address as times
-from vista_guard.dashboard.elements.tree import Act, Node, TextPiece, chip, el, look, name_of, pieces, sign
+from vista_guard.dashboard.elements.looks import look
+from vista_guard.dashboard.elements.tree import Act, Node, TextPiece, chip, el, pieces, sign
 from vista_guard.dashboard.scoped import GuardedTurn
-from vista_guard.types import Action, Outcome, Span
+from vista_guard.types import Action, Outcome, Span, label_of
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def _answer(turn: GuardedTurn, chosen: Selected) -> list[Node | None]:
         el("span", "Assistant: ", cls="hidden"),
         marked(report.response, ranges, turn, chosen),
         _draft(turn, chosen),
-        _unplaced(turn, chosen),
+        _claims_without_place(turn, chosen),
         _foot(turn, chosen),
     ]
 
@@ -115,7 +116,7 @@ def _draft(turn: GuardedTurn, chosen: Selected) -> Node | None:
     return el("div", el("h4", "Draft, changed before delivery"), marked(draft, ranges, turn, chosen), cls="withheld")
 
 
-def _unplaced(turn: GuardedTurn, chosen: Selected) -> Node | None:
+def _claims_without_place(turn: GuardedTurn, chosen: Selected) -> Node | None:
     """Draws the claims without a place in a shown text."""
     drawn = turn.texts is not None and turn.texts.draft is not None
     rest = [one for one in turn.report.outcomes if not turn.delivered(one.claim) and not (drawn and one.claim.span)]
@@ -143,7 +144,7 @@ def claim_row(turn: GuardedTurn, outcome: Outcome, chosen: Selected, draft: int 
     """Draws a claim as a line to press."""
     here = chosen.is_(turn.report.id, outcome.claim.id, draft)
     act = claim_act(turn.report.id, outcome.claim.id, draft)
-    body = (chip(name_of(outcome)), el("span", outcome.claim.text, cls="text"))
+    body = (chip(label_of(outcome)), el("span", outcome.claim.text, cls="text"))
     return el("li", el("button", *body, act=act, cls="chosen" if here else "", aria_pressed=str(here).lower()))
 
 
@@ -151,15 +152,15 @@ def _piece(piece: TextPiece[Outcome], turn: GuardedTurn, chosen: Selected, begun
     if not piece.owners:
         return piece.text
     first = piece.owners[0]
-    names = "; ".join(f"{look(name_of(one)).word}: {one.claim.text}" for one in piece.owners)
-    opening = () if first.claim.id in begun else (sign(name_of(first)),)
+    names = "; ".join(f"{look(label_of(one)).word}: {one.claim.text}" for one in piece.owners)
+    opening = () if first.claim.id in begun else (sign(label_of(first)),)
     begun.add(first.claim.id)
     here = any(chosen.is_(turn.report.id, one.claim.id, None) for one in piece.owners)
     return el(
         "mark",
         *opening,
         piece.text,
-        cls=f"claim tone-{look(name_of(first)).tone}{' chosen' if here else ''}",
+        cls=f"claim tone-{look(label_of(first)).tone}{' chosen' if here else ''}",
         act=claim_act(turn.report.id, first.claim.id, None),
         aria_label=names,
         aria_pressed=str(here).lower(),

@@ -60,7 +60,7 @@ def knowledge_then(turn: GuardedTurn, sources: Sources) -> Node | None:
     known = [one for one in (turn.texts.evidence if turn.texts else ()) if one.source is not SourceKind.DOCUMENT]
     if not known:
         return None
-    rows = (el("li", _known(one, sources), cls="small") for one in known)
+    rows = (el("li", _knowledge_row(one, sources), cls="small") for one in known)
     return el("details", el("summary", f"Knowledge as it stood: {len(known)}"), el("ul", *rows, cls="stack"))
 
 
@@ -78,9 +78,10 @@ def _source(evidence: Evidence, place: int, turn: GuardedTurn, sources: Sources,
         el("span", f"score {evidence.score:.2f}", cls="faint nowrap"),
         cls="name",
     )
-    quoted = (
-        _in_document(document, evidence, f"{token} {place}" if place == 0 else None) if document else _quote(evidence)
-    )
+    if document is None:
+        quoted = el("div", el("mark", evidence.quote, cls="quote"), cls="page")
+    else:
+        quoted = _in_document(document, evidence, f"{token} {place}" if place == 0 else None)
     return el(
         "section",
         head,
@@ -121,10 +122,6 @@ def quoted_span(text: str, evidence: Evidence) -> Span | None:
     return span if span is not None and span.start < span.end <= len(text) else None
 
 
-def _quote(evidence: Evidence) -> Node:
-    return el("div", el("mark", evidence.quote, cls="quote"), cls="page")
-
-
 def _is_known(source: SourceKind) -> bool:
     return source in (SourceKind.KNOWLEDGE, SourceKind.HISTORY)
 
@@ -140,7 +137,7 @@ def _origin(source_id: str, sources: Sources) -> Node:
     )
 
 
-def _known(passage: Passage, sources: Sources) -> Node:
+def _knowledge_row(passage: Passage, sources: Sources) -> Node:
     origin = sources.established(passage.source_id)
     link = None
     if origin is not None:

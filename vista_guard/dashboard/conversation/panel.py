@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
@@ -10,9 +11,11 @@ from vista_guard.dashboard.conversation.dialogue import Selected, claim_row
 from vista_guard.dashboard.conversation.evidence import Sources, evidence_of, knowledge_then
 from vista_guard.dashboard.elements import address
 from vista_guard.dashboard.elements.address import to
-from vista_guard.dashboard.elements.tree import Act, Node, chip, el, name_of
+from vista_guard.dashboard.elements.tree import Act, Node, chip, el
 from vista_guard.dashboard.scoped import GuardedTurn
-from vista_guard.types import Attempt, Finding, Outcome, TurnReport
+from vista_guard.types import Attempt, Finding, Outcome, TurnReport, label_of
+
+_WORD = re.compile(r"\S*\s|\S+")
 
 MOST_COMPARED = 20_000
 """Characters of draft and delivered text together up to which they are compared word by word."""
@@ -56,7 +59,7 @@ def compared(draft: str, delivered: str) -> Node:
     """Draws the word-by-word difference of two texts."""
     if len(draft) + len(delivered) > MOST_COMPARED:
         return el("div", el("p", draft, cls="text out"), el("p", delivered, cls="text in"), cls="differs")
-    old, new = _words(draft), _words(delivered)
+    old, new = _WORD.findall(draft), _WORD.findall(delivered)
     parts: list[Node | str] = []
     for what, start, end, into, upto in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if what == "equal":
@@ -67,16 +70,6 @@ def compared(draft: str, delivered: str) -> Node:
         if into < upto:
             parts.append(el("span", el("span", "put in: ", cls="hidden"), "".join(new[into:upto]), cls="in"))
     return el("p", *parts, cls="text differs small")
-
-
-def _words(text: str) -> list[str]:
-    words, word = [], ""
-    for character in text:
-        word += character
-        if character.isspace():
-            words.append(word)
-            word = ""
-    return [*words, word] if word else words
 
 
 def _stages(report: TurnReport) -> Node:
@@ -200,11 +193,11 @@ def _panel(*parts: Node | None, idle: bool = False) -> Node:
 
 def _verdict(outcome: Outcome) -> Node:
     if not isinstance(outcome, Finding):
-        return el("div", chip(name_of(outcome)), el("span", f"a {outcome.what}", cls="faint small"), cls="row")
+        return el("div", chip(label_of(outcome)), el("span", f"a {outcome.what}", cls="faint small"), cls="row")
     by = None if outcome.judged_by is None else el("span", f"by {outcome.judged_by}", cls="faint small")
     return el(
         "div",
-        chip(name_of(outcome)),
+        chip(label_of(outcome)),
         el("span", f"confidence {outcome.confidence:.2f}", cls="faint small"),
         by,
         cls="row",

@@ -10,8 +10,10 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from vista_guard.dashboard.elements.tree import UNCHECKED, Act, Node, el, look
-from vista_guard.types import Action, Label
+from vista_guard.dashboard.elements.looks import look
+from vista_guard.dashboard.elements.tree import Act, Node, el
+from vista_guard.stores.reports.filters import utc
+from vista_guard.types import UNCHECKED, Action, Label
 
 TURN: Final = "turn"
 """A report's id."""
@@ -36,13 +38,8 @@ def write(**values: str | None) -> None:
 
 
 def link(page: str, **values: str | None) -> str:
-    """Returns the relative address of a page."""
-    return place(page, {name: value for name, value in values.items() if value})
-
-
-def place(page: str, values: Mapping[str, str]) -> str:
-    """Returns the relative address of a page with a mapping of parameters."""
-    query = urlencode(values)
+    """Returns the relative address of a page; parameters without a value are left out."""
+    query = urlencode({name: value for name, value in values.items() if value})
     return f"./{page}?{query}" if query else f"./{page}"
 
 
@@ -150,11 +147,16 @@ def _choice(title: str, name: str, options: Sequence[str], words: dict[str, str]
     st.session_state[_key(name)] = current
     shown = {ANY: "any", **(words or {})}
     st.selectbox(
-        title, known, key=_key(name), format_func=lambda value: shown.get(value, value), on_change=_chosen, args=(name,)
+        title,
+        known,
+        key=_key(name),
+        format_func=lambda value: shown.get(value, value),
+        on_change=_write_choice,
+        args=(name,),
     )
 
 
-def _chosen(name: str) -> None:
+def _write_choice(name: str) -> None:
     write(**{name: str(st.session_state[_key(name)]) or None})
 
 
@@ -182,7 +184,7 @@ MINUTE, HOUR, DAY = 60, 3600, 86_400
 
 def ago(moment: datetime, now: datetime | None = None) -> str:
     """Formats an age: `just now`, `40 s ago`, `3 min ago`, `5 h ago`, `2 d ago`."""
-    seconds = ((now or datetime.now(UTC)) - aware(moment)).total_seconds()
+    seconds = ((now or datetime.now(UTC)) - utc(moment)).total_seconds()
     if seconds < 5:
         return "just now"
     if seconds < MINUTE:
@@ -196,7 +198,7 @@ def ago(moment: datetime, now: datetime | None = None) -> str:
 
 def exact(moment: datetime) -> str:
     """Formats a time to the second, in UTC: `2026-11-22 01:05:07 UTC`."""
-    return aware(moment).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return utc(moment).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def span_of(milliseconds: float) -> str:
@@ -206,6 +208,11 @@ def span_of(milliseconds: float) -> str:
     return f"{milliseconds:.0f} ms" if milliseconds >= 10 else f"{milliseconds:.1f} ms"
 
 
-def aware(moment: datetime) -> datetime:
-    """Adds the UTC zone, which SQLite drops."""
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+def percent(share: float | None) -> str:
+    """Formats a share: `12.3 %`; a dash where there is nothing to share."""
+    return "–" if share is None else f"{100 * share:.1f} %"
+
+
+def took(milliseconds: float | None) -> str:
+    """Formats a duration as `span_of` does; a dash without one."""
+    return "–" if milliseconds is None else span_of(milliseconds)

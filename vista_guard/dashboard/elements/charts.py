@@ -9,7 +9,8 @@ from typing import Any, Final
 import altair as alt
 import streamlit as st
 
-from vista_guard.dashboard.elements.tree import Node, draw, el, look
+from vista_guard.dashboard.elements.looks import look
+from vista_guard.dashboard.elements.tree import Node, draw, el
 from vista_guard.policy.risk import Reliability
 
 LIGHT: Final = {
@@ -89,7 +90,7 @@ def stacked(rows: Sequence[tuple[Any, ...]], names: Sequence[str], title: str, *
     data = [
         {
             "at": _iso(at),
-            "name": _word(name, by_look),
+            "name": look(name).word if by_look else name,
             "count": count,
             "place": places[name],
             "when": _when(at),
@@ -191,10 +192,6 @@ def _time(name: str, unit: str | None = None, *, ticks: int = TICKS) -> alt.X:
     return alt.X(f"{unit}({name}):T" if unit else f"{name}:T", title="UTC", scale=alt.Scale(type="utc"), axis=axis)
 
 
-def _word(name: str, by_look: bool) -> str:
-    return look(name).word if by_look else name
-
-
 def _iso(at: datetime) -> str:
     return at.astimezone(UTC).isoformat()
 
@@ -216,14 +213,14 @@ def diagram(found: Sequence[tuple[str, Reliability | None]], *, key: str = "reli
         found: names, with the reliability over labelled claims.
         key: of this place on the page.
     """
-    known = [(name, one) for name, one in found if one is not None]
+    known = [(name, reliability) for name, reliability in found if reliability is not None]
     if not known:
         return
-    errors = ", ".join(f"{name} {one.ece:.3f}" for name, one in known)
+    errors = ", ".join(f"{name} {reliability.ece:.3f}" for name, reliability in known)
     text = (
         f"Share of claims that people agree with, by confidence; calibrated ones lie on the dashed line. Gap: {errors}."
     )
-    rows = [(name, bin.confidence, bin.accuracy, bin.n) for name, one in known for bin in one.bins]
+    rows = [(name, bin.confidence, bin.accuracy, bin.n) for name, reliability in known for bin in reliability.bins]
     header = ["judged with", "mean confidence", "right", "claims"]
     table: list[Row] = [[name, round(confidence, 3), round(right, 3), n] for name, confidence, right, n in rows]
     panel(key, "Reliability", text, _chart(rows, [name for name, _ in known]), header, table)

@@ -1,14 +1,14 @@
-"""The colour, sign and word of each label and action, so that none is told by colour alone."""
+"""The colour, sign and word of each label and action, so that none is told by colour alone.
+
+Alone because the lab writes pages with it that need no Streamlit.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
 
-from vista_guard.types import Action, Finding, Label, Outcome
-
-UNCHECKED: Final = "UNCHECKED"
-"""Stands where a label would: the claim could not be judged."""
+from vista_guard.types import UNCHECKED, Action, Label
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,6 @@ LOOKS: Final[dict[str, Look]] = {
     Action.REPAIR: Look("scope", "↻", "repaired"),
     Action.BLOCK: Look("contradicted", "■", "blocked"),
 }
-
-
-def name_of(outcome: Outcome) -> str:
-    """The outcome's label, or `UNCHECKED`."""
-    return str(outcome.label) if isinstance(outcome, Finding) else UNCHECKED
 
 
 def look(name: str) -> Look:

@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
-from vista_guard.dashboard.elements.looks import LOOKS, UNCHECKED, Look, look, name_of
+from vista_guard.dashboard.elements.looks import look
 from vista_guard.errors import StoreError, VistaGuardError
 from vista_guard.types import Span
 
@@ -117,8 +117,8 @@ class Node:
             "t": self.tag,
             "c": self.cls,
             "k": self.key,
-            "act": _wired(self.act),
-            "sel": _wired(self.select),
+            "act": _act_message(self.act),
+            "sel": _act_message(self.select),
             "r": self.reveal,
             "s": dict(self.style),
             "a": dict(self.attributes),
@@ -182,11 +182,11 @@ def draw(node: Node, key: str) -> Act | Selection | None:
     return _event(getattr(answer, "event", None))
 
 
-def _event(told: Any) -> Act | Selection | None:
-    if not isinstance(told, Mapping):
+def _event(event: Any) -> Act | Selection | None:
+    if not isinstance(event, Mapping):
         return None
-    name, value = str(told.get("name", "")), str(told.get("value", ""))
-    start, end = told.get("start"), told.get("end")
+    name, value = str(event.get("name", "")), str(event.get("value", ""))
+    start, end = event.get("start"), event.get("end")
     if isinstance(start, int) and isinstance(end, int):
         return Selection(name, value, start, end)
     return Act(name, value)
@@ -202,7 +202,7 @@ def _check(name: str, value: str) -> None:
         )
 
 
-def _wired(act: Act | None) -> dict[str, str] | None:
+def _act_message(act: Act | None) -> dict[str, str] | None:
     return None if act is None else {"name": act.name, "value": act.value}
 
 
@@ -274,10 +274,10 @@ def shown(draw_it: Callable[P, None]) -> Callable[P, None]:
     return guarded
 
 
-def chip(name: str, text: str | None = None, *, cls: str = "", key: str | None = None) -> Node:
-    """A small mark with sign and word; `text` in place of the word."""
+def chip(name: str) -> Node:
+    """A small mark with sign and word."""
     shown = look(name)
-    return el("span", sign(name), text or shown.word, cls=f"chip tone-{shown.tone} {cls}".strip(), key=key)
+    return el("span", sign(name), shown.word, cls=f"chip tone-{shown.tone}")
 
 
 def counted(name: str, count: int) -> Node:
@@ -320,6 +320,3 @@ def pieces(text: str, ranges: Sequence[tuple[Span, T]]) -> tuple[TextPiece[T], .
         TextPiece(text[start:end], tuple(owner for span, owner in ranges if span.start < end and start < span.end))
         for start, end in pairwise(places)
     )
-
-
-__all__ = ["LOOKS", "UNCHECKED", "Look", "chip", "counted", "look", "name_of", "sign"]

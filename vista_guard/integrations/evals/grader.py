@@ -1,9 +1,4 @@
-"""A guard that grades the cases of tests and evaluations, each apart from all others.
-
-The case of a test or an evaluation: an answer with its context, or a whole conversation.
-
-A grader's verdict on a case: score, pass or fail, each claim with its quotes, and the reason.
-"""
+"""A grader for tests and evaluations: a case in, a verdict out, each case apart from all others."""
 
 from __future__ import annotations
 
@@ -275,8 +270,8 @@ def _claim(report: TurnReport, outcome: Outcome) -> JudgedClaim:
     if not isinstance(outcome, Finding):
         return JudgedClaim(**where, label=None, confidence=None, reason=outcome.error)
     quotes = tuple(
-        Quote(text=one.quote, source=one.source, source_id=one.source_id, title=one.title, score=one.score)
-        for one in outcome.evidence
+        Quote(text=piece.quote, source=piece.source, source_id=piece.source_id, title=piece.title, score=piece.score)
+        for piece in outcome.evidence
     )
     return JudgedClaim(
         **where, label=outcome.label, confidence=outcome.confidence, quotes=quotes, reason=outcome.reason
@@ -477,15 +472,11 @@ def shared_grader(judge: str | None = None, policy: str | None = None) -> Grader
         ConfigError: an unknown name.
     """
     with _making:
-        return _build_grader(judge, policy)
+        return _build_grader(judge=judge, policy=policy)
 
 
 _making = Lock()  # threads that ask at once would each make one
-
-
-@lru_cache(maxsize=8)
-def _build_grader(judge: str | None, policy: str | None) -> Grader:
-    return Grader.from_settings(judge=judge, policy=policy)
+_build_grader = lru_cache(maxsize=8)(Grader.from_settings)
 
 
 def grader_of(grader: Grader | None, judge: str | None, policy: str | None) -> Grader:
@@ -497,8 +488,6 @@ def grader_of(grader: Grader | None, judge: str | None, policy: str | None) -> G
     if grader is None:
         return shared_grader(judge, policy)
     if judge is not None or policy is not None:
-        from vista_guard.errors import ConfigError
-
         raise ConfigError(
             "both a grader and the name of a judge or policy are given; the grader has both. Leave one out"
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from vista_guard.errors import InputError
 from vista_guard.integrations.evals.grader import Case, Grader, Turns, grader_of
@@ -23,18 +23,11 @@ Read = Callable[[Any, Any, Any], Case]
 """What of a run is judged, from its inputs, its outputs and the data set's reference outputs."""
 
 
-class RunEvaluator(Protocol):
-    """As LangSmith and openevals call evaluators."""
+RunEvaluator = Callable[..., dict[str, Any]]
+"""As LangSmith and openevals call evaluators: with the keywords `outputs`, and maybe `inputs` and `reference_outputs`."""
 
-    def __call__(self, *, inputs: Any = None, outputs: Any, reference_outputs: Any = None) -> dict[str, Any]: ...
-
-
-class AsyncRunEvaluator(Protocol):
-    """As their async doors call them."""
-
-    def __call__(
-        self, *, inputs: Any = None, outputs: Any, reference_outputs: Any = None
-    ) -> Awaitable[dict[str, Any]]: ...
+AsyncRunEvaluator = Callable[..., Awaitable[dict[str, Any]]]
+"""As their async doors call them."""
 
 
 def vista_evaluator(

@@ -20,11 +20,11 @@ from langgraph.runtime import Runtime
 from vista_guard._aio import loop
 from vista_guard._extras import how_to_install
 from vista_guard.errors import Blocked, ConfigError
-from vista_guard.graph.agent import call_function, speaker_node
+from vista_guard.graph.agent import call_machine, speaker_node
 from vista_guard.graph.host_objects import GivenDocuments, GivenFinder, HostState
 from vista_guard.graph.machine import build_graph
 from vista_guard.graph.surface import OnBlock, OnReport, build_surface
-from vista_guard.stream.gates import Gate, check_gate, gated
+from vista_guard.stream.gates import Gate, check_gate, ending_report, gated
 from vista_guard.turn.work import Work
 from vista_guard.types import Action, TurnReport
 
@@ -33,7 +33,6 @@ try:
     from langchain.agents.middleware.types import PrivateStateAttr
 
     from vista_guard.integrations.langchain.turn import (
-        MARK,
         AsyncHandler,
         GatedCall,
         Handler,
@@ -43,6 +42,7 @@ try:
         with_words_beside_call,
         words_beside_call,
     )
+    from vista_guard.integrations.langgraph.turn import MARK
 except ImportError as exc:
     raise ConfigError(f"the LangChain middleware needs langchain 1.x ({exc}): {how_to_install('langchain')}") from exc
 
@@ -128,12 +128,8 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
         if self._gate == "none":
             turn.response = handler(request)
 
-        def judge(work: Work) -> Work:
-            for mode, chunk in self._machine.stream({"guard": work}, stream_mode=["custom", "values"]):
-                work = turn.forward_event(mode, chunk) or work
-            return work
-
-        work = call_function(judge).sync(turn.work(turn.call(handler)), turn.config)
+        judge = call_machine(self._machine, request.runtime.stream_writer)
+        work = judge.sync(turn.work(turn.call(handler)), turn.config)
         if not work.spoke and words_beside_call(turn.answered):
             turn.response = loop.run(self._judge_beside_call(turn))
         return self._deliver(turn, work)
@@ -148,12 +144,8 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
         if self._gate == "none":
             turn.response = await handler(request)
 
-        async def judge(work: Work) -> Work:
-            async for mode, chunk in self._machine.astream({"guard": work}, stream_mode=["custom", "values"]):
-                work = turn.forward_event(mode, chunk) or work
-            return work
-
-        work = await call_function(judge).asynchronous(turn.work(turn.acall(handler)), turn.config)
+        judge = call_machine(self._machine, request.runtime.stream_writer)
+        work = await judge.asynchronous(turn.work(turn.acall(handler)), turn.config)
         if not work.spoke and words_beside_call(turn.answered):
             turn.response = await self._judge_beside_call(turn)
         return self._deliver(turn, work)
@@ -165,11 +157,7 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
             yield words_beside_call(turn.answered)
 
         documents = turn.document_finder(self._surface.find_documents)
-        *_, report = [
-            item async for item in gated(self._parts, turn.conversation, words(), gate="turn", documents=documents)
-        ]
-        if not isinstance(report, TurnReport):
-            raise AssertionError("a gated stream ends with its report")
+        report = await ending_report(gated(self._parts, turn.conversation, words(), gate="turn", documents=documents))
         self._tell(turn, report)
         return with_words_beside_call(turn.answered, report)
 
@@ -212,6 +200,3 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
         if not work.spoke:
             return turn.with_attempts(turn.answered, len(work.attempts))
         return turn.response_with(cast(HostState, self._surface.deliver(work)), work)
-
-
-__all__ = ["VistaGuardMiddleware"]

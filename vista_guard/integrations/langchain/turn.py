@@ -1,6 +1,4 @@
-"""One model call of an agent as a turn of a conversation: what was said before it, what it says, what is said in its place.
-
-A model call of an agent, gated by sentence while it streams.
+"""One model call of an agent as a turn of a conversation, judged whole, or by the sentence while it streams.
 
 LangChain asks middleware for whole messages. So the model's words are heard by a callback of its run, which no stream of the
 host sees, and what the gate releases is streamed by a run of its own, which every stream of the host sees as it sees a model.
@@ -27,6 +25,7 @@ from vista_guard.graph.agent import AgentCall, call_function
 from vista_guard.graph.host_objects import (
     FindDocuments,
     HostState,
+    answer_start,
     in_words,
     is_assistant,
     read_reply,
@@ -36,20 +35,19 @@ from vista_guard.graph.host_objects import (
 )
 from vista_guard.graph.surface import HostSurface
 from vista_guard.graph.vendor_private import context_of, has_stream_handler, silent_config
+from vista_guard.integrations.langgraph.turn import MARK
 from vista_guard.integrations.langgraph.words import (
     HeardWords,
     Released,
     listening_context,
     marked_model,
+    released_chunks,
     run_in_thread,
 )
-from vista_guard.stream.gates import Documents, Passed, gated
+from vista_guard.stream.gates import Documents, gated
 from vista_guard.turn.repair import EARLIER
 from vista_guard.turn.work import Parts, Work
 from vista_guard.types import Conversation, TurnReport
-
-MARK = "vista_guard"
-"""Key in `response_metadata` of an answer that was replaced: the decision's action."""
 
 Handler = Callable[[ModelRequest[Any]], ModelResponse]
 AsyncHandler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse]]
@@ -69,8 +67,7 @@ class ModelTurn:
         self.response: ModelResponse | None = None
         # Other middleware may have shortened request.messages for the model; the evidence is in the state.
         messages = request.state["messages"]
-        humans = [place for place, message in enumerate(messages) if message.type == "human"]
-        start = humans[-1] + 1 if humans else 0
+        start = answer_start(messages)
         self._before, self._so_far = list(messages[:start]), list(messages[start:])
 
     @property
@@ -112,13 +109,6 @@ class ModelTurn:
 
         quiet = call_function(ask)
         return AgentCall(sync=quiet.sync, asynchronous=lambda asked, _: quiet.asynchronous(asked, self.config))
-
-    def forward_event(self, mode: str, chunk: object) -> Work | None:
-        """Passes an event on to the host's stream; gives back where the turn is."""
-        if mode == "custom":
-            self.request.runtime.stream_writer(chunk)
-            return None
-        return cast(Work, chunk)
 
     def with_attempts(self, response: ModelResponse, attempts: int) -> Response:
         """The response; drafts that were rejected on the way to it count against the turn's attempts."""
@@ -236,7 +226,6 @@ class GatedCall:
         self._request = request.override(model=marked_model(request.model))
         self._words = HeardWords()
         self._answered: ModelResponse | None = None
-        self._said: TurnReport | None = None
 
     def run(self, handler: Handler) -> None:
         """Streams into the host what passes. The model runs in a thread, the gate on the background loop."""
@@ -276,7 +265,7 @@ class GatedCall:
 
     @property
     def report(self) -> TurnReport | None:
-        return self._said if self._words.said else None
+        return self._words.report if self._words.said else None
 
     @property
     def response(self) -> ModelResponse:
@@ -295,18 +284,10 @@ class GatedCall:
         kept = {"tool_calls": tool_calls_of(answered), "response_metadata": mark}
         return replace(answered, result=[mended.model_copy(update=kept)])
 
-    async def _chunks(self, ask: Callable[[], Awaitable[AIMessage | None]]) -> AsyncGenerator[AIMessageChunk, None]:
+    def _chunks(self, ask: Callable[[], Awaitable[AIMessage | None]]) -> AsyncGenerator[AIMessageChunk, None]:
         words = self._words
         stream = gated(self._parts, self._conversation, words.deltas(ask), gate="sentence", documents=self._documents)
-        async with aclosing(self._surface.shown_stream(stream, self._parts.policy.message)) as pieces:
-            async for piece in pieces:
-                if isinstance(piece, TurnReport):
-                    self._said = piece
-                elif isinstance(piece, Passed):
-                    yield piece.item
-                else:
-                    yield AIMessageChunk(content=piece, id=words.message_id)
-        yield AIMessageChunk(content="", id=words.message_id, chunk_position="last")
+        return released_chunks(self._surface.shown_stream(stream, self._parts.policy.message), words)
 
     def _take_answer(self, response: ModelResponse) -> AIMessage | None:
         check_answerers(response)
@@ -315,4 +296,4 @@ class GatedCall:
 
 
 async def _next(pieces: AsyncGenerator[AIMessageChunk, None]) -> AIMessageChunk | None:
-    return await anext(pieces, None)
+    return await anext(pieces, None)  # a task wants a coroutine

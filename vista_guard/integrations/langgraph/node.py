@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, closing
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from langchain_core.messages import AIMessageChunk
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -12,16 +12,16 @@ from langgraph.config import get_stream_writer
 
 from vista_guard._aio.streams import Bridged, in_task
 from vista_guard.errors import ConfigError
-from vista_guard.graph.agent import AnyRunnable, call_function, speaker_node
+from vista_guard.graph.agent import AnyRunnable, call_machine, speaker_node
 from vista_guard.graph.host_objects import GivenDocuments, GivenFinder
 from vista_guard.graph.machine import GraphNode, build_graph
 from vista_guard.graph.surface import HostSurface, OnBlock, OnReport, build_surface
 from vista_guard.graph.vendor_private import context_of, has_stream_handler, silent_config
 from vista_guard.integrations.langgraph.turn import HostNode, NodeTurn
-from vista_guard.integrations.langgraph.words import HeardCall, HeardCalls, Released, listening_context
-from vista_guard.stream.gates import Gate, Passed, Streamed, check_gate, gated
+from vista_guard.integrations.langgraph.words import HeardCall, HeardCalls, Released, listening_context, released_chunks
+from vista_guard.stream.gates import Gate, Streamed, check_gate, gated
 from vista_guard.turn.work import Work
-from vista_guard.types import Conversation, Document, TurnReport
+from vista_guard.types import Conversation, Document
 
 if TYPE_CHECKING:
     from vista_guard.guard import Guard
@@ -85,7 +85,8 @@ class _GuardedNode:
     def __init__(self, guard: Guard, node: HostNode, surface: HostSurface) -> None:
         self._parts, self._node, self._surface = guard.parts, node, surface
         speaker = speaker_node(surface.find_documents, guard.parts.telemetry)
-        self._machine = build_graph(guard.parts, agent=speaker, checkpointer=False)
+        machine = build_graph(guard.parts, agent=speaker, checkpointer=False)
+        self._judge = call_machine(machine, lambda event: get_stream_writer()(event))
 
     def run(self, state: object, config: RunnableConfig) -> object:
         turn, calls = NodeTurn(self._node, state, config), HeardCalls()
@@ -97,12 +98,7 @@ class _GuardedNode:
         elif self._surface.gate == "none":
             turn.take_update(self._node(state))
 
-        def judge(work: Work) -> Work:
-            for mode, chunk in self._machine.stream({"guard": work}, stream_mode=["custom", "values"]):
-                work = _forward_event(mode, chunk) or work
-            return work
-
-        return turn.update if turn.is_judged else self._deliver(turn, call_function(judge).sync(turn.work(), config))
+        return turn.update if turn.is_judged else self._deliver(turn, self._judge.sync(turn.work(), config))
 
     async def arun(self, state: object, config: RunnableConfig) -> object:
         turn, calls = NodeTurn(self._node, state, config), HeardCalls()
@@ -114,14 +110,9 @@ class _GuardedNode:
         elif self._surface.gate == "none":
             turn.take_update(await self._node.acall(state))
 
-        async def judge(work: Work) -> Work:
-            async for mode, chunk in self._machine.astream({"guard": work}, stream_mode=["custom", "values"]):
-                work = _forward_event(mode, chunk) or work
-            return work
-
         if turn.is_judged:
             return turn.update
-        return self._deliver(turn, await call_function(judge).asynchronous(turn.work(), config))
+        return self._deliver(turn, await self._judge.asynchronous(turn.work(), config))
 
     def _runner(self, turn: NodeTurn, calls: HeardCalls, *, asynchronous: bool) -> Callable[[], Awaitable[object]]:
         context = listening_context(turn.config, calls)
@@ -139,15 +130,10 @@ class _GuardedNode:
             return self._surface.shown_stream(stream, self._parts.policy.message)
 
         pieces = in_task(shown, context_of(silent_config(turn.config)))
-        async with aclosing(pieces):
-            async for piece in pieces:
-                if isinstance(piece, TurnReport):
-                    call.report = piece if call.said else None
-                elif isinstance(piece, Passed):
-                    yield piece.item
-                else:
-                    yield AIMessageChunk(content=piece, id=call.message_id)
-        yield AIMessageChunk(content="", id=call.message_id, chunk_position="last")
+        async with aclosing(released_chunks(pieces, call)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+        call.report = call.report if call.said else None
 
     def _take_streamed_reports(self, turn: NodeTurn, calls: HeardCalls) -> None:
         """Tells the reports, and takes the one on what the node answered; an answer that nobody heard is still to be judged."""
@@ -167,14 +153,3 @@ class _GuardedNode:
             self._surface.tell(work.report)
             turn.deliver(work.report)
         return turn.update
-
-
-def _forward_event(mode: str, chunk: object) -> Work | None:
-    """Passes an event on to the host's stream; gives back where the turn is."""
-    if mode == "custom":
-        get_stream_writer()(chunk)
-        return None
-    return cast(Work, chunk)
-
-
-__all__ = ["guard_node"]

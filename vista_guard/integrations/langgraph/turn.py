@@ -32,6 +32,7 @@ from vista_guard.graph.host_objects import (
     ANSWER_KEYS,
     DOCUMENT_KEYS,
     HostState,
+    answer_start,
     in_words,
     is_assistant,
     places_of_draft,
@@ -115,8 +116,7 @@ class NodeTurn:
         self._messages: list[BaseMessage] = []
         self._request = _mapping_of(state)
         messages = convert_to_messages(_message_list(self._request.get("messages")))
-        humans = [place for place, message in enumerate(messages) if message.type == "human"]
-        start = humans[-1] + 1 if humans else 0
+        start = answer_start(messages)
         before, self._so_far = messages[:start], messages[start:]
         request = {**self._request, "messages": before} if "messages" in self._request else self._request
         self.conversation: Conversation = read_request(request).model_copy(update={"id": thread_id_of(config)})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from contextvars import Context
 from enum import Enum, auto
 from threading import Thread
@@ -24,6 +24,7 @@ from pydantic import SkipValidation
 from vista_guard.errors import InputError
 from vista_guard.graph.host_objects import in_words, read_document, without_text
 from vista_guard.graph.vendor_private import NOSTREAM_TAGS, StreamHandler, context_of, silent_config
+from vista_guard.stream.gates import Streamed
 from vista_guard.stream.source import Delta, Found, Passed
 from vista_guard.types import Document, TurnReport
 
@@ -58,6 +59,8 @@ class Listener(BaseCallbackHandler, StreamHandler[object]):
 
     run_inline = True
     raise_error = True
+    _closed = False
+    _loop: asyncio.AbstractEventLoop
 
     def tap_output_aiter(self, run_id: UUID, output: AsyncIterator[object]) -> AsyncIterator[object]:
         """Chains are not listened to."""
@@ -67,6 +70,29 @@ class Listener(BaseCallbackHandler, StreamHandler[object]):
         """Chains are not listened to."""
         return output
 
+    def on_llm_new_token(
+        self,
+        token: object,
+        *,
+        chunk: GenerationChunk | ChatGenerationChunk | None = None,
+        run_id: UUID,
+        **kwargs: object,
+    ) -> None:
+        """A piece of what a call says goes to the gate. When nobody waits for it any more, the model is to stop."""
+        if self._closed:
+            raise InputError("the gate is closed; the rest of this answer is not needed")
+        if isinstance(chunk, ChatGenerationChunk):
+            message = in_words(cast(AIMessageChunk, chunk.message))
+            self._on_loop(lambda: self._hear(run_id, message))
+
+    def _hear(self, run_id: UUID, message: AIMessageChunk) -> None:
+        """Takes a piece, on the gate's loop."""
+        raise NotImplementedError
+
+    def _on_loop(self, work: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # The gate's loop may be gone: the turn was cancelled.
+            self._loop.call_soon_threadsafe(work)
+
 
 class HeardWords(Listener):
     """Hears one model call's words and passes them to the gate's event loop, from whatever thread they come.
@@ -74,12 +100,13 @@ class HeardWords(Listener):
     Attributes:
         said: the text so far.
         answer: the message that the call ended with.
+        report: of its gate.
     """
 
     def __init__(self) -> None:
         self.said = ""
         self.answer: AIMessage | None = None
-        self._closed = False
+        self.report: TurnReport | None = None
         self._runs: set[UUID] = set()
         self._id: str | None = None
 
@@ -114,26 +141,12 @@ class HeardWords(Listener):
         if TAG not in (tags or ()):
             return
         if self._runs:
-            self._put(Signal.AGAIN)
+            self._on_loop(lambda: self._queue.put_nowait(Signal.AGAIN))
         self._runs.add(run_id)
 
-    def on_llm_new_token(
-        self,
-        token: object,
-        *,
-        chunk: GenerationChunk | ChatGenerationChunk | None = None,
-        run_id: UUID,
-        **kwargs: object,
-    ) -> None:
-        """A chunk of ours goes to the gate. When that is closed, the model is to stop."""
-        if self._closed:
-            raise InputError("the gate is closed; the rest of this answer is not needed")
-        if run_id in self._runs and isinstance(chunk, ChatGenerationChunk):
-            self._put(in_words(cast(AIMessageChunk, chunk.message)))
-
-    def _put(self, item: AIMessageChunk | Signal) -> None:
-        with suppress(RuntimeError):  # The gate's loop may be gone: the turn was cancelled.
-            self._loop.call_soon_threadsafe(self._queue.put_nowait, item)
+    def _hear(self, run_id: UUID, message: AIMessageChunk) -> None:
+        if run_id in self._runs:
+            self._queue.put_nowait(message)
 
     def _deltas_of(self, item: AIMessageChunk | Signal) -> Iterator[str | Passed]:
         if isinstance(item, Signal):
@@ -220,6 +233,21 @@ class Released(BaseChatModel):
             yield ChatGenerationChunk(message=message)
 
 
+async def released_chunks(
+    stream: AsyncGenerator[Streamed, None], call: HeardWords | HeardCall
+) -> AsyncGenerator[AIMessageChunk, None]:
+    """A gated stream as chunks of the call's message; its report goes to the call."""
+    async with aclosing(stream):
+        async for piece in stream:
+            if isinstance(piece, TurnReport):
+                call.report = piece
+            elif isinstance(piece, Passed):
+                yield piece.item
+            else:
+                yield AIMessageChunk(content=piece, id=call.message_id)
+    yield AIMessageChunk(content="", id=call.message_id, chunk_position="last")
+
+
 Heard = AIMessageChunk | Found | BaseException | Signal
 """What one call brings: its chunks, documents found meanwhile, the error that it broke off with, its end."""
 
@@ -279,7 +307,6 @@ class HeardCalls(Listener):
     def __init__(self) -> None:
         self.update: object = None
         self.spoken: list[HeardCall] = []
-        self._closed = False
         self._documents: list[Document] = []
         self._calls: dict[UUID, HeardCall] = {}
         self._begun: asyncio.Queue[HeardCall | Signal] = asyncio.Queue()
@@ -303,21 +330,6 @@ class HeardCalls(Listener):
         if NOSTREAM_TAGS.isdisjoint(tags or ()):
             self._on_loop(lambda: self._begin(run_id))
 
-    def on_llm_new_token(
-        self,
-        token: object,
-        *,
-        chunk: GenerationChunk | ChatGenerationChunk | None = None,
-        run_id: UUID,
-        **kwargs: object,
-    ) -> None:
-        """A piece of what a call says. When nobody waits for the node any more, the model is to stop."""
-        if self._closed:
-            raise InputError("the run was cancelled; the rest of this answer is not needed")
-        if isinstance(chunk, ChatGenerationChunk):
-            message = in_words(cast(AIMessageChunk, chunk.message))
-            self._on_loop(lambda: self._hear(run_id, message))
-
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: object) -> None:
         """A call ends; a model that does not stream says all of it now."""
         message = getattr(response.generations[0][0], "message", None) if response.generations else None
@@ -330,10 +342,6 @@ class HeardCalls(Listener):
         """Documents were found: evidence for what is said from now on."""
         found = tuple(read_document(document) for document in documents)
         self._on_loop(lambda: self._find(found))
-
-    def _on_loop(self, work: Callable[[], None]) -> None:
-        with suppress(RuntimeError):  # The gate's loop may be gone: the turn was cancelled.
-            self._loop.call_soon_threadsafe(work)
 
     def _begin(self, run_id: UUID) -> None:
         call = self._calls[run_id] = HeardCall(self._documents)
@@ -361,6 +369,3 @@ class HeardCalls(Listener):
         for call in self._calls.values():
             call.put(Signal.END)
         self._begun.put_nowait(Signal.END)
-
-
-__all__ = ["HeardCall", "HeardCalls"]

@@ -220,7 +220,11 @@ class _Guarded(_AnyGuarded):
     def _process_response(self, **given: Any) -> Any:
         inner: Any = super()
         told = _told_or_raise(given)
-        return inner._process_response(**given) if told is None else _told_of(inner._process_response(**given), told)
+        return (
+            inner._process_response(**given)
+            if told is None
+            else _attach_to_stream(inner._process_response(**given), told)
+        )
 
 
 class _AsyncGuarded(_AnyGuarded):
@@ -237,7 +241,7 @@ class _AsyncGuarded(_AnyGuarded):
         inner: Any = super()
         told = _told_or_raise(given)
         made = await inner._process_response(**given)
-        return made if told is None else _told_of(made, told)
+        return made if told is None else _attach_to_stream(made, told)
 
 
 def _with_lists(options: Any) -> Any:
@@ -258,15 +262,15 @@ def _told_or_raise(given: dict[str, Any]) -> Told | None:
         raise told.error
     options = given["options"]
     if callable(options.post_parser):
-        options.post_parser = _parsing(options.post_parser, told)
+        options.post_parser = _parser_of_delivered(options.post_parser, told)
     return told
 
 
-def _told_of(made: Result, told: Told) -> Result:
+def _attach_to_stream(made: Result, told: Told) -> Result:
     return _attach_reports(made, told) if isinstance(made, Stream | AsyncStream) else made
 
 
-def _parsing(parse: Callable[[Any], Any], told: Told) -> Callable[[Any], Any]:
+def _parser_of_delivered(parse: Callable[[Any], Any], told: Told) -> Callable[[Any], Any]:
     """The SDK's parser, which refuses an answer that a content filter stopped: what was withheld is told to it as complete."""
 
     def parse_delivered(completion: Any) -> Any:
@@ -308,18 +312,18 @@ class _Manager:
         self._inner, self._helper = inner, helper
 
     def __enter__(self) -> Any:
-        return self._taken(self._inner.__enter__())
+        return self._as_guarded(self._inner.__enter__())
 
     def __exit__(self, *exc: object) -> None:
         self._inner.__exit__(*exc)
 
     async def __aenter__(self) -> Any:
-        return self._taken(await self._inner.__aenter__())
+        return self._as_guarded(await self._inner.__aenter__())
 
     async def __aexit__(self, *exc: object) -> None:
         await self._inner.__aexit__(*exc)
 
-    def _taken(self, stream: Any) -> Any:
+    def _as_guarded(self, stream: Any) -> Any:
         stream.__class__ = self._helper
         stream._iterator = stream.__stream__()
         return stream

@@ -38,11 +38,12 @@ from vista_guard.openai_api.dialect import (
     frame,
     is_stream,
     read_answer,
+    read_object,
 )
 from vista_guard.openai_api.fields import request_error
 from vista_guard.openai_api.judging import DIALECTS, Events, Exchange, Judged, StreamedAnswer, judge_answer, worst
 from vista_guard.openai_api.requests import Api, Json, judged_api, with_answer
-from vista_guard.reading.chat_json import PATTERNS, read_json
+from vista_guard.reading.chat_json import PATTERNS
 from vista_guard.stream.gates import Gate
 from vista_guard.types import Conversation, Document, TurnReport
 
@@ -173,7 +174,9 @@ class Call:
     """One request whose answer is judged."""
 
     def __init__(self, guarding: ClientGuard, api: Api, request: Http) -> None:
-        body = _read_body(request.content)
+        body = read_object(request.content)
+        if body is None:
+            raise InputError("the request's body is not a JSON object; the guard cannot judge the answer to it")
         readable = {name: value for name, value in body.items() if name not in _NOT_READ}
         asked = DIALECTS[api].read(readable, PATTERNS)
         # `documents` on messages are for the guard, and no API takes them there; those of the body are sent as they are.
@@ -506,15 +509,11 @@ def _without_quotes(response: Http) -> Http:
     """A failure as it is; of a broken server without its words, which may quote the answer that it could not read."""
     if response.status_code < 500:
         return response
-    try:
-        told: object = read_json(response.content)
-    except ValueError:
-        told = None
     headers = [item for item in response.headers.raw if not item[0].lower().startswith(b"content-")]
     return _http_of(response).Response(
         response.status_code,
         headers=headers,
-        json={"error": request_error(response.status_code, told)},
+        json={"error": request_error(response.status_code, read_object(response.content))},
         request=response.request,
         extensions=response.extensions,
     )
@@ -589,28 +588,11 @@ async def _json_events(received: AsyncGenerator[Any, None]) -> Events:
             if event.data.startswith("[DONE]"):
                 yield None
                 return
-            if event.data.strip():
-                yield _event(event.data)
-
-
-def _event(data: str) -> Json:
-    try:
-        content = read_json(data)
-    except ValueError:
-        content = None
-    if not isinstance(content, dict):
-        raise UnreadableError("upstream's stream cannot be read")
-    return content
-
-
-def _read_body(content: bytes) -> Json:
-    try:
-        body = read_json(content)
-    except ValueError:
-        body = None
-    if not isinstance(body, dict):
-        raise InputError("the request's body is not a JSON object; the guard cannot judge the answer to it")
-    return body
+            if not event.data.strip():
+                continue
+            if (content := read_object(event.data)) is None:
+                raise UnreadableError("upstream's stream cannot be read")
+            yield content
 
 
 def _choices(wanted: object) -> int:

@@ -87,7 +87,8 @@ class ChromaConnection:
             async with asyncio.timeout(timeout_s):
                 return await calling
         except TimeoutError as exc:
-            self._give_up(timeout_s)
+            if isinstance(self._client, FolderClient):  # ends an engine that hangs, and the threads that wait for it
+                self._client.give_up(0.9 * timeout_s)  # some of the time may have been spent before the call reached it
             raise StoreError(
                 f"cannot {operation}: no answer from {self._location} in {timeout_s:g} s. {_advice(self._location)}"
             ) from exc
@@ -147,12 +148,6 @@ class ChromaConnection:
         self._collections.clear()
         await asyncio.to_thread(close_client, self._client)
         self._threads.shutdown(wait=False, cancel_futures=True)
-
-    def _give_up(self, seconds: float) -> None:
-        """Ends a folder's engine that hangs, and with it the threads that wait for it."""
-        if isinstance(self._client, FolderClient):
-            # Some of the time may have been spent before the call reached the engine.
-            self._client.give_up(0.9 * seconds)
 
 
 def _server(url: str, *, telemetry: bool) -> Client:

@@ -78,16 +78,16 @@ class _Vectors:
                     return True
                 self._listing = (state, sorted(collection.get(include=[])["ids"]))
             state, ids = self._listing
-            missing = [one for one in ids if one not in self._rows]
+            missing = [row_id for row_id in ids if row_id not in self._rows]
             if missing:
-                found = collection.get(ids=missing[:_FETCHED], include=["embeddings"])
-                self._rows |= zip(found["ids"], np.asarray(found["embeddings"], np.float32), strict=True)
+                rows = collection.get(ids=missing[:_FETCHED], include=["embeddings"])
+                self._rows |= zip(rows["ids"], np.asarray(rows["embeddings"], np.float32), strict=True)
                 gone = set(missing[:_FETCHED]).difference(self._rows)  # deleted since
-                self._listing = (state, [one for one in ids if one not in gone])
+                self._listing = (state, [row_id for row_id in ids if row_id not in gone])
                 if len(missing) > _FETCHED:
                     return False
             self.ids = self._listing[1]
-            self.matrix = np.stack([self._rows[one] for one in self.ids]) if self.ids else None
+            self.matrix = np.stack([self._rows[row_id] for row_id in self.ids]) if self.ids else None
             self._rows = dict(zip(self.ids, self.matrix, strict=True)) if self.matrix is not None else {}
             self._state, self._listing = state, None
             return True
@@ -171,7 +171,8 @@ class ChromaDocuments:
     async def stored(self) -> Sequence[ListedDocument]:
         """Lists the documents that were added completely, by id."""
         made = await self._made([self._name])
-        listed = {str(row["source_id"]): _listed(row) for one in made for row in await self._finished(one)}
+        rows = [row for collection in made for row in await self._complete_rows(collection)]
+        listed = {str(row["source_id"]): _listed_document(row) for row in rows}
         return tuple(listed[name] for name in sorted(listed))
 
     async def aclose(self) -> None:
@@ -184,7 +185,7 @@ class ChromaDocuments:
         Several processes share the work. `tell` is given the number of documents done and of all.
         """
         made = await self._made([self._name], renewing=True)
-        old = [owner for one in made for owner in await self._outdated(one)]
+        old = [owner for one in made for owner in await self._outdated_owners(one)]
         random.shuffle(old)
         for done, owner in enumerate(old):
             tell(done, len(old))
@@ -194,11 +195,11 @@ class ChromaDocuments:
                     await self._replace(document[1])
         return len(old)
 
-    async def _outdated(self, collection: AnyCollection) -> list[str]:
-        rows = await self._finished(collection)
+    async def _outdated_owners(self, collection: AnyCollection) -> list[str]:
+        rows = await self._complete_rows(collection)
         return [str(row["document"]) for row in rows if not str(row["version"]).startswith(self._cut)]
 
-    async def _finished(self, collection: AnyCollection) -> list[Mapping[str, Any]]:
+    async def _complete_rows(self, collection: AnyCollection) -> list[Mapping[str, Any]]:
         """The metadata of documents that were added completely."""
         where: dict[str, Any] = {"passages": {"$gt": 0}}
         rows: list[Mapping[str, Any]] = []
@@ -253,20 +254,20 @@ class ChromaDocuments:
 
     async def _replace(self, document: Document) -> int:
         collection = await self._open()
-        found = cut(document, self._embedder)
-        vectors = await asyncio.to_thread(self._embedder.embed, [passage.text for passage in found])
+        cut_passages = cut(document, self._embedder)
+        vectors = await asyncio.to_thread(self._embedder.embed, [passage.text for passage in cut_passages])
         await self._chroma.run(
             f"add the document {document.id!r}",
-            lambda: self._store(collection, document, found, vectors),
+            lambda: self._store(collection, document, cut_passages, vectors),
             timeout_s=600,
         )
-        return len(found)
+        return len(cut_passages)
 
     def _store(
-        self, collection: AnyCollection, document: Document, found: Sequence[Passage], vectors: NDArray[np.float32]
+        self, collection: AnyCollection, document: Document, passages: Sequence[Passage], vectors: NDArray[np.float32]
     ) -> None:
         owner, version = digest(document.id), self._cut + _version(document)
-        rows = list(enumerate(found))
+        rows = list(enumerate(passages))
         stale: dict[str, Any] = {"$and": [{"document": owner}, {"version": {"$ne": version}}]}
         with self._replacing:  # two at once could each drop the other's passages as the old ones
             for batch in self._chroma.batches(rows):
@@ -278,9 +279,9 @@ class ChromaDocuments:
                 )
             collection.modify(metadata={**(collection.metadata or {}), "changed": uuid4().hex})
             collection.delete(where=stale)
-            if found:
+            if passages:
                 # Last of all: a process that dies before leaves a document that is not listed, and so is added again.
-                listed: Any = {"passages": len(found), "about": json.dumps(document.metadata)}
+                listed: Any = {"passages": len(passages), "about": json.dumps(document.metadata)}
                 collection.update(ids=[f"{owner}:{version}:{0:06}"], metadatas=[listed])
 
     async def _open(self) -> AnyCollection:
@@ -309,7 +310,7 @@ class ChromaDocuments:
             return
         _expect_model(collection, await self._probe())
         self._probed.add(collection.name)
-        if collection.name == self._name and not renewing and await self._outdated(collection):
+        if collection.name == self._name and not renewing and await self._outdated_owners(collection):
             self._renew_behind()
 
     async def _probe(self) -> NDArray[np.float32]:
@@ -331,13 +332,13 @@ def _expect_model(collection: AnyCollection, probe: NDArray[np.float32]) -> None
 
 def _by_index(collection: AnyCollection, vector: NDArray[Any], limit: int) -> list[tuple[float, str]]:
     """The rows that Chroma's index takes for the nearest."""
-    found = collection.query(query_embeddings=[vector], n_results=limit, include=["distances"])
-    return [(1 - distance, key) for distance, key in zip((found["distances"] or [[]])[0], found["ids"][0], strict=True)]
+    rows = collection.query(query_embeddings=[vector], n_results=limit, include=["distances"])
+    return [(1 - distance, key) for distance, key in zip((rows["distances"] or [[]])[0], rows["ids"][0], strict=True)]
 
 
 def _rows(collection: AnyCollection, ids: list[str]) -> list[tuple[str, Passage]]:
-    found = collection.get(ids=ids, include=["documents", "metadatas"])
-    parts = (found["ids"], found["documents"] or [], found["metadatas"] or [])
+    rows = collection.get(ids=ids, include=["documents", "metadatas"])
+    parts = (rows["ids"], rows["documents"] or [], rows["metadatas"] or [])
     return [(key, _passage(text, metadata)) for key, text, metadata in zip(*parts, strict=True)]
 
 
@@ -381,5 +382,5 @@ def _passage(text: str, metadata: Mapping[str, Any]) -> Passage:
     )
 
 
-def _listed(row: Mapping[str, Any]) -> ListedDocument:
+def _listed_document(row: Mapping[str, Any]) -> ListedDocument:
     return ListedDocument(row["source_id"], row.get("title"), row["passages"], json.loads(row["about"]))

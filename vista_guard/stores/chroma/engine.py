@@ -1,7 +1,4 @@
-"""Chroma on a folder, in a process of its own: `docs/design/stores.md` tells why. Its surface is that of Chroma's clients.
-
-One process that holds Chroma for a folder, from the side of those who ask it.
-"""
+"""Chroma on a folder, in a process of its own: `docs/design/stores.md` tells why. Its surface is that of Chroma's clients."""
 
 from __future__ import annotations
 
@@ -18,6 +15,7 @@ from concurrent.futures import Future, InvalidStateError
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partialmethod
 from itertools import count
 from pathlib import Path
 from time import monotonic
@@ -206,8 +204,8 @@ class FolderClient:
         self.folder = folder
         self.telemetry = telemetry
         self._free_bytes = free_bytes
-        self._engine = _shared(folder, telemetry=telemetry)
-        self._release = weakref.finalize(self, _released, self._engine, gently=False)
+        self._engine = _share_engine(folder, telemetry=telemetry)
+        self._release = weakref.finalize(self, _release_engine, self._engine, gently=False)
         self._release.atexit = False
         try:
             self._engine.start()
@@ -259,7 +257,7 @@ class FolderClient:
     def close(self) -> None:
         """Closes the engine unless other clients use it. Closing again does nothing."""
         if self._release.detach() is not None:
-            _released(self._engine, gently=True)
+            _release_engine(self._engine, gently=True)
 
     def give_up(self, seconds: float) -> None:
         """Ends an engine that left a call unanswered for so many seconds. The next call starts another."""
@@ -295,33 +293,19 @@ class FolderCollection:
     name: str
     metadata: Mapping[str, Any] | None
 
-    def get(self, **arguments: object) -> Any:
-        """Returns rows by id or by metadata."""
-        return self.client.call(self.name, "get", arguments)
+    def _ask(self, method: str, /, **arguments: object) -> Any:
+        return self.client.call(self.name, method, arguments)
 
-    def query(self, **arguments: object) -> Any:
-        """Returns the rows nearest to vectors."""
-        return self.client.call(self.name, "query", arguments)
-
-    def add(self, **arguments: object) -> None:
-        """Adds rows. Existing ids keep their rows."""
-        self.client.call(self.name, "add", arguments)
-
-    def update(self, **arguments: object) -> None:
-        """Merges metadata into rows."""
-        self.client.call(self.name, "update", arguments)
-
-    def modify(self, **arguments: object) -> None:
-        """Replaces the collection's metadata."""
-        self.client.call(self.name, "modify", arguments)
-
-    def delete(self, **arguments: object) -> None:
-        """Deletes rows."""
-        self.client.call(self.name, "delete", arguments)
+    get = partialmethod(_ask, "get")
+    query = partialmethod(_ask, "query")
+    add = partialmethod(_ask, "add")
+    update = partialmethod(_ask, "update")
+    modify = partialmethod(_ask, "modify")
+    delete = partialmethod(_ask, "delete")
 
     def count(self) -> int:
         """Returns the number of rows."""
-        return int(str(self.client.call(self.name, "count", {})))
+        return int(self._ask("count"))
 
 
 @dataclass
@@ -345,10 +329,10 @@ class _Engine:
             if self.process is None or not self.process.usable:
                 if self.process is not None:
                     self.process.kill()  # it may have ended by itself, and nobody took notice of it
-                self.process = self._started()
+                self.process = self._start_process()
             return self.process
 
-    def _started(self) -> ChromaProcess:
+    def _start_process(self) -> ChromaProcess:
         if not self.users:
             raise StoreError("the store is closed. Open a new one")
         if monotonic() < self.not_before:
@@ -386,14 +370,14 @@ _engines: dict[tuple[Path, bool], _Engine] = {}
 _engines_lock = threading.RLock()  # a collected client may be released while another one is made
 
 
-def _shared(folder: Path, *, telemetry: bool) -> _Engine:
+def _share_engine(folder: Path, *, telemetry: bool) -> _Engine:
     with _engines_lock:
         engine = _engines.setdefault((folder, telemetry), _Engine(folder, telemetry))
         engine.users += 1
         return engine
 
 
-def _released(engine: _Engine, *, gently: bool) -> None:
+def _release_engine(engine: _Engine, *, gently: bool) -> None:
     with _engines_lock:
         engine.users -= 1
         last = not engine.users

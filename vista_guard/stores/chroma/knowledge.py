@@ -120,9 +120,9 @@ class ChromaKnowledge:
         bucket = self._made_bucket(conversation_id)
         if bucket is None:
             return []
-        found = bucket.get(where={"conversation": digest(conversation_id)}, include=["documents", "metadatas"])
-        texts, metadatas = found["documents"] or [], found["metadatas"] or []
-        rows = [_Row(*parts) for parts in zip(found["ids"], texts, metadatas, strict=True)]
+        result = bucket.get(where={"conversation": digest(conversation_id)}, include=["documents", "metadatas"])
+        texts, metadatas = result["documents"] or [], result["metadatas"] or []
+        rows = [_Row(*parts) for parts in zip(result["ids"], texts, metadatas, strict=True)]
         return sorted(rows, key=lambda row: tuple(row.metadata[key] for key in ("position", "turn", "number")))
 
     def _forget(self, conversation_id: str) -> int:

@@ -1,9 +1,7 @@
 """The process that holds Chroma's engine for one folder. It takes calls over its standard input until that is closed.
 
 Chroma keeps the interpreter's lock in every call. One that never returns, as after a full disk, takes every thread of its
-process along: here these are threads that do nothing else.
-
-What the process that holds Chroma and the one that uses it say to each other: lengths and pickles over two pipes.
+process along: here these are threads that do nothing else. The two processes exchange lengths and pickles over two pipes.
 """
 
 from __future__ import annotations
@@ -227,6 +225,6 @@ def _fault(exc: BaseException, call: EngineCall) -> CallFailure:
     return CallFailure.REFUSED if refused else CallFailure.BROKEN
 
 
-def _plain(found: object) -> object:
+def _plain(result: object) -> object:
     """Converts a result to plain types."""
-    return dict(found) if isinstance(found, Mapping) else found
+    return dict(result) if isinstance(result, Mapping) else result

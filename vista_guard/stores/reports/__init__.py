@@ -2,7 +2,7 @@
 
 `SqlReports` (`store`) writes them and `ReportReader` (`reading`) reads them, by the questions in `queries`, the counts in
 `rollups` and the filters and rows in `filters`. `tables` and `migrations` are the schema, `database` the connection, `retention`
-the deletion, `export` files for other programs, `queueing` the choice of turns for review. docs/design/observability.md.
+the deletion. docs/design/observability.md.
 """
 
 from vista_guard.stores.reports.database import Database  # first: it says what is missing where something is

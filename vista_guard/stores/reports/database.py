@@ -304,7 +304,7 @@ def upgrade(engine: sql.Engine) -> Schema:
 
     Several processes may call it at once.
     """
-    with _ONE_AT_A_TIME, engine.connect() as connection, _locked(connection):
+    with _ONE_AT_A_TIME, engine.connect() as connection, _exclusive_transaction(connection):
         schema = look(connection)
         config = _config()
         config.attributes["connection"] = connection
@@ -318,7 +318,7 @@ def upgrade(engine: sql.Engine) -> Schema:
 
 
 @contextmanager
-def _locked(connection: sql.Connection) -> Iterator[None]:
+def _exclusive_transaction(connection: sql.Connection) -> Iterator[None]:
     """A transaction that excludes every other writer."""
     if connection.dialect.name == "postgresql":
         connection.execute(sql.select(sql.func.pg_advisory_xact_lock(_UPGRADING)))

@@ -201,11 +201,11 @@ def from_cursor(cursor: str) -> tuple[datetime, str]:
     Raises:
         InputError: it is no cursor.
     """
-    found = _CURSOR.fullmatch(cursor)
+    match = _CURSOR.fullmatch(cursor)
     try:
-        if found is None:
+        if match is None:
             raise ValueError
-        return datetime.strptime(found[1], _FORMAT).replace(tzinfo=UTC), found[2]
+        return datetime.strptime(match[1], _FORMAT).replace(tzinfo=UTC), match[2]
     except ValueError:
         raise InputError(f"{cursor[:80]!r} is no cursor; use `next` of the previous page") from None
 

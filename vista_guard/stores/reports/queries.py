@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
+from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
@@ -52,22 +52,22 @@ def conditions(filter: ReportFilter) -> list[sql.ColumnElement[bool]]:
     Raises:
         InputError: a label that there is none of.
     """
-    found: list[sql.ColumnElement[bool]] = []
+    parts: list[sql.ColumnElement[bool]] = []
     for name in ("tenant", "policy", "rules", "judge", "gate", "evidence_missing"):
         wanted = getattr(filter, name)
         if wanted is not None:
-            found.append(TURNS.c[name] == wanted)
+            parts.append(TURNS.c[name] == wanted)
     if filter.conversation_id is not None:
-        found.append(TURNS.c.conversation_key == digest(filter.conversation_id))
+        parts.append(TURNS.c.conversation_key == digest(filter.conversation_id))
     if filter.start is not None:
-        found.append(TURNS.c.created_at >= utc(filter.start))
+        parts.append(TURNS.c.created_at >= utc(filter.start))
     if filter.end is not None:
-        found.append(TURNS.c.created_at < utc(filter.end))
+        parts.append(TURNS.c.created_at < utc(filter.end))
     if filter.actions:
-        found.append(_in(filter.actions))
+        parts.append(_in(filter.actions))
     if filter.labels:
-        found.append(sql.or_(*(TURNS.c[_column(label)] > 0 for label in filter.labels)))
-    return found
+        parts.append(sql.or_(*(TURNS.c[_column(label)] > 0 for label in filter.labels)))
+    return parts
 
 
 def _in(actions: tuple[Action, ...]) -> sql.ColumnElement[bool]:
@@ -128,7 +128,9 @@ def summary(connection: sql.Connection, filter: ReportFilter) -> Summary:
     names = [label.lower() for label in LABELS]
     sums: list[sql.ColumnElement[Any]] = [sql.func.sum(TURNS.c[name]) for name in names]
     sums.append(sql.func.sum(sql.case((TURNS.c.evidence_missing, 1), else_=0)))
-    sums += [sql.func.sum(sql.case((_slower(low, high), 1), else_=0)) for low, high in _latencies()]
+    sums += [
+        sql.func.sum(sql.case((_slower(low, high), 1), else_=0)) for low, high in pairwise([None, *BOUNDS_MS, None])
+    ]
     row = connection.execute(sql.select(sql.func.max(TURNS.c.created_at), *sums).where(*where)).one()
     newest, *counts = row
     numbers = [int(count or 0) for count in counts]
@@ -144,11 +146,6 @@ def summary(connection: sql.Connection, filter: ReportFilter) -> Summary:
     )
 
 
-def _latencies() -> Iterator[tuple[float | None, float | None]]:
-    bounds = [None, *BOUNDS_MS, None]
-    return pairwise(bounds)
-
-
 def _slower(low: float | None, high: float | None) -> sql.ColumnElement[bool]:
     """Selects turns that took more than `low` and at most `high` milliseconds."""
     parts = [] if low is None else [TURNS.c.duration_ms > low]
@@ -158,67 +155,39 @@ def _slower(low: float | None, high: float | None) -> sql.ColumnElement[bool]:
 def turn_row(row: sql.Row[Any]) -> TurnRow:
     """Converts a row of `TURNS`."""
     counts = {label: getattr(row, label.lower()) for label in LABELS}
-    return TurnRow(
-        id=row.report_id,
-        number=row.id,
-        conversation_id=row.conversation_id,
-        turn_index=row.turn_index,
-        created_at=utc(row.created_at),
-        tenant=row.tenant or None,
-        judge=row.judge,
-        policy=row.policy,
-        rules=row.rules or None,
-        gate=row.gate or None,
-        trace_id=row.trace_id,
-        span_id=row.span_id,
-        turn_key=row.turn_key,
-        action=Action(row.action),
-        first_action=Action(row.first_action),
-        score=row.score,
-        risk=row.risk,
-        lowest_confidence=row.lowest_confidence,
-        duration_ms=row.duration_ms,
-        evidence_missing=row.evidence_missing,
-        labels={label: count for label, count in counts.items() if count},
-    )
+    values = same_columns(row, TurnRow) | {
+        "id": row.report_id,
+        "number": row.id,
+        "tenant": row.tenant or None,
+        "rules": row.rules or None,
+        "gate": row.gate or None,
+        "action": Action(row.action),
+        "first_action": Action(row.first_action),
+        "labels": {label: count for label, count in counts.items() if count},
+    }
+    return TurnRow(**values)
 
 
 def finding_row(row: sql.Row[Any]) -> FindingRow:
     """Converts a row of `findings`."""
-    placed = row.span_start is not None
-    return FindingRow(
-        report_id=row.report_id,
-        claim_id=row.claim_id,
-        claim=row.claim,
-        claim_key=row.claim_key,
-        label=row.label,
-        confidence=row.confidence,
-        span=Span(start=row.span_start, end=row.span_end) if placed else None,
-        source=row.source,
-        source_id=row.source_id,
-        created_at=utc(row.created_at),
-        conversation_id=row.conversation_id,
-        turn_index=row.turn_index,
-        action=Action(row.action),
-        cursor=to_cursor(utc(row.created_at), f"{row.report}_{row.n}"),
-    )
+    values = same_columns(row, FindingRow) | {
+        "span": None if row.span_start is None else Span(start=row.span_start, end=row.span_end),
+        "action": Action(row.action),
+        "cursor": to_cursor(utc(row.created_at), f"{row.report}_{row.n}"),
+    }
+    return FindingRow(**values)
 
 
 def conversation_row(row: sql.Row[Any]) -> ConversationRow:
     """A row of `CONVERSATIONS`."""
-    return ConversationRow(
-        conversation_id=row.conversation_id,
-        key=row.conversation_key,
-        tenant=row.tenant or None,
-        first_at=utc(row.first_at),
-        last_at=utc(row.last_at),
-        turns=row.turns,
-        flagged=row.flagged,
-        repaired=row.repaired,
-        blocked=row.blocked,
-        contradicted=row.contradicted,
-        unchecked=row.unchecked,
-    )
+    values = same_columns(row, ConversationRow) | {"key": row.conversation_key, "tenant": row.tenant or None}
+    return ConversationRow(**values)
+
+
+def same_columns(row: sql.Row[Any], kind: type[Any]) -> dict[str, Any]:
+    """The columns of a row that a dataclass has by the same name; times with their zone."""
+    found = {field.name: row._mapping[field.name] for field in fields(kind) if field.name in row._mapping}
+    return {name: utc(value) if isinstance(value, datetime) else value for name, value in found.items()}
 
 
 def place(row: sql.Row[Any]) -> str:

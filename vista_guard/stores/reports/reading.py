@@ -41,6 +41,9 @@ SETTLING_S = 10.0
 MOST_ROWS = 1000
 """Rows that one page may have."""
 
+_AT_ONCE = 200
+"""Whole reports that are read at once."""
+
 
 class ReportReader:
     """The read side of a database of reports. Every method is synchronous and safe to call from any thread.
@@ -68,7 +71,7 @@ class ReportReader:
 
     def page(self, filter: ReportFilter = EVERYTHING, *, after: str | None = None, limit: int = 50) -> Page[TurnRow]:
         """Returns a page of turns, newest first, behind `after` (`Page.next`, `TurnRow.cursor`) if given."""
-        query = queries.turns(self._own(filter)).order_by(TURNS.c.created_at.desc(), TURNS.c.id.desc())
+        query = queries.turns(self._own_filter(filter)).order_by(TURNS.c.created_at.desc(), TURNS.c.id.desc())
         if after is not None:
             moment, key = from_cursor(after)
             query = query.where(sql.tuple_(TURNS.c.created_at, TURNS.c.id) < sql.tuple_(moment, number_of(key)))
@@ -81,17 +84,17 @@ class ReportReader:
         Ask again with the cursor that came back, and each turn comes once. Where several processes write (Postgres), a row may be
         committed after one with a higher number: the last seconds are read again, and what was seen is left out.
         """
-        query = queries.turns(self._own(filter))
+        query = queries.turns(self._own_filter(filter))
         if cursor is None:
             rows = self._rows(query.order_by(TURNS.c.id.desc()), limit, queries.turn_row)[::-1]
             numbers = self._numbers(sql.select(TURNS.c.id).order_by(TURNS.c.id.desc()))
-            return News(rows, self._advanced(LiveCursor(min(numbers, default=0)), numbers))
+            return News(rows, self._next_cursor(LiveCursor(min(numbers, default=0)), numbers))
         # First the numbers: what is committed between the two questions is then read again, and never skipped.
         numbers = self._numbers(sql.select(TURNS.c.id).where(TURNS.c.id > cursor.floor).order_by(TURNS.c.id))
         later = query.where(TURNS.c.id.in_(sorted(set(numbers) - set(cursor.seen)))).order_by(TURNS.c.id)
         rows = self._rows(later, limit, queries.turn_row)
         reached = [number for number in numbers if len(rows) < limit or number <= rows[-1].number]
-        return News(rows, self._advanced(cursor, reached))
+        return News(rows, self._next_cursor(cursor, reached))
 
     def get(self, report_id: str) -> KeptTurn | None:
         """Returns the whole report with its texts, or None."""
@@ -110,7 +113,7 @@ class ReportReader:
 
     def established_by(self, conversation_id: str, turn_key: str) -> TurnRow | None:
         """Returns the turn that established a piece of knowledge, whose evidence has the `source_id` `turn_key:claim id`."""
-        query = queries.turns(self._own(ReportFilter(conversation_id=conversation_id)))
+        query = queries.turns(self._own_filter(ReportFilter(conversation_id=conversation_id)))
         rows = query.where(TURNS.c.turn_key == turn_key).order_by(TURNS.c.created_at.desc(), TURNS.c.id.desc())
         return next(iter(self._rows(rows, 1, queries.turn_row)), None)
 
@@ -118,7 +121,7 @@ class ReportReader:
         self, filter: ReportFilter = EVERYTHING, *, after: str | None = None, limit: int = 50
     ) -> Page[ConversationRow]:
         """Returns a page of named conversations, latest activity first; a filter on turns keeps those with a match."""
-        query = queries.conversations(self._own(filter))
+        query = queries.conversations(self._own_filter(filter))
         if after is not None:
             place = sql.tuple_(CONVERSATIONS.c.last_at, CONVERSATIONS.c.conversation_key)
             query = query.where(place < sql.tuple_(*from_cursor(after)))
@@ -127,14 +130,14 @@ class ReportReader:
 
     def conversation(self, conversation_id: str, *, after: str | None = None, limit: int = 100) -> Page[KeptTurn]:
         """Returns a page of a conversation's whole turns with their texts, oldest first."""
-        own = self._own(ReportFilter(conversation_id=conversation_id))
+        own = self._own_filter(ReportFilter(conversation_id=conversation_id))
         query = _whole().where(*queries.conditions(own)).order_by(TURNS.c.created_at, TURNS.c.id)
         if after is not None:
             moment, key = from_cursor(after)
             query = query.where(sql.tuple_(TURNS.c.created_at, TURNS.c.id) > sql.tuple_(moment, number_of(key)))
         rows = self._rows(query, limit + 1, lambda row: row)
         following = queries.place(rows[limit - 1]) if len(rows) > limit else None
-        return Page(tuple(self._kept(row) for row in rows[:limit]), following)
+        return Page(tuple(self._kept_turn(row) for row in rows[:limit]), following)
 
     def conversation_ids(self, tenant: str) -> list[str]:
         """Returns the ids of all of a tenant's conversations."""
@@ -146,7 +149,7 @@ class ReportReader:
         self, filter: ReportFilter = EVERYTHING, *, after: str | None = None, limit: int = 50
     ) -> Page[FindingRow]:
         """Returns a page of claims of the matching turns, newest first; with `labels` only those claims."""
-        query = queries.findings(self._own(filter))
+        query = queries.findings(self._own_filter(filter))
         if after is not None:
             moment, key = from_cursor(after)
             report, _, n = key.partition("_")
@@ -155,19 +158,17 @@ class ReportReader:
         rows = self._rows(query, limit + 1, queries.finding_row)
         return Page(rows[:limit], rows[limit - 1].cursor if len(rows) > limit else None)
 
-    def sources(
-        self, filter: ReportFilter = EVERYTHING, *, newest: int = 10_000, limit: int = 10
-    ) -> tuple[SourceCount, ...]:
-        """Counts the sources of evidence on the `newest` matching claims, the most frequent first.
+    def sources(self, filter: ReportFilter = EVERYTHING, *, newest: int = 10_000) -> tuple[SourceCount, ...]:
+        """Counts the sources of evidence on the `newest` matching claims; the ten most frequent, first the most frequent.
 
         With `labels=("CONTRADICTED",)`: the documents that answers contradict most.
         """
-        query = queries.sources(self._own(filter), newest)
-        return self._rows(query, limit, lambda row: SourceCount(row.source, row.source_id, row.claims))
+        query = queries.sources(self._own_filter(filter), newest)
+        return self._rows(query, 10, lambda row: SourceCount(row.source, row.source_id, row.claims))
 
     def summary(self, filter: ReportFilter) -> Summary:
         """Counts the matching turns from their rows: for the last minutes. `rollup` serves longer times."""
-        own = self._own(filter)
+        own = self._own_filter(filter)
         return self._database.run("count reports", lambda connection: queries.summary(connection, own))
 
     def rollup(
@@ -193,21 +194,21 @@ class ReportReader:
         Conversations that were forgotten and reports that were pruned still count.
         """
         apart = [None if names is None else frozenset(names) for names in (keys, claim_keys)]
-        asked = rollups.Asked(start, end, by, self._own(filter), *apart)
+        asked = rollups.Asked(start, end, by, self._own_filter(filter), *apart)
         return self._database.run("read roll-ups", lambda connection: rollups.read(connection, asked))
 
     def makers(
         self, start: datetime, end: datetime, by: Step = "hour", filter: ReportFilter = EVERYTHING
     ) -> tuple[Maker, ...]:
         """Returns the judges and policies of each hour or day, in order of time, from the roll-ups."""
-        asked = rollups.Asked(start, end, by, self._own(filter))
+        asked = rollups.Asked(start, end, by, self._own_filter(filter))
         return self._database.run("read roll-ups", lambda connection: rollups.makers(connection, asked))
 
-    def reports(self, filter: ReportFilter = EVERYTHING, *, batch: int = 200) -> Iterator[KeptTurn]:
+    def reports(self, filter: ReportFilter = EVERYTHING) -> Iterator[KeptTurn]:
         """Yields whole turns, newest first, reading a batch at a time."""
         after: str | None = None
         while True:
-            page = self.page(filter, after=after, limit=batch)
+            page = self.page(filter, after=after, limit=_AT_ONCE)
             whole = self.many([row.id for row in page.rows])
             yield from (whole[row.id] for row in page.rows if row.id in whole)
             after = page.next
@@ -222,7 +223,7 @@ class ReportReader:
         """Closes the connections."""
         self._database.close()
 
-    def _own(self, filter: ReportFilter) -> ReportFilter:
+    def _own_filter(self, filter: ReportFilter) -> ReportFilter:
         return queries.narrowed(filter, self._tenant)
 
     def _visible(self, query: sql.Select[Any]) -> sql.Select[Any]:
@@ -236,15 +237,15 @@ class ReportReader:
         return list(self._rows(query, MOST_ROWS, lambda row: int(row[0])))
 
     def _whole_turns(self, query: sql.Select[Any], limit: int) -> tuple[KeptTurn, ...]:
-        return tuple(self._kept(row) for row in self._rows(query, limit, lambda row: row))
+        return tuple(self._kept_turn(row) for row in self._rows(query, limit, lambda row: row))
 
-    def _kept(self, row: sql.Row[Any]) -> KeptTurn:
+    def _kept_turn(self, row: sql.Row[Any]) -> KeptTurn:
         report = parsed(row.report, row.number, row.schema_version, self._database.name)
         with self._database.translating_errors("read a turn's texts"):
             texts = None if row.texts is None else TurnTexts.model_validate(json.loads(row.texts))
         return KeptTurn(report, texts)
 
-    def _advanced(self, cursor: LiveCursor, numbers: Sequence[int]) -> LiveCursor:
+    def _next_cursor(self, cursor: LiveCursor, numbers: Sequence[int]) -> LiveCursor:
         if self._database.is_sqlite:  # one writer at a time: numbers are committed in order
             return LiveCursor(max([cursor.floor, *numbers]))
         now = time.monotonic()
@@ -279,6 +280,3 @@ def _problem(exc: ValueError) -> str:
         return str(exc)
     first = exc.errors()[0]
     return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-
-
-__all__ = ["ReportReader", "parsed"]

@@ -14,8 +14,8 @@ import sqlalchemy as sql
 from sqlalchemy.dialects import postgresql, sqlite
 
 from vista_guard.stores.reports.filters import ReportFilter, utc
-from vista_guard.stores.reports.tables import BOUNDS_MS, BUCKETS, CLAIMS_HOUR, TURNS_HOUR, UNCHECKED, UNCHECKED_HOUR
-from vista_guard.types import Finding, TurnReport, Unchecked
+from vista_guard.stores.reports.tables import BOUNDS_MS, BUCKETS, CLAIMS_HOUR, TURNS_HOUR, UNCHECKED_HOUR
+from vista_guard.types import Finding, TurnReport, label_of
 
 Step = Literal["hour", "day"]
 
@@ -175,7 +175,7 @@ def _claim_counts(report: TurnReport) -> list[dict[str, Any]]:
     counts: Counter[str] = Counter()
     sure: Counter[str] = Counter()
     for outcome in report.outcomes:
-        label = outcome.label.value if isinstance(outcome, Finding) else UNCHECKED
+        label = label_of(outcome)
         counts[label] += 1
         sure[label] += outcome.confidence if isinstance(outcome, Finding) else 0  # type: ignore[assignment]  # a sum of floats
     return [{"label": label, "claims": counts[label], "confidence_sum": sure[label]} for label in sorted(counts)]
@@ -189,12 +189,13 @@ def summed(many: Iterable[Mapping[sql.Table, Sequence[Mapping[str, Any]]]]) -> d
             for row in rows:
                 key = tuple(row[column.name] for column in table.primary_key.columns)
                 kept = whole.setdefault(table, {}).get(key)
-                whole[table][key] = _plus(table, kept, row) if kept else dict(row)
+                sums = (
+                    {}
+                    if kept is None
+                    else {name: kept[name] + row[name] for name in row if not table.c[name].primary_key}
+                )
+                whole[table][key] = {**row, **sums}
     return {table: [rows[key] for key in sorted(rows)] for table, rows in whole.items()}
-
-
-def _plus(table: sql.Table, one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: one[name] if table.c[name].primary_key else one[name] + other[name] for name in one}
 
 
 def add(connection: sql.Connection, rows_of: Mapping[sql.Table, Sequence[Mapping[str, Any]]]) -> None:
@@ -227,7 +228,7 @@ def makers(connection: sql.Connection, asked: Asked) -> tuple[Maker, ...]:
     table = TURNS_HOUR
     at = (table.c.hour if asked.by == "hour" else _day(connection, table)).label("at")
     who = (table.c.tenant, table.c.judge, table.c.policy, table.c.rules)
-    query = sql.select(at, *who).where(*_within(table, asked)).distinct().order_by(at, *who)
+    query = sql.select(at, *who).where(*_time_conditions(table, asked)).distinct().order_by(at, *who)
     return tuple(
         Maker(_moment(row.at), row.tenant, row.judge, row.policy, row.rules) for row in connection.execute(query)
     )
@@ -254,7 +255,7 @@ def _counts(connection: sql.Connection, table: sql.Table, asked: Asked) -> sql.S
     sums = [
         sql.cast(sql.func.sum(column), column.type).label(column.name) for column in table.c if not column.primary_key
     ]
-    query = sql.select(at, *shown, *sums).where(*_within(table, asked))
+    query = sql.select(at, *shown, *sums).where(*_time_conditions(table, asked))
     return query.group_by(at, *kept).order_by(at, *kept)
 
 
@@ -268,41 +269,27 @@ def _moment(at: datetime | str) -> datetime:
     return utc(datetime.fromisoformat(at) if isinstance(at, str) else at)
 
 
-def _within(table: sql.Table, asked: Asked) -> list[sql.ColumnElement[bool]]:
+def _time_conditions(table: sql.Table, asked: Asked) -> list[sql.ColumnElement[bool]]:
     since = utc(asked.start).replace(minute=0, second=0, microsecond=0)
-    return [table.c.hour >= since, table.c.hour < utc(asked.end), *_asked(table, asked.filter)]
+    return [table.c.hour >= since, table.c.hour < utc(asked.end), *_filter_conditions(table, asked.filter)]
 
 
-def _asked(table: sql.Table, filter: ReportFilter) -> list[sql.ColumnElement[bool]]:
+def _filter_conditions(table: sql.Table, filter: ReportFilter) -> list[sql.ColumnElement[bool]]:
     wanted = {name: getattr(filter, name) for name in _FILTERED if name in table.c}
-    found = [table.c[name] == value for name, value in wanted.items() if value is not None]
+    conditions = [table.c[name] == value for name, value in wanted.items() if value is not None]
     if filter.actions and "action" in table.c:
-        found.append(table.c.action.in_([action.value for action in filter.actions]))
+        conditions.append(table.c.action.in_([action.value for action in filter.actions]))
     if filter.labels and "label" in table.c:
-        found.append(table.c.label.in_(filter.labels))
-    return found
+        conditions.append(table.c.label.in_(filter.labels))
+    return conditions
 
 
 def choices(connection: sql.Connection, tenant: str | None) -> dict[str, tuple[str, ...]]:
     """Returns the values of each key of the roll-ups."""
-    found = {}
+    values = {}
     for name in ("tenant", "policy", "judge", "gate"):
         query = sql.select(TURNS_HOUR.c[name]).distinct().order_by(TURNS_HOUR.c[name])
         if tenant is not None:
             query = query.where(TURNS_HOUR.c.tenant == tenant)
-        found[name] = tuple(connection.execute(query).scalars())
-    return found
-
-
-__all__ = [
-    "ClaimCount",
-    "Maker",
-    "Rollup",
-    "Step",
-    "TurnCount",
-    "Unchecked",
-    "UncheckedCount",
-    "added",
-    "percentile",
-    "read",
-]
+        values[name] = tuple(connection.execute(query).scalars())
+    return values

@@ -11,8 +11,8 @@ from pydantic_core import PydanticSerializationError
 
 from vista_guard.stores.entries import digest, storable
 from vista_guard.stores.reports.rollups import judge_name
-from vista_guard.stores.reports.tables import LABELS, UNCHECKED
-from vista_guard.types import Action, Finding, Outcome, TurnReport, TurnTexts
+from vista_guard.stores.reports.tables import LABELS
+from vista_guard.types import UNCHECKED, Action, Finding, Outcome, TurnReport, TurnTexts, label_of
 
 _WITHOUT_NUL = str.maketrans({"\x00": "�"})
 
@@ -100,11 +100,6 @@ def expiry(made: datetime, days: float) -> datetime:
 def first_action(report: TurnReport) -> Action:
     """Returns the decision about the first draft."""
     return report.attempts[0].decision.action if report.attempts else report.decision.action
-
-
-def label_of(outcome: Outcome) -> str:
-    """Returns the claim's label, or `UNCHECKED`."""
-    return outcome.label.value if isinstance(outcome, Finding) else UNCHECKED
 
 
 def _finding_row(outcome: Outcome, n: int, number: int, report: TurnReport) -> dict[str, Any]:

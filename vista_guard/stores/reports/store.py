@@ -1,8 +1,7 @@
 """The report store: writes each report into all tables in one transaction, and deletes what is past its retention.
 
-No answer waits long for the database: reports that it does not take at once are kept in memory and written later.
-
-Selects turns for review when their report is written, in the same transaction.
+No answer waits long for the database: reports that it does not take at once are kept in memory and written later. Turns for
+review are selected in the same transaction.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from vista_guard.errors import StoreError
 from vista_guard.stores.entries import digest
 from vista_guard.stores.reports import retention, rollups, rows
-from vista_guard.stores.reports.database import BUSY_S, Database, truncate_log
+from vista_guard.stores.reports.database import Database, truncate_log
 from vista_guard.stores.reports.reading import ReportReader, parsed
 from vista_guard.stores.reports.tables import CONVERSATIONS, EVENTS, FINDINGS, NUMBERS, REPORTS, REVIEWS, TEXTS, TURNS
 from vista_guard.types import Action, Record, TurnReport, TurnTexts
@@ -65,7 +64,7 @@ def reason_of(report: TurnReport) -> Reason | None:
     """Returns the reason to review the turn, or None."""
     if report.decision.action is Action.BLOCK:
         return Reason.BLOCKED
-    if _disagreed(report):
+    if _has_disagreement(report):
         return Reason.DISAGREEMENT
     if any(finding.confidence < LOW_CONFIDENCE for finding in report.findings):
         return Reason.LOW_CONFIDENCE
@@ -93,7 +92,7 @@ def review_row(number: int, tenant: str, reason: Reason, at: Any) -> dict[str, A
     return {"report": number, "tenant": tenant, "reason": reason.value, "state": "open", "queued_at": at}
 
 
-def _disagreed(report: TurnReport) -> bool:
+def _has_disagreement(report: TurnReport) -> bool:
     """An ensemble's confidence is the share of its judges that agree (`judges.composed.ensemble`)."""
     of_several = report.judge.name.startswith("ensemble:")
     return of_several and any(finding.confidence < 1 for finding in report.findings)
@@ -104,7 +103,7 @@ _QUEUED, _TOLD = sql.insert(REVIEWS), sql.insert(EVENTS)
 
 def insert(connection: sql.Connection, report: TurnReport, texts: TurnTexts | None, days: float | None) -> int:
     """Writes one report into all tables and returns its number."""
-    made = connection.execute(_numbered(connection.dialect.name), rows.report_row(report))
+    made = connection.execute(_insert_report(connection.dialect.name), rows.report_row(report))
     number = int(made.scalar_one())
     spread(connection, [(number, report)])
     queue(connection, report, number)
@@ -123,7 +122,7 @@ def spread(connection: sql.Connection, numbered: Sequence[tuple[int, TurnReport]
     if joined:
         # In one order, so that two writers never wait for each other.
         joined.sort(key=lambda row: (row["conversation_key"], row["last_at"]))
-        connection.execute(_joining(connection.dialect.name), joined)
+        connection.execute(_upsert_conversation(connection.dialect.name), joined)
     rollups.add(connection, rollups.summed(rollups.added(report) for _, report in numbered))
 
 
@@ -132,7 +131,7 @@ _COUNTS = ("turns", "flagged", "repaired", "blocked", "contradicted", "unchecked
 
 
 @cache  # building a statement costs more than running it
-def _numbered(dialect_name: str) -> Any:
+def _insert_report(dialect_name: str) -> Any:
     """Inserts a report and returns its number. SQLite would reuse a deleted report's number; sequences elsewhere never do."""
     statement = sql.insert(REPORTS)
     if dialect_name == "sqlite":
@@ -146,7 +145,7 @@ def _numbered(dialect_name: str) -> Any:
 
 
 @cache
-def _joining(dialect_name: str) -> Any:
+def _upsert_conversation(dialect_name: str) -> Any:
     """Upserts a conversation, adding a turn's counts."""
     dialect: Any = postgresql if dialect_name == "postgresql" else sqlite
     statement = dialect.insert(CONVERSATIONS)
@@ -234,7 +233,7 @@ class _Writer:
                 atexit.register(self.close)
             late, failure = self._late, self._failure
         if failure is not None:
-            raise self._kept(failure)
+            raise self._kept_error(failure)
         tried = asyncio.wrap_future(entry.tried)
         try:
             while not (late or self._late) and not (await asyncio.wait([tried], timeout=PATIENCE_S))[0]:
@@ -313,7 +312,7 @@ class _Writer:
         with self._changed:
             self._failure = exc
         with suppress(InvalidStateError):
-            entry.tried.set_exception(self._kept(exc))
+            entry.tried.set_exception(self._kept_error(exc))
 
     def _tell_late(self, level: int, why: str) -> None:
         with self._changed:
@@ -321,7 +320,7 @@ class _Writer:
                 logger.log(level, "reports wait in memory until %s takes them: %s", self._name, why)
             self._late = True
 
-    def _kept(self, failure: StoreError) -> StoreError:
+    def _kept_error(self, failure: StoreError) -> StoreError:
         return StoreError(f"{failure}. It is kept in memory and tried again ({len(self._waiting)} wait)")
 
 
@@ -430,6 +429,3 @@ class SqlReports:
 
     async def _run(self, operation: str, work: Callable[[sql.Connection], T], *, writes: bool = True) -> T:
         return await asyncio.to_thread(self._database.write if writes else self._database.run, operation, work)
-
-
-__all__ = ["BUSY_S", "SqlReports"]

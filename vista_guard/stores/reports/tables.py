@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import sqlalchemy as sql
 
-from vista_guard.types import Label
+from vista_guard.types import UNCHECKED, Label
 
 METADATA = sql.MetaData()
-
-UNCHECKED = "UNCHECKED"
-"""Marks a claim that could not be judged. It is no label and counts in no score."""
 
 LABELS = (*(label.value for label in Label), UNCHECKED)
 

@@ -1,7 +1,4 @@
-"""The review queue: turns that wait for a person, who has which, and what was decided.
-
-Which reports somebody may see, and the texts that people write, as every database takes them.
-"""
+"""The review queue: turns that wait for a person, who has which, and what was decided."""
 
 from __future__ import annotations
 
@@ -16,9 +13,10 @@ from vista_guard.errors import InputError
 from vista_guard.stores.entries import storable
 from vista_guard.stores.reports.database import Database
 from vista_guard.stores.reports.filters import Page, from_cursor, number_of, to_cursor, utc
+from vista_guard.stores.reports.queries import same_columns
 from vista_guard.stores.reports.store import Reason, review_row
-from vista_guard.stores.reports.tables import EVENTS, REVIEWS, TURNS
-from vista_guard.stores.reviews.records import Review, ReviewEvent, ReviewVerdict
+from vista_guard.stores.reports.tables import CONSENSUS, EVENTS, REVIEWS, TURNS
+from vista_guard.stores.reviews.records import SETTLED_CLAIMS, ConsensusClaim, Review, ReviewEvent, ReviewVerdict
 
 LONGEST_NAME = 200
 LONGEST_TEXT = 10_000
@@ -109,6 +107,11 @@ class Reviews:
         self._database = database if isinstance(database, Database) else Database(database, create=False)
         self._tenants = tenants
 
+    @property
+    def database(self) -> Database:
+        """The database of the reviews, and of the reports."""
+        return self._database
+
     def of_tenants(self, tenants: Sequence[str] | None) -> Self:
         """Returns the queue restricted to these tenants' turns."""
         return type(self)(self._database, tenants=tenants)
@@ -152,6 +155,13 @@ class Reviews:
         rows = self._database.run("read reviews", lambda c: c.execute(query).all())
         return tuple(ReviewEvent(utc(row.at), row.who, row.what, row.text) for row in rows)
 
+    def consensus(self) -> Mapping[str, tuple[ConsensusClaim, ...]]:
+        """Returns the claims that annotators settled on, by the report's id; those of the oldest batch where several have it."""
+        query = sql.select(TURNS.c.report_id, CONSENSUS.c.claims).join(TURNS, TURNS.c.id == CONSENSUS.c.report)
+        query = query.where(visible(TURNS.c.tenant, self._tenants)).order_by(CONSENSUS.c.task.desc())
+        rows = self._database.run("read the consensus", lambda c: c.execute(query).all())
+        return {report_id: SETTLED_CLAIMS.validate_json(claims) for report_id, claims in rows}
+
     def reserve(self, report_id: str, who: str, *, time: timedelta = RESERVED_FOR) -> Review:
         """Reserves the turn for one reviewer. Reserving again extends the time.
 
@@ -168,12 +178,12 @@ class Reviews:
             while True:
                 free = self._reviews(True).where(_free(datetime.now(UTC))).limit(1)
                 free = free if reason is None else free.where(REVIEWS.c.reason == reason.value)
-                found = connection.execute(free).first()
-                if found is None:
+                row = connection.execute(free).first()
+                if row is None:
                     return None
-                if _take(connection, found.report, name, time):
-                    _tell(connection, found.report, name, "reserved")
-                    return self._get(connection, found.report_id)
+                if _take(connection, row.report, name, time):
+                    _tell(connection, row.report, name, "reserved")
+                    return self._get(connection, row.report_id)
 
         return self._database.write("reserve a review", take)
 
@@ -226,10 +236,10 @@ class Reviews:
             number = self._number(connection, report_id)
             if not queued or self._get(connection, report_id) is not None:
                 work(connection, number)
-            found = self._get(connection, report_id)
-            if found is None:
+            review = self._get(connection, report_id)
+            if review is None:
                 raise InputError(f"report {report_id[:80]!r} is not in the review queue; put it there with a complaint")
-            return found
+            return review
 
         return self._database.write("write a review", write)
 
@@ -305,27 +315,14 @@ def _tell(connection: sql.Connection, number: int, who: str, what: str, text: st
 
 
 def _review(row: sql.Row[Any]) -> Review:
-    return Review(
-        report_id=row.report_id,
-        number=row.report,
-        tenant=row.tenant or None,
-        conversation_id=row.conversation_id,
-        turn_index=row.turn_index,
-        action=row.action,
-        reason=Reason(row.reason),
-        open=row.state == "open",
-        queued_at=utc(row.queued_at),
-        assignee=row.assignee,
-        reserved_until=_maybe(row.reserved_until),
-        verdict=None if row.verdict is None else ReviewVerdict(row.verdict),
-        verdict_reason=row.verdict_reason,
-        decided_by=row.decided_by,
-        decided_at=_maybe(row.decided_at),
-    )
-
-
-def _maybe(moment: datetime | None) -> datetime | None:
-    return None if moment is None else utc(moment)
+    values = same_columns(row, Review) | {
+        "number": row.report,
+        "tenant": row.tenant or None,
+        "reason": Reason(row.reason),
+        "open": row.state == "open",
+        "verdict": None if row.verdict is None else ReviewVerdict(row.verdict),
+    }
+    return Review(**values)
 
 
 def _place(review: Review) -> str:

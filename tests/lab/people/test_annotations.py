@@ -15,9 +15,12 @@ from vista_guard.errors import InputError, StoreError
 from vista_guard.stores.reports import SqlReports
 from vista_guard.stores.reports.database import make_engine
 from vista_guard.stores.reports.tables import ANNOTATION_CLAIMS, PEOPLE_ON_A_REPORT
-from vista_guard.stores.reviews.annotation import Annotations
-from vista_guard.stores.reviews.records import AnnotatedClaim, AnnotationBatch, Condition, ConsensusClaim, Method, Op
+from vista_guard.stores.reviews.queue import Reviews
+from vista_guard.stores.reviews.records import ConsensusClaim, Op, Word, words
 from vista_guard.types import Label, Span
+from vista_lab.metrics.agreement import Method
+from vista_lab.metrics.claim_sets import AnnotatedClaim
+from vista_lab.people.annotations import AnnotationBatch, Annotations, Condition
 
 PIER = AnnotatedClaim(
     text="The pier opened in 1911.", label=Label.VERIFIED, source_claim_id="t1.c1", span=Span(start=0, end=24)
@@ -142,11 +145,28 @@ def test_refused(url: str, write: Write) -> None:
     mine = annotations.start(task, "ben")
     with pytest.raises(InputError, match="at most 500"):
         annotations.save(mine, [PIER] * 501)
-    south = annotations.of_tenants(["south"])
+    south = Annotations(url, tenants=["south"])
     assert (south.batches(), south.tasks("pilot", "ben"), south.complete()) == ((), (), ())
     with pytest.raises(InputError, match="no annotation task"):
         south.save(mine, [PIER])
     annotations.close()
+    south.close()
+
+
+def test_people_have_a_word_on_the_turns_that_they_see(url: str, write: Write) -> None:
+    name = write("talk", tenant="north").id
+    annotations = Annotations(url)
+    for batch, label in (("oldest", Label.VERIFIED), ("newest", Label.CONTRADICTED)):
+        annotations.create(batch, [name], wanted=1, who="ada")
+        (task,) = annotations.tasks(batch, "ben")
+        annotations.submit(annotations.save(annotations.start(task.id, "ben"), [PIER]))
+        settled = ConsensusClaim(text=PIER.text, label=label, source_claim_id="t1.c1")
+        annotations.settle(task.id, [settled], method=Method.UNANIMOUS, who="ada")
+    reviews = Reviews(url)
+    assert words(reviews.of_tenants(["north"])) == words(reviews) == {name: Word(name, True, {"t1.c1": True})}
+    assert words(reviews.of_tenants(["south"])) == {}
+    annotations.close()
+    reviews.close()
 
 
 def test_forget_reaches_every_table(url: str, write: Write) -> None:

@@ -1,10 +1,7 @@
-"""Annotation: tasks in batches, drafts that are saved while people work, and what they agreed on.
+"""Annotation of guarded turns: tasks in batches, drafts that are saved while people work, and what they agreed on.
 
-Nobody's work comes out of here for anybody else before all annotators of its task have submitted: `complete` is the only way.
-
-Rows of annotation as what they mean, and the questions that give them.
-
-Annotations that were made elsewhere, taken in whole or not at all.
+The rows lie in the database of reports (`vista_guard.stores.reports.tables`), where deleting a report deletes them. Nobody's
+work comes out of here for anybody else before all annotators of its task have submitted: `complete` is the only way.
 """
 
 from __future__ import annotations
@@ -13,10 +10,10 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Self, TypeVar
+from enum import StrEnum
+from typing import Any, TypeVar
 
 import sqlalchemy as sql
-from pydantic import TypeAdapter
 
 from vista_guard.errors import InputError
 from vista_guard.stores.reports import store
@@ -24,24 +21,91 @@ from vista_guard.stores.reports.database import Database
 from vista_guard.stores.reports.filters import utc
 from vista_guard.stores.reports.tables import ANNOTATION_CLAIMS, ANNOTATIONS, CONSENSUS, TASKS, TURNS
 from vista_guard.stores.reviews.queue import find_report, person, visible, written
-from vista_guard.stores.reviews.records import (
-    AnnotatedClaim,
-    Annotation,
-    AnnotationBatch,
-    CompleteTask,
-    Condition,
-    Consensus,
-    ConsensusClaim,
-    Method,
-    Op,
-    Task,
-)
+from vista_guard.stores.reviews.records import SETTLED_CLAIMS, ConsensusClaim, Op
 from vista_guard.types import Label, Span, TurnReport, TurnTexts
+from vista_lab.metrics.agreement import Method
+from vista_lab.metrics.claim_sets import AnnotatedClaim
 
 T = TypeVar("T")
 
-_CLAIMS = TypeAdapter(tuple[ConsensusClaim, ...])
 _IN_ONE_QUERY = 500
+
+
+class Condition(StrEnum):
+    """What the annotator saw: the text alone, or the judge's labels too."""
+
+    BLIND = "blind"
+    SUGGESTIONS = "suggestions"
+    """The judge's labels, since they asked for them."""
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """An annotator's work on a turn. Each save increments `version`; `seconds` is the time spent."""
+
+    id: int
+    task: int
+    annotator: str
+    version: int
+    submitted: bool
+    condition: Condition
+    seconds: float
+    notes: str
+    claims: tuple[AnnotatedClaim, ...]
+    saved_at: datetime
+
+    @property
+    def kept(self) -> tuple[AnnotatedClaim, ...]:
+        """The claims without deleted ones."""
+        return tuple(claim for claim in self.claims if claim.kept)
+
+
+@dataclass(frozen=True)
+class AnnotationTask:
+    """A turn to annotate. `mine` is the viewer's state: `free`, `draft`, `submitted`, or `full`
+    when as many as are wanted have begun and they have not. `submitted` counts annotators who are done."""
+
+    id: int
+    report_id: str
+    batch: str
+    wanted: int
+    submitted: int
+    mine: str
+    settled: bool
+
+
+@dataclass(frozen=True)
+class AnnotationBatch:
+    """Tasks created together. `complete` counts those that all wanted annotators submitted, `settled` those with consensus."""
+
+    name: str
+    tasks: int
+    complete: int
+    settled: int
+    wanted: int
+
+
+@dataclass(frozen=True)
+class CompleteTask:
+    """A task that all wanted annotators submitted, so that their work may be compared."""
+
+    id: int
+    report_id: str
+    batch: str
+    annotations: Sequence[Annotation]
+    consensus: Consensus | None = None
+
+
+@dataclass(frozen=True)
+class Consensus:
+    """The consensus on a task: its claims, the method, and who settled it."""
+
+    task: int
+    report_id: str
+    claims: tuple[ConsensusClaim, ...]
+    method: Method
+    by: str
+    at: datetime
 
 
 def needed(found: T | None) -> T:
@@ -98,10 +162,10 @@ def tasks(annotator: str) -> sql.Select[Any]:
     )
 
 
-def task(row: sql.Row[Any]) -> Task:
+def task(row: sql.Row[Any]) -> AnnotationTask:
     """A row of `tasks`."""
     mine = row.own or ("free" if row.begun < row.wanted else "full")
-    return Task(row.id, row.report_id, row.batch, row.wanted, int(row.submitted), mine, bool(row.settled))
+    return AnnotationTask(row.id, row.report_id, row.batch, row.wanted, int(row.submitted), mine, bool(row.settled))
 
 
 def fresh_row(task: int, report: int, annotator: str, condition: Condition) -> dict[str, Any]:
@@ -152,7 +216,7 @@ def completed(connection: sql.Connection, query: sql.Select[Any]) -> tuple[Compl
 
 def consensus_row(task: int, report: int, claims: Sequence[ConsensusClaim], method: Method, who: str) -> dict[str, Any]:
     """A row of `CONSENSUS`."""
-    text = _CLAIMS.dump_json(tuple(claims)).decode()
+    text = SETTLED_CLAIMS.dump_json(tuple(claims)).decode()
     settled = {"method": method.value, "settled_by": who, "settled_at": datetime.now(UTC)}
     return {"task": task, "report": report, "claims": text, **settled}
 
@@ -172,7 +236,7 @@ def _agreed(connection: sql.Connection, reports: dict[int, str]) -> dict[int, Co
     for start in range(0, len(names), _IN_ONE_QUERY):
         some = CONSENSUS.c.task.in_(names[start : start + _IN_ONE_QUERY])
         for row in connection.execute(sql.select(CONSENSUS).where(some)):
-            claims, method = _CLAIMS.validate_json(row.claims), Method(row.method)
+            claims, method = SETTLED_CLAIMS.validate_json(row.claims), Method(row.method)
             found[row.task] = Consensus(
                 row.task, reports[row.task], claims, method, row.settled_by, utc(row.settled_at)
             )
@@ -244,15 +308,6 @@ class Annotations:
         self._database = database if isinstance(database, Database) else Database(database, create=False)
         self._tenants = tenants
 
-    @property
-    def database(self) -> Database:
-        """The database of the annotations."""
-        return self._database
-
-    def of_tenants(self, tenants: Sequence[str] | None) -> Self:
-        """Returns the annotations restricted to these tenants' turns."""
-        return type(self)(self._database, tenants=tenants)
-
     def create(self, batch: str, report_ids: Sequence[str], *, wanted: int = 2, who: str) -> int:
         """Creates a task for each report; returns the number of new ones. Tasks that the batch has already stay.
 
@@ -284,7 +339,7 @@ class Annotations:
         """Returns all batches, newest first."""
         return self._read(lambda connection: batches(connection, self._visible()))
 
-    def tasks(self, batch: str, annotator: str) -> tuple[Task, ...]:
+    def tasks(self, batch: str, annotator: str) -> tuple[AnnotationTask, ...]:
         """Returns up to 2,000 tasks of a batch, oldest first, with their state for one annotator."""
         query = tasks(annotator).where(TASKS.c.batch == batch, self._visible())
         rows = self._read(lambda connection: connection.execute(query.limit(MOST_TASKS)).all())

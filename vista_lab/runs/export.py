@@ -11,8 +11,8 @@ from typing import Any, Literal
 from vista_guard._extras import require
 from vista_guard.errors import InputError
 from vista_guard.stores.reports.filters import KeptTurn
-from vista_guard.stores.reports.rows import first_action, label_of
-from vista_guard.types import Finding, Outcome
+from vista_guard.stores.reports.rows import first_action
+from vista_guard.types import Finding, Outcome, label_of
 
 Format = Literal["jsonl", "parquet"]
 
