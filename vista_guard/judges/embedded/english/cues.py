@@ -129,6 +129,7 @@ _VALUE = re.compile(
 _ADVICE = re.compile(
     any_of(
         """^(?:you|the user|people|everyone) (?:should|ought to)\\b,
+        \\bit(?:'s| is) (?:\\w+ )?(?:recommended|advisable|advised|best|wise) to (?:consult|contact|ask|seek|speak to|talk to)\\b,
         ^(?:please )?(?:consult|contact|see|ask|call|talk to|speak to) (?:a|an|your) (?:\\w+ )?(?:doctor|lawyer|nurse|expert|
         pharmacist|professional|vet|dentist|therapist|advisor|specialist)\\b,
         ^(?:if|when) (?:in doubt|you(?:'re| are) (?:un|not )sure)\\b[^.;]*\\W (?:ask|consult|contact|see|call) (?:a|an|your)\\b"""
