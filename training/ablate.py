@@ -245,7 +245,7 @@ FAMILIES: Mapping[str, Mapping[str, Any]] = {
     "what held once": {"support.bygone": _always(None)},
     "documents first": {"judge.is_mentioned": _always(False)},
     "topic of a contradiction": {"judge.COUNTER_COSINE": -1.0},
-    "support that is outranked": {"judge.outranking": _always([])},
+    "support that is outranked": {"support.outranking": _always([])},
     "a document's own words": {"support._says": _always(False)},
     "canonical forms": {
         **{f"{name}.folded": _first for name in _FOLDING},
