@@ -3,7 +3,7 @@
 Every family is switched off in turn, on development sets and on the attacks of the tests. Two figures a set: of what is fine, the
 share of claims that are held; of what is wrong, the share of turns in which nothing is held. A markdown table shows how many
 points each rises without the family; a row with ``only`` small or negative numbers is a rule that does not earn its place.
-The models judge each pair once; a family costs what its rules change.
+Each turn is judged once with all rules, and again without every family that changed something in it.
 """
 
 from __future__ import annotations
@@ -11,14 +11,17 @@ from __future__ import annotations
 import argparse
 import asyncio
 import importlib
+import inspect
 import multiprocessing
 import os
 import pkgutil
+import random
 import re
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
-from itertools import islice
+from functools import lru_cache
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -36,6 +39,7 @@ from vista_guard.guard import Guard
 from vista_guard.judges import embedded
 from vista_guard.judges.embedded import EmbeddedJudge
 from vista_guard.judges.embedded.english.asides import Clause
+from vista_guard.judges.embedded.evidence import EvidenceSource
 from vista_guard.judges.embedded.models import Calibration, ShippedVerifier
 from vista_guard.policy.turn_risk import HELD_AGAINST
 from vista_guard.reading.canonical import Reading
@@ -129,7 +133,8 @@ def sets(data: Path, twins: Path | None, limit: int) -> Mapping[str, Sequence[Ca
         "SummEdits": ((one.conversation, one.consistent) for one in summaries.read(data)),
     }
     thinned = {name: thin([*cases], limit) for name, cases in told.items()}
-    return {"MTRAG-UN": [*answers(data, twins)], **thinned, "attacks": [*attacks()]}
+    found = {"MTRAG-UN": [*answers(data, twins)], **thinned, "attacks": [*attacks()]}
+    return {name: random.Random(13).sample(cases, len(cases)) for name, cases in found.items()}
 
 
 def thin(cases: Sequence[Case], limit: int) -> Sequence[Case]:
@@ -171,33 +176,7 @@ class Embedder:
         self.embed = Remembered(OnnxEmbedder().embed)
 
 
-@dataclass(frozen=True)
-class Figures:
-    """Claims of fine turns, and of them those that are held; wrong turns, and of them those in which nothing is."""
-
-    fine: int
-    held: int
-    wrong: int
-    passed: int
-
-    @property
-    def shares(self) -> tuple[float, float]:
-        """In points."""
-        return 100 * self.held / max(1, self.fine), 100 * self.passed / max(1, self.wrong)
-
-
-async def measured(guard: Guard, cases: Sequence[Case]) -> Figures:
-    fine, held, wrong, passed = 0, 0, 0, 0
-    for talk, is_fine in cases:
-        outcomes = (await guard.acheck(talk)).outcomes
-        alarms = sum(isinstance(one, Finding) and one.label in HELD_AGAINST for one in outcomes)
-        if is_fine:
-            fine, held = fine + len(outcomes), held + alarms
-        else:
-            wrong, passed = wrong + 1, passed + (alarms == 0 and all(isinstance(one, Finding) for one in outcomes))
-    return Figures(fine, held, wrong, passed)
-
-
+_PIECES = EvidenceSource.pieces
 _ROOM = "vista_guard.judges.embedded"
 _NEVER = re.compile("(?!)")
 
@@ -244,7 +223,9 @@ FAMILIES: Mapping[str, Mapping[str, Any]] = {
     "opposites": {"support.opposite_word": _always(None)},
     "what held once": {"support.bygone": _always(None)},
     "documents first": {"judge.is_mentioned": _always(False)},
-    "topic of a contradiction": {"judge.COUNTER_COSINE": -1.0},
+    "topic of a contradiction": {
+        "judge.EmbeddedJudge._on_topic": lambda _, __, against: [list(one) for one in against]
+    },
     "support that is outranked": {"support.outranking": _always([])},
     "a document's own words": {"support._says": _always(False)},
     "canonical forms": {
@@ -252,7 +233,9 @@ FAMILIES: Mapping[str, Mapping[str, Any]] = {
         **{f"{name}.canonical": _plain for name in _READING},
     },
     "reading between neighbours": {"evidence.Pool.windows": _always([])},
-    "two sentences together": {"evidence.PAIRED": 0},
+    "two sentences together": {
+        "evidence.EvidenceSource.pieces": lambda self, claim, pair: _PIECES(self, claim, pair=False)
+    },
     "headings and table headers": {"evidence.in_context": _first},
     "clauses": {"english.decompose.clauses": lambda text, start, end: [Clause(start, end)]},
     "clauses: coordination": {
@@ -290,60 +273,148 @@ FAMILIES: Mapping[str, Mapping[str, Any]] = {
 """Names in the judge's room, and what takes their place."""
 
 
-def switched_off(changes: Mapping[str, Any]) -> ExitStack:
-    """Puts the changes in place until it is closed, and forgets what was read without them."""
-    stack = ExitStack()
-    for name, value in changes.items():
-        owner, attribute = name.rsplit(".", 1)
-        stack.enter_context(patch.object(pkgutil.resolve_name(f"{_ROOM}.{owner}"), attribute, value))
-    forget()
-    return stack
+def place_of(name: str) -> tuple[Any, str]:
+    """The module or class in the judge's room that has the name, and the name there."""
+    owner, attribute = name.rsplit(".", 1)
+    return pkgutil.resolve_name(f"{_ROOM}.{owner}"), attribute
+
+
+class Listener:
+    """Stands in the rules' places and keeps which families change anything: a turn is judged again without those alone."""
+
+    def __init__(self) -> None:
+        self.touched: set[str] = set()
+        self.always = {
+            family
+            for family, changes in FAMILIES.items()
+            if not all(callable(value) or value is _NEVER for value in changes.values())
+        }
+        for family, changes in FAMILIES.items():
+            for name, instead in changes.items() if family not in self.always else ():
+                owner, attribute = place_of(name)
+                setattr(owner, attribute, self._heard(family, getattr(owner, attribute), instead))
+
+    def _heard(self, family: str, rule: Any, instead: Any) -> Any:
+        if instead is _NEVER:
+            return HeardPattern(rule, lambda: self.touched.add(family))
+        yields = inspect.isgeneratorfunction(inspect.unwrap(rule))
+
+        def heard(*args: Any, **options: Any) -> Any:
+            before = [list(one) if type(one) is list else one for one in args]
+            found = list(rule(*args, **options)) if yields else rule(*args, **options)
+            other = instead(*before, **options)
+            other = list(other) if yields else other
+            changed = [one for one, old in zip(args, before, strict=True) if type(one) is list and one != old]
+            if changed or _shape(found) != _shape(other):
+                self.touched.add(family)
+            return iter(found) if yields else found
+
+        return heard
+
+
+def _shape(found: Any) -> Any:
+    return found.text if isinstance(found, Reading) else found
+
+
+class HeardPattern:
+    """A pattern that tells when it matches."""
+
+    def __init__(self, pattern: re.Pattern[str], tell: Callable[[], None]) -> None:
+        self._pattern = pattern
+        self._tell = tell
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def asked(*args: Any) -> Any:
+            found = getattr(self._pattern, name)(*args)
+            if found is not None:
+                self._tell()
+            return found
+
+        return asked
 
 
 def forget() -> None:
     """Clears what the judge's rules remember of texts."""
-    for module in pkgutil.walk_packages(embedded.__path__, f"{_ROOM}."):
-        for value in vars(importlib.import_module(module.name)).values():
-            if hasattr(value, "cache_clear") and value.__module__.startswith(_ROOM):
-                value.cache_clear()
+    for remembered in _remembered():
+        remembered.cache_clear()
 
 
-def guard() -> Guard:
-    """With the shipped judge, whose models are remembered."""
-    embedder = Embedder()
-    judge = EmbeddedJudge.load(embedder, verifier=Verifier())
-    return Guard(judge, "monitor", knowledge=MemoryKnowledge(embedder))
+@lru_cache(maxsize=1)
+def _remembered() -> Sequence[Any]:
+    modules = [importlib.import_module(one.name) for one in pkgutil.walk_packages(embedded.__path__, f"{_ROOM}.")]
+    found = (value for module in modules for value in vars(module).values() if hasattr(value, "cache_clear"))
+    return [one for one in found if str(one.__module__).startswith(_ROOM)]
 
 
-def without(family: str) -> Mapping[str, Figures]:
-    """The figures of every set without a family; with all rules for an unknown one."""
-    with switched_off(FAMILIES.get(family, {})):
-        return {name: asyncio.run(measured(_WORK.guard, cases)) for name, cases in _WORK.cases.items()}
+Counts = NDArray[np.int64]
+"""Of one turn or many: claims of fine turns, of them held; wrong turns, of them with nothing held."""
+_Row = tuple[str, Mapping[str, Counts]]
 
 
-class _Work:
-    """What forked workers share with the process that judged everything first."""
+class Bench:
+    """Judges turns with all rules, and without each family that changed something."""
 
-    guard: Guard
-    cases: Mapping[str, Sequence[Case]]
+    def __init__(self, cases: Sequence[tuple[str, Case]], families: Sequence[str]) -> None:
+        self._cases, self._families = cases, families
+        self._listener = Listener()
+        embedder = Embedder()
+        judge = EmbeddedJudge.load(embedder, verifier=Verifier())
+        self._guard = Guard(judge, "monitor", knowledge=MemoryKnowledge(embedder))
+
+    def judged(self, number: int) -> _Row:
+        """The set of a case, its counts with all rules under "", and those that differ without a family."""
+        name, case = self._cases[number]
+        self._listener.touched.clear()
+        found = {"": self._counts(case)}
+        for family in [one for one in self._families if one in self._listener.touched | self._listener.always]:
+            with ExitStack() as stack:
+                for place, instead in FAMILIES[family].items():
+                    stack.enter_context(patch.object(*place_of(place), instead))
+                found[family] = self._counts(case)
+        return name, {family: counts for family, counts in found.items() if not family or any(counts != found[""])}
+
+    def _counts(self, case: Case) -> Counts:
+        forget()
+        outcomes = asyncio.run(self._guard.acheck(case[0])).outcomes
+        alarms = sum(isinstance(one, Finding) and one.label in HELD_AGAINST for one in outcomes)
+        if case[1]:
+            return np.array([len(outcomes), alarms, 0, 0])
+        return np.array([0, 0, 1, alarms == 0 and all(isinstance(one, Finding) for one in outcomes)])
 
 
-_WORK = _Work()
+def summed(rows: Iterable[_Row], families: Sequence[str]) -> dict[str, dict[str, Counts]]:
+    """Counts by family and set; those with all rules are under ""."""
+    total: dict[str, dict[str, Counts]] = {family: {} for family in ("", *families)}
+    for name, found in rows:
+        for family, sets_ in total.items():
+            sets_[name] = sets_.get(name, np.zeros(4, np.int64)) + found.get(family, found[""])
+    return total
 
 
-def head(figures: Mapping[str, Figures]) -> Iterator[str]:
-    """Markdown: the sets, their sizes, and the figures with all rules."""
-    yield f"| without | {' | '.join(f'{name}: held | passed' for name in figures)} | |"
-    yield f"|---|{'---:|' * (2 * len(figures))}---|"
-    yield f"| (size) | {' | '.join(f'{number}' for one in figures.values() for number in (one.fine, one.wrong))} | |"
-    yield f"| (nothing) | {' | '.join(f'{share:.1f}' for one in figures.values() for share in one.shares)} | |"
+def shares(counts: Counts) -> tuple[float, float]:
+    """In points: of the claims of fine turns those held, of the wrong turns those that pass."""
+    return 100 * counts[1] / max(1, counts[0]), 100 * counts[3] / max(1, counts[2])
 
 
-def row(family: str, figures: Mapping[str, Figures], before: Mapping[str, Figures]) -> str:
-    """By how many points the figures rise without a family."""
-    rises = np.subtract([one.shares for one in figures.values()], [one.shares for one in before.values()]).ravel()
-    cells = (f"{rise:+.1f}" if abs(rise) >= 0.05 else "" for rise in rises)
-    return f"| {family} | {' | '.join(cells)} | {'' if max(rises) >= LEAST else f'under {LEAST}'} |"
+def table(total: Mapping[str, Mapping[str, Counts]]) -> Iterator[str]:
+    """Markdown: the figures with all rules, and by how many points they rise without each family."""
+    whole_rules = total[""]
+    yield f"| without | {' | '.join(f'{name}: held | passed' for name in whole_rules)} | |"
+    yield f"|---|{'---:|' * (2 * len(whole_rules))}---|"
+    yield f"| (size) | {' | '.join(f'{counts[0]} | {counts[2]}' for counts in whole_rules.values())} | |"
+    before = np.array([shares(counts) for counts in whole_rules.values()]).ravel()
+    yield f"| (nothing) | {' | '.join(f'{share:.1f}' for share in before)} | |"
+    for family in [one for one in total if one]:
+        rises = np.array([shares(total[family][name]) for name in whole_rules]).ravel() - before
+        cells = (f"{rise:+.1f}" if abs(rise) >= 0.05 else "" for rise in rises)
+        yield f"| {family} | {' | '.join(cells)} | {'' if max(rises) >= LEAST else f'under {LEAST}'} |"
+
+
+_WORK: list[Bench] = []
+
+
+def _judged(number: int) -> _Row:
+    return _WORK[0].judged(number)
 
 
 def main() -> None:
@@ -355,12 +426,27 @@ def main() -> None:
     parser.add_argument("--only", action="append", choices=FAMILIES, help="may be repeated")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     args = parser.parse_args()
-    _WORK.guard, _WORK.cases = guard(), sets(args.data, args.twins, args.limit)
-    names, all_rules = args.only or list(FAMILIES), without("nothing")
-    print("\n".join(head(all_rules)), flush=True)
-    with multiprocessing.get_context("fork").Pool(args.jobs, maxtasksperchild=1) as workers:
-        for family, figures in zip(names, workers.imap(without, names), strict=True):
-            print(row(family, figures, all_rules), flush=True)
+    families = args.only or list(FAMILIES)
+    found = sets(args.data, args.twins, args.limit)
+    # In turn from all sets, so that a run that is stopped has seen some of each.
+    cases = [
+        (name, case) for row in zip_longest(*found.values()) for name, case in zip(found, row, strict=True) if case
+    ]
+    _WORK.append(Bench(cases, families))
+    with multiprocessing.get_context("fork").Pool(args.jobs) as workers:
+        rows = progress(workers.imap_unordered(_judged, range(len(cases)), chunksize=4), len(cases))
+        print("\n".join(table(summed(rows, families))))
+
+
+def progress(rows: Iterable[_Row], count: int) -> Iterator[_Row]:
+    """The rows, counted on stderr; a run that is interrupted ends with what it has."""
+    try:
+        for number, row in enumerate(rows, 1):
+            yield row
+            if number % 100 == 0:
+                print(f"{number} of {count} turns", file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":
