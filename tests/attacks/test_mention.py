@@ -115,6 +115,12 @@ def test_what_a_document_denies_is_contradicted(guard: Guard, document: str) -> 
     assert outcome.label is Label.CONTRADICTED
 
 
+@pytest.mark.parametrize("who", ["The law says", "It is stated"])
+def test_a_word_in_what_is_told_is_nobody_who_tells_it(guard: Guard, who: str) -> None:
+    said = f"{who} that old children and one parent may enter the hall."
+    assert verified(said_of(guard, said, "Old children and one parent may enter the hall."))
+
+
 def test_a_heading_reaches_over_passages(guard: Guard) -> None:
     filler = "The lift is beside the desk. Bags go into the lockers on the left. " * 12
     text = f"## Myths about the hall\n\n{filler}\n\nThe whale hall opened in 1850."

@@ -139,8 +139,17 @@ def canonical(text: str) -> Reading:
     return _each(reading, _SPACED, _unspaced)
 
 
+SHORT = 500
+"""Characters of a sentence whose reading is remembered: a turn asks for the same ones many times, and caches stay small."""
+
+
 def folded(text: str) -> str:
     """Returns the text as a reader sees it."""
+    return _folded(text) if len(text) <= SHORT else canonical(text).text
+
+
+@lru_cache(maxsize=4096)
+def _folded(text: str) -> str:
     return canonical(text).text
 
 

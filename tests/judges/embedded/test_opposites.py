@@ -14,6 +14,21 @@ def test_a_bound_the_other_way_round_is_named() -> None:
 
 
 @pytest.mark.parametrize(
+    ("claim", "evidence", "figure"),
+    [
+        ("It should not exceed 28% of your income.", "It should be no more than 28% of your income.", None),
+        ("It should exceed 28% of your income.", "It should be no more than 28% of your income.", "28"),
+        ("You can keep 750 backups per volume.", "You can keep 750 backups of a volume.", None),
+        ("You can keep 750 backups per region.", "You can keep 750 backups of a volume.", "750"),
+        ("For a week, the label can be opened.", "The label can be opened for 7 days, once a month.", None),
+        ("Once a week, the label can be opened.", "The label can be opened for 7 days, once a month.", "time 604800"),
+    ],
+)
+def test_bounds_and_rates_in_other_words_are_the_same(claim: str, evidence: str, figure: str | None) -> None:
+    assert other_terms(claim, evidence) == figure
+
+
+@pytest.mark.parametrize(
     ("claim", "evidence", "word"),
     [
         ("Take it before meals.", "Take it after meals.", "before meal"),

@@ -25,14 +25,15 @@ from vista_guard.judges.embedded.opposites import is_mentioned, may_be_settled
 from vista_guard.judges.embedded.support import (
     MAX_EVIDENCE,
     NOWHERE,
+    Scored,
     Weighed,
     about_itself,
     can_affect_verdict,
+    contested,
     denied_statement,
     evidence_text,
     inverted,
     missing_everywhere,
-    outranking,
     quotes,
     refutation,
     short,
@@ -197,7 +198,9 @@ class EmbeddedJudge:
             known.windows(text, read.pieces) if read.is_open else [] for text, read in zip(texts, narrow, strict=True)
         ]
         wide = self._read(claims, texts, around)
-        return [self._check(claim, few.with_(more)) for claim, few, more in zip(claims, narrow, wide, strict=True)]
+        weighed = [few.with_(more) for few, more in zip(narrow, wide, strict=True)]
+        against = self._on_topic(texts, [contested(*one) for one in zip(claims, weighed, strict=True)])
+        return [_check(*one) for one in zip(claims, weighed, against, strict=True)]
 
     def _read(
         self, claims: Sequence[Claim], texts: Sequence[str], found: Sequence[Sequence[EvidencePiece]]
@@ -224,30 +227,17 @@ class EmbeddedJudge:
         against = [(piece, score) for piece, score in denied if score >= self._calibration.contradicted]
         return Weighed([piece for piece, _ in judged], needed, support, against)
 
-    def _check(self, claim: Claim, read: Weighed) -> Check:
-        best, found, against = read.best, read.found, read.against
-        outranked = outranking(claim, found, against)
-        if found and not outranked:
-            return Check(claim=claim, supported=True, confidence=best, evidence=quotes(found))
-        against = self._on_topic(outranked or against, claim)
-        if found and not against:  # What outranked it speaks of something else.
-            return Check(claim=claim, supported=True, confidence=best, evidence=quotes(found))
-        counter_evidence = quotes(against)
-        if found and all(one.origin.source is SourceKind.DOCUMENT for one, _ in found):
-            return _disputed_check(claim, found, against)
-        confidence = against[0][1] if found else 1.0 - best
-        return Check(claim=claim, supported=False, confidence=confidence, counter_evidence=counter_evidence)
-
-    def _on_topic(
-        self, against: Sequence[tuple[EvidencePiece, float]], claim: Claim
-    ) -> list[tuple[EvidencePiece, float]]:
-        """Those that speak of what the claim speaks of. A document speaks of nobody's tastes."""
-        if about_itself(claim):
-            against = [(piece, score) for piece, score in against if piece.origin.source is not SourceKind.DOCUMENT]
-        if not against:
-            return []
-        said, *found = self._embedder.embed([folded(claim.text), *(piece.text for piece, _ in against)])
-        return [pair for pair, vector in zip(against, found, strict=True) if float(said @ vector) >= COUNTER_COSINE]
+    def _on_topic(self, texts: Sequence[str], against: Sequence[Sequence[Scored]]) -> list[list[Scored]]:
+        """What speaks against each claim, if it speaks of what the claim speaks of. All are embedded at once."""
+        pairs = [(text, piece.text) for text, found in zip(texts, against, strict=True) for piece, _ in found]
+        if not pairs:
+            return [[] for _ in texts]
+        named = list(dict.fromkeys(text for pair in pairs for text in pair))
+        vectors = dict(zip(named, self._embedder.embed(named), strict=True))
+        return [
+            [(piece, score) for piece, score in found if float(vectors[text] @ vectors[piece.text]) >= COUNTER_COSINE]
+            for text, found in zip(texts, against, strict=True)
+        ]
 
     def _categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> list[Finding | Unchecked]:
         said = evidence_text(evidence)
@@ -350,9 +340,19 @@ def _unread_claim(claim: Claim, known: str) -> Unchecked | None:
     return Unchecked(claim=claim, error=error, what="encoded")
 
 
-def _disputed_check(
-    claim: Claim, found: Sequence[tuple[EvidencePiece, float]], against: Sequence[tuple[EvidencePiece, float]]
-) -> Check:
+def _check(claim: Claim, read: Weighed, against: Sequence[Scored]) -> Check:
+    """The check of a claim: `against` are the pieces that contradict it, and outrank those that confirm it."""
+    best, found = read.best, read.found
+    if found and not against:
+        return Check(claim=claim, supported=True, confidence=best, evidence=quotes(found))
+    counter_evidence = quotes(against)
+    if found and all(one.origin.source is SourceKind.DOCUMENT for one, _ in found):
+        return _disputed_check(claim, found, against)
+    confidence = against[0][1] if found else 1.0 - best
+    return Check(claim=claim, supported=False, confidence=confidence, counter_evidence=counter_evidence)
+
+
+def _disputed_check(claim: Claim, found: Sequence[Scored], against: Sequence[Scored]) -> Check:
     """A claim that one document confirms and another one denies: neither verified nor contradicted."""
     for_it, against_it = quotes(found), quotes(against)
     reason = f"The sources disagree: {short(for_it[0].quote)} / {short(against_it[0].quote)}"

@@ -275,3 +275,11 @@ class Weighed:
             [*self.support, *more.support],
             [*self.against, *more.against],
         )
+
+
+def contested(claim: Claim, read: Weighed) -> list[Scored]:
+    """What speaks against a claim, and outranks what confirms it. A document speaks of nobody's tastes."""
+    outranked = outranking(claim, read.found, read.against)
+    against = outranked if read.found else read.against
+    own = about_itself(claim)
+    return [one for one in against if not (own and one[0].origin.source is SourceKind.DOCUMENT)]

@@ -402,6 +402,9 @@ def test_a_block_of_code_is_one_claim_and_what_it_says_others() -> None:
         ("When do you close?", "We close at 6 p.m."),
         ("Where do we board?", "Port Hallow has two piers."),
         ("What does a ticket cost?", "A ticket for adults costs four crowns."),
+        ("Who were the allies?", "Some of the smaller powers included Hungary."),
+        ("Where is he buried?", "Andrew Carnegie passed away on August 11, 1919, at the age of 83."),
+        ("How much money do I need?", "These two rules will help."),
     ],
 )
 def test_a_statement_that_holds_the_asked_value_is_the_claim(question: str, text: str) -> None:
@@ -411,3 +414,22 @@ def test_a_statement_that_holds_the_asked_value_is_the_claim(question: str, text
 def test_a_value_with_a_remark_answers_the_question() -> None:
     asked = Turn(role=Role.USER, text="Who was its last keeper?")
     assert said("Marta Eide is what I had in mind.", asked)[-1] == "Its last keeper was Marta Eide."
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "claim"),
+    [
+        ("When do you close?", "6 p.m.", "We do close at 6 p.m."),
+        ("How old are you?", "30 years.", "The assistant is 30 years."),
+        ("The hall opened in 1850, right?", "Yes.", "The hall opened in 1850."),
+        ("The hall opened in 1850, right?", "Wrong.", "It is not true that the hall opened in 1850."),
+        ("Is the hall open, right?", "Correct.", 'The answer to "Is the hall open, right?" is yes.'),
+    ],
+)
+def test_an_answer_is_what_was_asked(question: str, answer: str, claim: str) -> None:
+    assert said(answer, Turn(role=Role.USER, text=question)) == [claim]
+
+
+def test_two_nouns_with_what_belongs_to_both_are_one_claim() -> None:
+    text = "Tides are the rise and fall of the ocean waters, caused by the Moon."
+    assert said(text) == [text]

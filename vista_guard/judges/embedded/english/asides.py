@@ -334,10 +334,10 @@ def _has_value(text: str) -> bool:
     return LITERAL.search(text) is not None or any(word[0].isupper() for word in words_of(text)[1:])
 
 
-def states(said: str) -> bool:
-    """True if a text is a clause whose subject is neither who speaks nor who listens."""
+def states(said: str, *, joined: bool = False) -> bool:
+    """True if a text is a clause whose subject is neither who speaks nor who listens; if `joined`, any verb will do."""
     words = words_of(said)
-    return not _acts(words) and _is_clause(words, joined=False)
+    return not _acts(words) and _is_clause(words, joined=joined)
 
 
 def _acts(words: Sequence[str]) -> bool:

@@ -12,6 +12,7 @@ Many English verbs are also nouns ("charges", "travel"). They are listed separat
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from vista_guard.judges.embedded.english.words import (
     AUXILIARIES,
@@ -129,6 +130,7 @@ _VALUE = re.compile(
 _ADVICE = re.compile(
     any_of(
         """^(?:you|the user|people|everyone) (?:should|ought to)\\b,
+        \\bit(?:'s| is) (?:\\w+ )?(?:recommended|advisable|advised|best|wise) to (?:consult|contact|ask|seek|speak to|talk to)\\b,
         ^(?:please )?(?:consult|contact|see|ask|call|talk to|speak to) (?:a|an|your) (?:\\w+ )?(?:doctor|lawyer|nurse|expert|
         pharmacist|professional|vet|dentist|therapist|advisor|specialist)\\b,
         ^(?:if|when) (?:in doubt|you(?:'re| are) (?:un|not )sure)\\b[^.;]*\\W (?:ask|consult|contact|see|call) (?:a|an|your)\\b"""
@@ -203,6 +205,7 @@ def without_quotes(claim: str) -> str:
     return own if len(own.split()) > 3 else claim
 
 
+@lru_cache(maxsize=1024)
 def abstains(claim: str) -> bool:
     """True if the claim refuses or says that its speaker does not know. Quoted words do not count."""
     own = _QUOTED.sub(" ", claim)
@@ -219,6 +222,7 @@ def subjective(claim: str) -> bool:
     return of_a_mind(claim) or any(pattern.search(claim) for pattern in (_ADVICE, _COURTESY))
 
 
+@lru_cache(maxsize=1024)
 def of_a_mind(claim: str) -> bool:
     """True if the claim is a taste, a value judgement or a speaker's own life: no document proves or refutes one.
 
@@ -227,6 +231,7 @@ def of_a_mind(claim: str) -> bool:
     return any(pattern.search(claim) for pattern in (_TASTE, _VALUE, _LIFE, _OWNED))
 
 
+@lru_cache(maxsize=1024)
 def personal(claim: str) -> bool:
     """True if the claim is about the assistant itself. It may still be a refusal."""
     return _AS_SUBJECT.search(claim) is not None

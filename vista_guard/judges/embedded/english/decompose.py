@@ -49,6 +49,7 @@ from vista_guard.judges.embedded.english.words import (
     SUBORDINATORS,
     TAG,
     is_auxiliary,
+    is_past,
     is_verb,
     word_set,
 )
@@ -221,7 +222,11 @@ def _states_itself(said: str, value: str, question: str) -> bool:
         rest = said[house.end() :]
         said = f"they{rest}" if rest.startswith("'") else f"the people{rest}"
     named = not takes_stance(said.replace(value, "")) and value[:1].isalpha()
-    return states(said.replace(value, "then")) or (named and states(said.replace(value, "the one")))
+    if states(said.replace(value, "then")) or (named and states(said.replace(value, "the one"))):
+        return True
+    before, _, behind = said.partition(value)
+    # Behind a verb it is one of several objects ("included Hungary, Romania and Finland"); a verb in the past tells of it.
+    return states(f"{before}then", joined=True) or (named and not before and is_past("".join(words_of(behind)[:1])))
 
 
 def _next_topic(raw: str, topic: PronounTopic, topics: Sequence[PronounTopic]) -> PronounTopic:

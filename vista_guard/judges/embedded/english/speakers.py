@@ -20,7 +20,9 @@ from vista_guard.judges.embedded.english.words import (
     BASES,
     DETERMINERS,
     OPENER,
+    QUESTION,
     SMALL_TALK,
+    TAG,
     any_of,
     is_auxiliary,
     is_past,
@@ -197,7 +199,7 @@ def _possessives(text: str, forms: dict[str, str]) -> str:
     return pattern.sub(lambda match: forms[match.group().lower()], text)
 
 
-_NO = re.compile(r"\b(?:no|nope|nah|not)\b|n't\b", re.IGNORECASE)
+_NO = re.compile(r"\b(?:no|nope|nah|not|wrong|incorrect)\b|n't\b", re.IGNORECASE)
 _OPEN_WORDS = frozenset(
     ("what", "who", "whom", "whose", "why", "how", "where", "when", "which", "if", "whether", "about", "so")
 )
@@ -224,8 +226,12 @@ def open_question(text: str) -> str:
 
 def claim_of_answer(question: str, answer: str, role: Role) -> str:
     """The claim of a yes or no `answer` to a question by `role`, with the speakers named."""
-    no = _NO.search(answer) is not None
-    turned = _as_statement(question, no)
+    no, tag = _NO.search(answer) is not None, TAG.search(question)
+    stated = question[: tag.start()] if tag else question
+    turned = _as_statement(stated, no)
+    if tag and not turned and not QUESTION.match(stated):
+        first, rest = stated.split(" ", 1)[0], stated.partition(" ")[2]
+        turned = f"it is not true that {first.lower() if may_open(first) else first} {rest}" if no else stated
     if turned:
         return name_speakers(turned, *names(role))
     return f'The answer to "{name_speakers(question, *names(role))}" is {"no" if no else "yes"}'
@@ -257,6 +263,12 @@ _VALUE_WORDS = re.compile(
 _ENDS_QUESTION = re.compile(
     r",? (?:and|or|but) (?=(?:what|when|where|who|how|which|why|can|do|does|is|are)\b)|, (?:please|then)\b"
 )
+_COUNTED = re.compile(r"\b(?:(?:these|those) \w+|an?(?: \w+)?)\s?$", re.IGNORECASE)
+"""A number in words that answers nothing: "these two rules", "a day lasts ..."."""
+_HOUSE_DEEDS = re.compile(
+    r"\byou(?= (?:open|close|start|charge|deliver|ship|accept|sell|offer|provide|serve|refund)\b)", re.IGNORECASE
+)
+"""What a house does, and no assistant: who is asked answers as "we"."""
 _MOST_VALUES = 3
 _BEING = word_set("is are was were has have had")
 
@@ -274,6 +286,7 @@ def value_question(text: str) -> str:
 
 def claims_of_values(question: str, said: str) -> Iterator[tuple[str, str]]:
     """The values in a sentence that answer the `question`, each with the claim that it makes: "the ferry does leave at 9"."""
+    question = _HOUSE_DEEDS.sub("we", question)
     asks = question.split(" ")[0].lower()
     timed = re.match(r"(?:when|where|(?:what|which) (?:time|day|date|month|year|hour)) ", question, re.IGNORECASE)
     found = dict[tuple[int, int], str]()
@@ -289,7 +302,8 @@ def _values(said: str, asks: str) -> Iterator[tuple[int, int, str]]:
     """Places of what can answer "when", "how" or "who", with the preposition that it takes in a statement."""
     for one in amounts(said) if asks not in ("who", "where") else ():
         timed = one.dimension in ("clock", "date")
-        if timed if asks == "how" else one.number is None and not timed:
+        counted = said[one.start].isalpha() and _COUNTED.search(said[: one.end + 1])
+        if counted or (timed if asks == "how" else one.number is None and not timed):
             continue
         unit = None if timed or not one.dimension else _UNIT_BEHIND.match(said, one.end)
         joint = "at" if one.dimension == "clock" else "on" if timed else "in"
@@ -299,8 +313,9 @@ def _values(said: str, asks: str) -> Iterator[tuple[int, int, str]]:
         yield from ((day.start(), day.end(), "on" if "day" in day[0] else "in") for day in days)
     if asks not in ("when", "how"):
         for name in _NAMED_VALUE.finditer(said):
-            first = name[0].split(" ")[0]
-            start = name.start() + (len(first) + 1 if may_open(first) else 0)
+            first, opener = name[0].split(" ")[0], OPENER.match(said)
+            opens = may_open(first) or (opener is not None and name.end() <= opener.end() < len(said))
+            start = name.start() + (len(first) + 1 if opens else 0)
             yield from [(start, name.end(), "in")] if start < name.end() else []
 
 

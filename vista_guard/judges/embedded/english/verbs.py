@@ -278,7 +278,7 @@ def _rest_of_phrase(words: Sequence[str], index: int) -> Sequence[str]:
 def _takes_object(word: str) -> bool:
     """True if a word opens what follows verbs, rather than nouns before another noun."""
     lower = word.lower()
-    if lower in ("of", "and", "or"):
+    if lower in ("of", "and", "or", ",", ";", ":", ")"):
         return False
     return (
         word[0].isdigit()

@@ -170,7 +170,7 @@ ELLIPTIC = re.compile(
     _I,
 )
 """A subject and an auxiliary, and what they mean stands elsewhere: "Yes, it does." """
-ANSWER = re.compile(rf"\s*(?P<word>{any_of(_YES_NO)})\b", _I)
+ANSWER = re.compile(rf"\s*(?P<word>{any_of(_YES_NO)}|wrong|incorrect)\b", _I)
 
 ASKED_IF_KNOWN = re.compile(
     r"(?:did|do) you know (?:that )?|are you aware (?:of the fact )?that |have you heard that ", _I

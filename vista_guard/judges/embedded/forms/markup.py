@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from vista_guard.judges.embedded.english.words import word_set
 from vista_guard.judges.embedded.forms.code import fences
-from vista_guard.reading.canonical import Reading, joined, replaced
+from vista_guard.reading.canonical import SHORT, Reading, joined, replaced
 
 _LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\s\[\]]{0,2000}(?:\s+\"[^\"]{0,1000}\")?\)")
 _NOTE = re.compile(r"(?<!\s)\s*\[\^?\d+(?:\s*,\s*\d+)*\]")
@@ -47,6 +48,11 @@ def clean(text: str) -> str:
 
     What is set as code keeps its letters: `lk_test_` has no emphasis in it.
     """
+    return _clean(text) if len(text) <= SHORT else _clean.__wrapped__(text)
+
+
+@lru_cache(maxsize=4096)
+def _clean(text: str) -> str:
     pieces, last = list[str](), 0
     for match in _CODE_SPAN.finditer(text):
         pieces += (_without_marks(text[last : match.start()]), match[2])

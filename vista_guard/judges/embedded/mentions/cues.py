@@ -114,7 +114,7 @@ _ACCORDING = re.compile(
     _I,
 )
 _TAIL = re.compile(
-    r",\s*(?:or )?(?:so |as |at least |or )?(?P<who>(?!and |but |who |which |that |while "
+    r",\s*(?:or )?(?:so |as |at least |or )?(?P<who>(?!\s|and |but |who |which |that |while "
     rf"|so )[^,;]{{0,50}}?)\b(?P<word>{THINKING.pattern}|{SAYING.pattern}|goes|has it|have it)\b(?: (?:in"
     rf"|on|at|to|with|yesterday|later|today|then|\w+day)\b[^,;]{{0,30}})?$|,\s*(?:allegedly|supposedly"
     r"|reportedly|perhaps|maybe|possibly|presumably|if (?:you|we|one|he|she|they|the|rumou?rs?)\b[^,]*)$",

@@ -72,7 +72,11 @@ class SentenceReading:
     def is_told(self) -> bool:
         """True if it states nothing, and tells what a stranger says or what somebody makes up."""
         kinds = {one.kind for one in self.regions}
-        strange = MentionKind.REPORTED in kinds and STRANGERS.search(self.said) is not None
+        told = min(
+            (one for one in self.regions if one.kind is MentionKind.REPORTED), key=lambda one: one.start, default=None
+        )
+        # In what is told a word such as "one hour" is nobody who tells it.
+        strange = told is not None and STRANGERS.search(self.said.removesuffix(told.inner)) is not None
         return not self.stated and (strange or MentionKind.FICTION in kinds)
 
     def framed_like(self, claim: SentenceReading) -> bool:

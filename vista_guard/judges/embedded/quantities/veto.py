@@ -231,9 +231,10 @@ _TERMS = tuple(
 )
 """What makes another figure of it, before it and behind it; claim and evidence need the same."""
 _BOUND = re.compile(
-    r"(?:\b(?:(?P<least>over|above|at least|(?:more|greater|higher|older|longer|no less|not less|no fewer) than|minimum(?: of)?"
-    r"|exceed\w*|beyond)|under|below|at most|(?:less|fewer|lower|younger|shorter|smaller|no more|not more) than|maximum(?: of)?"
-    r"|up to|not quite|almost|nearly|short of)|[<>])\s*$",
+    r"(?:\b(?:(?:not|never)(?: to)? exceed\w*|(?P<least>over|above|at least"
+    r"|(?:more|greater|higher|older|longer|no less|not less|no fewer) than|minimum(?: of)?|exceed\w*|beyond)|under|below|at most"
+    r"|(?:less|fewer|lower|younger|shorter|smaller|no more|not more) than|maximum(?: of)?|up to|not quite|almost|nearly|short of)"
+    r"|[<>])\s*$",
     re.I,
 )
 _OR_SO = re.compile(
@@ -249,6 +250,8 @@ _RATE = re.compile(
     r"|\b(?P<ly>hourly|daily|weekly|fortnightly|monthly|quarterly|yearly|annual(?:ly)?)\b|(?P<alternate>alternate) (?P<days>\w+)",
     re.I,
 )
+_SPAN = re.compile(r"\b(?:for|in|within|after) an? ", re.I)
+"""What a span of time stands behind: "for a week" is no rate."""
 _TIMES = re.compile(r"\b(?:twice|thrice|times|\d ?[x×])\s+(?:an?|per|each|every|daily|weekly|monthly)\b", re.I)
 _OFTEN = re.compile(r"\b(?:twice|thrice|times|two|three|every \w+ hours|\d ?[x×])\b", re.I)
 _ZONE = re.compile(r"[\s.)]*\b(?P<zone>[A-Z]{1,4}T\b|UTC|(?=(?:[A-Z][a-z]+ ){1,3}[Tt]ime)[A-Z][a-z]+)")
@@ -265,7 +268,8 @@ def other_terms(claim: str, evidence: str) -> str | None:
         if alike and not any(_on_same_terms(claim, amount, evidence, one) for one in alike):
             return claim[amount.start : amount.end]
     known = _rates(evidence)
-    gained = [unit for unit, skip in _rates(claim) - known if unit.startswith(("time", "months"))] if known else []
+    counted = _rates(_SPAN.sub(" ", claim)) - known if known else ()
+    gained = [unit for unit, skip in counted if unit.startswith(("time", "months"))]
     return gained[0] if gained and not any(map(str.isdigit, claim)) else None
 
 
@@ -291,7 +295,7 @@ def _on_same_terms(claim: str, amount: Amount, evidence: str, given: Amount) -> 
         (bound and bound != known and (known or not _BOUNDED.search(evidence)))
         or (zone and named.split()[0] not in re.findall(r"\w+", named)[1:])
         or (_TIMES.search(behind) and not behind.startswith(" times") and not _OFTEN.search(evidence))
-        or _rates(behind) - (_rates(known_behind) or _rates(evidence))
+        or _rates(behind) - (_rates(known_behind) or _rates(evidence)) - _rates(known_behind.replace(" of a", " per"))
     )
 
 
