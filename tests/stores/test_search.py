@@ -31,10 +31,10 @@ ODD = ("the lighthouse keeper sleeps", "violins need rosin", "a kiln burns at ni
 """A page that resembles none of the others: an approximate index of a catalogue loses it."""
 
 ALIKE = [
-    Document(id=f"note{n}", text=f"Station {n} opened in {1900 + n % 90} and has {n % 38} stands.") for n in range(400)
+    Document(id=f"note{n}", text=f"Station {n} opened in {1900 + n % 90} and has {n % 38} stands.") for n in range(160)
 ]
-SHELF = [*ALIKE[:200], *(Document(id=f"odd{n}", text=text) for n, text in enumerate(ODD)), *ALIKE[200:]]
-QUERIES = [*(f"{text} today" for text in ODD), *(f"When did station {n} open?" for n in range(0, 400, 100))]
+SHELF = [*ALIKE[:80], *(Document(id=f"odd{n}", text=text) for n, text in enumerate(ODD)), *ALIKE[80:]]
+QUERIES = [*(f"{text} today" for text in ODD), *(f"When did station {n} open?" for n in range(0, 160, 40))]
 
 FRESH = """
 import asyncio, json, sys
