@@ -77,7 +77,7 @@ async def test_fresh_processes_find_the_nearest(place: str, location: Callable[[
     await store.aclose()
     with ThreadPoolExecutor(2) as threads:
         answers = list(
-            threads.map(in_a_fresh_process, [location(place)] * 6 if place == "folder" else [_url(store)] * 2)
+            threads.map(in_a_fresh_process, [location(place)] * 20 if place == "folder" else [_url(store)] * 2)
         )
     assert all(answer == answers[0] for answer in answers)
     assert [cosines(query, found) for query, found in zip(QUERIES, answers[0], strict=True)] == exactly(QUERIES, 6)
