@@ -30,11 +30,12 @@ from uuid import uuid4
 
 from benchmarks.reports import fill, reports
 from vista_guard.dashboard.access import THIS_MACHINE
-from vista_guard.dashboard.elements.address import Filters, aware
+from vista_guard.dashboard.elements.address import Filters
 from vista_guard.dashboard.live import Seen, now_and_then
 from vista_guard.dashboard.scoped import ScopedReports
 from vista_guard.stores.reports import ReportReader
 from vista_guard.stores.reports.database import Database
+from vista_guard.stores.reports.filters import utc
 from vista_guard.stores.reports.store import insert
 from vista_guard.types import Action
 
@@ -73,7 +74,7 @@ def read(url: str) -> dict[str, float]:
     """What the pages ask of the store, with the figures of Live."""
     reader = ReportReader(url)
     scoped = ScopedReports(reader, THIS_MACHINE)
-    now = aware(scoped.page(Filters(), limit=1).rows[0].created_at)
+    now = utc(scoped.page(Filters(), limit=1).rows[0].created_at)
 
     def look(filters: Filters) -> Callable[[], Any]:
         def work() -> None:
