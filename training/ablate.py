@@ -244,10 +244,7 @@ FAMILIES: Mapping[str, Mapping[str, Any]] = {
         ]
     },
     "clauses: openings said again": {"english.clauses.opening": _always(0)},
-    "clauses: limits": {"english.clauses.BOUND": _NEVER},
-    "clauses: or else": {"english.clauses.alternative": _always(None)},
     "asides": {"english.clauses.asides": _whole},
-    "asides: last name": {"english.clauses.last_name": lambda _, clause: [clause]},
     "asides: in brackets": {"english.decompose.asides_of": _always(())},
     "inside speech": {"judge.inner_statements": _always(())},
     "inside questions": {"english.decompose.presuppositions": _always(())},

@@ -47,7 +47,6 @@ _NOUN = r"(?:\b[Tt]he\s+[a-z][\w-]{1,30}(?:\s+[a-z][\w-]{1,30}){0,2})"
 _OPENING_NOUN = re.compile(rf"^(?P<name>{_NOUN}),\s+(?:who|which)\s+(?P<said>[^,;:()]+),\s+(?P<rest>\w.*)$", re.DOTALL)
 _RELATIVE = re.compile(rf"(?P<name>{_NAME})(?P<joint>,\s+(?:who|which)|\s+who)\s+(?P<said>[^,;:()]+?)(?=,\s|[.!?]*$)")
 _APPOSITION = re.compile(rf"^(?P<name>{_NAME}),\s+(?P<said>(?:an?|the)\s+[^,;:()]+),\s+(?P<rest>\w.*)$", re.DOTALL)
-_LAST = re.compile(rf"(?P<name>{_NAME}),\s+(?P<said>an?\s+[^,;:()]+?)(?=[.!]*$)")
 _PARTICIPLE = re.compile(
     rf"^(?P<name>{_NAME}|{_NOUN}),\s+(?P<said>(?P<verb>born|built|founded|published|released|known|located|based|situated|completed"
     r"|designed|introduced|launched|established|invented|created|developed|discovered|formed|painted|erected|signed)"
@@ -81,7 +80,7 @@ def asides(sentence: str, offset: int) -> Iterator[Clause]:
             yield Clause(offset, offset + match.end("name"))
             yield from passing
             return
-    yield from _of_last_name(sentence, offset)
+    yield Clause(offset, offset + len(sentence))
     yield from passing
 
 
@@ -104,23 +103,6 @@ def _of_opening_name(sentence: str, offset: int) -> tuple[Clause, ...]:
             Clause(offset + match.start("rest"), offset + len(sentence), match["name"]),
         )
     return ()
-
-
-def last_name(sentence: str, clause: Clause) -> Iterator[Clause]:
-    """The clause, whose text is `sentence`, and what it says of the name that ends it."""
-    found = list(_of_last_name(sentence, clause.start))
-    yield from found if len(found) > 1 else [clause]
-
-
-def _of_last_name(sentence: str, offset: int) -> Iterator[Clause]:
-    """ "It stars Ada Vale, a painter." The name must not open the sentence: what is left needs a verb."""
-    match = _LAST.search(sentence)
-    before = words_of(sentence[: match.start()]) if match else []
-    if match and not _LISTED.search(match["said"]) and "," not in before and any(map(is_verb, before[1:])):
-        yield Clause(offset, offset + match.end("name"))
-        yield Clause(offset + match.start("said"), offset + match.end("said"), f"{match['name']} is")
-        return
-    yield Clause(offset, offset + len(sentence))
 
 
 def _copula(rest: str, participle: str | None) -> str:

@@ -9,16 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from vista_guard.judges.embedded.english.asides import Clause, asides, last_name
+from vista_guard.judges.embedded.english.asides import Clause, asides
 from vista_guard.judges.embedded.english.cues import INTRANSITIVE, UNSURE_S, can_be_verb, is_base
 from vista_guard.judges.embedded.english.predicates import (
-    BOUND,
-    alternative,
     embeds,
     goes_on,
     hangs_on,
     is_conditional,
-    limited_verb,
     opening,
     says_again,
     subject_of,
@@ -62,11 +59,6 @@ def clauses(text: str, start: int, end: int) -> Iterator[Clause]:
     if len(sentence) > _MAX_SENTENCE:
         yield Clause(start, end)
         return
-    otherwise = alternative(sentence)
-    if otherwise:
-        yield Clause(start, start + otherwise[0])
-        yield Clause(start + otherwise[1], end, otherwise[2])
-        return
     for part in asides(sentence, start):
         if part.subject:
             yield from _cut_coordination(text, part.start, part.end, 0, part.subject)
@@ -94,10 +86,7 @@ def _scoped_clauses(sentence: str, offset: int) -> Iterator[Clause]:
 def _within(sentence: str, offset: int) -> Iterator[Clause]:
     """The clauses of a sentence behind what opens it."""
     for left, right in _plainly_joined(sentence):
-        for clause in _cut_coordination(sentence, left, right, offset):
-            yield from (
-                [clause] if clause.subject else last_name(sentence[clause.start - offset : clause.end - offset], clause)
-            )
+        yield from _cut_coordination(sentence, left, right, offset)
 
 
 def _independent(sentence: str) -> Iterator[tuple[int, int]]:
@@ -285,7 +274,7 @@ def _cut_coordination(sentence: str, left: int, right: int, offset: int, said_of
             continue
         yield Clause(offset + begin, offset + joint.start(), said_of)
         begin, said_of = joint.end(), f"{subject} {shared}".rstrip()
-    yield from _with_limit(sentence, begin, right, offset, said_of)
+    yield Clause(offset + begin, offset + right, said_of)
 
 
 def _predicate(
@@ -309,22 +298,6 @@ def _predicate(
 def _shares_object(words: Sequence[str]) -> bool:
     """ "It is owned and run by Vale", "close and save it": what stands behind the second verb belongs to the first, too."""
     return ends_with_verb(words) or (len(words) > 1 and is_auxiliary(words[-2]) and is_participle(words[-1]))
-
-
-def _with_limit(sentence: str, begin: int, right: int, offset: int, said_of: str) -> Iterator[Clause]:
-    """A clause, and the limit that it adds to itself: "take two tablets, but no more than eight a day"."""
-    bound = BOUND.search(sentence, begin, right)
-    said = sentence[begin : bound.start()] if bound else ""
-    words = words_of(said)
-    verb = None if said_of else finite_verb(words)
-    orders = words[:1] != [] and begins_imperative([words[0].lower(), *words[1:]])
-    subject = subject_of(said, words, verb) if verb is not None else ""
-    if bound is None or not (orders or subject):
-        yield Clause(offset + begin, offset + right, said_of)
-        return
-    yield Clause(offset + begin, offset + bound.start(), said_of)
-    said_of = words[0] if orders else f"{subject} {limited_verb(words, verb or 0)}"
-    yield Clause(offset + bound.end(), offset + right, said_of)
 
 
 def _is_comma(joint: re.Match[str]) -> bool:

@@ -44,11 +44,6 @@ from vista_guard.judges.embedded.english.words import (
 _BE = word_set("is are was were be been isn't aren't wasn't weren't")
 _MODALS = word_set("can could will would shall should may might must cannot can't won't")
 _AGENTS = word_set("by in at on as from with for to")
-BOUND = re.compile(
-    r"\s*,?\s+(?:but|and|though)\s+(?=(?:no|not|never)\s+(?:more|less|fewer|later|earlier)\s+than\s|at\s+(?:most|least)\s)",
-    re.IGNORECASE,
-)
-"""Where a limit is added to what was said, in words that have no verb of their own."""
 
 
 def subject_of(clause: str, words: Sequence[str], verb: int) -> str:
@@ -87,20 +82,6 @@ def goes_on(words: Sequence[str], verb: int, before: str, after: Sequence[str]) 
     if main in _BE and is_participle(after[index]):
         return _passive(words, verb, after, index)
     return "" if _agrees(main, before, after, index) else None
-
-
-def limited_verb(words: Sequence[str], verb: int) -> str:
-    """The verb, with its auxiliaries, that a limit is added to: "may take" of "You may take two tablets"."""
-    last = verb
-    while is_auxiliary(words[last]) and last + 1 < len(words) and _follows_auxiliary(words[last], words[last + 1]):
-        last += 1
-    return " ".join(words[verb : last + 1])
-
-
-def _follows_auxiliary(auxiliary: str, word: str) -> bool:
-    if auxiliary.lower() in _MODALS | {"do", "does", "did"}:
-        return word.lower() in ("not", "be", "have") or is_clear_base(word) or is_unsure_base(word)
-    return is_participle(word)
 
 
 def _passive(words: Sequence[str], verb: int, after: Sequence[str], index: int) -> str | None:
@@ -199,18 +180,6 @@ def opening(sentence: str) -> int:
     after = match.end() + 2
     words = words_of(sentence[after : after + 160])
     return after if finite_verb(words) is not None or begins_imperative(words) else 0
-
-
-def alternative(sentence: str) -> tuple[int, int, str] | None:
-    """Where "If X, A, otherwise B" breaks off before and goes on behind "otherwise", and what B hangs on: "Unless X," """
-    begins = opening(sentence)
-    condition = _CONDITION.match(sentence)
-    other = _OTHERWISE.search(sentence, begins) if begins and condition else None
-    if other is None or condition is None or condition["word"].lower() not in ("if", "unless"):
-        return None
-    supposed = sentence[:begins].rstrip(" ,")[len(condition["word"]) :]
-    opposite = "Unless" if condition["word"].lower() == "if" else "If"
-    return other.start(), other.end(), f"{opposite}{supposed},"
 
 
 def is_opening(lead: str) -> bool:
