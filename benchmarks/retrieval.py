@@ -17,7 +17,7 @@ import gzip
 import json
 import resource
 import sys
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
@@ -59,7 +59,7 @@ def read_wice(folder: Path) -> tuple[list[str], list[Claim]]:
             if first == len(windows):
                 windows += [" ".join(page[at : at + SENTENCES]) for at in range(max(1, len(page) - SENTENCES + 1))]
             places = sorted({sentence for group in row["supporting_sentences"] for sentence in group})
-            if name == PAGES[0] and places:
+            if name == PAGES[0] and row["label"] != "not_supported":
                 last = first + max(0, len(page) - SENTENCES)
                 held = [
                     frozenset(range(max(first, first + one - SENTENCES + 1), min(last, first + one) + 1))
@@ -82,14 +82,16 @@ def by_vectors(vectors: Vectors, queries: Vectors) -> list[list[int]]:
 
 def by_words(windows: Sequence[str], claims: Sequence[Claim], *, rare: bool) -> list[list[int]]:
     """For each claim the windows that share most content words with it; with `rare`, rare words weigh more."""
-    said = [words(window) for window in windows]
-    counts = Counter(word for one in said for word in one)
+    places = defaultdict[str, list[int]](list)
+    for number, window in enumerate(windows):
+        for word in words(window):
+            places[word].append(number)
     found = []
     for claim in claims:
-        weights = {
-            word: log(1 + len(windows) / counts[word]) if rare else 1.0 for word in words(claim.text) if counts[word]
-        }
-        scores = np.array([sum(weights[word] for word in weights.keys() & one) for one in said])
+        scores = np.zeros(len(windows))
+        for word in words(claim.text):
+            if word in places:
+                scores[places[word]] += log(1 + len(windows) / len(places[word])) if rare else 1.0
         found.append(list(map(int, np.argsort(-scores, kind="stable")[: max(KS)])))
     return found
 
