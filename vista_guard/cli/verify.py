@@ -312,7 +312,7 @@ def show(result: TextResult, *, as_json: bool) -> None:
     head = Text(f"{visible(result.file)}: {summary(result)}", style=_COLOURS[result.verdict])
     rows = [_claim(claim) for claim in result.claims]
     shown = Group(head, *rows, Text(f"judge {visible(result.judge)}", style="dim"))
-    Console(highlight=False, soft_wrap=True).print(shown)
+    Console(highlight=False).print(shown)
 
 
 _COLOURS = {"factual": "bold green", "not factual": "bold red", "undecided": "bold magenta", "no claims": "bold yellow"}
