@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tokenizers import Encoding
 
 from tests.judges.verifiers import tiny
 from vista_guard import ConfigError, JudgeError, Role, Turn
-from vista_guard.inference.local_models import GeneratorGraph, ModelFolder, pad_batch
+from vista_guard.inference.local_models import GeneratorGraph, ModelFolder, Text, pad_batch
 from vista_guard.judges.extractors import LocalExtractor, build_extractor
 from vista_guard.judges.model import ModelJudge
 from vista_guard.settings.model import ExtractorOptions, ModelOptions
@@ -62,12 +64,19 @@ async def test_each_sentence_of_the_answer_is_a_claim_at_its_place(tmp_path: Pat
     assert (extractor.info.name, extractor.info.version) == ("claims", "5 sentences")
 
 
-async def test_a_text_is_read_in_passages_and_equal_claims_are_one(tmp_path: Path) -> None:
+async def test_a_text_is_read_in_passages_and_equal_claims_are_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     read: list[str] = []
     folder = writer(tmp_path / "claims", "dogs", "travel")
     extractor = LocalExtractor.load(str(folder), ExtractorOptions(sentences=2, prefix="claims: "))
     encode = extractor._tokens.encode
-    extractor._tokens.encode = lambda texts: (read.extend(map(str, texts)), encode(texts))[1]  # type: ignore[method-assign]
+
+    def noting(texts: Sequence[Text]) -> list[Encoding]:
+        read.extend(map(str, texts))
+        return encode(texts)
+
+    monkeypatch.setattr(extractor._tokens, "encode", noting)
     claims = await extractor.decompose(turn(), [])
     assert [text for text in read if text.startswith("claims: ") and len(text) > 8] == [
         "claims: The hall opened in 1925. Dogs travel free.",

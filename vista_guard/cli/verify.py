@@ -112,7 +112,7 @@ def read_texts(files: Sequence[Path]) -> list[Document]:
     from vista_guard.errors import InputError
     from vista_guard.reading.files import DocumentFile, FileReader, SkippedFile
 
-    texts = []
+    texts: list[Document] = []
     with FileReader() as reader:
         for path in files:
             if path.is_dir():

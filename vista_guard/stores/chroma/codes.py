@@ -69,6 +69,10 @@ class CodedVectors:
 
     def candidates(self, vector: NDArray[np.float32], limit: int) -> list[str]:
         """The ids of the nearest rows, as far as bytes tell; more than `limit`."""
+        import faiss
+
+        # Of this thread alone: for one query more threads would only wait for each other.
+        faiss.omp_set_num_threads(1)
         with self._lock:
             most = min(max(FEWEST, CANDIDATES * limit), len(self._ids))
             while most:
