@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,12 +21,16 @@ from vista_guard import (
     JudgeError,
     JudgeInfo,
     Label,
+    Limits,
     Passage,
+    Record,
     Role,
     SourceKind,
     Span,
     StoreError,
     Turn,
+    TurnReport,
+    TurnTexts,
     Unchecked,
 )
 from vista_guard.judges.composed.pipeline import ExtractingJudge, FirstPassageJudge, RetrievingJudge
@@ -57,7 +62,7 @@ class Noting:
         self.asked: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
-        parts = turn.text.split(". ")
+        parts = turn.text.strip().split(". ")
         return [Claim(id=f"t{len(history)}.c{number}", text=part.rstrip(".")) for number, part in enumerate(parts, 1)]
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
@@ -218,3 +223,54 @@ async def named_store() -> MemoryDocuments:
 def test_weighing_needs_the_embedded_judge() -> None:
     with pytest.raises(ConfigError, match=r"weighing is 'first'.*openai:small"):
         Guard.from_settings(judge="openai:small", weighing="first", store="memory")
+
+
+async def test_parts_with_another_store_search_that_one_alone() -> None:
+    """As a tenant's guard has it: the same judge, its own documents."""
+    guard = Guard(Noting(), "monitor", documents=await store(), retrieve_by="claim")
+    other = MemoryDocuments(WordEmbedder())
+    await other.add([Document(id="other", text="The hall opened in 1930")])
+    own = Guard(Noting(), "monitor", retrieve_by="claim")
+    own.parts = replace(guard.parts, documents=other)
+    report = await own.acheck(TALK)
+    assert [one.label for one in report.findings] == [Label.LACKING_EVIDENCE, Label.VERIFIED]
+
+
+async def test_a_stream_retrieves_by_claim_as_the_whole_turn_does() -> None:
+    async def deltas() -> AsyncIterator[str]:
+        for word in TALK.turns[0].text.split(" "):
+            yield f"{word} "
+
+    guard = Guard(Noting(), "monitor", documents=await store(), retrieve_by="claim", limits=Limits(retrieved=1))
+    events = [one async for one in guard.gated(Conversation(turns=()), deltas(), gate="sentence")]
+    report = events[-1]
+    assert isinstance(report, TurnReport)
+    assert report.unchecked == ()
+    assert [one.label for one in report.findings] == [Label.VERIFIED, Label.LACKING_EVIDENCE]
+    assert report.findings[1].reason == "1 passages"
+
+
+class Kept:
+    """A sink that keeps all texts."""
+
+    record: Record = "full"
+
+    def __init__(self) -> None:
+        self.texts: list[TurnTexts] = []
+
+    async def write(self, report: TurnReport) -> None: ...
+
+    async def write_turn(self, report: TurnReport, texts: TurnTexts) -> None:
+        self.texts.append(texts)
+
+
+async def test_what_findings_quote_is_kept_with_the_turn() -> None:
+    sink = Kept()
+    documents = await named_store()
+    await documents.add([Document(id="far", text="E dogs and ferries")])
+    judge = FirstPassageJudge(Noting(), Scripted(), WordEmbedder())
+    limits = Limits(retrieved=1)
+    guard = Guard(judge, "monitor", documents=documents, retrieve_by="claim", sinks=[sink], limits=limits)
+    said = "N is there and there and there. E dogs"
+    await guard.acheck(Conversation(turns=(Turn(role=Role.ASSISTANT, text=said),)))
+    assert [one.source_id for one in sink.texts[0].evidence] == ["n", "far"]
