@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from tests.judges.verifiers import tiny
 from vista_guard.cli import app
 
 TRUE = "The museum\n\nThe whale hall opened in 1925. Entry costs 5 euros for adults.\n"
@@ -82,6 +83,32 @@ def test_algorithm_1_passes_what_no_passage_speaks_of() -> None:
     first = run("bird.txt", "--documents", "docs", "--json", "--weighing", "first")
     assert (weighed.exit_code, first.exit_code) == (3, 0)
     assert "first passage decides" in json.loads(first.stdout)["judge"]
+
+
+def test_models_of_one_s_own_extract_and_find() -> None:
+    tiny.write_folder(Path("claims"), {"model_type": "t5", "is_encoder_decoder": True, "eos_token_id": 2})
+    answer = tiny.saying("the", "hall", "opened", "in", "1925")
+    tiny.write_writer(Path("claims"), tiny.table(tiny.SIZE) * 0.01, answer)
+    tiny.write_folder(Path("e5-tiny"), {"model_type": "bert"})
+    tiny.write_graph(Path("e5-tiny/model.onnx"), tiny.table(16), "tokens", "last_hidden_state")
+    Path("docs/halls.md").write_text("the hall opened in 1925", encoding="utf-8")
+    result = run("false.txt", "--documents", "docs", "--extractor", "claims", "--embedder", "e5-tiny", "--json")
+    found = json.loads(result.stdout)
+    assert [claim["text"] for claim in found["claims"]] == ["the hall opened in 1925"]
+    assert found["judge"].endswith("claims by claims 5 sentences")
+    assert (result.exit_code, found["verdict"], found["settings"]["embedder"]) == (0, "factual", "e5-tiny")
+
+    def other(*arguments: str) -> Result:
+        return CliRunner().invoke(app, list(arguments))
+
+    assert other("documents", "add", "docs", "--data-dir", "kept", "--embedder", "e5-tiny").exit_code == 0
+    kept = ("the hall opened in 1925", "--data-dir", "kept")
+    assert other("documents", "search", *kept, "--embedder", "e5-tiny").stdout.startswith("1. ")
+    mixed = other("documents", "search", *kept)
+    assert mixed.exit_code == 1
+    assert "embedded by another model (dimension 16, not 384)" in mixed.stderr
+    checked = other("check", *kept, "--embedder", "e5-tiny", "--extractor", "claims", "--json")
+    assert [one["claim"]["text"] for one in json.loads(checked.stdout)["outcomes"]] == ["the hall opened in 1925"]
 
 
 @pytest.mark.parametrize(
