@@ -97,6 +97,18 @@ def by_words(windows: Sequence[str], claims: Sequence[Claim], *, rare: bool) -> 
     return found
 
 
+def fused(first: Sequence[Sequence[int]], second: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Two rankings as one, by the sum of reciprocal ranks (Cormack et al., 2009, with their 60)."""
+    found = []
+    for pair in zip(first, second, strict=True):
+        scores = defaultdict[int, float](float)
+        for ranking in pair:
+            for rank, place in enumerate(ranking):
+                scores[place] += 1 / (60 + rank)
+        found.append(sorted(scores, key=lambda place: (-scores[place], place))[: max(KS)])
+    return found
+
+
 def recall(claims: Sequence[Claim], ranked: Sequence[Sequence[int]]) -> list[tuple[int, float, float]]:
     """For each k: R@k by windows, and the share of claims with a supporting sentence among them."""
     rows = []
@@ -119,10 +131,12 @@ def wice(folder: Path, name: str, kept: Path | None) -> None:
             np.save(kept, vectors)
     queries = np.stack([query_vector(embedder, claim.text) for claim in claims])
     print(f"{len(windows):,} windows, {len(claims)} claims")
+    near, rare = by_vectors(vectors, queries), by_words(windows, claims, rare=True)
     ways = {
-        f"embedder {name}": by_vectors(vectors, queries),
+        f"embedder {name}": near,
         "shared words": by_words(windows, claims, rare=False),
-        "shared words, rare ones weigh more": by_words(windows, claims, rare=True),
+        "shared words, rare ones weigh more": rare,
+        "both, ranks fused": fused(near, rare),
     }
     for way, ranked in ways.items():
         print(
