@@ -46,7 +46,8 @@ def summary(result: TextResult) -> str:
         return "no claims: the text makes no claim, so nothing was verified"
     counts = ", ".join(f"{count} {name}" for name, count in sorted(result.labels.items()))
     stopped = "" if result.complete else "; stopped at the first claim that is not factual"
-    return f"{result.verdict}: {len(result.claims)} claims, {counts}{stopped}"
+    count = len(result.claims)
+    return f"{result.verdict}: {count} claim{'s' * (count != 1)}, {counts}{stopped}"
 
 
 def page(results: Sequence[TextResult], texts: Mapping[str, str]) -> str:
