@@ -13,7 +13,17 @@ from weakref import WeakValueDictionary
 
 from vista_guard._aio import loop
 from vista_guard.errors import InputError
-from vista_guard.protocols import DocumentStore, Forgetting, Judge, KnowledgeStore, Policy, Sink, Verifier
+from vista_guard.protocols import (
+    DocumentStore,
+    Embedder,
+    Extractor,
+    Forgetting,
+    Judge,
+    KnowledgeStore,
+    Policy,
+    Sink,
+    Verifier,
+)
 from vista_guard.types import Conversation, Outcome, Persona, Role, Turn, TurnReport
 
 if TYPE_CHECKING:
@@ -48,6 +58,7 @@ class Guard:
         limits: most that a turn may bring.
         context: `full` lets the judge see the history too (VISTA+ctx, §7).
         ungrounded: `trust` reproduces the reference implementation for turns without documents.
+        retrieve_by: `claim` asks the document store with each claim, in place of the turn; `limits.retrieved` passages each.
         risk_table: what `vista-guard calibrate` wrote, for turns' risks and rates; the embedded judge has its own.
         telemetry: what OpenTelemetry is told of turns: no content unless it says so (see `Telemetry`).
         host_tracing: whether tracers of the host, LangSmith among them, hear of the guard's own runs, drafts included.
@@ -71,6 +82,7 @@ class Guard:
         limits: Limits | None = None,
         context: Literal["none", "full"] = "none",
         ungrounded: Literal["judge", "trust"] = "judge",
+        retrieve_by: Literal["turn", "claim"] = "turn",
         risk_table: str | Path | None = None,
         telemetry: Telemetry | None = None,
         host_tracing: bool = False,
@@ -93,6 +105,7 @@ class Guard:
             limits=limits or Limits(),
             context=context,
             ungrounded=ungrounded,
+            retrieve_by=retrieve_by,
             turn_risk=turn_risk,
             telemetry=telemetry or Telemetry(),
             host_tracing=host_tracing,
@@ -105,6 +118,8 @@ class Guard:
         *,
         judge: Judge | str | None = None,
         verifier: Verifier | str | Path | None = None,
+        extractor: Extractor | str | Path | None = None,
+        embedder: Embedder | str | Path | None = None,
         policy: Policy | str | None = None,
         persona: Persona | str | Path | None = None,
         knowledge: KnowledgeStore | None = None,
@@ -119,7 +134,8 @@ class Guard:
         """
         from vista_guard.assembly import assemble
 
-        named = {"judge": judge, "verifier": verifier, "policy": policy, "persona": persona}
+        models = {"judge": judge, "verifier": verifier, "extractor": extractor, "embedder": embedder}
+        named = {**models, "policy": policy, "persona": persona}
         return cls(**assemble(named, settings, knowledge=knowledge, documents=documents, sinks=sinks))
 
     def check_answer(self, answer: str, *, documents: GivenDocuments = (), question: str | None = None) -> TurnReport:
