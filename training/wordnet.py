@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -90,3 +91,22 @@ def synonyms(word: str, pos: str) -> tuple[str, ...]:
 def noun_kind(noun: str) -> str:
     """What a noun's first sense is: person, location, group, communication, …"""
     return next((s.lexname for s in senses(noun, "n")), "")
+
+
+def install() -> None:
+    """Widens the rewriters' opposites, and lets names have the kinds of their nouns. Without WordNet nothing changes."""
+    from vista_lab.synthesis.rewriters.names import read_kinds_with
+    from vista_lab.synthesis.rewriters.wording import widen_opposites
+
+    if FOLDER.exists():
+        read_kinds_with(noun_kind)
+        widen_opposites(_adjective_opposites())
+
+
+def _adjective_opposites() -> Iterator[tuple[str, str]]:
+    """Adjectives with the same word denied by its first letters: aware, unaware."""
+    for word in index("a"):
+        other = antonym(word, "a")
+        negative = other and re.fullmatch(rf"(?:un|in|im|il|ir|dis){re.escape(word)}", other)
+        if other and negative and len(word) > 4 and not re.search(r"(?:ed|ing)$", word):
+            yield word, other

@@ -8,9 +8,9 @@ from random import Random
 
 from lemminflect import getInflection, getLemma  # type: ignore[import-untyped]
 
-from training.rewriters.group import Quad
-from training.rewriters.text import capitalised, uncapitalised
-from training.sources.carrier import word_list
+from vista_lab.synthesis.rewriters.carrier import word_list
+from vista_lab.synthesis.rewriters.group import Quad
+from vista_lab.synthesis.rewriters.text import capitalised, uncapitalised
 
 _TRANSITIVE = word_list("transitive")
 _PASSIVE = re.compile(r"^(?P<thing>[^,;]+?) (?P<be>was|were|is|are) (?P<verb>\w+) by (?P<agent>[^,;]+?)\.$")

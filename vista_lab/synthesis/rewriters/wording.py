@@ -1,20 +1,18 @@
-"""Opposites and their denials, and words that mean the same: from a list of sure pairs, widened by WordNet."""
+"""Opposites and their denials, and words that mean the same: from a list of sure pairs that a lexicon may widen."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from random import Random
 
-from training.augment import read_json
-from training.rewriters.group import Group, Item
-from training.rewriters.text import a_or_an
-from training.rewriters.values import occurrences, replaced
-from training.rewriters.wordnet import antonym, index
-from training.sources.carrier import Carrier, word_list
 from vista_lab.suites.loaders import CONTRADICTED_CLASS, SUPPORTED_CLASS
+from vista_lab.synthesis.rewriters.carrier import Carrier, read_json, word_list
+from vista_lab.synthesis.rewriters.group import Group, Pairing
+from vista_lab.synthesis.rewriters.text import a_or_an
+from vista_lab.synthesis.rewriters.values import occurrences, replaced
 
 _BE = r"\b(is|are|was|were|be|been)\b( (?:very |still |now |also )?)"
 _NEGATION = re.compile(r"\b(?:not|never|no|none|neither|nor|without)\b|n['’]t\b", re.IGNORECASE)
@@ -23,26 +21,32 @@ _NEGATION = re.compile(r"\b(?:not|never|no|none|neither|nor|without)\b|n['’]t\
 @lru_cache(maxsize=1)
 def opposites() -> dict[str, tuple[str, bool]]:
     """word -> (its opposite, whether there is nothing between the two)."""
-    raw = read_json("opposites_real")
+    raw = read_json("opposites_real.json")
     found: dict[str, tuple[str, bool]] = {}
     for name, exclusive in (("graded", False), ("exclusive", True)):
         for one, other in raw[name]:
             found.setdefault(one, (other, exclusive))
             found.setdefault(other, (one, exclusive))
-    for word in index("a"):
-        other = antonym(word, "a")
-        negative = other and re.fullmatch(rf"(?:un|in|im|il|ir|dis){re.escape(word)}", other)
-        if other and negative and len(word) > 4 and not re.search(r"(?:ed|ing)$", word):
-            found.setdefault(word, (other, True))
-            found.setdefault(other, (word, True))
+    for one, other in _more_opposites:
+        found.setdefault(one, (other, True))
+        found.setdefault(other, (one, True))
     return found
+
+
+_more_opposites: list[tuple[str, str]] = []
+
+
+def widen_opposites(pairs: Iterable[tuple[str, str]]) -> None:
+    """Adds pairs of opposites from a lexicon, for all edits that are made afterwards."""
+    _more_opposites.extend(pairs)
+    opposites.cache_clear()
 
 
 @lru_cache(maxsize=1)
 def alike() -> dict[str, tuple[str, ...]]:
     """word -> words that may stand for it."""
     found: dict[str, list[str]] = defaultdict(list)
-    for one, other in read_json("opposites_real")["alike"]:
+    for one, other in read_json("opposites_real.json")["alike"]:
         found[one].append(other)
     return {word: tuple(others) for word, others in found.items()}
 
@@ -99,12 +103,12 @@ def refused(text: str, word: str) -> str | None:
     return re.sub(r"\bbe not\b", "not be", changed) if count else None
 
 
-def four(evidence: tuple[str, ...], edited: tuple[str, ...], claim: str, twin: str) -> tuple[Item, ...]:
+def four(evidence: tuple[str, ...], edited: tuple[str, ...], claim: str, twin: str) -> tuple[Pairing, ...]:
     """The four pairings of a claim and its opposite."""
     true, false = (SUPPORTED_CLASS,), (CONTRADICTED_CLASS,)
     return (
-        Item(evidence, claim, true),
-        Item(evidence, twin, false),
-        Item(edited, claim, false),
-        Item(edited, twin, true),
+        Pairing(evidence, claim, true),
+        Pairing(evidence, twin, false),
+        Pairing(edited, claim, false),
+        Pairing(edited, twin, true),
     )

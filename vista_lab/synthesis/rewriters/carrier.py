@@ -6,10 +6,13 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sentencex import segment
 
 from vista_lab.suites.loaders import Pair
+
+_TEXTS = Path(__file__).parents[1] / "texts"
 
 
 @dataclass(frozen=True)
@@ -38,9 +41,18 @@ class Carrier:
 
 
 def word_list(name: str) -> frozenset[str]:
-    """One of the word lists of ``templates/words_real.json``."""
-    lists = json.loads((Path(__file__).parents[1] / "templates/words_real.json").read_text(encoding="utf-8"))
-    return frozenset(lists[name])
+    """One of the word lists of ``texts/words_real.json``."""
+    return frozenset(read_json("words_real.json")[name])
+
+
+def read_json(name: str) -> Any:
+    """One JSON file of the room's texts, which were written for this project."""
+    return json.loads(read_text(name))
+
+
+def read_text(name: str) -> str:
+    """One file of the room's texts."""
+    return (_TEXTS / name).read_text(encoding="utf-8")
 
 
 def sentences(text: str) -> list[str]:

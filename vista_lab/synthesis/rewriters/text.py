@@ -9,7 +9,7 @@ from functools import lru_cache
 from lemminflect import getAllLemmas, getInflection  # type: ignore[import-untyped]
 from textblob.en import parse  # type: ignore[import-untyped]
 
-from training.sources.carrier import word_list
+from vista_lab.synthesis.rewriters.carrier import word_list
 
 _TOKEN = re.compile(
     r"(?:[A-Z]\.){2,}|(?:Mr|Mrs|Ms|Dr|St|Jr|Sr|vs|No)\.(?=\s)|\d+(?:[,.:]\d+)*(?:st|nd|rd|th)?"

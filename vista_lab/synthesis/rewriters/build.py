@@ -7,17 +7,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from random import Random
 
-from training.rewriters import claims, edits, facts, logic, mention, swaps, wording
-from training.rewriters.group import Group, Quad
-from training.rewriters.layout import frame_for
-from training.rewriters.mates import Mates
-from training.rewriters.names import NameKinds
-from training.rewriters.register import styled
-from training.rewriters.values import numeric_values
-from training.rewriters.voice import voiced
-from training.sources.carrier import Carrier, KindPair
-from training.sources.windows import stems
 from vista_lab.suites.loaders import NOT_ENOUGH_CLASS
+from vista_lab.synthesis.rewriters import claims, edits, facts, logic, mention, swaps, wording
+from vista_lab.synthesis.rewriters.carrier import Carrier, KindPair
+from vista_lab.synthesis.rewriters.group import Group, Quad
+from vista_lab.synthesis.rewriters.layout import frame_for
+from vista_lab.synthesis.rewriters.mates import Mates
+from vista_lab.synthesis.rewriters.names import NameKinds
+from vista_lab.synthesis.rewriters.register import styled
+from vista_lab.synthesis.rewriters.values import numeric_values
+from vista_lab.synthesis.rewriters.voice import voiced
+from vista_lab.synthesis.rewriters.windows import stems
 
 _OWN_SENTENCE = "_text"
 """Sources of this ending have no human paraphrase: the claim is the sentence itself."""

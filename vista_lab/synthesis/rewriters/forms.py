@@ -8,7 +8,7 @@ from random import Random
 
 from num2words import num2words  # type: ignore[import-untyped]
 
-from training.rewriters.values import MONTHS, Value, magnitude
+from vista_lab.synthesis.rewriters.values import MONTHS, Value, magnitude
 
 _FRACTIONS = {50: "half", 25: "a quarter", 75: "three quarters", 20: "a fifth", 10: "a tenth", 33: "a third"}
 _DATE = re.compile(

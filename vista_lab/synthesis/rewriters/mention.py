@@ -12,13 +12,12 @@ from random import Random
 
 from lemminflect import getLemma  # type: ignore[import-untyped]
 
-from training.augment import lines
-from training.rewriters.group import Group, Item, Quad
-from training.rewriters.polarity import finite_tag, negated, verb_at
-from training.rewriters.swaps import names_itself
-from training.rewriters.text import BE, MODALS, capitalised, stripped, tokens, uncapitalised
-from training.sources.carrier import Carrier
 from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS, UNSUPPORTED
+from vista_lab.synthesis.rewriters.carrier import Carrier, read_text
+from vista_lab.synthesis.rewriters.group import Group, Pairing, Quad
+from vista_lab.synthesis.rewriters.polarity import finite_tag, negated, verb_at
+from vista_lab.synthesis.rewriters.swaps import names_itself
+from vista_lab.synthesis.rewriters.text import BE, MODALS, capitalised, stripped, tokens, uncapitalised
 
 _QUOTED = re.compile(r"[\"“”?!:;]")
 _CHATTY = re.compile(
@@ -38,8 +37,8 @@ class MentionFrame:
 
 
 def read_frames() -> tuple[MentionFrame, ...]:
-    """``templates/frames_real.txt``: X or N, the mentioning frame, the asserting frame."""
-    rows = (line.split("\t") for line in lines("frames_real"))
+    """``texts/frames_real.txt``: X or N, the mentioning frame, the asserting frame."""
+    rows = (line.split("\t") for line in read_text("frames_real.txt").splitlines())
     return tuple(
         MentionFrame(CONTRADICTED_CLASS if kind == "X" else NOT_ENOUGH_CLASS, one, other) for kind, one, other in rows
     )
@@ -117,7 +116,7 @@ def mention_group(one: Said, other: Said, rng: Random) -> Group | None:
     if rng.random() < 0.5:
         first, second = first[::-1], second[::-1]
     items = tuple(
-        Item(premise, said.claim, (SUPPORTED_CLASS,) if held else verdict(frame, said))
+        Pairing(premise, said.claim, (SUPPORTED_CLASS,) if held else verdict(frame, said))
         for premise, said, held in (
             (first, one, True),
             (first, other, False),
@@ -135,16 +134,16 @@ def verdict(frame: MentionFrame, said: Said) -> tuple[int, ...]:
     return (frame.label,) if frame.label == NOT_ENOUGH_CLASS or said.same else UNSUPPORTED
 
 
-def denials(first: tuple[str, ...], second: tuple[str, ...], one: str, other: str, rng: Random) -> tuple[Item, ...]:
+def denials(first: tuple[str, ...], second: tuple[str, ...], one: str, other: str, rng: Random) -> tuple[Pairing, ...]:
     """The denied claims: false where the claim is asserted, true where it is denied."""
     no_one, no_other = negated(one, rng), negated(other, rng)
     if not no_one or not no_other:
         return ()
     return (
-        Item(first, no_one, (CONTRADICTED_CLASS,)),
-        Item(first, no_other, (SUPPORTED_CLASS,)),
-        Item(second, no_one, (SUPPORTED_CLASS,)),
-        Item(second, no_other, (CONTRADICTED_CLASS,)),
+        Pairing(first, no_one, (CONTRADICTED_CLASS,)),
+        Pairing(first, no_other, (SUPPORTED_CLASS,)),
+        Pairing(second, no_one, (SUPPORTED_CLASS,)),
+        Pairing(second, no_other, (CONTRADICTED_CLASS,)),
     )
 
 

@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from random import Random
 
-from training.rewriters.edits import EDITABLE, another
-from training.rewriters.logic import DUTIES, plainly
-from training.rewriters.names import NameKinds
-from training.rewriters.polarity import negated
-from training.rewriters.swaps import fits, loosely_held
-from training.rewriters.text import a_or_an
-from training.rewriters.values import Value, numeric_values, occurrences
-from training.rewriters.wording import in_place, opposites
-from training.sources.carrier import sentences
+from vista_lab.synthesis.rewriters.carrier import sentences
+from vista_lab.synthesis.rewriters.edits import EDITABLE, another
+from vista_lab.synthesis.rewriters.logic import DUTIES, plainly
+from vista_lab.synthesis.rewriters.names import NameKinds
+from vista_lab.synthesis.rewriters.polarity import negated
+from vista_lab.synthesis.rewriters.swaps import fits, loosely_held
+from vista_lab.synthesis.rewriters.text import a_or_an
+from vista_lab.synthesis.rewriters.values import Value, numeric_values, occurrences
+from vista_lab.synthesis.rewriters.wording import in_place, opposites
 
 _NO_FACT = re.compile(
     r"\?$|\b(?:sorry|unfortunately|i do not|i don't|i cannot|i can't|let me know|information|documents?|passages?"

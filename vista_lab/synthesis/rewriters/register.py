@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from random import Random
 
-from training.rewriters.text import a_or_an, stripped, uncapitalised
-from training.rewriters.values import occurrences, replaced
-from training.rewriters.wording import alike
+from vista_lab.synthesis.rewriters.text import a_or_an, stripped, uncapitalised
+from vista_lab.synthesis.rewriters.values import occurrences, replaced
+from vista_lab.synthesis.rewriters.wording import alike
 
 _SHORT = (
     (r"\b(is|are|was|were|do|does|did|has|have|had|would|could|should) not\b", r"\1n't"),

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from lemminflect import getLemma  # type: ignore[import-untyped]
 
-from training.rewriters.values import Value, name_spans
-from training.rewriters.wordnet import noun_kind
-from training.sources.carrier import word_list
+from vista_lab.synthesis.rewriters.carrier import word_list
+from vista_lab.synthesis.rewriters.values import Value, name_spans
 
 _DEFINES = re.compile(r"\b(?:is|was|are|were) (?:an?|the|one of the) ([^,.;()]+)")
 _STOPS = re.compile(r"\b(?:of|in|from|by|that|who|which|for|with|and|on|at|to|based|located|set|written|directed)\b")
@@ -58,6 +57,18 @@ _KINDS = {
 }
 
 
+_lexicon: list[Callable[[str], str]] = []
+
+
+def read_kinds_with(noun_kind: Callable[[str], str]) -> None:
+    """Lets a lexicon say what a noun names: person, location, group, communication. Without one few names have a kind."""
+    _lexicon[:] = [noun_kind]
+
+
+def _noun_kind(noun: str) -> str:
+    return _lexicon[0](noun) if _lexicon else ""
+
+
 class NameKinds:
     """A register of names and first names."""
 
@@ -81,7 +92,7 @@ class NameKinds:
             return "demonym"
         if " " in name and name.split()[0] in self.first_names and not _NO_PERSON.search(name):
             return "person"
-        if _PLACE_WORDS.search(name) or (noun_kind(name) == "location" and len(name) > 3 and name not in _NO_PLACE):
+        if _PLACE_WORDS.search(name) or (_noun_kind(name) == "location" and len(name) > 3 and name not in _NO_PLACE):
             return "place"
         if _GROUP_WORDS.search(name) and " " in name:
             return "group"
@@ -108,4 +119,4 @@ def defined_kind(title: str, sentence: str) -> str:
     if not core or not match or core[-1] not in sentence[: match.start()] or match.start() > 140:
         return ""
     words = _STOPS.split(match.group(1))[0].split()
-    return _KINDS.get(noun_kind(getLemma(words[-1], upos="NOUN")[0].lower()), "") if words else ""
+    return _KINDS.get(_noun_kind(getLemma(words[-1], upos="NOUN")[0].lower()), "") if words else ""

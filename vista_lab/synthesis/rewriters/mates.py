@@ -11,14 +11,21 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from random import Random
 
-from training.rewriters.group import Group, Item
-from training.rewriters.logic import OTHER_MARK, conditioned, duty_of, hedge_turned, turned_duty, with_condition
-from training.rewriters.polarity import negated
-from training.rewriters.text import a_or_an
-from training.rewriters.values import occurrences, replaced
-from training.rewriters.wording import in_place, opposites
-from training.sources.carrier import Carrier
-from training.sources.windows import stems
+from vista_lab.synthesis.rewriters.carrier import Carrier
+from vista_lab.synthesis.rewriters.group import Group, Pairing
+from vista_lab.synthesis.rewriters.logic import (
+    OTHER_MARK,
+    conditioned,
+    duty_of,
+    hedge_turned,
+    turned_duty,
+    with_condition,
+)
+from vista_lab.synthesis.rewriters.polarity import negated
+from vista_lab.synthesis.rewriters.text import a_or_an
+from vista_lab.synthesis.rewriters.values import occurrences, replaced
+from vista_lab.synthesis.rewriters.windows import stems
+from vista_lab.synthesis.rewriters.wording import in_place, opposites
 
 _ALONE = 0.1
 """Share of groups that go without a mate."""
@@ -52,7 +59,7 @@ class Mates:
         )
 
 
-def with_mate(item: Item, mate: str, first: bool) -> Item:
+def with_mate(item: Pairing, mate: str, first: bool) -> Pairing:
     """The item with a sentence before or after its evidence."""
     return replace(item, evidence=(mate, *item.evidence) if first else (*item.evidence, mate))
 

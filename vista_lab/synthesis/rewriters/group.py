@@ -11,7 +11,7 @@ TRUE = (SUPPORTED_CLASS,)
 
 
 @dataclass(frozen=True)
-class Item:
+class Pairing:
     """One pairing inside a group; ``evidence`` holds the deciding sentences, perhaps edited."""
 
     evidence: tuple[str, ...]
@@ -31,13 +31,13 @@ class Quad:
     false: tuple[int, ...] = FALSE
     values: tuple[str, str] = ("", "")  # what the claim says, and what its twin says instead
 
-    def items(self) -> tuple[Item, ...]:
+    def items(self) -> tuple[Pairing, ...]:
         """The four pairings; two of them are true."""
         return (
-            Item(self.evidence, self.claim, TRUE),
-            Item(self.evidence, self.twin, self.false),
-            Item(self.edited, self.claim, self.false),
-            Item(self.edited, self.twin, TRUE),
+            Pairing(self.evidence, self.claim, TRUE),
+            Pairing(self.evidence, self.twin, self.false),
+            Pairing(self.edited, self.claim, self.false),
+            Pairing(self.edited, self.twin, TRUE),
         )
 
 
@@ -46,4 +46,4 @@ class Group:
     """Pairings of one kind that differ from each other by one edit."""
 
     kind: str
-    items: tuple[Item, ...]
+    items: tuple[Pairing, ...]

@@ -6,13 +6,13 @@ import re
 from dataclasses import replace
 from random import Random
 
-from training.rewriters.group import FALSE, Group, Quad
-from training.rewriters.swaps import names_itself
-from training.rewriters.text import stripped, uncapitalised
-from training.rewriters.values import exchanged, numeric_values, occurrences
-from training.sources.carrier import Carrier, content_words
-from training.sources.windows import stems
 from vista_lab.suites.loaders import CONTRADICTED_CLASS, UNSUPPORTED
+from vista_lab.synthesis.rewriters.carrier import Carrier, content_words
+from vista_lab.synthesis.rewriters.group import FALSE, Group, Quad
+from vista_lab.synthesis.rewriters.swaps import names_itself
+from vista_lab.synthesis.rewriters.text import stripped, uncapitalised
+from vista_lab.synthesis.rewriters.values import exchanged, numeric_values, occurrences
+from vista_lab.synthesis.rewriters.windows import stems
 
 _GENERAL = re.compile(
     r"\b(?:is|was|are|were|has|have) (?:an?|the|one|some|American|in|not)\b|\b(?:appeared|person|people|film|actor)\b"

@@ -1,17 +1,27 @@
-"""Real sentences, edited: what keeps a claim true beside what breaks it, under the same kind of edit."""
+"""Pairs of edited real sentences: ``python -m training.rewriters --data DIR --count 60000 --out FILE --sample 50``.
+
+The edits are those of `vista_lab.synthesis.rewriters`; here they get the sentences of the sources, and WordNet's opposites.
+"""
 
 from __future__ import annotations
 
+import argparse
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from random import Random
 
-from training.rewriters.build import Workshop, assembled
-from training.rewriters.names import NameKinds
+from training import wordnet
+from training.data import data_argument
 from training.sources import dstc9, fever, grounded, mtragun, nli, passages, summedits
-from training.sources.carrier import Carrier, KindPair
+from vista_lab.synthesis.rewriters.build import Workshop, assembled
+from vista_lab.synthesis.rewriters.carrier import Carrier, KindPair
+from vista_lab.synthesis.rewriters.names import NameKinds
+
+wordnet.install()
 
 _CHOICE = 2.5
 """How many pairs are made for each that is kept: the large kinds are cut, the small ones kept in full."""
@@ -54,3 +64,30 @@ def levelled(pairs: list[KindPair], count: int, rng: Random) -> list[KindPair]:
         kept += taken
         room -= len(taken)
     return kept
+
+
+def shown(pair: KindPair) -> str:
+    """One pair to be read by eye."""
+    return f"[{pair.kind} {pair.source} {pair.twin}] {pair.allowed}\n  P: {pair.premise}\n  H: {pair.hypothesis}"
+
+
+def main() -> None:
+    """Entry point."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    data_argument(parser)
+    parser.add_argument("--count", type=int, default=60_000)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--sample", type=int, default=0, help="print so many pairs")
+    parser.add_argument("--seed", type=int, default=13)
+    args = parser.parse_args()
+    pairs = list(build(args.data, args.count, args.seed))
+    with args.out.open("w", encoding="utf-8") as out:
+        out.writelines(json.dumps(asdict(pair), ensure_ascii=False) + "\n" for pair in pairs)
+    for (kind, allowed), count in sorted(Counter((p.kind, p.allowed) for p in pairs).items()):
+        print(f"{kind:32} {allowed!s:10} {count:6}")
+    for pair in Random(args.seed).sample(pairs, min(args.sample, len(pairs))):
+        print(shown(pair))
+
+
+if __name__ == "__main__":
+    main()

@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Iterator
 from random import Random
 
-from training.rewriters.group import Quad
-from training.rewriters.swaps import loosely_held
-from training.rewriters.values import (
+from vista_lab.synthesis.rewriters.carrier import Carrier
+from vista_lab.synthesis.rewriters.group import Quad
+from vista_lab.synthesis.rewriters.swaps import loosely_held
+from vista_lab.synthesis.rewriters.values import (
     MONTHS,
     NUMBER_WORDS,
     WORD_VALUES,
@@ -18,7 +19,6 @@ from training.rewriters.values import (
     occurrences,
     replaced,
 )
-from training.sources.carrier import Carrier
 
 EDITABLE = frozenset({"date", "day", "time", "number", "percent", "money", "measure", "month_year", "year"})
 _DIGITS = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")

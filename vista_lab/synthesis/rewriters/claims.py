@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 
-from training.rewriters import polarity
-from training.rewriters.forms import counts, other_form
-from training.rewriters.group import Quad
-from training.rewriters.mention import framed_quad, question
-from training.rewriters.text import a_or_an
-from training.rewriters.vague import vague_forms
-from training.rewriters.values import Value, magnitude, numeric_values, occurrences
-from training.rewriters.voice import voiced
+from vista_lab.synthesis.rewriters import polarity
+from vista_lab.synthesis.rewriters.forms import counts, other_form
+from vista_lab.synthesis.rewriters.group import Quad
+from vista_lab.synthesis.rewriters.mention import framed_quad, question
+from vista_lab.synthesis.rewriters.text import a_or_an
+from vista_lab.synthesis.rewriters.vague import vague_forms
+from vista_lab.synthesis.rewriters.values import Value, magnitude, numeric_values, occurrences
+from vista_lab.synthesis.rewriters.voice import voiced
 
 Rewriter = Callable[[Quad, Random], Quad | None]
 

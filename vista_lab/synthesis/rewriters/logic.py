@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from random import Random
 
-from training.rewriters.group import Group, Item
-from training.rewriters.polarity import negated
-from training.rewriters.text import a_or_an, capitalised, tokens, uncapitalised
-from training.sources.carrier import Carrier
 from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS, UNSUPPORTED
+from vista_lab.synthesis.rewriters.carrier import Carrier
+from vista_lab.synthesis.rewriters.group import Group, Pairing
+from vista_lab.synthesis.rewriters.polarity import negated
+from vista_lab.synthesis.rewriters.text import a_or_an, capitalised, tokens, uncapitalised
 
 _CONDITION = re.compile(
     r"^(?P<main>[A-Z][^,;:()?\"]{12,140}?),? (?P<mark>if|unless|only if|provided that|as long as"
@@ -65,12 +65,12 @@ def condition_group(sentence: str, rng: Random) -> Group | None:
     own, turned = (with_condition(main, m, rest, rng) for m in (mark, other))
     free = (f"{bare}",)
     items = (
-        Item((sentence,), own, (SUPPORTED_CLASS,)),
-        Item((sentence,), turned, UNSUPPORTED),
-        Item((with_condition(main, other, rest, rng),), own, UNSUPPORTED),
-        Item((with_condition(main, other, rest, rng),), turned, (SUPPORTED_CLASS,)),
-        Item((sentence,), bare, UNSUPPORTED),
-        Item(free, bare, (SUPPORTED_CLASS,)),
+        Pairing((sentence,), own, (SUPPORTED_CLASS,)),
+        Pairing((sentence,), turned, UNSUPPORTED),
+        Pairing((with_condition(main, other, rest, rng),), own, UNSUPPORTED),
+        Pairing((with_condition(main, other, rest, rng),), turned, (SUPPORTED_CLASS,)),
+        Pairing((sentence,), bare, UNSUPPORTED),
+        Pairing(free, bare, (SUPPORTED_CLASS,)),
     )
     return Group("condition", items)
 
@@ -139,14 +139,14 @@ def plainly(pattern: str, text: str) -> bool:
     )
 
 
-def two_by_two(evidence: tuple[str, ...], edited: tuple[str, ...], claim: str, twin: str) -> tuple[Item, ...]:
+def two_by_two(evidence: tuple[str, ...], edited: tuple[str, ...], claim: str, twin: str) -> tuple[Pairing, ...]:
     """The four pairings of two contradictory sentences."""
     true, false = (SUPPORTED_CLASS,), (CONTRADICTED_CLASS,)
     return (
-        Item(evidence, claim, true),
-        Item(evidence, twin, false),
-        Item(edited, claim, false),
-        Item(edited, twin, true),
+        Pairing(evidence, claim, true),
+        Pairing(evidence, twin, false),
+        Pairing(edited, claim, false),
+        Pairing(edited, twin, true),
     )
 
 
@@ -172,7 +172,7 @@ def hedge_group(carrier: Carrier) -> Group | None:
     if not turned or carrier.evidence != (carrier.claim,):
         return None
     may, will = (carrier.claim, turned) if _MAY.search(carrier.claim) else (turned, carrier.claim)
-    items = (Item((may,), will, (NOT_ENOUGH_CLASS,)), Item((will,), will, (SUPPORTED_CLASS,)))
+    items = (Pairing((may,), will, (NOT_ENOUGH_CLASS,)), Pairing((will,), will, (SUPPORTED_CLASS,)))
     return Group("hedge", items)
 
 
@@ -218,12 +218,17 @@ def quantifier_group(sentence: str, others: Sequence[str], rng: Random) -> Group
     true, false = (SUPPORTED_CLASS,), (CONTRADICTED_CLASS,)
     items = (
         *(
-            Item(every, c_all, true),
-            Item(some, c_all, (NOT_ENOUGH_CLASS,)),
-            Item(every, c_some, true),
-            Item(none, c_some, false),
+            Pairing(every, c_all, true),
+            Pairing(some, c_all, (NOT_ENOUGH_CLASS,)),
+            Pairing(every, c_some, true),
+            Pairing(none, c_some, false),
         ),
-        *(Item(none, c_none, true), Item(some, c_none, false), Item(none, c_not, true), Item(every, c_not, false)),
+        *(
+            Pairing(none, c_none, true),
+            Pairing(some, c_none, false),
+            Pairing(none, c_not, true),
+            Pairing(every, c_not, false),
+        ),
     )
     return Group("quantifier", items)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from training.rewriters.text import tokens
+from vista_lab.synthesis.rewriters.text import tokens
 
 MONTHS = (
     "January",

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from training.sources.carrier import content_words
+from vista_lab.synthesis.rewriters.carrier import content_words
 
 
 @dataclass(frozen=True)

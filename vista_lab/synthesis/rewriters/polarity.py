@@ -8,9 +8,9 @@ from random import Random
 
 from lemminflect import getLemma  # type: ignore[import-untyped]
 
-from training.rewriters.text import BE, MODALS, Token, past_is_participle, stripped, tokens
-from training.rewriters.values import Value
-from training.sources.carrier import word_list
+from vista_lab.synthesis.rewriters.carrier import word_list
+from vista_lab.synthesis.rewriters.text import BE, MODALS, Token, past_is_participle, stripped, tokens
+from vista_lab.synthesis.rewriters.values import Value
 
 _NP = {"DT", "JJ", "JJR", "JJS", "NN", "NNS", "NNP", "NNPS", "CD", "PRP", "PRP$", "POS", "$", "VBG"}
 _HAVE = {"has", "have", "had"}

@@ -9,13 +9,21 @@ import re
 from collections.abc import Iterator
 from random import Random
 
-from training.rewriters.group import FALSE, Quad
-from training.rewriters.names import NameKinds
-from training.rewriters.text import a_or_an
-from training.rewriters.values import NUMERIC, Value, exchanged, like_numbers, magnitude, numeric_values, occurrences
-from training.sources.carrier import Carrier, content_words
-from training.sources.windows import stem, stems
 from vista_lab.suites.loaders import UNSUPPORTED
+from vista_lab.synthesis.rewriters.carrier import Carrier, content_words
+from vista_lab.synthesis.rewriters.group import FALSE, Quad
+from vista_lab.synthesis.rewriters.names import NameKinds
+from vista_lab.synthesis.rewriters.text import a_or_an
+from vista_lab.synthesis.rewriters.values import (
+    NUMERIC,
+    Value,
+    exchanged,
+    like_numbers,
+    magnitude,
+    numeric_values,
+    occurrences,
+)
+from vista_lab.synthesis.rewriters.windows import stem, stems
 
 _CLAUSE = re.compile(r"[,;:()\n–]| and | but | while | whereas | who | which | that |(?<=[a-z\"\d])[.!?] |\. ")
 _ONE_VALUE = re.compile(

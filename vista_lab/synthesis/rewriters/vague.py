@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from random import Random
 
-from training.rewriters.forms import counts
-from training.rewriters.values import MONTHS, Value, magnitude
+from vista_lab.synthesis.rewriters.forms import counts
+from vista_lab.synthesis.rewriters.values import MONTHS, Value, magnitude
 
 _PREPOSITION = re.compile(r"\b(?:in|on|at|On|In) (?:the year (?:of )?)?$")
 

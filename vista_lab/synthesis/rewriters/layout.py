@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from training.sources.carrier import Carrier
-from training.sources.windows import stems
+from vista_lab.synthesis.rewriters.carrier import Carrier
+from vista_lab.synthesis.rewriters.windows import stems
 
 _SECTIONS = (
     "Overview",
