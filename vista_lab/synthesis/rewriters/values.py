@@ -68,7 +68,7 @@ _PATTERNS = (
     ("month_year", rf"\b(?:{_MONTH}),? \d{{4}}\b"),
     ("weekday", rf"\b(?:{'|'.join(WEEKDAYS)})s?\b"),
     ("month", r"\b(?:January|February|June|July|August|September|October|November|December)\b"),
-    ("measure", rf"\b\d+(?:,\d{3})*(?:\.\d+)?[ -](?:{_UNITS})\b"),
+    ("measure", rf"\b\d+(?:,\d{{3}})*(?:\.\d+)?[ -](?:{_UNITS})\b"),
     ("measure", rf"\b(?:{'|'.join(NUMBER_WORDS)})[ -](?:{_UNITS})\b"),
     ("year", r"(?<![\w.,:/-])(?:1[4-9]|20)\d\d(?![\w]|[.,:]\d|-\d)"),
     (

@@ -10,7 +10,7 @@ from lemminflect import getInflection, getLemma  # type: ignore[import-untyped]
 
 from vista_lab.synthesis.rewriters.carrier import word_list
 from vista_lab.synthesis.rewriters.group import Quad
-from vista_lab.synthesis.rewriters.text import capitalised, uncapitalised
+from vista_lab.synthesis.rewriters.text import capitalised, tokens, uncapitalised
 
 _TRANSITIVE = word_list("transitive")
 _PASSIVE = re.compile(r"^(?P<thing>[^,;]+?) (?P<be>was|were|is|are) (?P<verb>\w+) by (?P<agent>[^,;]+?)\.$")
@@ -57,7 +57,8 @@ def activated(claim: str) -> str | None:
     forms = getInflection(base, "VBN")
     if base not in _TRANSITIVE or match["verb"].lower() not in forms:
         return None
-    verb = getInflection(base, "VBD" if match["be"] in {"was", "were"} else "VBZ")[0]
+    many = tokens(match["agent"])[-1].tag in {"NNS", "NNPS"} or " and " in match["agent"]
+    verb = getInflection(base, "VBD" if match["be"] in {"was", "were"} else "VBP" if many else "VBZ")[0]
     return f"{capitalised(match['agent'])} {verb} {uncapitalised(match['thing'])}."
 
 
