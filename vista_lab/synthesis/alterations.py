@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
+from typing import NamedTuple
 
 from lemminflect import getInflection, getLemma  # type: ignore[import-untyped]
 
-from vista_lab.synthesis.rewriters.carrier import content_words, read_json
 from vista_guard.judges.embedded.english.verbs import begins_imperative, finite_verb, words_of
+from vista_lab.synthesis.rewriters.carrier import content_words, read_json
 from vista_lab.synthesis.rewriters.falsify import denied, other_name, other_value
 from vista_lab.synthesis.rewriters.logic import OTHER_MARK, conditioned, with_condition
 from vista_lab.synthesis.rewriters.polarity import verb_at
@@ -59,8 +60,12 @@ class Alteration:
         return frozenset(re.findall(r"[\w'-]+", f"{self.removed} {self.added}".lower()))
 
 
-Maker = Callable[[str, str, Sequence[str]], Iterator[Alteration]]
-"""From a claim, its passage and the passage's other claims."""
+class Ground(NamedTuple):
+    """A claim, the text of its passage, and the passage's other claims."""
+
+    claim: str
+    passage: str
+    others: Sequence[str]
 
 
 @lru_cache(maxsize=1)
@@ -85,14 +90,15 @@ def alterations(
         ['The hall closes before noon.', 'The hall opens after noon.']
     """
     makers = (_verbs, _words, _kinds, _phrases, _conditions, _roles, _directions, _comparisons, _parallels)
-    found = {one.text: one for maker in makers for one in maker(claim, passage, others)}
+    found = {one.text: one for maker in makers for one in maker(Ground(claim, passage, others))}
     if edits == "all":
         found |= {one.text: one for one in _values(claim, passage, seed)}
     return [one for one in found.values() if one.text not in passage and one.text != claim]
 
 
-def _verbs(claim: str, passage: str, others: Sequence[str]) -> Iterator[Alteration]:
+def _verbs(ground: Ground) -> Iterator[Alteration]:
     """Open and close, raise and lower: a verb becomes its opposite, in the same form."""
+    claim = ground.claim
     if _BARRED.search(claim) or _HEDGED.search(claim):
         return
     for token in tokens(claim):
@@ -102,7 +108,7 @@ def _verbs(claim: str, passage: str, others: Sequence[str]) -> Iterator[Alterati
         for other in _opposite_verbs().get(lemma, ()):
             forms = getInflection(other, token.tag)
             new = forms[0] if forms else ""
-            if new and _may_stand(claim, passage, token.start, token.end, new):
+            if new and _may_stand(claim, ground.passage, token.start, token.end, new):
                 yield _replace("verb", claim, token.start, token.end, new)
 
 
@@ -119,8 +125,9 @@ def _both_ways(pairs: Sequence[Sequence[str]]) -> dict[str, list[str]]:
     return found
 
 
-def _words(claim: str, passage: str, others: Sequence[str]) -> Iterator[Alteration]:
+def _words(ground: Ground) -> Iterator[Alteration]:
     """An adjective, adverb, noun or preposition becomes its opposite."""
+    claim = ground.claim
     if _BARRED.search(claim):
         return
     hedged = _HEDGED.search(claim)
@@ -129,7 +136,7 @@ def _words(claim: str, passage: str, others: Sequence[str]) -> Iterator[Alterati
             continue
         for new in _opposite_words().get(token.lower, ()):
             free = not hedged or hedged.group().lower() == token.lower
-            if free and _may_stand(claim, passage, token.start, token.end, new):
+            if free and _may_stand(claim, ground.passage, token.start, token.end, new):
                 yield _replace("word", claim, token.start, token.end, new)
 
 
@@ -142,31 +149,34 @@ def _opposite_words() -> dict[str, list[str]]:
     return found
 
 
-def _kinds(claim: str, passage: str, others: Sequence[str]) -> Iterator[Alteration]:
+def _kinds(ground: Ground) -> Iterator[Alteration]:
     """A thing becomes another of its kind: a lake a river, each week each month."""
+    claim = ground.claim
     if _BARRED.search(claim) or _HEDGED.search(claim):
         return
     for token in tokens(claim):
         for group in _lexicon()["sets"] if token.text.islower() else ():
             if token.lower in group:
                 for new in group:
-                    if new != token.lower and _may_stand(claim, passage, token.start, token.end, new):
+                    if new != token.lower and _may_stand(claim, ground.passage, token.start, token.end, new):
                         yield _replace("kind", claim, token.start, token.end, new)
 
 
-def _phrases(claim: str, passage: str, others: Sequence[str]) -> Iterator[Alteration]:
+def _phrases(ground: Ground) -> Iterator[Alteration]:
     """Causes, duties, bounds and shares: "because of" becomes "despite"."""
+    claim = ground.claim
     if _BARRED.search(claim):
         return
     for one, other in _lexicon()["phrases"]:
         for old, new in ((one, other), (other, one)):
             for start, end in occurrences(claim, old)[:1]:
-                if _may_stand(claim, passage, start, end, new, strict=False):
+                if _may_stand(claim, ground.passage, start, end, new, strict=False):
                     yield _replace("phrase", claim, start, end, new)
 
 
-def _conditions(claim: str, passage: str, others: Sequence[str]) -> Iterator[Alteration]:
+def _conditions(ground: Ground) -> Iterator[Alteration]:
     """ "If" becomes "unless", and the reverse."""
+    claim = ground.claim
     parts = conditioned(claim)
     if parts:
         main, mark, rest = parts
@@ -175,8 +185,9 @@ def _conditions(claim: str, passage: str, others: Sequence[str]) -> Iterator[Alt
         yield Alteration("condition", text, mark, other)
 
 
-def _roles(claim: str, passage: str, others: Sequence[str]) -> Iterator[Alteration]:
+def _roles(ground: Ground) -> Iterator[Alteration]:
     """Tenant and landlord, input and output change places within a claim that has both."""
+    claim = ground.claim
     for one, other in _lexicon()["roles"]:
         spans = occurrences(claim, one), occurrences(claim, other)
         if len(spans[0]) == len(spans[1]) == 1 and not _listed(claim, *spans[0], *spans[1]):
@@ -194,8 +205,9 @@ def _listed(claim: str, one: tuple[int, int], other: tuple[int, int]) -> bool:
 _NP = r"(?:(?:The|the|A|a|An|an|This|this|Its|its) )?[\w'’-]+(?: (?!(?:which|who|that|and|or|but|to|with|by)\b)[\w'’-]+){0,4}"
 
 
-def _directions(claim: str, passage: str, others: Sequence[str]) -> Iterator[Alteration]:
+def _directions(ground: Ground) -> Iterator[Alteration]:
     """What stands on both sides of a relation that has a direction changes places."""
+    claim = ground.claim
     if _BARRED.search(claim):
         return
     for verb in _lexicon()["directed"]:
@@ -209,9 +221,11 @@ def _directions(claim: str, passage: str, others: Sequence[str]) -> Iterator[Alt
         yield Alteration("direction", text, match.group(), f"from {match['b']} to {match['a']}")
 
 
-def _comparisons(claim: str, passage: str, others: Sequence[str]) -> Iterator[Alteration]:
+def _comparisons(ground: Ground) -> Iterator[Alteration]:
     """ "A is larger than B" becomes "B is larger than A"."""
-    pattern = rf"(?P<a>{_NP}) (?P<v>(?:is|are|was|were|has|have|had) (?:much |far )?(?:\w+er|(?:more|less) \w+)(?: \w+)? than) (?P<b>{_NP})\."
+    claim = ground.claim
+    verb = r"(?:is|are|was|were|has|have|had) (?:much |far )?(?:\w+er|(?:more|less) \w+)(?: \w+)? than"
+    pattern = rf"(?P<a>{_NP}) (?P<v>{verb}) (?P<b>{_NP})\."
     match = re.fullmatch(pattern, claim)
     if (
         match
@@ -242,19 +256,20 @@ _PLAIN_NOUNS = frozenset({"DT", "PRP$", "JJ", "NN", "NNS", "NNP", "NNPS", "JJS"}
 _SUBJECT = rf"(?P<s>{_NP})"
 
 
-def _parallels(claim: str, passage: str, others: Sequence[str]) -> Iterator[Alteration]:
+def _parallels(ground: Ground) -> Iterator[Alteration]:
     """A claim takes the predicate of another one with the same verb: its words are the passage's, and not true together."""
+    claim = ground.claim
     own = _framed(claim)
     if own is None or _BARRED.search(claim) or _HEDGED.search(claim):
         return
-    for other in others:
+    for other in ground.others:
         theirs = _framed(other)
         if theirs is None or theirs[1] != own[1] or _BARRED.search(other):
             continue
         (subject, verb, said), (subject_2, _, new) = own, theirs
         apart = not stems(subject) & stems(subject_2) and not stems(said) & stems(new)
         lengths = len(new.split()), len(said.split())
-        if apart and max(lengths) <= 2.5 * min(lengths) and not _mentions(passage, subject, new):
+        if apart and max(lengths) <= 2.5 * min(lengths) and not _mentions(ground.passage, subject, new):
             yield Alteration("parallel", f"{subject} {verb} {new}.", said, new)
 
 

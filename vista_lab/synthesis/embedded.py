@@ -26,7 +26,8 @@ RULES = "1"
 """Another number when the same passage gives another pair."""
 MOST_WORDS, LEAST_WORDS, LEAST_CLAIMS = 15, 4, 2
 PRONOUN = re.compile(
-    r"(?:he|she|it|they|this|that|these|those|we|i|his|her|its|their|our|my|such|here|there|one|who|which|what)\b(?! (?:is|are|was|were) (?:a|an|no|many|two)\b)"
+    r"(?:he|she|it|they|this|that|these|those|we|i|his|her|its|their|our|my|such|here|there|one|who|which|what)\b"
+    r"(?! (?:is|are|was|were) (?:a|an|no|many|two)\b)"
     r"|(?:in|on|at|for|by) (?:it|this|that|these|those|them|which)\b",
     re.IGNORECASE,
 )
@@ -34,13 +35,14 @@ _MARKUP = re.compile(
     r"[|{}<>=*_#•\[\]\\^~$@]|https?:|www\.|\w{30}|[a-z][A-Z][a-z]|\.\.|\b\w+\.(?:com|org|gov|html?|json)\b|;|:\s|^\W"
 )
 _TALK = re.compile(
-    r"\b(?:the assistant|the user|please|click|see|visit|refer to|the following|listed below|above|this (?:page|section|topic)|figure"
-    r"|i|me|my|we|us|our|here|next|also|then|else|latter|former|respectively)\b",
+    r"\b(?:the assistant|the user|please|click|see|visit|refer to|the following|listed below|above"
+    r"|this (?:page|section|topic)|figure|i|me|my|we|us|our|here|next|also|then|else|latter|former|respectively)\b",
     re.IGNORECASE,
 )
 _OPENERS = re.compile(
     r"^(?:However|Basically|Typically|Also|Additionally|In addition|Moreover|Furthermore|Therefore|Thus|Finally|Then|So|And|But"
-    r"|Nevertheless|Consequently|As a result|In fact|Indeed|Likewise|Similarly|Hence|Again|Meanwhile|Overall|Ultimately|For example|For instance|In other words),? (?=\w)"
+    r"|Nevertheless|Consequently|As a result|In fact|Indeed|Likewise|Similarly|Hence|Again"
+    r"|Meanwhile|Overall|Ultimately|For example|For instance|In other words),? (?=\w)"
 )
 _TAILS = re.compile(
     r",? (?:which|who|whose|where|including|such as|as well as|along with|ranging from|making|resulting in|allowing|so that"
@@ -120,7 +122,9 @@ _WEIGHTS = {"parallel": 6.0, "direction": 6.0, "comparison": 6.0, "role": 6.0, "
 
 def _told(claims: Sequence[str], place: int, edit: Alteration, seed: str) -> GeneratedPair | None:
     """Factual and unfactual text along the claims; None where the edit would be lost in them."""
-    told = [paraphrase(claim, seed, edit.words if number == place else ()) for number, claim in enumerate(claims)]
+    told = [
+        paraphrase(claim, seed, edit.words if number == place else frozenset()) for number, claim in enumerate(claims)
+    ]
     false = paraphrase(edit.text, seed, edit.words)
     if false == told[place] or false in told:
         return None

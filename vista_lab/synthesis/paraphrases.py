@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from random import Random
 
+from vista_guard.judges.embedded.english.words import word_set
 from vista_lab.synthesis.rewriters.carrier import read_json
 from vista_lab.synthesis.rewriters.forms import other_form
 from vista_lab.synthesis.rewriters.register import contracted
@@ -27,6 +29,8 @@ _TRAILING = re.compile(
     r"^(?P<rest>.{15,90}) (?P<when>(?:in|on|during|since|throughout) (?:the )?(?:[A-Z]\w+|\d{4}|early|late|mid)[\w ,]{0,25}|"
     r"(?:during|throughout|under) the [a-z]+(?: [a-z]+)?)$"
 )
+_ORDERING = frozenset(["before", "after", "if", "unless", "because", "when", "only"])
+"""Words of an edit that stand at its clause's edge: with them the order stays."""
 _LINKS = ("", "", "", "Also, ", "Besides, ", "Moreover, ", "In addition, ", "Further, ")
 _CONDITION = re.compile(
     r"^(?P<main>[A-Z][^,;]{8,80}) (?P<mark>if|when|because|unless|so that|although|while) (?P<rest>[^,;]{6,80})$"
@@ -34,7 +38,7 @@ _CONDITION = re.compile(
 _LEADING = re.compile(r"^(?P<mark>If|When|Because|Unless|Although|While) (?P<rest>[^,;]{6,80}), (?P<main>[^,;]{8,80})$")
 
 
-def paraphrase(claim: str, seed: str, keep: Collection[str] = ()) -> str:
+def paraphrase(claim: str, seed: str, keep: AbstractSet[str] = frozenset()) -> str:
     """The claim in other words; None of the words in `keep` is touched.
 
     Examples:
@@ -62,11 +66,11 @@ def _roll(seed: str, step: str, words: str) -> float:
     return Random(f"{seed}:{step}:{words}").random()
 
 
-def _touches(text: str, keep: Collection[str]) -> bool:
+def _touches(text: str, keep: AbstractSet[str]) -> bool:
     return any(word in keep for word in re.findall(r"[\w'-]+", text.lower()))
 
 
-def _voice(text: str, seed: str, keep: Collection[str]) -> str:
+def _voice(text: str, seed: str, keep: AbstractSet[str]) -> str:
     """Active to passive and back, where the verb is known."""
     if _roll(seed, "voice", "") < 0.2:
         return text
@@ -74,9 +78,9 @@ def _voice(text: str, seed: str, keep: Collection[str]) -> str:
     return stripped(turned)[0] if turned and not keep else text
 
 
-def _order(text: str, seed: str, keep: Collection[str]) -> str:
+def _order(text: str, seed: str, keep: AbstractSet[str]) -> str:
     """A time or place from the front to the end or back; a condition before or behind its clause."""
-    if _roll(seed, "order", "") < 0.15:
+    if _roll(seed, "order", "") < 0.15 or keep & _ORDERING:
         return text
     for pattern, form in (
         (_FRONTED, "{rest} {when}"),
@@ -93,7 +97,7 @@ def _order(text: str, seed: str, keep: Collection[str]) -> str:
     return text
 
 
-def _values(text: str, seed: str, keep: Collection[str]) -> str:
+def _values(text: str, seed: str, keep: AbstractSet[str]) -> str:
     """Dates, amounts and counts in another form that means just the same."""
     for value in reversed([one for one in numeric_values(text) if one.kind in NUMERIC]):
         if _touches(value.text, keep) or _roll(seed, "value", value.text) < 0.35 or not _may_be_reformed(text, value):
@@ -112,7 +116,7 @@ def _may_be_reformed(text: str, value: Value) -> bool:
     )
 
 
-def _synonyms(text: str, seed: str, keep: Collection[str]) -> str:
+def _synonyms(text: str, seed: str, keep: AbstractSet[str]) -> str:
     """Words and phrases for others of the same meaning; the longest first."""
     changed: list[tuple[int, int]] = []
     for phrase in _phrases():
@@ -121,7 +125,7 @@ def _synonyms(text: str, seed: str, keep: Collection[str]) -> str:
         for start, end in occurrences(text.lower(), phrase)[:1]:
             if any(start < last and first < end for first, last in changed) or _roll(seed, "word", phrase) < 0.2:
                 continue
-            if text[start:end] != phrase and not text[start:end] == capitalised(phrase):
+            if text[start:end] != phrase and text[start:end] != capitalised(phrase):
                 continue
             if text[end : end + 1] == "-" or text[start - 1 : start] == "-" or re.match(r" [A-Z]", text[end:]):
                 continue
@@ -150,11 +154,12 @@ def _synonyms_of() -> dict[str, list[str]]:
     return dict(found)
 
 
-_ONE_WAY = frozenset(
-    """to like though much whole so hard way ways right can use uses if and about all last first made makes make get gets help helps
-    people big buy time now inside through part parts home car particular different further ended began work before most offer
-    after changed kept keep keeps change show shows shown live lives person papers only vital meant holds seen bought stay stays
-    choose chosen finish finished aim aims choice choices place region perform performs""".split()
+_ONE_WAY = word_set(
+    """to like though much whole so hard way ways right can use uses if and about all last first made makes make get
+    gets help helps people big buy time now inside through part parts home car particular different further ended
+    began work before most offer after changed kept keep keeps change show shows shown live lives person papers
+    only vital meant holds seen bought stay stays choose chosen finish finished aim aims choice choices place
+    region perform performs"""
 )
 """Plain words with many meanings: each may stand for the rarer word of its pair, but not the rarer one for it."""
 

@@ -1,4 +1,4 @@
-"""Passages of a folder's documents: windows of consecutive sentences (LLM-OASIS, §3.1, K = 5), chosen by seed and never by chance.
+"""Passages of a folder's documents: windows of consecutive sentences (LLM-OASIS, §3.1, K = 5), drawn by seed.
 
 A sentence ends with a full stop, a question mark or an exclamation mark: headings, menu entries and table cells are none. A
 document with fewer sentences than a window is taken whole. Which windows are drawn depends on the seed and the document's name
@@ -16,6 +16,7 @@ from pathlib import Path
 from random import Random
 
 from vista_guard.errors import ConfigError, InputError
+from vista_guard.judges.embedded.english.words import word_set
 from vista_guard.reading.files import DocumentFile, FileReader, SkippedFile, find_files
 from vista_guard.reading.passages import sentence_spans
 from vista_guard.types import Document
@@ -277,8 +278,8 @@ def _read(reader: FileReader, file: DocumentFile) -> Document | SkippedFile | No
         return SkippedFile(file.path, str(exc), broken=True)
 
 
-_ENGLISH = frozenset(
-    "the of and to in a is that for it as was with be by on not he his are this at from or have an they which".split()
+_ENGLISH = word_set(
+    "the of and to in a is that for it as was with be by on not he his are this at from or have an they which"
 )
 _SHARE = 0.15
 """Share of English function words from which a text of names and figures is English, whatever the identifier takes it for."""
