@@ -62,6 +62,14 @@ class NoPair:
     raw: str = ""
 
 
+@dataclass(frozen=True)
+class Answered:
+    """What came of a passage, and how many calls it took."""
+
+    pair: GeneratedPair | NoPair
+    attempts: int = 1
+
+
 class EmbeddedGenerator:
     """Makes a pair of a passage by rule.
 
@@ -84,9 +92,9 @@ class EmbeddedGenerator:
         words = sha256((read_text("alterations.json") + read_text("opposites_real.json")).encode()).hexdigest()[:8]
         return f"embedded {RULES}-{words}"
 
-    async def generate(self, passage: Passage) -> GeneratedPair | NoPair:
+    async def generate(self, passage: Passage) -> Answered:
         """The passage's pair, or why there is none."""
-        return self.make(passage)
+        return Answered(self.make(passage))
 
     def make(self, passage: Passage) -> GeneratedPair | NoPair:
         """The passage's pair, or why there is none."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -20,15 +20,24 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Protocol
 
-from vista_guard.errors import BudgetError, ConfigError, JudgeError
+from vista_guard.errors import BudgetError, ConfigError, InputError, JudgeError
 from vista_guard.types import JudgeInfo
 from vista_lab.datasets.files import Task
 from vista_lab.runs.folder import MANIFEST, Manifest, Rows, read_manifest
 from vista_lab.runs.line_file import ANOTHER_OUT, LineFile, write_whole
-from vista_lab.synthesis.embedded import NoPair
+from vista_lab.synthesis.embedded import Answered, NoPair
 from vista_lab.synthesis.gates import certain, standing
 from vista_lab.synthesis.passages import Corpus
-from vista_lab.synthesis.records import RECORD_LINES, RECORDS, GateVerdict, GeneratedPair, Passage, Record, State
+from vista_lab.synthesis.records import (
+    RECORD_LINES,
+    RECORDS,
+    GateVerdict,
+    GeneratedPair,
+    Passage,
+    Record,
+    State,
+    read_records,
+)
 from vista_lab.systems.protocol import SystemInfo
 
 SYSTEM = "oasis-generate"
@@ -45,7 +54,7 @@ class Generator(Protocol):
         """With all that changes what it makes: the model, or the version of the rules."""
         ...
 
-    async def generate(self, passage: Passage) -> GeneratedPair | NoPair:
+    async def generate(self, passage: Passage) -> Answered:
         """The pair, or why there is none, after bounded attempts.
 
         Raises:
@@ -187,6 +196,53 @@ class Making:
     stop: asyncio.Event = field(default_factory=asyncio.Event)
 
 
+def count_records(folder: Path) -> int:
+    """How many records a set has, of a folder that may not be there yet. Lines are counted, not read."""
+    try:
+        with (folder / RECORDS).open("rb") as file:
+            return sum(1 for line in file if line.endswith(b"\n"))
+    except OSError:
+        return 0
+
+
+def join(sets: Sequence[Path], out: Path) -> int:
+    """Joins the sets of shards into a new one, in the order given; returns how many records it has.
+
+    Raises:
+        ConfigError: the sets were made in different ways, or the folder has another set.
+        InputError: a set cannot be read, or two hold one passage.
+    """
+    manifests = [read_manifest(folder) for folder in sets]
+    joined = _joined(manifests)
+    for folder, manifest in zip(sets, manifests, strict=True):
+        _joined([manifest]).check_same(folder, joined.model_copy(update={"rows": _joined([manifest]).rows}))
+    with closing(open_set(out, joined)) as records:
+        if records.lines:
+            raise ConfigError(f"{out} has {records.lines} records already. {ANOTHER_OUT}")
+        seen: dict[str, Path] = {}
+        for folder in sets:
+            for record in read_records(folder):
+                if record.passage.id in seen:
+                    raise InputError(f"{seen[record.passage.id]} and {folder} both hold passage {record.passage.id}")
+                seen[record.passage.id] = folder
+                records.append(record)
+        return records.lines
+
+
+def _joined(manifests: Sequence[Manifest]) -> Manifest:
+    """The description of all these sets together: that of the run that would have made them at once."""
+    first = manifests[0]
+    rows = [one.rows for one in manifests if one.rows is not None]
+    system = first.system.model_copy(update={"options": {**first.system.options, "shard": "1/1"}})
+    whole = rows[0].model_copy(
+        update={
+            "conversations": tuple(sorted(name for one in rows for name in one.conversations)),
+            "turns": sum(one.turns for one in rows),
+        }
+    )
+    return first.model_copy(update={"system": system, "rows": whole})
+
+
 async def generate(corpus: Corpus, making: Making, out: Path, how: HowGenerated) -> Outcome:
     """Makes the records that the set does not have yet.
 
@@ -257,11 +313,9 @@ class _Run:
         if refused:
             return self._rejected(passage, NoPair(refused), attempts=0)
         made = await self._making.generator.generate(passage)
-        attempts = getattr(made, "attempts", 1)
-        pair = made.pair if hasattr(made, "pair") else made
-        if isinstance(pair, NoPair):
-            return self._rejected(passage, pair, attempts)
-        return await self._checked(passage, pair, attempts)
+        if isinstance(made.pair, NoPair):
+            return self._rejected(passage, made.pair, made.attempts)
+        return await self._checked(passage, made.pair, made.attempts)
 
     def _refusal(self, passage: Passage) -> str:
         """Why nothing is asked about the passage at all."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 from array import array
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b, sha256
 from pathlib import Path
 from random import Random
@@ -107,6 +107,14 @@ class Corpus:
             if _digest(document) != self.files[document.id]:
                 raise InputError(f"{self.folder / document.id} changed while it was read; run the same command again")
             yield document, [one for one in windows(document, self.cut) if one.id in self.drawn]
+
+    def elsewhere(self) -> Elsewhere:
+        """The windows of all documents, of every shard, without overlap: where a claim may be true too."""
+        found = Elsewhere()
+        whole = replace(self.cut, stride=self.cut.sentences, shard=1, shards=1)
+        for document in _documents(self.folder, []):
+            found.add(windows(document, whole))
+        return found
 
 
 def survey(folder: Path, cut: Cut) -> Corpus:
