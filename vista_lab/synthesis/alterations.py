@@ -106,6 +106,8 @@ def _verbs(ground: Ground) -> Iterator[Alteration]:
             continue
         lemma = getLemma(token.lower, upos="VERB")[0]
         for other in _opposite_verbs().get(lemma, ()):
+            if claim[token.end :].startswith(" to ") and other in {"end", "stop", "begin", "start"}:
+                continue
             forms = getInflection(other, token.tag)
             new = forms[0] if forms else ""
             if new and _may_stand(claim, ground.passage, token.start, token.end, new):

@@ -18,25 +18,20 @@ from vista_guard.errors import ConfigError
 from vista_guard.judges.embedded.english.decompose import decompose
 from vista_guard.types import Role, Turn
 from vista_lab.synthesis.alterations import FRONT, Alteration, alterations, main_verb
+from vista_lab.synthesis.gates import MOST_WORDS, PRONOUN
 from vista_lab.synthesis.paraphrases import joined, paraphrase
 from vista_lab.synthesis.records import GeneratedPair, Passage
 from vista_lab.synthesis.rewriters.carrier import read_text
 
 RULES = "1"
 """Another number when the same passage gives another pair."""
-MOST_WORDS, LEAST_WORDS, LEAST_CLAIMS = 15, 4, 2
-PRONOUN = re.compile(
-    r"(?:he|she|it|they|this|that|these|those|we|i|his|her|its|their|our|my|such|here|there|one|who|which|what)\b"
-    r"(?! (?:is|are|was|were) (?:a|an|no|many|two)\b)"
-    r"|(?:in|on|at|for|by) (?:it|this|that|these|those|them|which)\b",
-    re.IGNORECASE,
-)
+LEAST_WORDS, LEAST_CLAIMS = 4, 2
 _MARKUP = re.compile(
     r"[|{}<>=*_#•\[\]\\^~$@]|https?:|www\.|\w{30}|[a-z][A-Z][a-z]|\.\.|\b\w+\.(?:com|org|gov|html?|json)\b|;|:\s|^\W"
 )
 _TALK = re.compile(
     r"\b(?:the assistant|the user|please|click|see|visit|refer to|the following|listed below|above"
-    r"|this (?:page|section|topic)|figure|i|me|my|we|us|our|here|next|also|then|else|latter|former|respectively)\b",
+    r"|this (?:page|section|topic)|figure|i|me|my|we|us|our|here|next|also|then|else|latter|former|would|respectively)\b",
     re.IGNORECASE,
 )
 _OPENERS = re.compile(
@@ -48,8 +43,13 @@ _TAILS = re.compile(
     r",? (?:which|who|whose|where|including|such as|as well as|along with|ranging from|making|resulting in|allowing|so that"
     r"|although|though|whereas|while|but|leading to|according to|known as|especially|particularly|even though)\b.*$"
 )
+_DANGLING = re.compile(
+    r"(?:because|if|although|when|while|unless|until|whether|since|as) [^,]*$|.*(?:--| - )", re.IGNORECASE
+)
+"""A clause that hangs on another one, which is missing."""
 _OPEN_END = re.compile(
-    r"\b(?:of|to|in|at|for|with|by|from|on|as|and|or|the|a|an|that|much of|most of)\.$", re.IGNORECASE
+    r"\b(?:of|to|in|at|for|with|by|from|on|as|and|or|the|a|an|that|new|own|such|more|most|very|much of|most of)\.$",
+    re.IGNORECASE,
 )
 _ASIDE = re.compile(r" ?\([^()]*\)|, (?:[A-Z]\w+ ?){1,4}, (?=(?:is|was|has|will)\b)")
 
@@ -165,6 +165,7 @@ def plain_claim(claim: str) -> str:
     if (
         not LEAST_WORDS <= count <= MOST_WORDS
         or PRONOUN.match(said)
+        or _DANGLING.match(said)
         or _TALK.search(said)
         or _MARKUP.search(said)
         or "?" in said

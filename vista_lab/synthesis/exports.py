@@ -8,7 +8,8 @@ data/
     factual_text.jsonl        title, claims, text
     unfactual_text.jsonl      title, claims, text
     verifier.jsonl            triplets (§5.3), as `training.train` reads them: premise, hypothesis, allowed, twin
-    pairs.jsonl               the same, as `vista-guard calibrate --pairs` reads them: evidence, claim, label
+    twins.jsonl               twins without a shortcut, as `training.train` reads them (see `twins`)
+    pairs.jsonl               the triplets, as `vista-guard calibrate --pairs` reads them: evidence, claim, label
     retriever.jsonl           claim and passage (§5.2); `group`: rows of one are never each other's negatives
     extractor.jsonl           text and claims (§5.1)
     task1.json, task2.json    logs in the reference format (§4.2), for `eval`, `compare`, `calibrate`
@@ -34,6 +35,7 @@ from vista_lab.synthesis.passages import overlap
 from vista_lab.synthesis.records import GeneratedPair, Passage, Record, State, read_records
 from vista_lab.synthesis.splits import Part, Splitting, divide
 from vista_lab.synthesis.tasks import TASK_1, TASK_2, claim_log, text_log
+from vista_lab.synthesis.twins import Mates, twins
 
 EXPORT = "export.json"
 """The description of an export, beside its parts."""
@@ -78,35 +80,40 @@ def export(sets: Sequence[Path], out: Path, how: Exporting) -> ExportNote:
         InputError: a set cannot be read, has nothing to export, or two hold one passage.
         ConfigError: the folder cannot be written, or holds something else.
     """
-    records = list(usable(sets, doubtful=how.doubtful))
+    every = list(all_records(sets))
+    records = [one for one in every if is_usable(one, doubtful=how.doubtful)]
     if not records:
         more = "" if how.doubtful else "; --doubtful takes those that no gate is sure of"
         raise InputError(f"{', '.join(map(str, sets))}: no record is accepted{more}; vista-guard oasis stats says why")
-    parts = divide(records, how.splitting)
+    parts = divide(every, how.splitting)
     counts: Counter[str] = Counter()
     _check_folder(out)
     for part, held in parts.items():
-        counts += _write_part(out / part, held, how)
+        kept = [one for one in held if is_usable(one, doubtful=how.doubtful)]
+        counts += _write_part(out / part, kept, how, Mates([one.passage for one in held]))
     note = _note(sets, how, records, counts)
     write_whole(out / EXPORT, note.model_dump_json(indent=2) + "\n")
     return note
 
 
-def usable(sets: Sequence[Path], *, doubtful: bool = False) -> Iterator[Record]:
-    """Accepted records of the sets, with `doubtful` the doubtful ones too.
+def is_usable(record: Record, *, doubtful: bool = False) -> bool:
+    """True for accepted records, with `doubtful` for doubtful ones too."""
+    return record.state is State.ACCEPTED or (doubtful and record.state is State.DOUBTFUL)
+
+
+def all_records(sets: Sequence[Path]) -> Iterator[Record]:
+    """The records of several sets, such as those of shards.
 
     Raises:
         InputError: a set cannot be read, or two hold one passage.
     """
-    wanted = {State.ACCEPTED, State.DOUBTFUL} if doubtful else {State.ACCEPTED}
     seen: dict[str, Path] = {}
     for folder in sets:
         for record in read_records(folder):
             earlier = seen.setdefault(record.passage.id, folder)
             if earlier != folder:
                 raise InputError(f"{earlier} and {folder} both hold passage {record.passage.id}; give each set once")
-            if record.state in wanted:
-                yield record
+            yield record
 
 
 def gate_of(log: Path) -> str:
@@ -145,7 +152,7 @@ def _note(sets: Sequence[Path], how: Exporting, records: Sequence[Record], count
     )
 
 
-def _write_part(folder: Path, records: Sequence[Record], how: Exporting) -> Counter[str]:
+def _write_part(folder: Path, records: Sequence[Record], how: Exporting, mates: Mates) -> Counter[str]:
     try:
         folder.mkdir(exist_ok=True)
     except OSError as exc:
@@ -155,6 +162,7 @@ def _write_part(folder: Path, records: Sequence[Record], how: Exporting) -> Coun
     rows: dict[str, Iterable[Mapping[str, Any]]] = {
         **{f"{name}.jsonl": map(columns, records) for name, columns in RELEASED.items()},
         "verifier.jsonl": (one.training_row() for one in triplets),
+        "twins.jsonl": twins(records, mates, how.splitting.seed),
         "pairs.jsonl": (one.calibration_row() for one in triplets),
         "retriever.jsonl": retriever_pairs(records),
         "extractor.jsonl": map(extractor_row, records),

@@ -30,6 +30,11 @@ _MARKER = re.compile(
     re.IGNORECASE,
 )
 _NEGATIONS = word_set("not no never none neither nor cannot n't without hardly nothing nobody")
+_FUNCTION = word_set(
+    """if unless because although though while when before after since during until in on at by for from under with without despite
+    instead the a an all most many few some no every each any more less both only it this that these those"""
+)
+"""Words that open a claim with a capital and are no name."""
 _SUPPORT = word_set(
     "do does did is are was were be been has have had can could will would should may might must a an the any"
 )
@@ -157,7 +162,7 @@ def _names(pair: GeneratedPair) -> GateVerdict:
     """Capitalised words, with those that open a claim where they are capitalised in the other one too."""
     before, after = _capitals(pair.original), _capitals(pair.falsified)
     small = {word.lower() for text in (pair.original, pair.falsified) for word in _WORD.findall(text) if word.islower()}
-    changed = [word for word in (before - after) + (after - before) if word.lower() not in small]
+    changed = [word for word in (before - after) + (after - before) if word.lower() not in small | _FUNCTION]
     first = {_first(pair.original), _first(pair.falsified)}
     changed = [word for word in changed if word not in first or _is_name(word, pair)]
     why = f"changes the name {changed[0]!r}" if changed else ""

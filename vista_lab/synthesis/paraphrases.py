@@ -58,8 +58,16 @@ def joined(sentences: Sequence[str], seed: str) -> list[str]:
     for place, sentence in enumerate(sentences[1:], 1):
         roll = Random(f"{seed}:link:{place}")
         link = roll.choice(_LINKS)
-        found.append(f"{link}{uncapitalised(sentence)}" if link else sentence)
+        found.append(f"{link}{_lowered(sentence)}" if link else sentence)
     return found
+
+
+def _lowered(sentence: str) -> str:
+    first = sentence.split(" ", 1)[0]
+    return sentence[:1].lower() + sentence[1:] if first in _OPENERS else uncapitalised(sentence)
+
+
+_OPENERS = frozenset(["Unless", "Although", "While", "Because", "Since", "When", "If", "During", "Before", "After"])
 
 
 def _roll(seed: str, step: str, words: str) -> float:
@@ -155,7 +163,7 @@ def _synonyms_of() -> dict[str, list[str]]:
 
 
 _ONE_WAY = word_set(
-    """to like though much whole so hard way ways right can use uses if and about all last first made makes make get
+    """to many need needs require requires like though much whole so hard way ways right can use uses if and about all last first made makes make get
     gets help helps people big buy time now inside through part parts home car particular different further ended
     began work before most offer after changed kept keep keeps change show shows shown live lives person papers
     only vital meant holds seen bought stay stays choose chosen finish finished aim aims choice choices place

@@ -11,10 +11,13 @@ from itertools import pairwise
 from vista_lab.suites.loaders import SUPPORTED_CLASS
 from vista_lab.synthesis.exports import Exporting, verifier_triplets
 from vista_lab.synthesis.judged import copied
-from vista_lab.synthesis.records import Grade, Record, State
-from vista_lab.synthesis.shortcuts import Result, Row, check
+from vista_lab.synthesis.records import Grade, Passage, Record, State
+from vista_lab.synthesis.shortcuts import Result, Row, check, row_of
+from vista_lab.synthesis.twins import Mates, twins
 
 _TOKEN = re.compile(r"\w+(?:[-'’.,]\w+)*|[^\w\s]")
+_FEWEST = 40
+"""Pairs below which nothing is learnt."""
 OVERLAPS = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
 """Edges of the bands of word overlap between F and its passage."""
 
@@ -55,7 +58,7 @@ class SetFigures:
     """All figures of a set.
 
     `states` and `reasons`: of all records. `gates`: by gate, how many records have this as the worst grade of its verdicts.
-    `overlaps`: by band of word overlap, records by state. `shortcuts` and `crossed`: what a bag of words learns of the labels;
+    `overlaps`: by band of word overlap, records by state. `shortcuts` and `twins`: what a bag of words learns of the labels;
     empty where there are too few pairs.
     """
 
@@ -65,9 +68,9 @@ class SetFigures:
     gates: Mapping[str, Mapping[Grade, int]]
     overlaps: Mapping[str, Mapping[State, int]]
     shortcuts: Sequence[Result] = field(default=())
-    """On claims and their falsified versions against t and F."""
-    crossed: Sequence[Result] = field(default=())
-    """With U too, where each claim is true once and false once."""
+    """On the triplets of c and c̄, by premise: t, F and U."""
+    twins: Sequence[Result] = field(default=())
+    """On the export's twins."""
 
 
 def tokens(text: str) -> int:
@@ -81,13 +84,16 @@ def tokens(text: str) -> int:
 
 
 def figures(records: Iterable[Record], *, shortcuts: bool = True) -> SetFigures:
-    """Counts a set's records. Table 2 is of the accepted and doubtful ones."""
+    """Counts a set's records. Table 2 and shortcuts are of the accepted and doubtful ones."""
     states: Counter[State] = Counter()
     reasons: Counter[str] = Counter()
     gates: dict[str, Counter[Grade]] = defaultdict(Counter)
     overlaps: dict[str, Counter[State]] = defaultdict(Counter)
     kept: list[Record] = []
+    passages: list[Passage] = []
     for record in records:
+        if shortcuts:
+            passages.append(record.passage)
         states[record.state] += 1
         if record.reason:
             reasons[reason_of(record)] += 1
@@ -97,8 +103,7 @@ def figures(records: Iterable[Record], *, shortcuts: bool = True) -> SetFigures:
             overlaps[band(copied(record.pair.factual, record.passage.text))][record.state] += 1
         if record.state is not State.REJECTED:
             kept.append(record)
-    accepted = [record for record in kept if record.state is State.ACCEPTED] or kept
-    found = shortcut_results(accepted) if shortcuts else ((), ())
+    found = shortcut_results(kept, passages) if shortcuts else ((), ())
     return SetFigures(table_2(kept), states, dict(reasons.most_common()), gates, dict(sorted(overlaps.items())), *found)
 
 
@@ -150,20 +155,16 @@ def table_2(records: Sequence[Record]) -> Table2:
     )
 
 
-def shortcut_results(records: Sequence[Record]) -> tuple[list[Result], list[Result]]:
-    """The shortcut check on the twins of these records: against t and F, and with U as well."""
-    twins = [
-        one
-        for one in verifier_triplets(records, Exporting())
-        if one.twin.count("/") and one.twin.endswith(("/t", "/F", "/U"))
-    ]
-    rows = [
+def shortcut_results(records: Sequence[Record], passages: Sequence[Passage]) -> tuple[list[Result], list[Result]]:
+    """The shortcut check on the triplets of each claim and its falsified version, and on the twins with mates from `passages`."""
+    edited = [one for one in verifier_triplets(records, Exporting()) if one.twin.endswith(("/t", "/F", "/U"))]
+    plain = [
         Row(one.passage, one.claim, one.label == SUPPORTED_CLASS, one.twin[-1], one.twin.rpartition("/")[0])
-        for one in twins
+        for one in edited
     ]
-    plain = [row for row in rows if row.kind != "U"]
-    return _checked(plain), _checked(rows)
+    mated = [row_of(row, number) for number, row in enumerate(twins(records, Mates(passages)))]
+    return _checked(plain), _checked(mated)
 
 
 def _checked(rows: Sequence[Row]) -> list[Result]:
-    return check(rows) if len(rows) >= 40 else []
+    return check(rows) if len(rows) >= _FEWEST else []

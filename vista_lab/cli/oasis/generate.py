@@ -315,8 +315,8 @@ def tables(found: SetFigures) -> Iterable[object]:
         )
     yield bands
     for title, results in (
-        ("shortcuts: c and its falsified version", found.shortcuts),
-        ("shortcuts, with U", found.crossed),
+        ("shortcuts in triplets of c and its falsified version", found.shortcuts),
+        ("shortcuts in twins", found.twins),
     ):
         if results:
             yield _shortcuts(title, results)
