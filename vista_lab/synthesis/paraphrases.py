@@ -163,11 +163,11 @@ def _synonyms_of() -> dict[str, list[str]]:
 
 
 _ONE_WAY = word_set(
-    """to many need needs require requires like though much whole so hard way ways right can use uses if and about all last first made makes make get
-    gets help helps people big buy time now inside through part parts home car particular different further ended
-    began work before most offer after changed kept keep keeps change show shows shown live lives person papers
-    only vital meant holds seen bought stay stays choose chosen finish finished aim aims choice choices place
-    region perform performs"""
+    """to many need needs require requires like though much whole so hard way ways right can use uses if and about all
+    last first made makes make get gets help helps people big buy time now inside through part parts home car
+    particular different further ended began work before most offer after changed kept keep keeps change show shows
+    shown live lives person papers only vital meant holds seen bought stay stays choose chosen finish finished aim aims
+    choice choices place region perform performs"""
 )
 """Plain words with many meanings: each may stand for the rarer word of its pair, but not the rarer one for it."""
 

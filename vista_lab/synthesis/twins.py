@@ -75,9 +75,8 @@ def _of_pair(passage: Passage, pair: GeneratedPair, mates: Mates, rng: Random) -
 
 def _sides(passage: Passage, pair: GeneratedPair) -> Iterator[tuple[str, str, frozenset[str]]]:
     """Premise by premise: its text, and the words of the other claim that it lacks."""
-    old, new = (
-        frozenset(_WORD.findall(" ".join(part).lower())) for part in changed_words(pair.original, pair.falsified)
-    )
+    changed = changed_words(pair.original, pair.falsified)
+    old, new = (frozenset(_WORD.findall(" ".join(part).lower())) for part in changed)
     for side, text, words in (("t", passage.text, new - old), ("U", pair.unfactual, old - new)):
         yield side, text, words - frozenset(_WORD.findall(text.lower()))
 
