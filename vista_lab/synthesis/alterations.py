@@ -42,6 +42,7 @@ FRONT = re.compile(
 )
 """A time, a place or a condition in front of a claim's subject."""
 _MEASURED = re.compile(r"\d\S*(?: \w+)? $")
+_GRADES = frozenset(["few", "less", "more", "many", "most"])
 _TAGS = ("VB", "VBD", "VBG", "VBN", "VBP", "VBZ")
 
 
@@ -353,7 +354,13 @@ def _may_stand(claim: str, passage: str, start: int, end: int, new: str, *, stri
         return False
     if len(occurrences(claim, claim[start:end])) != 1 or occurrences(claim.lower(), new):
         return False
-    if strict and claim[:start].rstrip().endswith((" more", " less", " most", " least", " very much")):
+    if (
+        strict
+        and re.search(r"\b(?:more|less|most|least|very much|at|no|the)$", claim[:start].rstrip())
+        and new in _GRADES
+    ):
+        return False
+    if strict and claim[:start].rstrip().endswith((" more", " less", " most", " least", " very much", " at")):
         return False
     roots = {stem(word) for word in content_words(new)} or {new}
     return not (roots & stems(passage)) and not occurrences(passage.lower(), new)

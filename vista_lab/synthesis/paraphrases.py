@@ -35,6 +35,11 @@ _LINKS = ("", "", "", "Also, ", "Besides, ", "Moreover, ", "In addition, ", "Fur
 _CONDITION = re.compile(
     r"^(?P<main>[A-Z][^,;]{8,80}) (?P<mark>if|when|because|unless|so that|although|while) (?P<rest>[^,;]{6,80})$"
 )
+_ASKED = re.compile(
+    r"\b(?:know|ask\w*|see|tell\w*|told|wonder\w*|check\w*|decid\w+|determin\w+|sure|whether|even|as|only)\b",
+    re.IGNORECASE,
+)
+"""Words that "if" may belong to: what they ask about is no condition."""
 _LEADING = re.compile(r"^(?P<mark>If|When|Because|Unless|Although|While) (?P<rest>[^,;]{6,80}), (?P<main>[^,;]{8,80})$")
 
 
@@ -99,7 +104,7 @@ def _order(text: str, seed: str, keep: AbstractSet[str]) -> str:
         if match:
             parts = {name: uncapitalised(part) for name, part in match.groupdict().items()}
             return capitalised(form.format(**parts))
-    match = _CONDITION.match(text)
+    match = None if _ASKED.search(text) else _CONDITION.match(text)
     if match and match["mark"] != "so that" and not match["main"].endswith((" even", " only", " as", " what", " ask")):
         return f"{capitalised(match['mark'])} {match['rest']}, {uncapitalised(match['main'])}"
     return text

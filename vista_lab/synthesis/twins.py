@@ -52,8 +52,8 @@ class Mates:
 def twins(records: Sequence[Record], mates: Mates, seed: int = 0) -> Iterator[dict[str, Any]]:
     """Four rows of each record for which there are mates, as `training.train` reads them.
 
-    The original claim and the falsified one, each with the passage and with U. Premises are two passages in random order, the same
-    for both claims.
+    The original claim and the falsified one, each with the passage and with U. Premises are two passages in random order, the
+    same for both claims.
     """
     for record in records:
         if record.pair is not None:
