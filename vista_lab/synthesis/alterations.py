@@ -270,9 +270,10 @@ def _parallels(ground: Ground) -> Iterator[Alteration]:
         if theirs is None or theirs[1] != own[1] or _BARRED.search(other):
             continue
         (subject, verb, said), (subject_2, _, new) = own, theirs
-        apart = not stems(subject) & stems(subject_2) and not stems(said) & stems(new)
+        mine = stems(subject) - stems(subject_2)
+        apart = mine and stems(subject_2) - stems(subject) and not stems(said) & stems(new)
         lengths = len(new.split()), len(said.split())
-        if apart and max(lengths) <= 2.5 * min(lengths) and not _mentions(ground.passage, subject, new):
+        if apart and max(lengths) <= 2.5 * min(lengths) and not _mentions(ground.passage, mine, new):
             yield Alteration("parallel", f"{subject} {verb} {new}.", said, new)
 
 
@@ -298,11 +299,11 @@ def _framed(claim: str) -> tuple[str, str, str] | None:
     return None
 
 
-def _mentions(passage: str, subject: str, new: str) -> bool:
+def _mentions(passage: str, subject: set[str], new: str) -> bool:
     """True if one sentence of the passage speaks of the subject and of the other predicate: they may be true together."""
-    wanted, told = stems(subject), stems(new)
+    told = stems(new)
     return any(
-        wanted & (said := stems(sentence)) and len(told & said) >= 0.5 * len(told)
+        subject & (said := stems(sentence)) and len(told & said) >= 0.5 * len(told)
         for sentence in re.split(r"(?<=[.!?;])\s+", passage)
     )
 

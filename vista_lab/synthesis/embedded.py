@@ -197,7 +197,8 @@ def _asks(clause: str) -> bool:
 
 
 _INSTRUCTIONS = word_set(
-    """follow contact use select click get let make keep check enter create add set run learn review complete submit call bring
-    choose remove delete open ensure specify note start stop restart go find apply ask consider remember leave stay look turn put"""
+    """follow contact use select click get let make keep check enter create add set run learn review complete submit call
+    bring choose remove delete open ensure specify note start stop restart go find apply ask consider remember leave stay
+    look turn put"""
 )
 """Verbs that open an instruction, where the tagger takes them for nouns."""

@@ -220,7 +220,8 @@ def answer_of(house: House) -> dict[str, Any]:
     untold = list(told)
     untold[at] = false
     made = _Made(claims, at, falsified, told, untold)
-    _FAULTS.get(house.fault, lambda made, house, fact: None)(made, house, fact)
+    if house.fault in _FAULTS:
+        _FAULTS[house.fault](made, house, fact)
     altered = {"original": made.claims[made.at], "falsified": made.falsified}
     return {
         "claims": made.claims,

@@ -120,7 +120,7 @@ def test_shards_add_up(tmp_path: Path) -> None:
 
 def test_the_model_waits_for_many_passages_at_once(tmp_path: Path) -> None:
     known = houses(128)
-    model = ScriptedModel(known, seconds=0.2)
+    model = ScriptedModel(known, seconds=1.5)
     run(written(tmp_path / "docs", known), tmp_path / "ours", model)
     assert model.most == 64
 
