@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from lemminflect import getInflection, getLemma  # type: ignore[import-untyped]
 
-from vista_guard.judges.embedded.english.verbs import begins_imperative, finite_verb, words_of
+from vista_guard.judges.embedded.english.verbs import begins_imperative, verb_index, words_of
 from vista_lab.synthesis.rewriters.carrier import content_words, read_json
 from vista_lab.synthesis.rewriters.falsify import denied, other_name, other_value
 from vista_lab.synthesis.rewriters.logic import OTHER_MARK, conditioned, with_condition
@@ -339,7 +339,7 @@ def main_verb(claim: str) -> int | None:
     if at is not None:
         return offset + tokens(rest)[at].start
     words = words_of(rest)
-    index = None if begins_imperative(words) else finite_verb(words)
+    index = None if begins_imperative(words) else verb_index(words)
     if index is None or index == 0:
         return None
     place = re.search(rf"\b{re.escape(words[index])}\b", rest[len(words[0]) :])
@@ -352,6 +352,8 @@ def _may_stand(claim: str, passage: str, start: int, end: int, new: str, *, stri
     if verb is None or start < verb or _MEASURED.search(claim[:start]):
         return False
     if _JOINED.search(claim[:start]) or claim[end : end + 1] in {"-", "'", "’"} or _NAMED_AFTER.match(claim[end:]):
+        return False
+    if claim[end:].startswith(" been") or claim[end : end + 4] == " - ":
         return False
     if len(occurrences(claim, claim[start:end])) != 1 or occurrences(claim.lower(), new):
         return False

@@ -49,6 +49,8 @@ _DANGLING = re.compile(
     r"(?:because|if|although|when|while|unless|until|whether|since|as|to) [^,]*$|.*(?:--| - )", re.IGNORECASE
 )
 """A clause that hangs on another one, which is missing."""
+_FIGURE_ALONE = re.compile(r"^\d|(?<!\bin )(?<!\bof )(?<!\bto )(?<!\bat )(?<!\bis )(?<!, )\b\d{1,3}\.$")
+"""A figure that lost its unit or what it is compared with."""
 _OPEN_END = re.compile(
     r"\b(?:of|to|in|at|for|with|by|from|on|as|and|or|the|a|an|that|new|own|such|more|most|very|much of|most of)\.$",
     re.IGNORECASE,
@@ -173,6 +175,7 @@ def plain_claim(claim: str) -> str:
         not LEAST_WORDS <= count <= MOST_WORDS
         or PRONOUN.match(said)
         or _DANGLING.match(said)
+        or _FIGURE_ALONE.search(said)
         or _TALK.search(said)
         or _MARKUP.search(said)
         or "?" in said

@@ -25,9 +25,10 @@ from vista_lab.synthesis.rewriters.wording import alike
 _FRONTED = re.compile(
     r"^(?P<when>(?:In|On|At|During|Since|After|Before|By|For|Under|Throughout|Within) [^,;:]{3,45}), (?P<rest>.+)$"
 )
+_MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 _TRAILING = re.compile(
-    r"^(?P<rest>.{15,90}) (?P<when>(?:in|on|during|since|throughout) (?:the )?(?:[A-Z]\w+|\d{4}|early|late|mid)[\w ,]{0,25}|"
-    r"(?:during|throughout|under) the [a-z]+(?: [a-z]+)?)$"
+    rf"^(?P<rest>(?!.*\b(?:than|as|since|like|until|before|after)\b).{{15,90}}) "
+    rf"(?P<when>in (?:(?:early|late|mid) )?(?:{_MONTH} )?\d{{4}}|on (?:\d{{1,2}} {_MONTH}|{_MONTH} \d{{1,2}}),? \d{{4}})$"
 )
 _ORDERING = frozenset(["before", "after", "if", "unless", "because", "when", "only"])
 """Words of an edit that stand at its clause's edge: with them the order stays."""
@@ -163,10 +164,14 @@ def _synonyms_of() -> dict[str, list[str]]:
         if len(other.split()) > 1 or other not in _ONE_WAY:
             found[other].append(one)
     for one, others in alike().items():
-        found[one] += [other for other in others if other not in found[one]]
-    return dict(found)
+        found[one] += [other for other in others if other not in found[one] and one not in _UNSURE]
+    return {one: others for one, others in found.items() if others}
 
 
+_UNSURE = word_set(
+    "daily weekly monthly annually error difficult correct works vehicle purchase cheap often several numerous child children"
+)
+"""Words of the shipped verifier's list that mean the same in some places only: "a daily bus" is no "every day bus"."""
 _ONE_WAY = word_set(
     """to many need needs require requires like though much whole so hard way ways right can use uses if and about all
     last first made makes make get gets help helps people big buy time now inside through part parts home car
