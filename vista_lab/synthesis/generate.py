@@ -250,7 +250,7 @@ async def generate(corpus: Corpus, making: Making, out: Path, how: HowGenerated)
         ConfigError, StoreError: as `open_set`, or the disk is full; what was written is safe, and the next run goes on.
         InputError: a document changed meanwhile.
     """
-    with closing(open_set(out, how.manifest(corpus))) as records:
+    with closing(open_set(out, how.manifest(corpus))) as records, closing(corpus):
         run = _Run(corpus, making, records, Outcome(corpus.passages, resumed=records.lines))
         await run.work()
     return run.outcome

@@ -83,6 +83,12 @@ class Corpus:
     skipped: list[SkippedFile] = field(default_factory=list)
     languages: dict[str, str] = field(default_factory=dict)
     """Documents in another language, and which."""
+    reader: FileReader = field(default_factory=FileReader, repr=False)
+    """The process that reads files: starting another one for the second reading takes seconds on a busy machine."""
+
+    def close(self) -> None:
+        """Ends the process that reads files; it starts again when it is needed."""
+        self.reader.close()
 
     @property
     def documents(self) -> list[str]:
@@ -101,7 +107,7 @@ class Corpus:
             InputError: a file changed since it was cut.
         """
         wanted = set(self.documents)
-        for document in _documents(self.folder, []):
+        for document in _documents(self.folder, [], self.reader):
             if document.id not in wanted:
                 continue
             if _digest(document) != self.files[document.id]:
@@ -112,7 +118,7 @@ class Corpus:
         """The windows of all documents, of every shard, without overlap: where a claim may be true too."""
         found = Elsewhere()
         whole = replace(self.cut, stride=self.cut.sentences, shard=1, shards=1)
-        for document in _documents(self.folder, []):
+        for document in _documents(self.folder, [], self.reader):
             found.add(windows(document, whole))
         return found
 
@@ -126,7 +132,7 @@ def survey(folder: Path, cut: Cut) -> Corpus:
     corpus = Corpus(folder, cut)
     known = _Nearby()
     drawn: list[str] = []
-    for document in _documents(folder, corpus.skipped):
+    for document in _documents(folder, corpus.skipped, corpus.reader):
         corpus.files[document.id] = _digest(document)
         chosen = draw(list(windows(document, cut)), cut)
         drawn += [one.id for one in chosen]
@@ -198,37 +204,35 @@ def shard_of(document: str, shards: int) -> int:
 
 
 class _Nearby:
-    """Finds earlier passages with nearly the same words, by the least hashes of their word triples (MinHash, 8 bands of 4)."""
+    """Finds earlier passages with nearly the same word triples: candidates by MinHash (8 bands of 4), then all triples."""
 
     def __init__(self) -> None:
         self._bands: list[dict[bytes, int]] = [{} for _ in range(_HASHES // 4)]
         self._names: list[str] = []
-        self._signatures: list[array[int]] = []
+        self._triples: list[array[int]] = []
         rng = Random(11)
         self._mixes = [(rng.randrange(1, _PERIOD), rng.randrange(_PERIOD)) for _ in range(_HASHES)]
 
     def add(self, passage: Passage) -> str:
         """Keeps the passage; the name of the earlier one that it repeats, else an empty text."""
-        signature = self._signature(passage.text)
-        keys = [signature[4 * band : 4 * band + 4].tobytes() for band in range(len(self._bands))]
-        for band, key in zip(self._bands, keys, strict=True):
-            place = band.get(key)
-            if place is not None and self._alike(signature, self._signatures[place]) >= NEAR:
+        triples = _triples(passage.text)
+        least = array("Q", (min((one * gram + other) % _PERIOD for gram in triples) for one, other in self._mixes))
+        keys = [least[4 * band : 4 * band + 4].tobytes() for band in range(len(self._bands))]
+        places = {place for band, key in zip(self._bands, keys, strict=True) if (place := band.get(key)) is not None}
+        for place in sorted(places):
+            earlier = set(self._triples[place])
+            if len(earlier & triples) >= NEAR * len(earlier | triples):
                 return self._names[place]
         for band, key in zip(self._bands, keys, strict=True):
             band.setdefault(key, len(self._names))
         self._names.append(passage.id)
-        self._signatures.append(signature)
+        self._triples.append(array("L", sorted(triples)))
         return ""
 
-    def _signature(self, text: str) -> array[int]:
-        words = text.lower().split()
-        grams = {_hash(" ".join(words[place : place + 3])) & 0xFFFFFFFF for place in range(max(1, len(words) - 2))}
-        return array("Q", (min((one * gram + other) % _PERIOD for gram in grams) for one, other in self._mixes))
 
-    @staticmethod
-    def _alike(one: array[int], other: array[int]) -> float:
-        return sum(a == b for a, b in zip(one, other, strict=True)) / _HASHES
+def _triples(text: str) -> set[int]:
+    words = text.lower().split()
+    return {_hash(" ".join(words[place : place + 3])) & 0xFFFFFFFF for place in range(max(1, len(words) - 2))}
 
 
 class Elsewhere:
@@ -268,15 +272,14 @@ class Elsewhere:
         return Passage(document=document, first=first, sentences=sentences, text=self._texts[place])
 
 
-def _documents(folder: Path, skipped: list[SkippedFile]) -> Iterator[Document]:
+def _documents(folder: Path, skipped: list[SkippedFile], reader: FileReader) -> Iterator[Document]:
     """The readable documents of a folder, in order of their names; what cannot be read is added to `skipped`."""
-    with FileReader() as reader:
-        for file in find_files(folder):
-            read = file if isinstance(file, SkippedFile) else _read(reader, file)
-            if isinstance(read, SkippedFile):
-                skipped.append(read)
-            elif read is not None:
-                yield read
+    for file in find_files(folder):
+        read = file if isinstance(file, SkippedFile) else _read(reader, file)
+        if isinstance(read, SkippedFile):
+            skipped.append(read)
+        elif read is not None:
+            yield read
 
 
 def _read(reader: FileReader, file: DocumentFile) -> Document | SkippedFile | None:
