@@ -33,9 +33,9 @@ from vista_lab.runs.line_file import write_whole
 from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
 from vista_lab.synthesis.passages import overlap
 from vista_lab.synthesis.records import GeneratedPair, Passage, Record, State, read_records
-from vista_lab.synthesis.splits import Part, Splitting, divide
+from vista_lab.synthesis.splits import SetPart, Splitting, divide
 from vista_lab.synthesis.tasks import TASK_1, TASK_2, claim_log, text_log
-from vista_lab.synthesis.twins import Mates, twins
+from vista_lab.synthesis.twins import MatePassages, twins
 
 EXPORT = "export.json"
 """The description of an export, beside its parts."""
@@ -90,7 +90,7 @@ def export(sets: Sequence[Path], out: Path, how: Exporting) -> ExportNote:
     _check_folder(out)
     for part, held in parts.items():
         kept = [one for one in held if is_usable(one, doubtful=how.doubtful)]
-        counts += _write_part(out / part, kept, how, Mates([one.passage for one in held]))
+        counts += _write_part(out / part, kept, how, MatePassages([one.passage for one in held]))
     note = _note(sets, how, records, counts)
     write_whole(out / EXPORT, note.model_dump_json(indent=2) + "\n")
     return note
@@ -130,7 +130,7 @@ def gate_of(log: Path) -> str:
 def _check_folder(out: Path) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
-        others = [path.name for path in out.iterdir() if path.name not in {EXPORT, *Part}]
+        others = [path.name for path in out.iterdir() if path.name not in {EXPORT, *SetPart}]
     except (FileExistsError, NotADirectoryError) as exc:
         raise ConfigError(f"{out} is a file; an export needs a folder. Choose another --out") from exc
     except OSError as exc:
@@ -152,7 +152,7 @@ def _note(sets: Sequence[Path], how: Exporting, records: Sequence[Record], count
     )
 
 
-def _write_part(folder: Path, records: Sequence[Record], how: Exporting, mates: Mates) -> Counter[str]:
+def _write_part(folder: Path, records: Sequence[Record], how: Exporting, mates: MatePassages) -> Counter[str]:
     try:
         folder.mkdir(exist_ok=True)
     except OSError as exc:

@@ -16,7 +16,7 @@ from vista_lab.synthesis.passages import overlap
 from vista_lab.synthesis.records import Passage, Record
 
 
-class Part(StrEnum):
+class SetPart(StrEnum):
     """A part of a set."""
 
     TRAIN = "train"
@@ -40,22 +40,22 @@ class Splitting:
             if not 0 <= getattr(self, name) < 1:
                 raise ConfigError(f"{name} is {getattr(self, name)}; give a share of 0 to below 1")
 
-    def part(self, passage: Passage) -> Part:
+    def part(self, passage: Passage) -> SetPart:
         """The part that a passage belongs to."""
         name = passage.document if self.by == "document" else passage.id
         if _share(f"{self.seed}:test:{name}") < self.test:
-            return Part.TEST
-        return Part.VALIDATION if _share(f"{self.seed}:part:{name}") < self.validation else Part.TRAIN
+            return SetPart.TEST
+        return SetPart.VALIDATION if _share(f"{self.seed}:part:{name}") < self.validation else SetPart.TRAIN
 
 
-def divide(records: Iterable[Record], how: Splitting) -> Mapping[Part, list[Record]]:
+def divide(records: Iterable[Record], how: Splitting) -> Mapping[SetPart, list[Record]]:
     """The records by part, each part in the set's order.
 
     Raises:
         InputError: windows that share sentences would come to lie in two parts.
     """
-    found: dict[Part, list[Record]] = {part: [] for part in Part}
-    by_document: dict[str, list[tuple[Passage, Part]]] = {}
+    found: dict[SetPart, list[Record]] = {part: [] for part in SetPart}
+    by_document: dict[str, list[tuple[Passage, SetPart]]] = {}
     for record in records:
         part = how.part(record.passage)
         found[part].append(record)
@@ -64,7 +64,7 @@ def divide(records: Iterable[Record], how: Splitting) -> Mapping[Part, list[Reco
     return found
 
 
-def _check_leak(seen: list[tuple[Passage, Part]], passage: Passage, part: Part) -> None:
+def _check_leak(seen: list[tuple[Passage, SetPart]], passage: Passage, part: SetPart) -> None:
     for other, where in seen:
         if where is not part and overlap(passage, other):
             raise InputError(

@@ -13,7 +13,7 @@ from vista_lab.synthesis.exports import Exporting, verifier_triplets
 from vista_lab.synthesis.judged import copied
 from vista_lab.synthesis.records import Grade, Passage, Record, State
 from vista_lab.synthesis.shortcuts import Result, Row, check, row_of
-from vista_lab.synthesis.twins import Mates, twins
+from vista_lab.synthesis.twins import MatePassages, twins
 
 _TOKEN = re.compile(r"\w+(?:[-'’.,]\w+)*|[^\w\s]")
 _FEWEST = 40
@@ -162,7 +162,7 @@ def shortcut_results(records: Sequence[Record], passages: Sequence[Passage]) -> 
         Row(one.passage, one.claim, one.label == SUPPORTED_CLASS, one.twin[-1], one.twin.rpartition("/")[0])
         for one in edited
     ]
-    mated = [row_of(row, number) for number, row in enumerate(twins(records, Mates(passages)))]
+    mated = [row_of(row, number) for number, row in enumerate(twins(records, MatePassages(passages)))]
     return _checked(plain), _checked(mated)
 
 

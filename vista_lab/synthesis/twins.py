@@ -20,12 +20,12 @@ from vista_lab.synthesis.rewriters.windows import stems
 
 _WORD = re.compile(r"\w+")
 _TRIED = 40
-"""Mates that are looked at for one word."""
+"""MatePassages that are looked at for one word."""
 _SHARED = 0.34
 """Share of a claim's content words that a mate may have: with more it might decide the claim itself."""
 
 
-class Mates:
+class MatePassages:
     """Passages by their words."""
 
     def __init__(self, passages: Sequence[Passage]) -> None:
@@ -49,7 +49,7 @@ class Mates:
         return None
 
 
-def twins(records: Sequence[Record], mates: Mates, seed: int = 0) -> Iterator[dict[str, Any]]:
+def twins(records: Sequence[Record], mates: MatePassages, seed: int = 0) -> Iterator[dict[str, Any]]:
     """Four rows of each record for which there are mates, as `training.train` reads them.
 
     The original claim and the falsified one, each with the passage and with U. Premises are two passages in random order, the
@@ -60,7 +60,7 @@ def twins(records: Sequence[Record], mates: Mates, seed: int = 0) -> Iterator[di
             yield from _of_pair(record.passage, record.pair, mates, Random(f"{seed}:{record.passage.id}"))
 
 
-def _of_pair(passage: Passage, pair: GeneratedPair, mates: Mates, rng: Random) -> Iterator[dict[str, Any]]:
+def _of_pair(passage: Passage, pair: GeneratedPair, mates: MatePassages, rng: Random) -> Iterator[dict[str, Any]]:
     """The four rows of a pair; none where a mate is missing."""
     premises = [(side, _premise(passage, pair, text, words, mates, rng)) for side, text, words in _sides(passage, pair)]
     if any(premise is None for _, premise in premises):
@@ -82,7 +82,7 @@ def _sides(passage: Passage, pair: GeneratedPair) -> Iterator[tuple[str, str, fr
 
 
 def _premise(
-    passage: Passage, pair: GeneratedPair, text: str, words: frozenset[str], mates: Mates, rng: Random
+    passage: Passage, pair: GeneratedPair, text: str, words: frozenset[str], mates: MatePassages, rng: Random
 ) -> str | None:
     if not words:
         return text

@@ -19,9 +19,9 @@ from vista_lab.synthesis.gates import certain, standing
 from vista_lab.synthesis.judged import VerifierGates, copied
 from vista_lab.synthesis.records import RECORDS, GateVerdict, GeneratedPair, Grade, Passage, Record, State
 from vista_lab.synthesis.scripted import House, answer_of, houses
-from vista_lab.synthesis.splits import Part, Splitting, divide
+from vista_lab.synthesis.splits import SetPart, Splitting, divide
 from vista_lab.synthesis.tasks import TASK_1, TASK_2
-from vista_lab.synthesis.twins import Mates, twins
+from vista_lab.synthesis.twins import MatePassages, twins
 from vista_lab.training.verifiers import read_cases
 
 pytest.importorskip("lemminflect")
@@ -143,7 +143,7 @@ def test_an_export_is_read_as_it_is(tmp_path: Path) -> None:
     ours = set_of(tmp_path / "ours", records_of(200), "shipped")
     note = export([ours], tmp_path / "data", Exporting())
     assert note.gate == "shipped"
-    sizes = [note.counts[f"{part}/claim_extraction.jsonl"] for part in Part]
+    sizes = [note.counts[f"{part}/claim_extraction.jsonl"] for part in SetPart]
     assert sum(sizes) == 180
     assert 0.70 < sizes[0] / (sizes[0] + sizes[1]) < 0.90
     part = tmp_path / "data" / "train"
@@ -226,7 +226,7 @@ def test_no_false_twin_lacks_a_word_that_the_true_one_has() -> None:
     from vista_lab.synthesis.shortcuts import CLAIM_LIMIT, SETS_LIMIT, check, row_of
 
     records = records_of(150)
-    rows = list(twins(records, Mates(mates_of(records))))
+    rows = list(twins(records, MatePassages(mates_of(records))))
     assert len(rows) >= 400
     lacking: dict[str, dict[int, set[str]]] = {}
     for row in rows:
