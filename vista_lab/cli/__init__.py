@@ -10,6 +10,7 @@ import typer
 from vista_lab.cli import calibrate, compare, datasets, replay, reports  # noqa: F401  # adds its commands to the group
 from vista_lab.cli.calibrate import verifiers
 from vista_lab.cli.eval import evaluate
+from vista_lab.cli.oasis import oasis_app
 from vista_lab.cli.people import agree, annotations_app
 
 
@@ -23,3 +24,4 @@ def register(app: typer.Typer) -> None:
     app.add_typer(verifiers, name="verifiers")
     app.add_typer(annotations_app, name="annotations")
     app.command("agree")(agree)
+    app.add_typer(oasis_app, name="oasis")

@@ -1,0 +1,24 @@
+"""`vista-guard oasis`: tests and training data of a team's own documents, as LLM-OASIS makes them.
+
+Each part registers its commands here: `generate` makes, joins, counts and exports a set.
+"""
+
+from __future__ import annotations
+
+import typer
+
+from vista_lab.cli.oasis import generate
+
+oasis_app = typer.Typer(
+    name="oasis",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Make tests and training data of your own documents, as LLM-OASIS does, and check them with people.",
+)
+
+oasis_app.command("generate")(generate.generate)
+oasis_app.command("join")(generate.join)
+oasis_app.command("stats")(generate.stats)
+oasis_app.command("export")(generate.export)
