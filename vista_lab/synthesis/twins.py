@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 from vista_lab.suites.loaders import CONTRADICTED_CLASS, SUPPORTED_CLASS
-from vista_lab.synthesis.alterations import changed_words
+from vista_lab.synthesis.gates import changed_words
 from vista_lab.synthesis.records import GeneratedPair, Passage, Record
 from vista_lab.synthesis.rewriters.windows import stems
 

@@ -13,9 +13,8 @@ from vista_guard.errors import ConfigError, InputError
 from vista_guard.types import Label
 from vista_lab.runs.folder import MANIFEST, Manifest
 from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
-from vista_lab.synthesis.alterations import changed_words
 from vista_lab.synthesis.exports import EXPORT, Exporting, export, gate_of, retriever_pairs, verifier_triplets
-from vista_lab.synthesis.gates import certain, standing
+from vista_lab.synthesis.gates import certain, changed_words, standing
 from vista_lab.synthesis.judged import VerifierGates, copied
 from vista_lab.synthesis.records import RECORDS, GateVerdict, GeneratedPair, Grade, Passage, Record, State
 from vista_lab.synthesis.scripted import House, answer_of, houses
