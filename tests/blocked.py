@@ -11,6 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 EXTRAS = {
+    "oasis": ("lemminflect", "num2words", "textblob"),
     "dashboard": ("streamlit",),
     "deepeval": ("deepeval",),
     "documents": ("pypdf",),

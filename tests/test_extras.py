@@ -185,6 +185,10 @@ COMMANDS = {
         "the proxy needs fastapi, prometheus_client, sqlalchemy",
     ),
     "dashboard": (["dashboard"], "the dashboard needs streamlit"),
+    "oasis": (
+        ["oasis", "generate", ".", "--out", "ours"],
+        "making pairs without a model needs lemminflect, num2words, textblob",
+    ),
     "documents": (["documents", "add", "a.pdf"], "a.pdf is a PDF file, which needs pypdf"),
     "model": (
         ["check", "It opened.", "--judge", "openai:m@http://127.0.0.1:9/v1"],

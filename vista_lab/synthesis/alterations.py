@@ -18,6 +18,7 @@ from typing import NamedTuple
 from lemminflect import getInflection, getLemma  # type: ignore[import-untyped]
 
 from vista_guard.judges.embedded.english.verbs import begins_imperative, verb_index, words_of
+from vista_lab.synthesis.gates import changed_words
 from vista_lab.synthesis.rewriters.carrier import content_words, read_json
 from vista_lab.synthesis.rewriters.falsify import denied, other_name, other_value
 from vista_lab.synthesis.rewriters.logic import OTHER_MARK, conditioned, with_condition
@@ -86,9 +87,6 @@ def alterations(
         edits: `paper`, or `all` for changed values and names and for denials too.
         seed: of the values that `all` draws.
 
-    Examples:
-        >>> [one.text for one in alterations("The hall opens before noon.", "The hall opens before noon.", [])]
-        ['The hall closes before noon.', 'The hall opens after noon.']
     """
     makers = (_verbs, _words, _kinds, _phrases, _conditions, _roles, _directions, _comparisons, _parallels)
     found = {one.text: one for maker in makers for one in maker(Ground(claim, passage, others))}
@@ -315,18 +313,6 @@ def _values(claim: str, passage: str, seed: int) -> Iterator[Alteration]:
         if text:
             old, new = changed_words(claim, text)
             yield Alteration(name, text, " ".join(old), " ".join(new))
-
-
-def changed_words(before: str, after: str) -> tuple[list[str], list[str]]:
-    """The words between the first and the last that differ, of both texts."""
-    one, other = before.split(), after.split()
-    start = 0
-    while start < min(len(one), len(other)) and one[start] == other[start]:
-        start += 1
-    end = 0
-    while end < min(len(one), len(other)) - start and one[-1 - end] == other[-1 - end]:
-        end += 1
-    return one[start : len(one) - end], other[start : len(other) - end]
 
 
 @lru_cache(maxsize=4096)

@@ -25,8 +25,7 @@ from vista_guard.judges.model.chat.calling import CHARACTERS_A_TOKEN
 from vista_guard.judges.model.judge import RAW_CHARS, REMINDER
 from vista_guard.judges.model.prompt_files import PromptFile, fill
 from vista_guard.judges.model.prompt_files import read as read_prompt
-from vista_lab.synthesis.embedded import Answered, NoPair
-from vista_lab.synthesis.records import GeneratedPair, Passage
+from vista_lab.synthesis.records import Answered, GeneratedPair, NoPair, Passage
 
 Calls = Literal["unified", "stepwise"]
 ATTEMPTS = 3

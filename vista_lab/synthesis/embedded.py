@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from random import Random
 
@@ -21,7 +20,7 @@ from vista_guard.types import Role, Turn
 from vista_lab.synthesis.alterations import FRONT, Alteration, alterations, main_verb
 from vista_lab.synthesis.gates import MOST_WORDS, PRONOUN
 from vista_lab.synthesis.paraphrases import joined, paraphrase
-from vista_lab.synthesis.records import GeneratedPair, Passage
+from vista_lab.synthesis.records import Answered, GeneratedPair, NoPair, Passage
 from vista_lab.synthesis.rewriters.carrier import read_text
 from vista_lab.synthesis.rewriters.text import tokens
 
@@ -56,22 +55,6 @@ _OPEN_END = re.compile(
     re.IGNORECASE,
 )
 _ASIDE = re.compile(r" ?\([^()]*\)|, (?:[A-Z]\w+ ?){1,4}, (?=(?:is|was|has|will)\b)")
-
-
-@dataclass(frozen=True)
-class NoPair:
-    """Why a passage gave no pair; the model's raw answer where a model was asked."""
-
-    reason: str
-    raw: str = ""
-
-
-@dataclass(frozen=True)
-class Answered:
-    """What came of a passage, and how many calls it took."""
-
-    pair: GeneratedPair | NoPair
-    attempts: int = 1
 
 
 class EmbeddedGenerator:
@@ -151,12 +134,7 @@ def _told(claims: Sequence[str], place: int, edit: Alteration, seed: str) -> Gen
 
 
 def plain_claims(text: str) -> list[str]:
-    """The claims of a passage that stand for themselves: at most 15 words, subject and verb, no pronoun for a subject.
-
-    Examples:
-        >>> plain_claims("The north hall, which is old, opened in 1850. It has ten doors. See the map.")[0]
-        'The north hall opened in 1850.'
-    """
+    """The claims of a passage that stand for themselves: at most 15 words, subject and verb, no pronoun for a subject."""
     found = (plain_claim(claim.text) for claim in decompose(Turn(role=Role.ASSISTANT, text=text), ()))
     return list(dict.fromkeys(one for one in found if one))
 

@@ -220,6 +220,18 @@ def changed_region(before: str, after: str) -> tuple[int, int]:
     return (changed[0][1], changed[-1][2]) if changed else (0, 0)
 
 
+def changed_words(before: str, after: str) -> tuple[list[str], list[str]]:
+    """The words between the first and the last that differ, of both texts."""
+    one, other = before.split(), after.split()
+    start = 0
+    while start < min(len(one), len(other)) and one[start] == other[start]:
+        start += 1
+    end = 0
+    while end < min(len(one), len(other)) - start and one[-1 - end] == other[-1 - end]:
+        end += 1
+    return one[start : len(one) - end], other[start : len(other) - end]
+
+
 def _ends(text: str) -> list[int]:
     """Where each sentence ends, counted in words."""
     ends, place = [], 0

@@ -25,14 +25,15 @@ from vista_guard.types import JudgeInfo
 from vista_lab.datasets.files import Task
 from vista_lab.runs.folder import MANIFEST, Manifest, Rows, read_manifest
 from vista_lab.runs.line_file import ANOTHER_OUT, LineFile, write_whole
-from vista_lab.synthesis.embedded import Answered, NoPair
 from vista_lab.synthesis.gates import certain, standing
 from vista_lab.synthesis.passages import Corpus, Cut, survey
 from vista_lab.synthesis.records import (
     RECORD_LINES,
     RECORDS,
+    Answered,
     GateVerdict,
     GeneratedPair,
+    NoPair,
     Passage,
     Record,
     State,

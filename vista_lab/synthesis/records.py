@@ -7,6 +7,7 @@ paid work is lost and nobody wonders where the items went.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -83,6 +84,22 @@ class GeneratedPair(_Part):
     def original(self) -> str:
         """c_i, the claim that was falsified."""
         return self.claims[self.altered]
+
+
+@dataclass(frozen=True)
+class NoPair:
+    """Why a passage gave no pair; the model's raw answer where a model was asked."""
+
+    reason: str
+    raw: str = ""
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What came of a passage, and how many calls it took."""
+
+    pair: GeneratedPair | NoPair
+    attempts: int = 1
 
 
 class GateVerdict(_Part):

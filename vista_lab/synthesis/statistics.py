@@ -78,7 +78,7 @@ def tokens(text: str) -> int:
 
     Examples:
         >>> tokens("The hall's doors, twenty-two in all, open.")
-        9
+        10
     """
     return len(_TOKEN.findall(text))
 

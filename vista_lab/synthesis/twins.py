@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 from vista_lab.suites.loaders import CONTRADICTED_CLASS, SUPPORTED_CLASS
-from vista_lab.synthesis.alterations import changed_words
+from vista_lab.synthesis.gates import changed_words
 from vista_lab.synthesis.records import GeneratedPair, Passage, Record
 from vista_lab.synthesis.rewriters.windows import stems
 
@@ -74,11 +74,12 @@ def _of_pair(passage: Passage, pair: GeneratedPair, mates: MatePassages, rng: Ra
 
 
 def _sides(passage: Passage, pair: GeneratedPair) -> Iterator[tuple[str, str, frozenset[str]]]:
-    """Premise by premise: its text, and the words of the other claim that it lacks."""
-    changed = changed_words(pair.original, pair.falsified)
-    old, new = (frozenset(_WORD.findall(" ".join(part).lower())) for part in changed)
-    for side, text, words in (("t", passage.text, new - old), ("U", pair.unfactual, old - new)):
-        yield side, text, words - frozenset(_WORD.findall(text.lower()))
+    """Premise by premise: its text, and the words that it lacks of those that tell the two claims apart."""
+    old, new = (
+        frozenset(_WORD.findall(" ".join(part).lower())) for part in changed_words(pair.original, pair.falsified)
+    )
+    for side, text in (("t", passage.text), ("U", pair.unfactual)):
+        yield side, text, (old ^ new) - frozenset(_WORD.findall(text.lower()))
 
 
 def _premise(
