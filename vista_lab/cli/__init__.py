@@ -1,6 +1,7 @@
 """Commands of the lab, added to `vista-guard` by the entry point `vista_guard.commands`.
 
-Runs and replays (`eval`, `replay`, `compare`), data sets, calibration, people's annotations, and the list of stored reports.
+Runs and replays (`eval`, `replay`, `compare`), data sets, calibration, people's annotations, sets made of own documents
+(`oasis`), and the list of stored reports.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from vista_guard.cli.reports import reports as reports_app
 from vista_lab.cli import calibrate, compare, datasets, replay
 from vista_lab.cli.calibrate import verifiers
 from vista_lab.cli.eval import evaluate
+from vista_lab.cli.oasis import oasis_app
 from vista_lab.cli.people import agree, annotations_app
 
 
@@ -58,4 +60,5 @@ def register(app: typer.Typer) -> None:
     app.add_typer(verifiers, name="verifiers")
     app.add_typer(annotations_app, name="annotations")
     app.command("agree")(agree)
+    app.add_typer(oasis_app, name="oasis")
     reports_app.command("list")(list_reports)

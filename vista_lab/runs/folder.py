@@ -144,6 +144,8 @@ class GoldLine(_Line):
     positive: bool | None = None
     claims: Mapping[str, Label] = {}
     unlabelled: int = 0
+    group: str = ""
+    """See `TurnGold`."""
 
 
 TurnName = tuple[str, int]

@@ -140,6 +140,7 @@ def gold_lines(entry: LoggedConversation, claims: ClaimsMode) -> tuple[GoldLine,
                 positive=None if said is None else said.positive,
                 claims=labels,
                 unlabelled=len(brought) - len(labels),
+                group="" if said is None else said.group,
             )
         )
     return tuple(found)

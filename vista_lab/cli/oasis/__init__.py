@@ -1,0 +1,24 @@
+"""`vista-guard oasis`: tests and training data of a team's own documents, as LLM-OASIS makes them.
+
+Each part registers its commands here: `people` the sheets that people fill in, their agreement and gold, `submit` the verdicts of
+a run as the benchmark's publishers take them.
+"""
+
+from __future__ import annotations
+
+import typer
+
+from vista_lab.cli.oasis import people, submit
+
+oasis_app = typer.Typer(
+    name="oasis",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Make tests and training data of your own documents, as LLM-OASIS does, and check them with people.",
+)
+
+oasis_app.command("sheets")(people.sheets)
+oasis_app.command("agree")(people.agree)
+oasis_app.command("submit")(submit.submit)
