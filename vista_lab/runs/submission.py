@@ -55,7 +55,7 @@ def read_submission(folder: Path) -> Submission:
     if open_turns:
         raise InputError(
             f"{folder}: {len(open_turns):,} of {len(found):,} turns have no verdict, the first is {open_turns[0][0]}; a "
-            "submission needs all. Rerun vista-guard eval to judge what is missing; delete the reports of unchecked turns to ask again"
+            "submission needs all. Rerun vista-guard eval for the missing; delete the reports of unchecked turns to ask again"
         )
     verdicts = {name[0]: not said for name, said in found.items()}
     if len(verdicts) < len(found):
