@@ -44,6 +44,8 @@ class Source:
     task: Task = Task.UNVERIFIABLE
     test: bool = False
     sample: str = ""
+    retrieves: bool = False
+    """True where turns without documents are held against those of `vista-guard documents add`, as in every log."""
 
     @property
     def is_log(self) -> bool:
@@ -176,6 +178,7 @@ def of_dataset(name: str, folder: Path | None) -> Source:
         task=dataset.task,
         test=dataset.test,
         sample=dataset.sample,
+        retrieves=dataset.retrieves,
     )
 
 

@@ -7,7 +7,6 @@ anything but verified; without claims it is (Algorithm 1), which is counted.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +14,6 @@ from pathlib import Path
 from vista_guard.errors import InputError
 from vista_lab.metrics.detection import Reading, has_any_label, labels_of, target_labels
 from vista_lab.runs.folder import TurnName, read_evaluation, read_gold, read_run_reports
-
-_WHOLE = re.compile(r"0|[1-9]\d*")
-
 
 @dataclass(frozen=True)
 class Submission:
@@ -28,9 +24,8 @@ class Submission:
 
     @property
     def text(self) -> str:
-        """A line for each. Ids that are whole numbers throughout are numbers."""
-        numbers = all(_WHOLE.fullmatch(name) for name in self.factual)
-        lines = ({"id": int(name) if numbers else name, "factual": value} for name, value in self.factual.items())
+        """A line for each."""
+        lines = ({"id": name, "factual": value} for name, value in self.factual.items())
         return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
 
 
