@@ -318,12 +318,18 @@ def _oasis() -> Iterator[DataSet]:
     source = "huggingface.co/datasets/Babelscape/LLM-Oasis_{of}; Scirè et al. 2024"
     unnamed = "its column of texts is found by its name, which the publisher's page does not print"
     for name, of, title, make, counts, note in (
-        ("extraction", "claim_extraction", "claim extraction", oasis.extracted, (67_426, 13_849), "claims of a passage, all true"),
+        (
+            "extraction", "claim_extraction", "claim extraction", oasis.extracted, (67_426, 13_849),
+            "claims of a passage, all true",
+        ),
         (
             "falsification", "claim_falsification", "claim falsification", oasis.falsified, (42_749, 9_641),
             "each claim and its falsified version; Table 2 has 81,275 of them",
         ),
-        ("paraphrases", "paraphrase_generation", "factual texts", oasis.paraphrased, (0, 0), f"passages in other words; {unnamed}"),
+        (
+            "paraphrases", "paraphrase_generation", "factual texts", oasis.paraphrased, (0, 0),
+            f"passages in other words; {unnamed}",
+        ),
         (
             "unfactual", "unfactual_text_generation", "unfactual texts", oasis.altered, (0, 13_838),
             f"texts with one altered claim; {unnamed}",

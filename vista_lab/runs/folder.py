@@ -65,6 +65,8 @@ class Rows(_Line):
     """Rows that could not be read, by reason."""
     sample: str = ""
     """How the rows relate to those of the paper's tables."""
+    grounded: int | None = None
+    """Turns that bring documents of their own; None in runs of earlier versions."""
 
 
 class Manifest(_Line):
@@ -146,6 +148,11 @@ class GoldLine(_Line):
     unlabelled: int = 0
     group: str = ""
     """See `TurnGold`."""
+
+    @property
+    def drawn_with(self) -> str:
+        """What intervals draw it with: its group, else its conversation."""
+        return self.group or self.conversation_id
 
 
 TurnName = tuple[str, int]

@@ -87,6 +87,7 @@ def make_plan(source: Source, claims: ClaimsMode, *, limit: int | None = None, s
     skipped: Counter[str] = Counter()
     broken: list[BrokenEntry] = []
     turns: dict[str, tuple[GoldLine, ...]] = {}
+    grounded: dict[str, int] = {}
     silent = 0
     for entry in source.read():
         if isinstance(entry, BrokenEntry):
@@ -100,6 +101,7 @@ def make_plan(source: Source, claims: ClaimsMode, *, limit: int | None = None, s
         lines = gold_lines(entry, claims)
         if lines:
             turns[name] = lines
+            grounded[name] = sum(bool(entry.conversation.turns[line.turn_index].documents) for line in lines)
         else:
             silent += 1
     if not turns:
@@ -116,6 +118,7 @@ def make_plan(source: Source, claims: ClaimsMode, *, limit: int | None = None, s
         turns=len(gold),
         skipped=dict(skipped),
         sample=source.sample,
+        grounded=sum(grounded[name] for name in chosen),
     )
     return Plan(source, rows, gold, tuple(broken), silent)
 

@@ -15,6 +15,7 @@ from vista_guard.errors import InputError
 from vista_lab.metrics.detection import Reading, has_any_label, labels_of, target_labels
 from vista_lab.runs.folder import TurnName, read_evaluation, read_gold, read_run_reports
 
+
 @dataclass(frozen=True)
 class Submission:
     """Verdicts by the publisher's id, in the order of the data. `silent` of them made no claim."""

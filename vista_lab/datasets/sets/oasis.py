@@ -47,7 +47,9 @@ def falsified(row: Row) -> Iterator[LoggedConversation]:
     """Each claim of a passage and its falsified version."""
     pairs = [_texts(row, name) for name in ("factual_claim", "unfactual_claim")]
     if len(pairs[0]) != len(pairs[1]) or not pairs[0]:
-        raise InputError(f"factual_claim has {len(pairs[0])} claims and unfactual_claim {len(pairs[1])}; expected as many")
+        raise InputError(
+            f"factual_claim has {len(pairs[0])} claims and unfactual_claim {len(pairs[1])}; expected as many"
+        )
     for number, (true, false) in enumerate(zip(*pairs, strict=True), 1):
         for label, text in ((FACTUAL, true), (UNFACTUAL, false)):
             name = f"{_name(row)}/{label}-{number}"
