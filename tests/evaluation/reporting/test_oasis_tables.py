@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -32,7 +32,7 @@ def gold() -> Mapping[str, Label]:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Runs of a model that is right about 80 % of the turns, and of one that cannot be read now and then."""
     place = tmp_path_factory.mktemp("oasis")
     for name, log in LOGS.items():
@@ -49,7 +49,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             words = ["eval", str(place / log), "--system", system, "--judge", f"openai:{model}@{url}"]
             done = CliRunner().invoke(app, [*words, "--out", str(place / "runs" / run)])
             assert done.exit_code == 0, done.stderr
-    yield place
+    return place
 
 
 def _vague(script: Callable[[ReceivedRequest], str]) -> Callable[[ReceivedRequest], str]:
@@ -86,7 +86,8 @@ def test_tables_4_and_5_have_the_runs_and_the_paper(folder: Path) -> None:
     (five,) = [part for part in shown.split("### ") if part.startswith("Table 5")]
     first, *paper = rows(four)
     plain, evidence, claims, vague = (
-        read_measured(folder / "runs" / name).detection(Reading.ORIGINAL) for name in ("plain", "evidence", "claims", "vague")
+        read_measured(folder / "runs" / name).detection(Reading.ORIGINAL)
+        for name in ("plain", "evidence", "claims", "vague")
     )
     assert plain is not None
     assert evidence is not None

@@ -26,7 +26,9 @@ ROWS: Mapping[str, Sequence[dict[str, Any]]] = {
         {**MILL, "factual_claim": ["The mill grinds rye."], "unfactual_claim": []},
     ],
     "paraphrases": [{**MILL, "claims": ["The mill grinds rye."], "paraphrase": "Rye is ground in the mill of 1702."}],
-    "unfactual": [{**MILL, "claims": ["The mill grinds rye."], "unfactual_text": "Oil is pressed in the mill of 1702."}],
+    "unfactual": [
+        {**MILL, "claims": ["The mill grinds rye."], "unfactual_text": "Oil is pressed in the mill of 1702."}
+    ],
 }
 GOLD = {
     "task1": [{"id": "t-1", "text": "Rye is ground."}, {"id": "t-2", "text": "Oil is pressed."}],
@@ -73,9 +75,7 @@ def test_six_sets_are_listed_with_their_licence() -> None:
         ("unfactual", ["Oil is pressed in the mill of 1702."], [True]),
     ],
 )
-def test_a_step_is_texts_with_their_passage(
-    tmp_path: Path, name: str, texts: list[str], positive: list[bool]
-) -> None:
+def test_a_step_is_texts_with_their_passage(tmp_path: Path, name: str, texts: list[str], positive: list[bool]) -> None:
     path = write(tmp_path, f"oasis-{name}-train", ROWS[name])
     found, broken = read(tmp_path, f"oasis-{name}-train")
     assert [one.conversation.turns[0].text for one in found] == texts
