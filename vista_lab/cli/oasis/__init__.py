@@ -1,14 +1,14 @@
 """`vista-guard oasis`: tests and training data of a team's own documents, as LLM-OASIS makes them.
 
-Each part registers its commands here: `people` the sheets that people fill in, their agreement and gold, `submit` the verdicts of
-a run as the benchmark's publishers take them.
+Each part registers its commands here: `generate` makes, joins, counts and exports a set; `people` has the sheets that people fill
+in, their agreement and gold; `submit` the verdicts of a run as the benchmark's publishers take them.
 """
 
 from __future__ import annotations
 
 import typer
 
-from vista_lab.cli.oasis import people, submit
+from vista_lab.cli.oasis import generate, people, submit
 
 oasis_app = typer.Typer(
     name="oasis",
@@ -19,6 +19,10 @@ oasis_app = typer.Typer(
     help="Make tests and training data of your own documents, as LLM-OASIS does, and check them with people.",
 )
 
+oasis_app.command("generate")(generate.generate)
+oasis_app.command("join")(generate.join)
+oasis_app.command("stats")(generate.stats)
+oasis_app.command("export")(generate.export)
 oasis_app.command("sheets")(people.sheets)
 oasis_app.command("agree")(people.agree)
 oasis_app.command("submit")(submit.submit)
