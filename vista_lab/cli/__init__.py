@@ -15,6 +15,7 @@ from vista_guard.cli.reports import reports as reports_app
 from vista_lab.cli import calibrate, compare, datasets, replay
 from vista_lab.cli.calibrate import verifiers
 from vista_lab.cli.eval import evaluate
+from vista_lab.cli.oasis import oasis_app
 from vista_lab.cli.people import agree, annotations_app
 
 
@@ -56,6 +57,7 @@ def register(app: typer.Typer) -> None:
     app.command("compare")(compare.compare)
     app.command("calibrate")(calibrate.calibrate)
     app.add_typer(verifiers, name="verifiers")
+    app.add_typer(oasis_app, name="oasis")
     app.add_typer(annotations_app, name="annotations")
     app.command("agree")(agree)
     reports_app.command("list")(list_reports)

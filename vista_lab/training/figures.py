@@ -83,13 +83,14 @@ def embedder_curve(
 
     Args:
         embedder: as the settings build it; one with prefixes gets claims as queries.
-        rows: claims with passages; the original texts alone are in the corpus, not what was generated of them.
+        rows: claims with passages; the documents' own passages alone are searched, not what was generated of them.
         others: more windows of the documents, to make the corpus as large as in use.
         depth: the deepest k.
     """
-    corpus = dict(others or {}) | {row.source: row.passage for row in rows}
+    own_rows = [row for row in rows if row.original]
+    corpus = dict(others or {}) | {row.source: row.passage for row in own_rows}
     sources = list(corpus)
-    claims = list({(row.source, row.claim): row for row in rows})
+    claims = list(dict.fromkeys((row.source, row.claim) for row in own_rows))
     vectors = embedder.embed([corpus[source] for source in sources])
     queries = getattr(embedder, "embed_queries", embedder.embed)([claim for _, claim in claims])
     near: dict[str, list[int]] = {}

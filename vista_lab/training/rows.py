@@ -52,6 +52,8 @@ class RetrieverRow:
     source: Source
     claim: str
     passage: str
+    original: bool = True
+    """True for the document's own passage, false for a text that was generated of it. Recall is over the former alone."""
 
 
 @dataclass(frozen=True)
