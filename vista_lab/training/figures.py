@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 
+from vista_guard.errors import JudgeError
 from vista_guard.protocols import Embedder, Extractor, Verifier
 from vista_guard.types import Role, Turn
 from vista_lab.metrics.claim_sets import DecompositionScore, score
@@ -30,8 +32,10 @@ def measure(part: Part, model: str, split: Split[Any]) -> dict[str, float]:
 
         curve = embedder_curve(build_embedder(model), split.held_out)
         return {f"R@{k}": curve.at(k) for k in KS}
-    easiness = extractor_score(load_extractor(model), split.held_out).macro
-    return {f"easiness {name}": getattr(easiness, name) for name in ("precision", "recall", "f1")}
+    scored = extractor_score(load_extractor(model), split.held_out)
+    easiness = scored.easiness.macro
+    figures = {f"easiness {name}": getattr(easiness, name) for name in ("precision", "recall", "f1")}
+    return figures | {"share of passages read": 1 - scored.unread / scored.easiness.turns}
 
 
 def load_extractor(model: str) -> Extractor:
@@ -53,21 +57,33 @@ def verifier_figures(verifier: Verifier, rows: Sequence[VerifierRow]) -> dict[st
     }
 
 
-def extractor_score(extractor: Extractor, rows: Sequence[ExtractorRow]) -> DecompositionScore:
+@dataclass(frozen=True)
+class ExtractorScore:
+    """Easiness over passages. Those that the extractor could not read count as without claims."""
+
+    easiness: DecompositionScore
+    unread: int
+
+
+def extractor_score(extractor: Extractor, rows: Sequence[ExtractorRow]) -> ExtractorScore:
     """Easiness of the claims that the extractor takes from each text (Eq. 8 and 9)."""
-
-    async def claims(text: str) -> list[str]:
-        turn = Turn(role=Role.ASSISTANT, text=text)
-        return [claim.text for claim in await extractor.decompose(turn, ())]
-
-    found = asyncio.run(_each(claims, [row.text for row in rows]))
-    scored = score(zip(found, [row.claims for row in rows], strict=True))
+    found = asyncio.run(_claims(extractor, [row.text for row in rows]))
+    scored = score(zip([claims or [] for claims in found], [row.claims for row in rows], strict=True))
     assert scored is not None  # a split has held-out rows
-    return scored
+    return ExtractorScore(scored, found.count(None))
 
 
-async def _each(read: Any, texts: Sequence[str]) -> list[list[str]]:
-    return [await read(text) for text in texts]
+async def _claims(extractor: Extractor, texts: Sequence[str]) -> list[list[str] | None]:
+    """The claims of each text; None where the extractor has no whole answer."""
+    found: list[list[str] | None] = []
+    for text in texts:
+        try:
+            claims = await extractor.decompose(Turn(role=Role.ASSISTANT, text=text), ())
+        except JudgeError:
+            found.append(None)
+        else:
+            found.append([claim.text for claim in claims])
+    return found
 
 
 def embedder_curve(

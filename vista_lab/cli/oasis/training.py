@@ -10,8 +10,8 @@ import typer
 from vista_guard.cli.common import exit_codes
 
 if TYPE_CHECKING:
-    from vista_lab.metrics.claim_sets import DecompositionScore
     from vista_lab.metrics.retrieval import RecallCurve
+    from vista_lab.training.figures import ExtractorScore
     from vista_lab.training.oasis import Training
 
 PartName = Literal["extractor", "retriever", "verifier"]
@@ -129,7 +129,7 @@ def score(
         _show_recall(model, curve, json_lines)
 
 
-def _show_easiness(model: str, found: DecompositionScore, json_lines: bool) -> None:
+def _show_easiness(model: str, found: ExtractorScore, json_lines: bool) -> None:
     import json
     from dataclasses import asdict
 
@@ -139,14 +139,17 @@ def _show_easiness(model: str, found: DecompositionScore, json_lines: bool) -> N
     from vista_guard.cli.common import visible
 
     if json_lines:
-        typer.echo(json.dumps({"extractor": model, **asdict(found)}))
+        typer.echo(json.dumps({"extractor": model, **asdict(found.easiness), "unread": found.unread}))
         return
-    table = Table("easiness", "precision", "recall", "F1", title=f"{visible(model)}, {found.turns:,} passages")
-    for name, figures in (("mean over passages", found.macro), ("over all claims", found.micro)):
+    scored = found.easiness
+    table = Table("easiness", "precision", "recall", "F1", title=f"{visible(model)}, {scored.turns:,} passages")
+    for name, figures in (("mean over passages", scored.macro), ("over all claims", scored.micro)):
         table.add_row(name, *(f"{value:.3f}" for value in (figures.precision, figures.recall, figures.f1)))
     console = Console(highlight=False)
     console.print(table)
-    console.print(f"{found.predicted_per_turn:.1f} claims a passage, {found.reference_per_turn:.1f} in the set")
+    console.print(f"{scored.predicted_per_turn:.1f} claims a passage, {scored.reference_per_turn:.1f} in the set")
+    if found.unread:
+        typer.echo(f"{found.unread:,} passages could not be read, and count as without claims", err=True)
 
 
 def _show_recall(model: str, curve: RecallCurve, json_lines: bool) -> None:
