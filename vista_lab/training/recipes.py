@@ -30,6 +30,10 @@ class _Recipe(BaseModel):
     """Share of the run in which the rate rises."""
     max_tokens: Count
     """Tokens of a text, or of a pair, that are read."""
+    neutrals: str = SHIPPED
+    """Verifier: the verifier that chooses each claim's neutral passage, named as in the settings."""
+    least_per_label: Count = 1
+    """Verifier: fewest rows of a label to train on."""
     seed: int = 13
 
 
@@ -45,7 +49,6 @@ class LibraryRecipe(_Recipe):
     """Retriever: the cosine of claim and passage is multiplied with it, so that vectors have the length of its root."""
     claim_prefix: str = ""
     passage_prefix: str = ""
-    least_per_label: Count = 1
 
 
 class ShippedRecipe(_Recipe):
@@ -65,7 +68,6 @@ class ShippedRecipe(_Recipe):
     """Share of the shipped weights in the mean that is written: what they were good at is kept in part."""
     replay_share: Share = 0.5
     """Verifier: most rows of --replay, as a share of all."""
-    least_per_label: Count = 1
     threads: Count = 2
 
 

@@ -42,6 +42,12 @@ def train(
         Path | None,
         typer.Option(metavar="FILE", help="verifier, small: earlier training pairs to mix in, JSON lines."),
     ] = None,
+    neutrals: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="verifier: chooses each claim's neutral passage, named as in the settings.  [default: the recipe's]"
+        ),
+    ] = None,
     max_minutes: Annotated[
         float | None, typer.Option(min=0.1, metavar="N", help="small: train no longer.  [default: the recipe's]")
     ] = None,
@@ -55,6 +61,7 @@ def train(
     """
     with exit_codes():
         from vista_guard.errors import ConfigError
+        from vista_guard.judges.verifiers import build_verifier
         from vista_lab.training.generated import read_split
         from vista_lab.training.oasis import Job
         from vista_lab.training.oasis import train as run
@@ -65,7 +72,8 @@ def train(
             if not isinstance(chosen, ShippedRecipe):
                 raise ConfigError(f"--max-minutes is for recipe small; recipe {recipe} is bounded by its steps")
             chosen = chosen.model_copy(update={"max_minutes": max_minutes})
-        split = read_split(folder, part, doubtful=doubtful)
+        choosing = build_verifier(neutrals or chosen.neutrals).verifier if part == "verifier" else None
+        split = read_split(folder, part, doubtful=doubtful, neutrals=choosing)
         job = Job(part, split, chosen, out, folder.name, replay)
         _show(run(job, lambda line: typer.echo(line, err=True)), out)
 
@@ -124,7 +132,7 @@ def score(
         from vista_guard.stores.embedders import build_embedder
 
         rows = read_held_out(folder, "retriever", doubtful=doubtful)
-        others = windows_of(documents, folder) if documents is not None else None
+        others = windows_of(documents) if documents is not None else None
         curve = figures.embedder_curve(build_embedder(model), rows, others, depth)
         _show_recall(model, curve, json_lines)
 
