@@ -21,7 +21,6 @@ pytest.importorskip("textblob")
 from training import duplicates
 from training.sources import catalogue, parts, written
 from training.sources.answers import students
-from training.sources.carrier import KindPair
 from training.sources.evidence import trials, vitaminc
 from training.sources.questions import as_claim, declared, to_user
 from training.sources.reasoning import scope
@@ -30,6 +29,7 @@ from training.sources.summaries import realsumm
 from training.sources.tables import described, infotabs, written_out
 from vista_guard.errors import InputError
 from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS, UNSUPPORTED
+from vista_lab.synthesis.rewriters.carrier import KindPair
 
 pytestmark = pytest.mark.filterwarnings(  # textblob leaves its lexicon open
     "ignore::pytest.PytestUnraisableExceptionWarning", "ignore:unclosed file:ResourceWarning"

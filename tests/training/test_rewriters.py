@@ -11,16 +11,28 @@ pytest.importorskip("textblob")
 pytest.importorskip("lemminflect")
 pytest.importorskip("num2words")
 
-from training.rewriters import claims, edits, facts, forms, layout, logic, mention, polarity, swaps, vague, voice
-from training.rewriters.group import Group, Quad
-from training.rewriters.names import NameKinds
-from training.rewriters.register import contracted, expanded, headline, styled
-from training.rewriters.text import a_or_an
-from training.rewriters.values import Value, exchanged, numeric_values
-from training.rewriters.wordnet import FOLDER
-from training.sources.carrier import Carrier
-from training.sources.windows import best_sentences
+from training.wordnet import FOLDER
 from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
+from vista_lab.synthesis.rewriters import (
+    claims,
+    edits,
+    facts,
+    forms,
+    layout,
+    logic,
+    mention,
+    polarity,
+    swaps,
+    vague,
+    voice,
+)
+from vista_lab.synthesis.rewriters.carrier import Carrier
+from vista_lab.synthesis.rewriters.group import Group, Quad
+from vista_lab.synthesis.rewriters.names import NameKinds
+from vista_lab.synthesis.rewriters.register import contracted, expanded, headline, styled
+from vista_lab.synthesis.rewriters.text import a_or_an
+from vista_lab.synthesis.rewriters.values import Value, exchanged, numeric_values
+from vista_lab.synthesis.rewriters.windows import best_sentences
 
 needs_wordnet = pytest.mark.skipif(not FOLDER.exists(), reason="Debian's wordnet-base is not installed")
 
@@ -273,9 +285,8 @@ def test_quantifiers() -> None:
     assert len({tuple(sorted(re.findall(r"\w+", p))) for p, _, _ in labels(group)}) == 1
 
 
-@needs_wordnet
 def test_opposites_on_either_side() -> None:
-    from training.rewriters import wording
+    from vista_lab.synthesis.rewriters import wording
 
     gate = Carrier("The gate is open on Sundays.", ("On Sundays the north gate is open until dusk.",), "mtragun")
     ((group, word),) = wording.opposite_groups(gate, Random(1))
@@ -288,9 +299,8 @@ def test_opposites_on_either_side() -> None:
     )
 
 
-@needs_wordnet
 def test_a_mate_says_the_opposite_of_something_else() -> None:
-    from training.rewriters.mates import Mates
+    from vista_lab.synthesis.rewriters.mates import Mates
 
     lift = Carrier("Dogs are allowed on deck.", ("Dogs are allowed on the upper deck.",), "dstc9")
     found = logic.duty_group(lift)
@@ -393,9 +403,8 @@ def test_the_window_holds_what_was_asked() -> None:
     assert len(window.text.split()) <= 60
 
 
-@needs_wordnet
 def test_one_fact_of_an_answer_is_falsified() -> None:
-    from training.rewriters.falsify import one_fact_falsified
+    from vista_lab.synthesis.rewriters.falsify import one_fact_falsified
 
     passage = "The museum opened in 1962 and moved to the old mill in 1988. Entry is $12 for adults and $7 for pupils."
     answer = "The museum opened in 1962. Adults pay $12 to get in."

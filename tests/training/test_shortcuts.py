@@ -12,8 +12,8 @@ import pytest
 pytest.importorskip("sklearn")
 pytest.importorskip("num2words")
 
-from training.shortcuts import check, read
 from training.worlds import build
+from vista_lab.synthesis.shortcuts import check, read
 
 
 def written(path: Path, rows: Sequence[Mapping[str, object]]) -> Path:

@@ -10,9 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from training.sources.carrier import sentences
 from training.sources.summedits import tidy
-from training.sources.windows import best_sentences
 from vista_guard.judges.embedded.evidence import choose, pool
 from vista_guard.protocols import Embedder
 from vista_guard.reading.passages import passages
@@ -21,6 +19,8 @@ from vista_lab.datasets.files import whole
 from vista_lab.datasets.sets import summedits as summedits_set
 from vista_lab.suites import evalsets
 from vista_lab.suites.loaders import SUPPORTED_CLASS, best_window, clean, read_tsv
+from vista_lab.synthesis.rewriters.carrier import sentences
+from vista_lab.synthesis.rewriters.windows import best_sentences
 
 T = TypeVar("T")
 THREE = ("supported", "contradicted", "not_enough")

@@ -15,8 +15,8 @@ from training.sources import (
     tables,
     written,
 )
-from training.sources.carrier import KindPair
 from training.sources.parts import Part
+from vista_lab.synthesis.rewriters.carrier import KindPair
 
 Reader = Callable[[Path, Part], Iterable[KindPair]]
 FILES = tuple(

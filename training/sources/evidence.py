@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from random import Random
 
-from training.sources.carrier import KindPair
 from training.sources.parts import Part, ended, json_rows, mended, stretch, tenth, zipped_rows
-from training.sources.windows import stems
 from vista_lab.suites.loaders import CONTRADICTED_CLASS, FEVER_LABELS, SUPPORTED_CLASS
+from vista_lab.synthesis.rewriters.carrier import KindPair
+from vista_lab.synthesis.rewriters.windows import stems
 
 VITAMINC = {"real": "train/vitaminc/vitaminc_real.zip", "synthetic": "train/vitaminc/vitaminc_synthetic.zip"}
 FM2 = "train/fm2/dev.jsonl.gz"

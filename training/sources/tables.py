@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 
-from training.sources.carrier import KindPair
 from training.sources.parts import Part, ended, json_rows, mended, tenth
 from training.sources.sentence_pairs import csv_rows, tsv
 from vista_lab.suites.loaders import (
@@ -19,6 +18,7 @@ from vista_lab.suites.loaders import (
     SUPPORTED_CLASS,
     UNSUPPORTED,
 )
+from vista_lab.synthesis.rewriters.carrier import KindPair
 
 INFOTABS = {
     "train": tuple(f"train/infotabs/infotabs_{name}.tsv.gz" for name in ("train", "dev", "test_alpha1", "test_alpha3")),

@@ -57,7 +57,7 @@ def register(app: typer.Typer) -> None:
     app.command("compare")(compare.compare)
     app.command("calibrate")(calibrate.calibrate)
     app.add_typer(verifiers, name="verifiers")
-    app.add_typer(oasis_app, name="oasis")
     app.add_typer(annotations_app, name="annotations")
     app.command("agree")(agree)
+    app.add_typer(oasis_app, name="oasis")
     reports_app.command("list")(list_reports)

@@ -6,10 +6,13 @@ paid work is lost and nobody wonders where the items went.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import StrEnum
+from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from vista_guard.errors import InputError
 from vista_lab.runs.line_file import LineKind
 
 RECORDS = "records.jsonl"
@@ -128,3 +131,27 @@ RECORD_LINES = LineKind(
     again=lambda record: f"holds passage {record.passage.id} again",
 )
 """A record a line, found by its document."""
+
+
+def read_records(folder: Path) -> Iterator[Record]:
+    """The records of a generated set, in the order of writing. A last line that is still being written is left out.
+
+    Raises:
+        ConfigError: a line is no record; names it.
+        InputError: the folder has none, or two of one passage.
+    """
+    path, seen = folder / RECORDS, set[str]()
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if not line.endswith(b"\n"):
+                    return
+                record = RECORD_LINES.read(path, line, number)
+                if record.passage.id in seen:
+                    raise InputError(RECORD_LINES.twice(path, number, record))
+                seen.add(record.passage.id)
+                yield record
+    except OSError as exc:
+        raise InputError(
+            f"{path} cannot be read: {exc.strerror}; give the folder that vista-guard oasis generate wrote"
+        ) from exc

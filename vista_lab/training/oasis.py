@@ -98,6 +98,15 @@ class Job:
         )
 
 
+def require_libraries() -> None:
+    """Passes when all that trains is installed.
+
+    Raises:
+        ConfigError: it is not; names the extra.
+    """
+    require("training a model of your own", *LIBRARIES, extra="train")
+
+
 def train(job: Job, log: Callable[[str], None] = lambda line: None) -> Training:
     """Trains one part and writes its folder.
 
@@ -105,7 +114,7 @@ def train(job: Job, log: Callable[[str], None] = lambda line: None) -> Training:
         ConfigError: the extra `train` is missing, the base is another kind of model, or `out` holds something else.
         InputError: the rows are too few of a label, or cannot make a batch.
     """
-    require("training a model of your own", *LIBRARIES, extra="train")
+    require_libraries()
     _check(job)
     made = job.training()
     _claim(job.out, made)

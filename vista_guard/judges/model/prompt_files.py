@@ -77,8 +77,8 @@ class PromptFile:
         return frozenset(part.name for part in self.input if isinstance(part, Slot))
 
 
-def read(path: Path, stage: Stage, *, examples: bool) -> PromptFile:
-    """Reads one file, with or without its part of examples.
+def read(path: Path, stage: Stage, *, examples: bool, slots: tuple[str, ...] | None = None) -> PromptFile:
+    """Reads one file, with or without its part of examples. `slots`: those of a prompt that is for something else than a stage.
 
     Raises:
         ConfigError: the file cannot be read, or has a part or slot that it cannot have, or lacks one that it must have;
@@ -96,7 +96,7 @@ def read(path: Path, stage: Stage, *, examples: bool) -> PromptFile:
         system = "\n\n".join(part for part in (instructions, shown if examples else "") if part)
         shots = max(len(_EXAMPLE.findall(shown)), 1) if shown and examples else 0
         file = PromptFile(_template(path, system), _template(path, asked), answer, None, shots)
-    _check_slots(path, stage, file)
+    _check_slots(path, stage, SLOTS[stage] if slots is None else slots, file)
     return file
 
 
@@ -166,8 +166,7 @@ def _bracket_template(text: str) -> Template:
     return tuple(part for part in (*parts, text[end:]) if part)
 
 
-def _check_slots(path: Path, stage: Stage, file: PromptFile) -> None:
-    known = SLOTS[stage]
+def _check_slots(path: Path, stage: Stage, known: tuple[str, ...], file: PromptFile) -> None:
     in_system = {part.name for part in file.system if isinstance(part, Slot)}
     for name in sorted(in_system - {*_NAMES}):
         where = "only the INPUT part shows it" if name in known else f"the slots are {_list_names(known)}"
@@ -176,7 +175,7 @@ def _check_slots(path: Path, stage: Stage, file: PromptFile) -> None:
         raise ConfigError(f"prompt file {path} has the slot ${name}; a {stage} prompt has {_list_names(known)}")
     for name in known:
         if name not in file.slots | _OPTIONAL:
-            bracket = next(bracket for bracket, slot in _BRACKETS.items() if slot == name)
+            bracket = next((bracket for bracket, slot in _BRACKETS.items() if slot == name), name)
             raise ConfigError(
                 f"prompt file {path} lacks the slot ${name}; put it into its === INPUT === part, or write [{bracket}] "
                 "in a file without such parts"

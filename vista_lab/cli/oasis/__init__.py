@@ -1,13 +1,14 @@
-"""`vista-guard oasis`: tests and training data of your own documents, and what is made of them (LLM-OASIS).
+"""`vista-guard oasis`: tests and training data of a team's own documents, as LLM-OASIS makes them.
 
-`training` has `train` and `score`.
+Each part registers its commands here: `generate` makes, joins, counts and exports a set, `training` trains extractor, retriever
+and verifier on one, and measures them.
 """
 
 from __future__ import annotations
 
 import typer
 
-from vista_lab.cli.oasis import training
+from vista_lab.cli.oasis import generate, training
 
 oasis_app = typer.Typer(
     name="oasis",
@@ -15,7 +16,12 @@ oasis_app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="Make tests and training data of your own documents, check them by people, calibrate and train on them.",
+    help="Make tests and training data of your own documents, as LLM-OASIS does, and check them with people.",
 )
+
+oasis_app.command("generate")(generate.generate)
+oasis_app.command("join")(generate.join)
+oasis_app.command("stats")(generate.stats)
+oasis_app.command("export")(generate.export)
 oasis_app.command("train")(training.train)
 oasis_app.command("score")(training.score)

@@ -63,10 +63,11 @@ def train(
         from vista_guard.errors import ConfigError
         from vista_guard.judges.verifiers import build_verifier
         from vista_lab.training.generated import read_split
-        from vista_lab.training.oasis import Job
+        from vista_lab.training.oasis import Job, require_libraries
         from vista_lab.training.oasis import train as run
         from vista_lab.training.recipes import ShippedRecipe, read_recipe
 
+        require_libraries()
         chosen = read_recipe(recipe, part, base)
         if max_minutes is not None:
             if not isinstance(chosen, ShippedRecipe):

@@ -28,13 +28,13 @@ class Message:
 
 @dataclass(frozen=True)
 class ChatRequest:
-    """One call. `stage` is what is asked for; `turn`: one verdict on a whole turn, as an LLM-as-Judge gives it.
+    """One call. `stage` is what is asked for: `turn` is one verdict on a whole turn, by an LLM-as-Judge, `generate` a text.
 
     `schema` is the JSON schema that the answer should have, in the subset that strict structured output takes.
     """
 
     messages: tuple[Message, ...]
-    stage: Literal["decompose", "verify", "categorize", "judge", "fused", "turn"]
+    stage: Literal["decompose", "verify", "categorize", "judge", "fused", "turn", "generate"]
     schema: Mapping[str, Any] | None = None
     alternatives: int = 0
     """How many likely tokens are wanted at each place of the answer, with their probabilities. Not every endpoint gives them."""

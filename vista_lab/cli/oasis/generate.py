@@ -1,0 +1,397 @@
+"""`vista-guard oasis generate`, `join`, `stats` and `export`: from a folder of documents to pairs and files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from vista_guard.cli.common import FAILED, STOPPED, exit_codes
+
+if TYPE_CHECKING:
+    from vista_lab.synthesis.chat import ModelGenerator
+    from vista_lab.synthesis.embedded import EmbeddedGenerator
+    from vista_lab.synthesis.generate import Outcome
+    from vista_lab.synthesis.judged import VerifierGates
+    from vista_lab.synthesis.passages import Corpus
+    from vista_lab.synthesis.statistics import SetFigures
+
+CallsName = Literal["unified", "stepwise"]
+EditsName = Literal["paper", "all"]
+SplitName = Literal["document", "passage"]
+AT_ONCE = 64
+"""Passages that are asked about at the same time."""
+
+FolderArgument = Annotated[
+    Path, typer.Argument(metavar="FOLDER", help="Documents: text, Markdown, HTML or PDF, in folders of any depth.")
+]
+SetsArgument = Annotated[list[Path], typer.Argument(metavar="SET…", help="Folders that oasis generate wrote.")]
+
+
+def generate(
+    folder: FolderArgument,
+    out: Annotated[Path, typer.Option(metavar="SET", help="Folder of the set. A set made in the same way is resumed.")],
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="openai:MODEL, openai:MODEL@URL or langchain:PROVIDER:MODEL.  [default: no model, rules of English]",
+        ),
+    ] = None,
+    calls: Annotated[
+        CallsName, typer.Option(help="unified: one call a passage. stepwise: one call a step.")
+    ] = "unified",
+    prompts: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Prompt files of your own: unified.txt, claims.txt, …")
+    ] = None,
+    edits: Annotated[
+        EditsName,
+        typer.Option(help="Without a model. paper: no changed numbers or names, no denials. all: these as well."),
+    ] = "paper",
+    gate: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Verifier of the judged gates: shipped, hf:ORG/MODEL, a folder or openai:MODEL@URL; none: certain gates alone.",
+        ),
+    ] = "shipped",
+    sentences: Annotated[int, typer.Option(min=2, metavar="K", help="Sentences of a passage.")] = 5,
+    stride: Annotated[int, typer.Option(min=1, metavar="N", help="Sentences between the starts of two passages.")] = 1,
+    per_document: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Passages drawn of each document, without overlap; 0: all windows.")
+    ] = 1,
+    language: Annotated[str, typer.Option(help="Language of the documents; others are left out. Only en now.")] = "en",
+    limit: Annotated[int, typer.Option(min=0, metavar="N", help="Draw N passages in all; 0: no limit.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="S", help="Random seed for passages and edits.")] = 0,
+    shard: Annotated[
+        str, typer.Option(metavar="I/N", help="Part I of N, by document; oasis join puts the sets together.")
+    ] = "1/1",
+    max_cost: Annotated[
+        float | None,
+        typer.Option(min=0, metavar="USD", help="Stop when the model has cost this much.  [default: no limit]"),
+    ] = None,
+    at_once: Annotated[int, typer.Option(min=1, metavar="N", help="Passages worked on at the same time.")] = AT_ONCE,
+) -> None:
+    """Make pairs of factual and unfactual texts of your own documents (LLM-OASIS).
+
+    Of each passage: its claims, one of them falsified, a text that tells the claims, and the same text with the falsified
+    claim. Writes a folder: manifest.json, records.jsonl and README.md. Every passage gets a record: accepted, doubtful or
+    rejected, with the verdict of each gate and the reason. Nothing leaves this machine unless --model or --gate names an
+    endpoint. After Ctrl-C, a full disk or a kill, rerun the command to resume: no passage with a record is asked about
+    again. Exits with 0 when all passages have a record, 2 for wrong usage or input, 1 for other failures and when the budget
+    is spent, 130 after Ctrl-C.
+    """
+    with exit_codes():
+        from vista_lab.synthesis.passages import Cut, survey
+
+        part, parts = _shard(shard)
+        cut = Cut(sentences, stride, per_document, language, limit, seed, part, parts)
+        maker = _generator(model, calls, prompts, edits, seed, max_cost, at_once)
+        corpus = survey(folder, cut)
+        _tell_corpus(corpus)
+        code = _run(maker, _gates(gate, corpus), corpus, out, edits if model is None else None, at_once, max_cost)
+    raise typer.Exit(code)
+
+
+def _shard(text: str) -> tuple[int, int]:
+    from vista_guard.errors import InputError
+
+    part, _, parts = text.partition("/")
+    if not (part.isdigit() and parts.isdigit()):
+        raise InputError(f"--shard is {text!r}; give the part and the number of parts, such as 2/8")
+    return int(part), int(parts)
+
+
+def _generator(
+    model: str | None,
+    calls: CallsName,
+    prompts: Path | None,
+    edits: EditsName,
+    seed: int,
+    max_cost: float | None,
+    at_once: int,
+) -> ModelGenerator | EmbeddedGenerator:
+    from vista_guard.settings.sources import Settings
+
+    if model is None:
+        from vista_guard._extras import require
+
+        require("making pairs without a model", "lemminflect", "num2words", "textblob", extra="oasis")
+        from vista_lab.synthesis.embedded import EmbeddedGenerator
+
+        if prompts is not None or max_cost is not None:
+            typer.echo("no --model is named: --prompts and --max-cost change nothing", err=True)
+        return EmbeddedGenerator(edits, seed)
+    from vista_lab.synthesis.chat import ModelGenerator, chat_model
+
+    options = Settings.load().model
+    run = options.budget.run.model_copy(update={} if max_cost is None else {"cost": max_cost})
+    budget = options.budget.model_copy(update={"run": run})
+    options = options.model_copy(update={"budget": budget, "concurrency": max(at_once, options.concurrency)})
+    return ModelGenerator(chat_model(model, options), calls, prompts)
+
+
+def _gates(name: str, corpus: Corpus) -> VerifierGates | None:
+    """The judged gates, with the windows of all documents to look for what a falsified claim is true of."""
+    if name == "none":
+        return None
+    from vista_guard.judges.verifiers import build_verifier
+    from vista_guard.settings.sources import Settings
+    from vista_lab.synthesis.judged import VerifierGates
+
+    settings = Settings.load()
+    verifier = build_verifier(name, settings.verifier_options, settings.model).verifier
+    return VerifierGates(verifier, corpus.elsewhere())
+
+
+def _tell_corpus(corpus: Corpus) -> None:
+    from vista_guard.cli.common import visible
+
+    broken = [one for one in corpus.skipped if one.broken]
+    for one in broken[:20]:
+        typer.echo(visible(f"{one.path}: {one.reason}"), err=True)
+    left_out = f", {len(corpus.skipped):,} files left out" if corpus.skipped else ""
+    shard = f" in shard {corpus.cut.shard}/{corpus.cut.shards}" if corpus.cut.shards > 1 else ""
+    typer.echo(f"{corpus.passages:,} passages of {len(corpus.documents):,} documents{shard}{left_out}", err=True)
+
+
+def _run(
+    maker: ModelGenerator | EmbeddedGenerator,
+    gates: VerifierGates | None,
+    corpus: Corpus,
+    out: Path,
+    edits: EditsName | None,
+    at_once: int,
+    max_cost: float | None,
+) -> int:
+    """Generates; progress and the estimate go to stderr, the outcome to stdout. Returns the exit code."""
+    import asyncio
+
+    from vista_lab.cli.long_runs import stopping
+    from vista_lab.synthesis.card import write_card
+    from vista_lab.synthesis.chat import ModelGenerator
+    from vista_lab.synthesis.generate import HowGenerated, Making
+    from vista_lab.synthesis.generate import generate as run
+
+    own = {"edits": edits} if edits is not None else getattr(maker, "options", {})
+    how = HowGenerated(maker.name, "none" if gates is None else gates.name, own, getattr(maker, "prompts", {}))
+    if isinstance(maker, ModelGenerator):
+        _tell_estimate(maker, corpus, out, max_cost)
+    stopped: list[int] = []
+
+    async def generate_and_close() -> Outcome:
+        making = Making(maker, gates, at_once)
+        try:
+            with (
+                _bar(corpus.passages) as done,
+                stopping(making.stop, stopped, lambda said: typer.echo(said.replace("turns", "passages"), err=True)),
+            ):
+                making.told = lambda _: done(1)
+                return await run(corpus, making, out, how)
+        finally:
+            if isinstance(maker, ModelGenerator):
+                await maker.aclose()
+
+    outcome = asyncio.run(generate_and_close())
+    write_card(out)
+    typer.echo(_outcome(outcome, out))
+    if stopped:
+        typer.echo("stopped; run the same command again to resume", err=True)
+        return STOPPED + stopped[0]
+    if outcome.stopped or outcome.unasked:
+        why = outcome.stopped or f"{outcome.unasked:,} passages got no answer"
+        typer.echo(f"not finished: {why}; run the same command again to resume", err=True)
+        return FAILED
+    return 0
+
+
+def _bar(total: int):  # type: ignore[no-untyped-def]  # typed where it is made
+    from vista_lab.cli.calibrate import steps
+
+    return steps("passages", total)
+
+
+def _tell_estimate(maker: ModelGenerator, corpus: Corpus, out: Path, max_cost: float | None) -> None:
+    from vista_lab.synthesis.generate import count_records
+
+    left = corpus.passages - count_records(out)
+    if left <= 0:
+        return
+    found = maker.estimate((passage for _, passages in corpus.read() for passage in passages), left)
+    cost = "at a price that is not known" if found.cost is None else f"about ${found.cost:,.2f}"
+    typer.echo(
+        f"estimate for {left:,} passages: {found.calls:,} calls, {found.input_tokens:,} input and {found.output_tokens:,} output "
+        f"tokens, {cost}; answers that cannot be read are asked for again",
+        err=True,
+    )
+    if found.cost is not None and max_cost is not None and found.cost > max_cost:
+        typer.echo(f"that is more than --max-cost {max_cost:g}: the run stops at the limit; rerun to resume", err=True)
+
+
+def _outcome(outcome: Outcome, out: Path) -> str:
+    states = ", ".join(f"{count:,} {state}" for state, count in sorted(outcome.states.items())) or "no new records"
+    resumed = f" ({outcome.resumed:,} were there before)" if outcome.resumed else ""
+    lines = [f"{states}{resumed}; {outcome.made + outcome.resumed:,} of {outcome.total:,} passages are in {out}"]
+    lines += [f"  {count:>6,}  {reason}" for reason, count in outcome.reasons.most_common(8)]
+    return "\n".join(lines)
+
+
+def join(
+    sets: SetsArgument,
+    out: Annotated[Path, typer.Option(metavar="SET", help="Folder of the joined set.")],
+) -> None:
+    """Join the sets of all shards into one.
+
+    The sets must have been made in the same way but for --shard, and no passage may be in two. Exits with 0 when the set was
+    written, 2 for wrong usage or input.
+    """
+    with exit_codes():
+        from vista_lab.synthesis.card import write_card
+        from vista_lab.synthesis.generate import join as run
+
+        count = run(sets, out)
+        write_card(out)
+        typer.echo(f"{count:,} records of {len(sets)} sets are in {out}")
+
+
+def stats(
+    sets: SetsArgument,
+    shortcuts: Annotated[
+        bool, typer.Option(help="Whether a bag of words can guess the labels (needs the extra evaluation).")
+    ] = True,
+) -> None:
+    """Count a set: Table 2 of LLM-OASIS, what each gate passed, acceptance by word overlap, and shortcuts.
+
+    Exits with 0, also where a shortcut is found; 2 for wrong usage or input.
+    """
+    with exit_codes():
+        from itertools import chain
+
+        from rich.console import Console
+
+        from vista_lab.synthesis.records import read_records
+        from vista_lab.synthesis.statistics import figures
+
+        if shortcuts:
+            from vista_guard._extras import require
+
+            require("the check for shortcuts", "sklearn", "scipy", extra="evaluation")
+        found = figures(chain.from_iterable(map(read_records, sets)), shortcuts=shortcuts)
+        console = Console(highlight=False)
+        for table in tables(found):
+            console.print(table)
+
+
+def tables(found: SetFigures) -> Iterable[object]:
+    """The figures as tables of the terminal."""
+    from rich.table import Table
+
+    from vista_lab.synthesis.records import Grade, State
+
+    first = Table("", "value", title="Table 2")
+    for name, value in vars(found.table).items():
+        shown = "-" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.1f}"
+        first.add_row(name.replace("_", " "), shown)
+    yield first
+    yield _counted("records", {str(state): found.states.get(state, 0) for state in State})
+    if found.reasons:
+        yield _counted("reasons", dict(list(found.reasons.items())[:12]))
+    gates = Table("gate", *(str(grade) for grade in Grade), "passed, share", title="gates, by a record's worst verdict")
+    for name, grades in found.gates.items():
+        total = sum(grades.values())
+        gates.add_row(
+            name, *(f"{grades.get(grade, 0):,}" for grade in Grade), f"{grades.get(Grade.PASSED, 0) / total:.1%}"
+        )
+    yield gates
+    bands = Table(
+        "overlap of F and passage", *(str(state) for state in State), "accepted, share", title="acceptance by overlap"
+    )
+    for name, states in found.overlaps.items():
+        total = sum(states.values())
+        bands.add_row(
+            name, *(f"{states.get(state, 0):,}" for state in State), f"{states.get(State.ACCEPTED, 0) / total:.1%}"
+        )
+    yield bands
+    for title, results in (
+        ("shortcuts: c and its falsified version", found.shortcuts),
+        ("shortcuts, with U", found.crossed),
+    ):
+        if results:
+            yield _shortcuts(title, results)
+
+
+def _counted(title: str, counts: Mapping[str, int]) -> object:
+    from rich.table import Table
+
+    table = Table("", "count", title=title)
+    for name, count in counts.items():
+        table.add_row(name, f"{count:,}")
+    return table
+
+
+def _shortcuts(title: str, results: Sequence[object]) -> object:
+    from rich.table import Table
+
+    from vista_lab.synthesis.shortcuts import CLAIM_LIMIT, SETS_LIMIT, Result
+
+    table = Table(
+        "premise", "pairs", f"claim alone (≤ {CLAIM_LIMIT})", f"words as sets (≤ {SETS_LIMIT})", "", title=title
+    )
+    for one in results:
+        assert isinstance(one, Result)
+        table.add_row(
+            one.kind, f"{one.count:,}", f"{one.claim:.3f}", f"{one.sets:.3f}", "SHORTCUT" if one.fails else ""
+        )
+    return table
+
+
+def export(
+    sets: SetsArgument,
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Folder of the export; an older export there is replaced.")
+    ],
+    split: Annotated[
+        SplitName, typer.Option(help="document: no document is in two parts. passage: as in the paper.")
+    ] = "document",
+    test: Annotated[
+        float, typer.Option(min=0, max=0.9, metavar="SHARE", help="Share that is set aside for tests.")
+    ] = 0.1,
+    validation: Annotated[
+        float, typer.Option(min=0, max=0.9, metavar="SHARE", help="Share of the rest for validation.")
+    ] = 0.2,
+    seed: Annotated[int, typer.Option(metavar="S", help="Random seed for the split.")] = 0,
+    doubtful: Annotated[bool, typer.Option(help="Also records that no gate failed, but one doubts.")] = False,
+    neutrals: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Verifier that chooses a neutral passage for each claim.  [default: none is chosen]"
+        ),
+    ] = None,
+    entailed_by_unfactual: Annotated[
+        bool, typer.Option(help="Also the triplets of unchanged claims and U, which the paper's example A.2 breaks.")
+    ] = False,
+) -> None:
+    """Write a set as files for other tools.
+
+    Training, validation and test parts, each with the columns of the released data, verifier triplets (training.train,
+    calibrate --pairs), retriever pairs, texts with claims, and Tasks 1 and 2 as logs for eval, compare and calibrate. Exits
+    with 0 when all was written, 2 for wrong usage or input.
+    """
+    with exit_codes():
+        from vista_lab.synthesis.exports import Exporting
+        from vista_lab.synthesis.exports import export as run
+        from vista_lab.synthesis.splits import Splitting
+
+        chosen = None
+        if neutrals is not None:
+            from vista_guard.judges.verifiers import build_verifier
+            from vista_guard.settings.sources import Settings
+
+            settings = Settings.load()
+            chosen = build_verifier(neutrals, settings.verifier_options, settings.model).verifier
+        how = Exporting(Splitting(split, test, validation, seed), doubtful, entailed_by_unfactual, chosen)
+        note = run(sets, out, how)
+        for name, count in note.counts.items():
+            typer.echo(f"{count:>8,}  {out / name}")

@@ -1,0 +1,368 @@
+"""Makes one claim false without a model: the edits that LLM-OASIS, §3.2 and Table 1, step 2, leave open.
+
+Numbers, dates and names stay, and no verb is denied. What changes is a relation: a word becomes its opposite or another of its
+kind, a cause, a condition, a duty or a comparison is turned round, two things change their roles, or a claim takes the predicate
+of a parallel one. `--edits all` adds the edits of `rewriters.falsify`, which change values and names, and deny.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from random import Random
+from typing import NamedTuple
+
+from lemminflect import getInflection, getLemma  # type: ignore[import-untyped]
+
+from vista_guard.judges.embedded.english.verbs import begins_imperative, finite_verb, words_of
+from vista_lab.synthesis.rewriters.carrier import content_words, read_json
+from vista_lab.synthesis.rewriters.falsify import denied, other_name, other_value
+from vista_lab.synthesis.rewriters.logic import OTHER_MARK, conditioned, with_condition
+from vista_lab.synthesis.rewriters.polarity import verb_at
+from vista_lab.synthesis.rewriters.text import a_or_an, capitalised, stripped, tokens, uncapitalised
+from vista_lab.synthesis.rewriters.values import occurrences
+from vista_lab.synthesis.rewriters.windows import stem, stems
+from vista_lab.synthesis.rewriters.wording import opposites
+
+_BARRED = re.compile(
+    r"\b(?:not|never|no|none|nothing|neither|nor|without|hardly|seldom|may|might|could|possibly|perhaps|or|whether"
+    r"|such as|for example|for instance|including|e\.g|i\.e|either|unless)\b|n['’]t\b|[?\"“”]",
+    re.IGNORECASE,
+)
+"""Words beside which a turned word may leave the claim true, or makes it true again."""
+_HEDGED = re.compile(r"\b(?:can|some|sometimes|often|usually|several|many|one of)\b", re.IGNORECASE)
+"""Some open and some close: a turned verb or adjective may be true as well. Relations that are turned whole are not."""
+_NAMED_AFTER = re.compile(r"^(?:\s|-)[A-Z]")
+_JOINED = re.compile(r"[\w-]$")
+FRONT = re.compile(
+    r"^(?:In|On|At|During|Since|After|By|For|From|Under|With|Throughout|Unlike|As of|To|Within|Among) [^,]{2,50}, "
+)
+"""A time, a place or a condition in front of a claim's subject."""
+_MEASURED = re.compile(r"\d\S*(?: \w+)? $")
+_TAGS = ("VB", "VBD", "VBG", "VBN", "VBP", "VBZ")
+
+
+@dataclass(frozen=True)
+class Alteration:
+    """A claim made false. `kind`: the sort of edit. `removed` and `added`: the words that changed; equal sets for exchanges."""
+
+    kind: str
+    text: str
+    removed: str
+    added: str
+
+    @property
+    def words(self) -> frozenset[str]:
+        """What a paraphrase must leave alone, or the edit would be lost."""
+        return frozenset(re.findall(r"[\w'-]+", f"{self.removed} {self.added}".lower()))
+
+
+class Ground(NamedTuple):
+    """A claim, the text of its passage, and the passage's other claims."""
+
+    claim: str
+    passage: str
+    others: Sequence[str]
+
+
+@lru_cache(maxsize=1)
+def _lexicon() -> dict[str, list[list[str]]]:
+    return read_json("alterations.json")  # type: ignore[no-any-return]
+
+
+def alterations(
+    claim: str, passage: str, others: Sequence[str], edits: str = "paper", seed: int = 0
+) -> list[Alteration]:
+    """All ways that are known to make the claim false under its passage, each once.
+
+    Args:
+        claim: one statement of the passage.
+        passage: its text; an edit whose new words the passage uses too is left out, as it may be true there.
+        others: the passage's other claims, of which a predicate may be taken.
+        edits: `paper`, or `all` for changed values and names and for denials too.
+        seed: of the values that `all` draws.
+
+    Examples:
+        >>> [one.text for one in alterations("The hall opens before noon.", "The hall opens before noon.", [])]
+        ['The hall closes before noon.', 'The hall opens after noon.']
+    """
+    makers = (_verbs, _words, _kinds, _phrases, _conditions, _roles, _directions, _comparisons, _parallels)
+    found = {one.text: one for maker in makers for one in maker(Ground(claim, passage, others))}
+    if edits == "all":
+        found |= {one.text: one for one in _values(claim, passage, seed)}
+    return [one for one in found.values() if one.text not in passage and one.text != claim]
+
+
+def _verbs(ground: Ground) -> Iterator[Alteration]:
+    """Open and close, raise and lower: a verb becomes its opposite, in the same form."""
+    claim = ground.claim
+    if _BARRED.search(claim) or _HEDGED.search(claim):
+        return
+    for token in tokens(claim):
+        if token.tag not in _TAGS or not token.text.islower():
+            continue
+        lemma = getLemma(token.lower, upos="VERB")[0]
+        for other in _opposite_verbs().get(lemma, ()):
+            forms = getInflection(other, token.tag)
+            new = forms[0] if forms else ""
+            if new and _may_stand(claim, ground.passage, token.start, token.end, new):
+                yield _replace("verb", claim, token.start, token.end, new)
+
+
+@lru_cache(maxsize=1)
+def _opposite_verbs() -> dict[str, list[str]]:
+    return _both_ways(_lexicon()["verbs"])
+
+
+def _both_ways(pairs: Sequence[Sequence[str]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for one, other in pairs:
+        found[one].append(other)
+        found[other].append(one)
+    return found
+
+
+def _words(ground: Ground) -> Iterator[Alteration]:
+    """An adjective, adverb, noun or preposition becomes its opposite."""
+    claim = ground.claim
+    if _BARRED.search(claim):
+        return
+    hedged = _HEDGED.search(claim)
+    for token in tokens(claim):
+        if not token.text.islower() or token.tag in _TAGS:
+            continue
+        for new in _opposite_words().get(token.lower, ()):
+            free = not hedged or hedged.group().lower() == token.lower
+            if free and _may_stand(claim, ground.passage, token.start, token.end, new):
+                yield _replace("word", claim, token.start, token.end, new)
+
+
+@lru_cache(maxsize=1)
+def _opposite_words() -> dict[str, list[str]]:
+    found = _both_ways(_lexicon()["words"])
+    for word, (other, _) in opposites().items():
+        if other not in found[word]:
+            found[word].append(other)
+    return found
+
+
+def _kinds(ground: Ground) -> Iterator[Alteration]:
+    """A thing becomes another of its kind: a lake a river, each week each month."""
+    claim = ground.claim
+    if _BARRED.search(claim) or _HEDGED.search(claim):
+        return
+    for token in tokens(claim):
+        for group in _lexicon()["sets"] if token.text.islower() else ():
+            if token.lower in group:
+                for new in group:
+                    if new != token.lower and _may_stand(claim, ground.passage, token.start, token.end, new):
+                        yield _replace("kind", claim, token.start, token.end, new)
+
+
+def _phrases(ground: Ground) -> Iterator[Alteration]:
+    """Causes, duties, bounds and shares: "because of" becomes "despite"."""
+    claim = ground.claim
+    if _BARRED.search(claim):
+        return
+    for one, other in _lexicon()["phrases"]:
+        for old, new in ((one, other), (other, one)):
+            for start, end in occurrences(claim, old)[:1]:
+                if _may_stand(claim, ground.passage, start, end, new, strict=False):
+                    yield _replace("phrase", claim, start, end, new)
+
+
+def _conditions(ground: Ground) -> Iterator[Alteration]:
+    """ "If" becomes "unless", and the reverse."""
+    claim = ground.claim
+    parts = conditioned(claim)
+    if parts:
+        main, mark, rest = parts
+        other = OTHER_MARK[mark]
+        text = with_condition(main, other, rest, Random(len(claim) if claim.startswith(capitalised(mark)) else 0))
+        yield Alteration("condition", text, mark, other)
+
+
+def _roles(ground: Ground) -> Iterator[Alteration]:
+    """Tenant and landlord, input and output change places within a claim that has both."""
+    claim = ground.claim
+    for one, other in _lexicon()["roles"]:
+        spans = occurrences(claim, one), occurrences(claim, other)
+        if len(spans[0]) == len(spans[1]) == 1 and not _listed(claim, *spans[0], *spans[1]):
+            swapped = _exchange(claim, spans[0][0], spans[1][0])
+            yield Alteration("role", swapped, f"{one} {other}", f"{other} {one}")
+
+
+def _listed(claim: str, one: tuple[int, int], other: tuple[int, int]) -> bool:
+    """True if the two stand in one list, where their order says nothing."""
+    (_, end), (start, _) = sorted((one, other))
+    between = claim[end:start]
+    return bool(re.search(r"\b(?:and|or|between)\b|/|,", between)) or "between" in claim
+
+
+_NP = r"(?:(?:The|the|A|a|An|an|This|this|Its|its) )?[\w'’-]+(?: (?!(?:which|who|that|and|or|but|to|with|by)\b)[\w'’-]+){0,4}"
+
+
+def _directions(ground: Ground) -> Iterator[Alteration]:
+    """What stands on both sides of a relation that has a direction changes places."""
+    claim = ground.claim
+    if _BARRED.search(claim):
+        return
+    for verb in _lexicon()["directed"]:
+        match = re.fullmatch(rf"(?P<a>{_NP}) (?P<v>{verb}) (?P<b>{_NP})\.", claim)
+        if match and _alike_things(match["a"], match["b"]):
+            yield _turned("direction", match["a"], f"{verb}", match["b"])
+            return
+    match = re.search(r"\bfrom (?P<a>(?:the |an? )?[a-z][\w-]+) to (?P<b>(?:the |an? )?[a-z][\w-]+)(?=[ .,])", claim)
+    if match and not re.search(r"\d", match.group()):
+        text = f"{claim[: match.start()]}from {match['b']} to {match['a']}{claim[match.end() :]}"
+        yield Alteration("direction", text, match.group(), f"from {match['b']} to {match['a']}")
+
+
+def _comparisons(ground: Ground) -> Iterator[Alteration]:
+    """ "A is larger than B" becomes "B is larger than A"."""
+    claim = ground.claim
+    verb = r"(?:is|are|was|were|has|have|had) (?:much |far )?(?:\w+er|(?:more|less) \w+)(?: \w+)? than"
+    pattern = rf"(?P<a>{_NP}) (?P<v>{verb}) (?P<b>{_NP})\."
+    match = re.fullmatch(pattern, claim)
+    if (
+        match
+        and not _BARRED.search(claim)
+        and not re.search(r"\d", match["b"])
+        and _alike_things(match["a"], match["b"])
+    ):
+        yield _turned("comparison", match["a"], match["v"], match["b"])
+
+
+def _turned(kind: str, one: str, verb: str, other: str) -> Alteration:
+    text = f"{capitalised(other)} {verb} {uncapitalised(one)}."
+    return Alteration(kind, text, f"{one} {other}", f"{other} {one}")
+
+
+def _alike_things(one: str, other: str) -> bool:
+    """True if both are nouns of one number, so that either fits the verb, and neither is a pronoun or a measure."""
+    tags = [[token.tag for token in tokens(text)] for text in (one, other)]
+    kinds = [{"NNS": "many", "NNPS": "many", "NN": "one", "NNP": "one"}.get(found[-1], "") for found in tags]
+    if any(tag not in _PLAIN_NOUNS for found in tags for tag in found):
+        return False
+    if re.search(r"\b(?:it|this|that|they|he|she|there|these|those|its|their)\b|\d", f"{one} {other}", re.IGNORECASE):
+        return False
+    return bool(kinds[0]) and kinds[0] == kinds[1] and not stems(one) & stems(other)
+
+
+_PLAIN_NOUNS = frozenset({"DT", "PRP$", "JJ", "NN", "NNS", "NNP", "NNPS", "JJS"})
+_SUBJECT = rf"(?P<s>{_NP})"
+
+
+def _parallels(ground: Ground) -> Iterator[Alteration]:
+    """A claim takes the predicate of another one with the same verb: its words are the passage's, and not true together."""
+    claim = ground.claim
+    own = _framed(claim)
+    if own is None or _BARRED.search(claim) or _HEDGED.search(claim):
+        return
+    for other in ground.others:
+        theirs = _framed(other)
+        if theirs is None or theirs[1] != own[1] or _BARRED.search(other):
+            continue
+        (subject, verb, said), (subject_2, _, new) = own, theirs
+        apart = not stems(subject) & stems(subject_2) and not stems(said) & stems(new)
+        lengths = len(new.split()), len(said.split())
+        if apart and max(lengths) <= 2.5 * min(lengths) and not _mentions(ground.passage, subject, new):
+            yield Alteration("parallel", f"{subject} {verb} {new}.", said, new)
+
+
+_EXCLUSIVE = frozenset(
+    """is used for|are used for|is used to|are used to|is located in|are located in|is called|are called|is known as|refers to
+    |stands for|is based on|are based on|is made of|are made of|begins in|ends in|consists of|is responsible for|means|specifies
+    |defines|describes|determines|indicates|represents|measures|was born in|died in|opened in|comes from""".replace(
+        "\n", ""
+    )
+    .replace("    ", "")
+    .split("|")
+)
+"""Frames in which one thing has one value, as far as a passage goes: two things that share it would be told together."""
+
+
+def _framed(claim: str) -> tuple[str, str, str] | None:
+    """(subject, verb, rest) of a plain claim with a frame in which another rest is false."""
+    body = stripped(claim)[0]
+    for verb in sorted(_EXCLUSIVE, key=len, reverse=True):
+        match = re.fullmatch(rf"{_SUBJECT} {verb} (?P<r>.+)", body)
+        if match and not re.search(r"\d", match["r"]) and 1 <= len(match["r"].split()) <= 10:
+            return match["s"], verb, match["r"]
+    return None
+
+
+def _mentions(passage: str, subject: str, new: str) -> bool:
+    """True if one sentence of the passage speaks of the subject and of the other predicate: they may be true together."""
+    wanted, told = stems(subject), stems(new)
+    return any(
+        wanted & (said := stems(sentence)) and len(told & said) >= 0.5 * len(told)
+        for sentence in re.split(r"(?<=[.!?;])\s+", passage)
+    )
+
+
+def _values(claim: str, passage: str, seed: int) -> Iterator[Alteration]:
+    """Numbers and names of `rewriters.falsify`, and a denial: what the paper's step 2 forbids."""
+    for name, maker in (("value", other_value), ("name", other_name), ("denial", denied)):
+        text = maker(claim, passage, Random(f"{seed}:{claim}"))
+        if text:
+            old, new = changed_words(claim, text)
+            yield Alteration(name, text, " ".join(old), " ".join(new))
+
+
+def changed_words(before: str, after: str) -> tuple[list[str], list[str]]:
+    """The words between the first and the last that differ, of both texts."""
+    one, other = before.split(), after.split()
+    start = 0
+    while start < min(len(one), len(other)) and one[start] == other[start]:
+        start += 1
+    end = 0
+    while end < min(len(one), len(other)) - start and one[-1 - end] == other[-1 - end]:
+        end += 1
+    return one[start : len(one) - end], other[start : len(other) - end]
+
+
+@lru_cache(maxsize=4096)
+def main_verb(claim: str) -> int | None:
+    """Where the claim's finite verb starts, behind a plain subject; None where that is not sure."""
+    front = FRONT.match(claim)
+    offset = front.end() if front else 0
+    rest = claim[offset:]
+    at = verb_at(rest)
+    if at is not None:
+        return offset + tokens(rest)[at].start
+    words = words_of(rest)
+    index = None if begins_imperative(words) else finite_verb(words)
+    if index is None or index == 0:
+        return None
+    place = re.search(rf"\b{re.escape(words[index])}\b", rest[len(words[0]) :])
+    return offset + len(words[0]) + place.start() if place else None
+
+
+def _may_stand(claim: str, passage: str, start: int, end: int, new: str, *, strict: bool = True) -> bool:
+    """True if the new word may take the place: in the predicate, no name, no compound, nothing that passage or claim say too."""
+    verb = main_verb(claim)
+    if verb is None or start < verb or _MEASURED.search(claim[:start]):
+        return False
+    if _JOINED.search(claim[:start]) or claim[end : end + 1] in {"-", "'", "’"} or _NAMED_AFTER.match(claim[end:]):
+        return False
+    if len(occurrences(claim, claim[start:end])) != 1 or occurrences(claim.lower(), new):
+        return False
+    if strict and claim[:start].rstrip().endswith((" more", " less", " most", " least", " very much")):
+        return False
+    roots = {stem(word) for word in content_words(new)} or {new}
+    return not (roots & stems(passage)) and not occurrences(passage.lower(), new)
+
+
+def _replace(kind: str, claim: str, start: int, end: int, new: str) -> Alteration:
+    text = a_or_an(capitalised(claim[:start] + new + claim[end:]))
+    return Alteration(kind, text, claim[start:end], new)
+
+
+def _exchange(text: str, one: tuple[int, int], other: tuple[int, int]) -> str:
+    first, second = sorted((one, other))
+    parts = text[: first[0]], text[slice(*second)], text[first[1] : second[0]], text[slice(*first)], text[second[1] :]
+    return a_or_an(capitalised("".join(parts)))

@@ -1,0 +1,358 @@
+"""Makes pairs with a chat model: one call for all four steps, or one a step (LLM-OASIS, §3, Table 1; the prompts are our own).
+
+Answers are read tolerantly, also in the paper's own form (`step_1` … `step_4`). U is always the text of F with the falsified
+claim (Eq. 4): the paper's prompt says "step 2" where it means that. What cannot be read is asked again, three times in all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from vista_guard._extras import require
+from vista_guard.errors import ConfigError, ContextTooLongError, UnreadableError
+from vista_guard.judges.model import ChatModel, ChatRequest, LangChainChat, Message, ModelOptions, OpenAIChat
+from vista_guard.judges.model.answers.labels import Untrusted
+from vista_guard.judges.model.answers.tolerant import clean, read, unreadable
+from vista_guard.judges.model.chat.calling import CHARACTERS_A_TOKEN
+from vista_guard.judges.model.judge import RAW_CHARS, REMINDER
+from vista_guard.judges.model.prompt_files import PromptFile, fill
+from vista_guard.judges.model.prompt_files import read as read_prompt
+from vista_lab.synthesis.embedded import Answered, NoPair
+from vista_lab.synthesis.records import GeneratedPair, Passage
+
+Calls = Literal["unified", "stepwise"]
+ATTEMPTS = 3
+"""How often one thing is asked at most."""
+SLOTS: Mapping[str, tuple[str, ...]] = {
+    "unified": ("passage",),
+    "claims": ("passage",),
+    "falsified": ("claims",),
+    "factual": ("passage", "claims"),
+    "unfactual": ("text", "claims", "changed"),
+}
+"""The prompts, and what each shows."""
+STEPS: Mapping[Calls, tuple[str, ...]] = {
+    "unified": ("unified",),
+    "stepwise": ("claims", "falsified", "factual", "unfactual"),
+}
+_MOST_CLAIMS, _LONGEST_BROKEN, _MOST_QUOTES = 60, 6000, 160
+_STEP = {"step_1": "claims", "step_2": "altered", "step_3": "factual", "step_4": "unfactual"}
+_WRITTEN = {"unified": 2.6, "claims": 0.75, "falsified": 0.3, "factual": 0.85, "unfactual": 0.9}
+"""Tokens of an answer a token of passage: Table 2 (99.7 a passage; 8.381 claims of 8.6; 9.0; 82.9; 86.5), and JSON."""
+T = TypeVar("T")
+
+
+@dataclass
+class _Asked:
+    """One passage on its way: what was asked so far, and the last answer as it came."""
+
+    attempts: int = 0
+    raw: str = ""
+
+
+class ModelGenerator:
+    """Makes a pair of a passage by asking a chat model.
+
+    Args:
+        model: behind its endpoint.
+        calls: `unified`: one call makes all four steps. `stepwise`: one call a step.
+        prompts: a folder with prompt files to use in place of the shipped ones, named `unified.txt`, `claims.txt` and so on.
+
+    Raises:
+        ConfigError: the extra `model` is missing, or a prompt file is none.
+    """
+
+    def __init__(self, model: ChatModel, calls: Calls = "unified", prompts: Path | None = None) -> None:
+        require("a generator that asks a model", "json_repair", extra="model")
+        if calls not in STEPS:
+            raise ConfigError(f"calls is {calls!r}; give {' or '.join(STEPS)}")
+        self.model = model
+        self.calls: Calls = calls
+        self._files = {
+            step: read_prompt(_file(step, prompts), "fused", examples=True, slots=SLOTS[step]) for step in STEPS[calls]
+        }
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.model.name
+
+    @property
+    def prompts(self) -> Mapping[str, str]:
+        """Fingerprints of the prompts, by step."""
+        return {step: _fingerprint(file) for step, file in self._files.items()}
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """What else changes its answers."""
+        return {"calls": self.calls, "parameters": json.dumps(dict(self.model.parameters), sort_keys=True)}
+
+    async def generate(self, passage: Passage) -> Answered:
+        """The passage's pair, or why there is none.
+
+        Raises:
+            BudgetError: nothing is left to spend.
+            JudgeError: the endpoint gave no answer at all.
+        """
+        asked = _Asked()
+        try:
+            pair = await (self._unified(passage, asked) if self.calls == "unified" else self._stepwise(passage, asked))
+        except (UnreadableError, ContextTooLongError) as exc:
+            return Answered(NoPair(f"no answer that can be used: {exc}", asked.raw[:RAW_CHARS]), asked.attempts)
+        return Answered(pair, asked.attempts)
+
+    async def _unified(self, passage: Passage, asked: _Asked) -> GeneratedPair:
+        def pair(text: str) -> GeneratedPair:
+            content = fields(text, passage.text)
+            claims = _claims(content, text)
+            altered, falsified = _altered(content, claims, text)
+            factual, unfactual = (_text(content, name, text) for name in ("factual", "unfactual"))
+            return GeneratedPair(
+                claims=claims, altered=altered, falsified=falsified, factual=factual, unfactual=unfactual
+            )
+
+        return await self._ask(self._request("unified", passage=_tagged("passage", passage.text)), pair, asked)
+
+    async def _stepwise(self, passage: Passage, asked: _Asked) -> GeneratedPair:
+        shown = _tagged("passage", passage.text)
+
+        async def step(name: str, read_step: Callable[[Mapping[str, Any], str], T], **values: str) -> T:
+            request = self._request(name, **values)
+            return await self._ask(
+                request, lambda text: read_step(fields(text, request.messages[-1].content), text), asked
+            )
+
+        claims = await step("claims", _claims, passage=shown)
+        listed = _tagged("claims", "\n".join(claims))
+        altered, falsified = await step("falsified", lambda found, text: _altered(found, claims, text), claims=listed)
+        factual = await step("factual", lambda found, text: _text(found, "factual", text), passage=shown, claims=listed)
+        changed = _tagged("claims", "\n".join([*claims[:altered], falsified, *claims[altered + 1 :]]))
+        unfactual = await step(
+            "unfactual",
+            lambda found, text: _text(found, "unfactual", text),
+            text=_tagged("text", factual),
+            claims=changed,
+            changed=_tagged("changed", falsified),
+        )
+        return GeneratedPair(claims=claims, altered=altered, falsified=falsified, factual=factual, unfactual=unfactual)
+
+    async def _ask(self, request: ChatRequest, read_answer: Callable[[str], T], asked: _Asked) -> T:
+        """The answer, read; what cannot be read is asked for again with a reminder.
+
+        Raises:
+            UnreadableError: no attempt gave one.
+        """
+        *earlier, last = request.messages
+        for left in range(ATTEMPTS - 1, -1, -1):
+            asked.attempts += 1
+            reply = await self.model.complete(request)
+            asked.raw = reply.text
+            try:
+                if reply.finish == "refusal":
+                    raise unreadable("is a refusal", reply.text)
+                if reply.finish == "length":
+                    raise unreadable("was cut off at the token limit; raise model.max_output_tokens", reply.text)
+                return read_answer(reply.text)
+            except UnreadableError:
+                if not left:
+                    raise
+            request = replace(request, messages=(*earlier, replace(last, content=last.content + REMINDER)))
+        raise AssertionError("unreachable")
+
+    def _request(self, step: str, **values: str) -> ChatRequest:
+        file = self._files[step]
+        system, asked = fill(file.system, {}), fill(file.input, values)
+        messages = (Message("system", system), Message("user", asked)) if system else (Message("user", asked),)
+        return ChatRequest(messages, "generate", _schema(step) if file.answer == "json" else None)
+
+    async def aclose(self) -> None:
+        """Closes the model's connections."""
+        await self.model.aclose()
+
+    def estimate(self, passages: Iterable[Passage], total: int, sample: int = 40) -> Estimated:
+        """What `total` passages will take, from the prompts of some and the paper's lengths of answers. Nothing is asked."""
+        seen = list(islice(passages, sample))
+        read_chars = written_chars = 0.0
+        for passage in seen:
+            for step, file in self._files.items():
+                around = len(fill(file.system, {})) + sum(len(part) for part in file.input if isinstance(part, str))
+                read_chars += around + len(passage.text) * _SHOWN[step]
+                written_chars += 60 + len(passage.text) * _WRITTEN[step]
+        share = total / len(seen) if seen else 0.0
+        tokens = [round(share * chars / CHARACTERS_A_TOKEN) for chars in (read_chars, written_chars)]
+        prices = getattr(self.model, "prices", None)
+        cost = prices.cost(tokens[0], tokens[1], 0) if prices is not None else None
+        return Estimated(total * len(self._files), tokens[0], tokens[1], cost)
+
+
+_SHOWN = {"unified": 1.0, "claims": 1.0, "falsified": 0.75, "factual": 1.75, "unfactual": 1.7}
+"""Texts that a prompt shows, in lengths of the passage."""
+
+
+@dataclass(frozen=True)
+class Estimated:
+    """What a run will take, without attempts that have to be repeated. `cost` in US dollars; None where no price is known."""
+
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+
+
+def chat_model(name: str, options: ModelOptions) -> ChatModel:
+    """The model of a settings string: `openai:MODEL`, `openai:MODEL@URL` or `langchain:PROVIDER:MODEL`.
+
+    Raises:
+        ConfigError: it is none of these, or cannot be set up.
+    """
+    kind, _, rest = name.strip().partition(":")
+    if kind == "openai" and rest:
+        model, _, url = rest.partition("@")
+        return OpenAIChat(model, base_url=url or None, options=options)
+    if kind == "langchain" and rest:
+        return LangChainChat.from_name(rest, options=options)
+    raise ConfigError(
+        f"model is {name!r}; give openai:MODEL, openai:MODEL@http://host/v1 or langchain:PROVIDER:MODEL, "
+        "or leave --model out to make pairs without a model"
+    )
+
+
+def fields(text: str, shown: str) -> dict[str, Any]:
+    """The fields of an answer's last JSON object, by our names, however it was dressed up.
+
+    Raises:
+        UnreadableError: there is none, or it only repeats what the prompt showed.
+    """
+    answer = read(text)
+    untrusted = Untrusted([shown])
+    pieces = [piece for piece in answer.pieces if isinstance(piece.value, dict) and piece.closed]
+    own = [piece.value for piece in pieces if not untrusted.hold(answer.text[piece.start : piece.end])]
+    found = [_named(value) for value in own if isinstance(value, dict) and _named(value)]
+    if pieces and not found and not own:
+        raise unreadable("repeats JSON that stands in the passage", text)
+    if not found:
+        found = [_named(one) for one in _repaired(answer.text)]
+    if not any(found):
+        raise unreadable("holds no JSON object with the fields that were asked for", text)
+    return found[-1]
+
+
+def _named(value: Mapping[str, Any]) -> dict[str, Any]:
+    known = {"claims", "altered", "factual", "unfactual", "original", "falsified"}
+    renamed = {
+        _STEP.get(key.strip().casefold().replace(" ", "_"), key.strip().casefold()): one for key, one in value.items()
+    }
+    return {key: one for key, one in renamed.items() if key in known}
+
+
+def _repaired(text: str) -> list[Mapping[str, Any]]:
+    """Broken JSON, mended, where every letter of its values stands in the answer. Long hostile text takes too long to mend."""
+    from json_repair import loads
+
+    start, end = text.find("{"), text.rfind("}")
+    body = text[start : end + 1] if 0 <= start < end else ""
+    if not body or len(body) > _LONGEST_BROKEN or sum(map(body.count, "\"'“”")) > _MOST_QUOTES:
+        return []
+    try:
+        value = loads(body)
+    except (ValueError, RecursionError):
+        return []
+    letters = "".join(filter(str.isalnum, body))
+    said = [one for one in _strings(value) if "".join(filter(str.isalnum, one)) not in letters]
+    return [value] if isinstance(value, dict) and not said else []
+
+
+def _strings(value: object) -> list[str]:
+    if isinstance(value, dict):
+        return [text for one in value.values() for text in _strings(one)]
+    if isinstance(value, list):
+        return [text for one in value for text in _strings(one)]
+    return [value] if isinstance(value, str) else []
+
+
+def _claims(content: Mapping[str, Any], text: str) -> tuple[str, ...]:
+    given = content.get("claims")
+    claims = tuple(_tidy(one) for one in given if isinstance(one, str)) if isinstance(given, list) else ()
+    claims = tuple(dict.fromkeys(one for one in claims if one))
+    if not claims:
+        raise unreadable("lists no claims", text)
+    if len(claims) > _MOST_CLAIMS:
+        raise unreadable(f"lists {len(claims)} claims, more than the {_MOST_CLAIMS} that a passage can have", text)
+    return claims
+
+
+def _altered(content: Mapping[str, Any], claims: tuple[str, ...], text: str) -> tuple[int, str]:
+    """The place of the original among the claims, and the falsified claim; a pair of texts may come in either order."""
+    given = content.get("altered", content)
+    if isinstance(given, dict):
+        two = [given.get("original"), given.get("falsified", given.get("altered"))]
+    else:
+        two = list(given) if isinstance(given, list | tuple) else []
+    if len(two) != 2 or not all(isinstance(one, str) and one.strip() for one in two):
+        raise unreadable("has no original claim with its falsified version", text)
+    first, second = (_tidy(str(one)) for one in two)
+    for original, falsified in ((first, second), (second, first)):
+        place = next((place for place, claim in enumerate(claims) if _letters(claim) == _letters(original)), None)
+        if place is not None and _letters(falsified) != _letters(original):
+            return place, falsified
+    raise unreadable("falsifies a claim that is none of its claims", text)
+
+
+def _text(content: Mapping[str, Any], name: str, text: str) -> str:
+    value = content.get(name)
+    if not isinstance(value, str) or not value.strip():
+        raise unreadable(f"has no {name} text", text)
+    return _tidy(value)
+
+
+def _tidy(text: str) -> str:
+    """One line, without the number or the dash of a list item."""
+    return re.sub(r"^\s*(?:[-*•]|\(?\d{1,2}[.)])\s+", "", " ".join(clean(text).split()))
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
+def _tagged(tag: str, text: str) -> str:
+    return f"<{tag}>\n{text.replace('<', '&lt;')}\n</{tag}>"
+
+
+def _file(step: str, folder: Path | None) -> Path:
+    own = None if folder is None else folder / f"{step}.txt"
+    if folder is not None and not folder.is_dir():
+        raise ConfigError(
+            f"--prompts {folder} is not a folder; give one with {', '.join(f'{one}.txt' for one in SLOTS)}"
+        )
+    shipped = Path(str(files("vista_lab.synthesis") / "texts" / "prompts" / f"{step}.txt"))
+    return own if own is not None and own.exists() else shipped
+
+
+def _fingerprint(file: PromptFile) -> str:
+    return hashlib.sha256(repr((file.system, file.input, file.answer)).encode()).hexdigest()[:12]
+
+
+def _schema(step: str) -> Mapping[str, Any]:
+    """JSON schema of a step's answer."""
+    text: dict[str, Any] = {"type": "string"}
+    altered = _object(original=text, falsified=text)
+    parts: dict[str, dict[str, Any]] = {
+        "claims": {"claims": {"type": "array", "items": text}},
+        "falsified": {"altered": altered},
+        "factual": {"factual": text},
+        "unfactual": {"unfactual": text},
+    }
+    found = parts.get(step) or {name: one for part in parts.values() for name, one in part.items()}
+    return _object(**found)
+
+
+def _object(**properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}

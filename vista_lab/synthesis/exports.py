@@ -1,0 +1,303 @@
+"""Files that are made of a generated set: what was released, what a pipeline is trained on, what it is measured with.
+
+data/
+  export.json                 how it was made: set, gate, split, counts
+  train/ validation/ test/
+    claim_extraction.jsonl    title, text, claims
+    claim_falsification.jsonl title, original, falsified
+    factual_text.jsonl        title, claims, text
+    unfactual_text.jsonl      title, claims, text
+    verifier.jsonl            triplets (§5.3), as `training.train` reads them: premise, hypothesis, allowed, twin
+    pairs.jsonl               the same, as `vista-guard calibrate --pairs` reads them: evidence, claim, label
+    retriever.jsonl           claim and passage (§5.2); `group`: rows of one are never each other's negatives
+    extractor.jsonl           text and claims (§5.1)
+    task1.json, task2.json    logs in the reference format (§4.2), for `eval`, `compare`, `calibrate`
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from vista_guard.errors import ConfigError, InputError
+from vista_guard.protocols import Verifier
+from vista_lab.runs.folder import read_manifest
+from vista_lab.runs.line_file import write_whole
+from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
+from vista_lab.synthesis.passages import overlap
+from vista_lab.synthesis.records import GeneratedPair, Passage, Record, State, read_records
+from vista_lab.synthesis.splits import Part, Splitting, divide
+from vista_lab.synthesis.tasks import TASK_1, TASK_2, claim_log, text_log
+
+EXPORT = "export.json"
+"""The description of an export, beside its parts."""
+LABELS = {SUPPORTED_CLASS: "supported", CONTRADICTED_CLASS: "contradicted", NOT_ENOUGH_CLASS: "not_enough"}
+NEUTRAL = 0.5
+"""Probability from which the most neutral passage of a document is one: a best neutral below it is left out."""
+
+
+class ExportNote(BaseModel):
+    """What an export was made of. `eval` reads `gate`: a judge that chose the pairs is no independent measure of them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    vista_guard_oasis_export: int = 1
+    sets: tuple[str, ...]
+    made_by: tuple[str, ...]
+    gate: str
+    """Name of the verifier that was the gate; `none` where there was none."""
+    doubtful: bool
+    split: str
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Exporting:
+    """What is exported.
+
+    `doubtful`: doubtful records too. `entailed_by_unfactual`: the triplets ⟨c_j≠i, U, ENT⟩, which the paper's example A.2 breaks.
+    `neutrals`: chooses the neutral passage of each claim; without one there are no neutral triplets.
+    """
+
+    splitting: Splitting = field(default_factory=Splitting)
+    doubtful: bool = False
+    entailed_by_unfactual: bool = False
+    neutrals: Verifier | None = None
+
+
+def export(sets: Sequence[Path], out: Path, how: Exporting) -> ExportNote:
+    """Writes the files of all parts.
+
+    Raises:
+        InputError: a set cannot be read, has nothing to export, or two hold one passage.
+        ConfigError: the folder cannot be written, or holds something else.
+    """
+    records = list(usable(sets, doubtful=how.doubtful))
+    if not records:
+        more = "" if how.doubtful else "; --doubtful takes those that no gate is sure of"
+        raise InputError(f"{', '.join(map(str, sets))}: no record is accepted{more}; vista-guard oasis stats says why")
+    parts = divide(records, how.splitting)
+    counts: Counter[str] = Counter()
+    _check_folder(out)
+    for part, held in parts.items():
+        counts += _write_part(out / part, held, how)
+    note = _note(sets, how, records, counts)
+    write_whole(out / EXPORT, note.model_dump_json(indent=2) + "\n")
+    return note
+
+
+def usable(sets: Sequence[Path], *, doubtful: bool = False) -> Iterator[Record]:
+    """Accepted records of the sets, with `doubtful` the doubtful ones too.
+
+    Raises:
+        InputError: a set cannot be read, or two hold one passage.
+    """
+    wanted = {State.ACCEPTED, State.DOUBTFUL} if doubtful else {State.ACCEPTED}
+    seen: dict[str, Path] = {}
+    for folder in sets:
+        for record in read_records(folder):
+            earlier = seen.setdefault(record.passage.id, folder)
+            if earlier != folder:
+                raise InputError(f"{earlier} and {folder} both hold passage {record.passage.id}; give each set once")
+            if record.state in wanted:
+                yield record
+
+
+def gate_of(log: Path) -> str:
+    """The verifier that was the gate of an exported log; an empty text for any other log."""
+    for folder in (log.parent.parent, log.parent):
+        try:
+            note = ExportNote.model_validate_json((folder / EXPORT).read_bytes())
+        except (OSError, ValueError):
+            continue
+        return "" if note.gate == "none" else note.gate
+    return ""
+
+
+def _check_folder(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        others = [path.name for path in out.iterdir() if path.name not in {EXPORT, *Part}]
+    except (FileExistsError, NotADirectoryError) as exc:
+        raise ConfigError(f"{out} is a file; an export needs a folder. Choose another --out") from exc
+    except OSError as exc:
+        raise ConfigError(f"{out} cannot be written: {exc.strerror}. Choose another --out") from exc
+    if others and not (out / EXPORT).exists():
+        raise ConfigError(f"{out} has {sorted(others)[0]} but no {EXPORT}, so it is no export. Choose another --out")
+
+
+def _note(sets: Sequence[Path], how: Exporting, records: Sequence[Record], counts: Counter[str]) -> ExportNote:
+    gates = {read_manifest(folder).system.options.get("gate", "none") for folder in sets}
+    split = how.splitting
+    return ExportNote(
+        sets=tuple(folder.name for folder in sets),
+        made_by=tuple(sorted({record.made_by for record in records})),
+        gate=", ".join(sorted(gates - {"none"})) or "none",
+        doubtful=how.doubtful,
+        split=f"by {split.by}, test {split.test:g}, validation {split.validation:g}, seed {split.seed}",
+        counts=dict(sorted(counts.items())),
+    )
+
+
+def _write_part(folder: Path, records: Sequence[Record], how: Exporting) -> Counter[str]:
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as exc:
+        raise ConfigError(f"{folder} cannot be written: {exc.strerror}. Choose another --out") from exc
+    counts: Counter[str] = Counter()
+    triplets = list(verifier_triplets(records, how))
+    rows: dict[str, Iterable[Mapping[str, Any]]] = {
+        **{f"{name}.jsonl": map(columns, records) for name, columns in RELEASED.items()},
+        "verifier.jsonl": (one.training_row() for one in triplets),
+        "pairs.jsonl": (one.calibration_row() for one in triplets),
+        "retriever.jsonl": retriever_pairs(records),
+        "extractor.jsonl": map(extractor_row, records),
+    }
+    for name, found in rows.items():
+        lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in found]
+        counts[f"{folder.name}/{name}"] = len(lines)
+        write_whole(folder / name, "".join(lines))
+    for name, log in ((TASK_1, text_log), (TASK_2, claim_log)):
+        counts[f"{folder.name}/{name}"] = 2 * len(records)
+        write_whole(folder / name, log(records))
+    return counts
+
+
+def _pair(record: Record) -> GeneratedPair:
+    """The pair of a usable record, which has one."""
+    if record.pair is None:
+        raise InputError(f"the record of {record.passage.id} has no pair")
+    return record.pair
+
+
+def _altered_claims(pair: GeneratedPair) -> list[str]:
+    """C̄: the claims with the falsified one in its place."""
+    return [*pair.claims[: pair.altered], pair.falsified, *pair.claims[pair.altered + 1 :]]
+
+
+def _extraction(record: Record) -> dict[str, Any]:
+    return {"title": record.passage.document, "text": record.passage.text, "claims": list(_pair(record).claims)}
+
+
+def _falsification(record: Record) -> dict[str, Any]:
+    pair = _pair(record)
+    return {"title": record.passage.document, "original": pair.original, "falsified": pair.falsified}
+
+
+def _factual(record: Record) -> dict[str, Any]:
+    pair = _pair(record)
+    return {"title": record.passage.document, "claims": list(pair.claims), "text": pair.factual}
+
+
+def _unfactual(record: Record) -> dict[str, Any]:
+    pair = _pair(record)
+    return {"title": record.passage.document, "claims": _altered_claims(pair), "text": pair.unfactual}
+
+
+RELEASED: Mapping[str, Callable[[Record], dict[str, Any]]] = {
+    "claim_extraction": _extraction,
+    "claim_falsification": _falsification,
+    "factual_text": _factual,
+    "unfactual_text": _unfactual,
+}
+"""The four files of the released data, by name."""
+
+
+def extractor_row(record: Record) -> dict[str, Any]:
+    """⟨t, C⟩ (§5.1)."""
+    return {"passage": record.passage.id, "text": record.passage.text, "claims": list(_pair(record).claims)}
+
+
+def retriever_pairs(records: Iterable[Record]) -> Iterator[dict[str, Any]]:
+    """⟨c_j, t⟩, ⟨c_j, F⟩, ⟨c_j, U⟩ and the same with c̄ (§5.2); the falsified claim's original is one of the c_j."""
+    for record in records:
+        pair = _pair(record)
+        for claim in (*pair.claims, pair.falsified):
+            for kind, text in (("t", record.passage.text), ("F", pair.factual), ("U", pair.unfactual)):
+                yield {"claim": claim, "passage": text, "kind": kind, "group": record.passage.id}
+
+
+@dataclass(frozen=True)
+class Triplet:
+    """⟨claim, passage, label⟩ (§5.3). `twin`: triplets with the same one differ by the edit alone."""
+
+    claim: str
+    passage: str
+    label: int
+    kind: str
+    twin: str
+    document: str
+
+    def training_row(self) -> dict[str, Any]:
+        """As `training.train` reads it."""
+        return {
+            "premise": self.passage,
+            "hypothesis": self.claim,
+            "allowed": [self.label],
+            "source": "oasis",
+            "kind": self.kind,
+            "twin": self.twin,
+        }
+
+    def calibration_row(self) -> dict[str, Any]:
+        """As `vista-guard calibrate --pairs` reads it."""
+        return {
+            "evidence": self.passage,
+            "claim": self.claim,
+            "label": LABELS[self.label],
+            "document": self.document,
+        }
+
+
+def verifier_triplets(records: Sequence[Record], how: Exporting) -> Iterator[Triplet]:
+    """The triplets of §5.3; neutrals where a verifier is there to choose them."""
+    windows: dict[str, list[Passage]] = {}
+    for record in records:
+        windows.setdefault(record.passage.document, []).append(record.passage)
+    for record in records:
+        pair, text, name = _pair(record), record.passage.text, record.passage.id
+        sides = (("t", text), ("F", pair.factual))
+        for side, passage in sides:
+            for place, claim in enumerate(pair.claims):
+                twin = f"{name}/{side}" if place == pair.altered else f"{name}/{side}/{place}"
+                yield Triplet(claim, passage, SUPPORTED_CLASS, f"{side} carries", twin, record.passage.document)
+            yield Triplet(
+                pair.falsified,
+                passage,
+                CONTRADICTED_CLASS,
+                f"{side} contradicts",
+                f"{name}/{side}",
+                record.passage.document,
+            )
+        own = f"{name}/U"
+        yield Triplet(pair.falsified, pair.unfactual, SUPPORTED_CLASS, "U carries", own, record.passage.document)
+        yield Triplet(pair.original, pair.unfactual, CONTRADICTED_CLASS, "U contradicts", own, record.passage.document)
+        if how.entailed_by_unfactual:
+            for place, claim in enumerate(pair.claims):
+                if place != pair.altered:
+                    yield Triplet(
+                        claim, pair.unfactual, SUPPORTED_CLASS, "U carries", f"{own}/{place}", record.passage.document
+                    )
+        if how.neutrals is not None:
+            yield from _neutrals(record, windows[record.passage.document], how.neutrals)
+
+
+def _neutrals(record: Record, windows: Sequence[Passage], verifier: Verifier) -> Iterator[Triplet]:
+    """The claims with the passage of the document that is most surely neutral (argmax of §5.3) and shares no sentence with t."""
+    apart = [one for one in windows if not overlap(one, record.passage)]
+    if not apart:
+        return
+    claims = _pair(record).claims
+    rows = verifier.probabilities([(one.text, claim) for claim in claims for one in apart])
+    for number, claim in enumerate(claims):
+        scores = [float(row[NOT_ENOUGH_CLASS]) for row in rows[number * len(apart) : (number + 1) * len(apart)]]
+        best = max(range(len(apart)), key=scores.__getitem__)
+        if scores[best] >= NEUTRAL:
+            twin = f"{record.passage.id}/neutral/{number}"
+            yield Triplet(claim, apart[best].text, NOT_ENOUGH_CLASS, "neutral", twin, record.passage.document)

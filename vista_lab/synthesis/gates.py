@@ -1,0 +1,241 @@
+"""Gates that need no judge: what they fail is wrong for certain, by the rules of LLM-OASIS's prompt (Table 1).
+
+Each gives verdicts that stay with the record, passed ones too. `judged` has the gates that ask a verifier.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+
+from vista_guard.judges.embedded.english.words import word_set
+from vista_guard.judges.embedded.quantities.amounts import amounts
+from vista_lab.synthesis.passages import sentences_of
+from vista_lab.synthesis.records import GateVerdict, GeneratedPair, Grade, Passage, State
+
+MOST_WORDS = 15
+"""Words of a claim at most (Table 1, step 1)."""
+PRONOUN = re.compile(
+    r"(?:he|she|it|they|we|i|this|that|these|those|his|her|its|their|there)\b(?!['’]s own)(?! (?:[a-z]+ )?(?:company|city|film"
+    r"|place|type|kind|process|method|rule|law|service|product|country|book|team|system)\b)",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[\w'’-]+")
+_MARKER = re.compile(
+    r"\b(?:altered|unaltered|falsified|unfactual|modified|incorrect|false) (?:claim|fact|statement|version)\b"
+    r"|#\s*\w*alter|\[(?:altered|false)\]"
+    r"|step[_ ]?[1-4]\b|\bas an ai\b|\bI (?:cannot|can't) (?:help|assist)",
+    re.IGNORECASE,
+)
+_NEGATIONS = word_set("not no never none neither nor cannot n't without hardly nothing nobody")
+_SUPPORT = word_set(
+    "do does did is are was were be been has have had can could will would should may might must a an the any"
+)
+_LIKE = 0.9
+"""Share of two claims' words, of those of either, from which they are taken for the same claim."""
+
+
+def certain(passage: Passage, pair: GeneratedPair, repeats: Mapping[str, str]) -> tuple[GateVerdict, ...]:
+    """The verdicts of all certain gates.
+
+    Args:
+        passage: t.
+        pair: what was made of it.
+        repeats: passages that say nearly what an earlier one of the corpus says, and that one.
+
+    Examples:
+        >>> passage = Passage(document="a.md", first=0, sentences=2, text="The hall opened in 1850. It has two doors.")
+        >>> pair = GeneratedPair(
+        ...     claims=("The hall opened in 1850.",), altered=0, falsified="The hall opened in 1851.",
+        ...     factual="In 1850 the hall opened.", unfactual="In 1851 the hall opened.")
+        >>> [one.gate for one in certain(passage, pair, {}) if one.grade is Grade.FAILED]
+        ['values']
+    """
+    return (
+        _form(pair),
+        *_lengths(pair),
+        *_subjects(pair),
+        _values(pair),
+        _names(pair),
+        _negation(pair),
+        _one_stretch(pair),
+        _duplicates(passage, pair, repeats),
+    )
+
+
+GATES = (
+    "form",
+    "claim-length",
+    "pronoun-subject",
+    "values",
+    "names",
+    "naive-negation",
+    "one-stretch",
+    "near-duplicate",
+)
+"""Names of the certain gates, in their order."""
+
+
+def standing(verdicts: Sequence[GateVerdict]) -> tuple[State, str]:
+    """What became of a record by its verdicts, and why: failed before doubtful, the first of each is named."""
+    for grade, state in ((Grade.FAILED, State.REJECTED), (Grade.DOUBTFUL, State.DOUBTFUL)):
+        first = next((one for one in verdicts if one.grade is grade), None)
+        if first is not None:
+            return state, f"{first.gate}: {first.why}" + (f" ({first.about})" if first.about else "")
+    return State.ACCEPTED, ""
+
+
+def _verdict(gate: str, why: str, about: str = "", score: float | None = None) -> GateVerdict:
+    """Failed where there is a reason, else passed."""
+    return GateVerdict(gate=gate, grade=Grade.FAILED if why else Grade.PASSED, about=about, why=why, score=score)
+
+
+def _form(pair: GeneratedPair) -> GateVerdict:
+    texts = {
+        "a claim": pair.claims,
+        "the falsified claim": [pair.falsified],
+        "F": [pair.factual],
+        "U": [pair.unfactual],
+    }
+    for name, found in texts.items():
+        if any(not one.strip() for one in found):
+            return _verdict("form", f"{name} is empty")
+        marked = next((match.group() for one in found if (match := _MARKER.search(one))), "")
+        if marked:
+            return _verdict("form", f"{name} says {marked!r}, which belongs to the instructions")
+    if _plain(pair.falsified) in {_plain(claim) for claim in pair.claims}:
+        return _verdict("form", "the falsified claim is one of the claims")
+    if _plain(pair.factual) == _plain(pair.unfactual):
+        return _verdict("form", "F and U are the same text")
+    if len({_plain(claim) for claim in pair.claims}) < len(pair.claims):
+        return _verdict("form", "a claim stands there twice")
+    return _verdict("form", "")
+
+
+def _lengths(pair: GeneratedPair) -> Iterator[GateVerdict]:
+    for claim in (*pair.claims, pair.falsified):
+        count = len(claim.split())
+        if count > MOST_WORDS or count < 2:
+            yield _verdict("claim-length", f"has {count} words; a claim has 2 to {MOST_WORDS}", claim, count)
+            return
+    yield _verdict("claim-length", "")
+
+
+def _subjects(pair: GeneratedPair) -> Iterator[GateVerdict]:
+    """ "There" has no subject of its own, but what stands behind it: only "there it" and the like would be one."""
+    for claim in (*pair.claims, pair.falsified):
+        match = PRONOUN.match(claim)
+        if match and match.group().lower() != "there":
+            yield _verdict(
+                "pronoun-subject", f"begins with {match.group()!r}, which nothing in the claim explains", claim
+            )
+            return
+    yield _verdict("pronoun-subject", "")
+
+
+def _values(pair: GeneratedPair) -> GateVerdict:
+    """Numbers, amounts and dates of both claims, as values: twelve is 12."""
+    before, after = (_amounts(text) for text in (pair.original, pair.falsified))
+    lost, new = before - after, after - before
+    changed = [*lost, *new]
+    why = f"changes the number, amount or date {changed[0]!r}" if changed else ""
+    return _verdict("values", why, pair.falsified if why else "")
+
+
+def _amounts(text: str) -> Counter[str]:
+    found = Counter(f"{one.value:g} {one.dimension}".strip() for one in amounts(text))
+    taken = [False] * (len(text) + 1)
+    for one in amounts(text):
+        taken[one.start : one.end] = [True] * (one.end - one.start)
+    rest = (match for match in re.finditer(r"\d+(?:[.,]\d+)*", text) if not any(taken[match.start() : match.end()]))
+    return found + Counter(match.group() for match in rest)
+
+
+def _names(pair: GeneratedPair) -> GateVerdict:
+    """Capitalised words, with those that open a claim where they are capitalised in the other one too."""
+    before, after = _capitals(pair.original), _capitals(pair.falsified)
+    small = {word.lower() for text in (pair.original, pair.falsified) for word in _WORD.findall(text) if word.islower()}
+    changed = [word for word in (before - after) + (after - before) if word.lower() not in small]
+    first = {_first(pair.original), _first(pair.falsified)}
+    changed = [word for word in changed if word not in first or _is_name(word, pair)]
+    why = f"changes the name {changed[0]!r}" if changed else ""
+    return _verdict("names", why, pair.falsified if why else "")
+
+
+def _capitals(text: str) -> Counter[str]:
+    return Counter(word for word in _WORD.findall(text) if word[:1].isupper())
+
+
+def _first(text: str) -> str:
+    return next(iter(_WORD.findall(text)), "")
+
+
+def _is_name(word: str, pair: GeneratedPair) -> bool:
+    """True if a word that opens a claim is capitalised inside another text of the record: no sentence opens with it there."""
+    inside = rf"(?<=[a-z,] ){re.escape(word)}\b"
+    return any(re.search(inside, text) for text in (*pair.claims, pair.factual, pair.unfactual))
+
+
+def _negation(pair: GeneratedPair) -> GateVerdict:
+    """The same words but for a "not" and the auxiliary that it needs."""
+    before, after = (_expanded(text) for text in (pair.original, pair.falsified))
+    count = [sum(word in _NEGATIONS for word in text) for text in (before, after)]
+    rest = [Counter(_base(word) for word in text if word not in _NEGATIONS | _SUPPORT) for text in (before, after)]
+    why = "only denies the claim" if count[0] != count[1] and rest[0] == rest[1] else ""
+    return _verdict("naive-negation", why, pair.falsified if why else "")
+
+
+def _expanded(text: str) -> list[str]:
+    text = re.sub(r"\bcan['’]t\b|\bcannot\b", "can not", text.lower())
+    text = re.sub(r"\bwon['’]t\b", "will not", text)
+    return _WORD.findall(re.sub(r"n['’]t\b", " not", text))
+
+
+def _base(word: str) -> str:
+    """The verb without its ending, roughly: "opened" and "open" are one."""
+    return re.sub(r"(?:ied|ies|ed|es|s|d)$", "", word) if len(word) > 3 else word
+
+
+def _one_stretch(pair: GeneratedPair) -> GateVerdict:
+    """U is F but for one sentence: all words that differ lie in one sentence of F."""
+    region = changed_region(pair.factual, pair.unfactual)
+    places = _ends(pair.factual)
+    touched = {sum(end <= place for end in places) for place in range(region[0], max(region[1], region[0] + 1))}
+    why = f"U differs from F in {len(touched)} sentences; it may differ in one" if len(touched) > 1 else ""
+    return _verdict("one-stretch", why, score=float(len(touched)))
+
+
+def changed_region(before: str, after: str) -> tuple[int, int]:
+    """The words of `before` from the first to the last that `after` changes, as places."""
+    one, other = before.split(), after.split()
+    changed = [code for code in SequenceMatcher(None, one, other, autojunk=False).get_opcodes() if code[0] != "equal"]
+    return (changed[0][1], changed[-1][2]) if changed else (0, 0)
+
+
+def _ends(text: str) -> list[int]:
+    """Where each sentence ends, counted in words."""
+    ends, place = [], 0
+    for sentence in sentences_of(text) or [text]:
+        place += len(sentence.split())
+        ends.append(place)
+    return ends[:-1]
+
+
+def _duplicates(passage: Passage, pair: GeneratedPair, repeats: Mapping[str, str]) -> GateVerdict:
+    earlier = repeats.get(passage.id)
+    if earlier:
+        return _verdict("near-duplicate", f"the passage repeats {earlier}")
+    words = [frozenset(_WORD.findall(claim.lower())) for claim in pair.claims]
+    for place, one in enumerate(words):
+        for other in words[:place]:
+            if len(one & other) >= _LIKE * len(one | other) and _amounts(pair.claims[place]) == _amounts(
+                pair.claims[words.index(other)]
+            ):
+                return _verdict("near-duplicate", "two claims say the same", pair.claims[place])
+    return _verdict("near-duplicate", "")
+
+
+def _plain(text: str) -> str:
+    return " ".join(_WORD.findall(text.lower()))

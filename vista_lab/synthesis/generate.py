@@ -1,0 +1,352 @@
+"""Makes a set of pairs of a folder's documents: one record a passage, written as soon as it is made, accepted or not.
+
+    ours/
+      manifest.json    how the set was made: a `runs.folder.Manifest`
+      records.jsonl    a `Record` a line
+      README.md        the set's card, written at the end and made again from the other two at any time
+
+A run that was stopped is resumed: passages with a record are not asked about again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Protocol
+
+from vista_guard.errors import BudgetError, ConfigError, InputError, JudgeError
+from vista_guard.types import JudgeInfo
+from vista_lab.datasets.files import Task
+from vista_lab.runs.folder import MANIFEST, Manifest, Rows, read_manifest
+from vista_lab.runs.line_file import ANOTHER_OUT, LineFile, write_whole
+from vista_lab.synthesis.embedded import Answered, NoPair
+from vista_lab.synthesis.gates import certain, standing
+from vista_lab.synthesis.passages import Corpus
+from vista_lab.synthesis.records import (
+    RECORD_LINES,
+    RECORDS,
+    GateVerdict,
+    GeneratedPair,
+    Passage,
+    Record,
+    State,
+    read_records,
+)
+from vista_lab.systems.protocol import SystemInfo
+
+SYSTEM = "oasis-generate"
+"""Name of the system in the manifest of a generated set."""
+FAILURES = 8
+"""So many passages in a row that no endpoint answers, and the run stops: it can be resumed when the endpoint is back."""
+
+
+class Generator(Protocol):
+    """Makes a pair of a passage."""
+
+    @property
+    def name(self) -> str:
+        """With all that changes what it makes: the model, or the version of the rules."""
+        ...
+
+    async def generate(self, passage: Passage) -> Answered:
+        """The pair, or why there is none, after bounded attempts.
+
+        Raises:
+            BudgetError: nothing is left to spend.
+            JudgeError: no answer came at all.
+        """
+        ...
+
+
+class JudgedGates(Protocol):
+    """Gates that ask a verifier."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def verdicts(self, passage: Passage, pair: GeneratedPair) -> tuple[GateVerdict, ...]:
+        """The verdicts of all judged gates.
+
+        Raises:
+            JudgeError: the verifier failed.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class HowGenerated:
+    """Everything that must stay the same for a set to be resumed."""
+
+    generator: str
+    gate: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    prompts: Mapping[str, str] = field(default_factory=dict)
+
+    def manifest(self, corpus: Corpus) -> Manifest:
+        """The set's description."""
+        cut = corpus.cut
+        options = {
+            "sentences": str(cut.sentences),
+            "stride": str(cut.stride),
+            "per document": str(cut.per_document),
+            "language": cut.language,
+            "shard": f"{cut.shard}/{cut.shards}",
+            "gate": self.gate,
+            **self.options,
+        }
+        name, _, rules = self.generator.partition(" ")
+        rows = Rows(
+            name=corpus.folder.resolve().name,
+            split="all",
+            task=Task.UNVERIFIABLE,
+            test=False,
+            files=corpus.files,
+            conversations=tuple(corpus.documents),
+            turns=corpus.passages,
+            skipped={one.reason: 1 for one in corpus.skipped if one.broken},
+        )
+        return Manifest(
+            made_by=f"vista-guard {version('vista-guard')}",
+            system=SystemInfo(
+                name=SYSTEM,
+                judge=JudgeInfo(name=name, version=rules or "-"),
+                options=options,
+                prompts=self.prompts,
+            ),
+            rows=rows,
+            claims="given",
+            limit=cut.limit or None,
+            seed=cut.seed,
+            created=datetime.now(UTC),
+        )
+
+
+@dataclass(frozen=True)
+class _MadeSet:
+    """How a set's records are made, and how those that it has were made."""
+
+    folder: Path
+    manifest: Manifest
+
+    def claim(self, path: Path, *, empty: bool) -> None:
+        """Writes the manifest of a new set; that of a resumed one stays as it was."""
+        if (self.folder / MANIFEST).exists():
+            self.manifest.check_same(self.folder, read_manifest(self.folder))
+        elif empty:
+            write_whole(self.folder / MANIFEST, self.manifest.model_dump_json(indent=2) + "\n")
+        else:
+            raise ConfigError(f"{path} has records but no {MANIFEST} that says how they were made. {ANOTHER_OUT}")
+
+
+def open_set(folder: Path, manifest: Manifest) -> LineFile[Record]:
+    """Opens the records of a new set, or of one made in the same way, which is resumed.
+
+    Raises:
+        ConfigError: the set was made in another way, which names the fields; the folder holds something else, is in use, or
+            cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        others = sorted(path.name for path in folder.iterdir())
+    except (FileExistsError, NotADirectoryError) as exc:
+        raise ConfigError(f"{folder} is a file; a set needs a folder. {ANOTHER_OUT}") from exc
+    except OSError as exc:
+        raise ConfigError(f"{folder} cannot be written: {exc.strerror}. {ANOTHER_OUT}") from exc
+    if others and not {MANIFEST, RECORDS} & set(others):
+        raise ConfigError(f"{folder} has {others[0]} but no {MANIFEST}, so it is no generated set. {ANOTHER_OUT}")
+    return LineFile.open(folder / RECORDS, RECORD_LINES, _MadeSet(folder, manifest))
+
+
+@dataclass
+class Outcome:
+    """What a run did. `states`: records of this run by state. `resumed`: records that were there. `unasked`: passages that no
+    endpoint answered; they have no record, and are asked about again by the next run."""
+
+    total: int
+    resumed: int = 0
+    states: Counter[State] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    unasked: int = 0
+    stopped: str = ""
+    """Why it stopped before the end; empty when all was done."""
+
+    @property
+    def made(self) -> int:
+        """Records that this run wrote."""
+        return sum(self.states.values())
+
+
+@dataclass
+class Making:
+    """Ingredients of a run.
+
+    `at_once`: passages worked on at the same time. `told`: called with each record. `stop`: set to end after what is underway.
+    """
+
+    generator: Generator
+    gates: JudgedGates | None = None
+    at_once: int = 64
+    told: Callable[[Record], None] = lambda record: None
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+def count_records(folder: Path) -> int:
+    """How many records a set has, of a folder that may not be there yet. Lines are counted, not read."""
+    try:
+        with (folder / RECORDS).open("rb") as file:
+            return sum(1 for line in file if line.endswith(b"\n"))
+    except OSError:
+        return 0
+
+
+def join(sets: Sequence[Path], out: Path) -> int:
+    """Joins the sets of shards into a new one, in the order given; returns how many records it has.
+
+    Raises:
+        ConfigError: the sets were made in different ways, or the folder has another set.
+        InputError: a set cannot be read, or two hold one passage.
+    """
+    manifests = [read_manifest(folder) for folder in sets]
+    joined = _joined(manifests)
+    for folder, manifest in zip(sets, manifests, strict=True):
+        _joined([manifest]).check_same(folder, joined.model_copy(update={"rows": _joined([manifest]).rows}))
+    with closing(open_set(out, joined)) as records:
+        if records.lines:
+            raise ConfigError(f"{out} has {records.lines} records already. {ANOTHER_OUT}")
+        seen: dict[str, Path] = {}
+        for folder in sets:
+            for record in read_records(folder):
+                if record.passage.id in seen:
+                    raise InputError(f"{seen[record.passage.id]} and {folder} both hold passage {record.passage.id}")
+                seen[record.passage.id] = folder
+                records.append(record)
+        return records.lines
+
+
+def _joined(manifests: Sequence[Manifest]) -> Manifest:
+    """The description of all these sets together: that of the run that would have made them at once."""
+    first = manifests[0]
+    rows = [one.rows for one in manifests if one.rows is not None]
+    system = first.system.model_copy(update={"options": {**first.system.options, "shard": "1/1"}})
+    whole = rows[0].model_copy(
+        update={
+            "conversations": tuple(sorted(name for one in rows for name in one.conversations)),
+            "turns": sum(one.turns for one in rows),
+        }
+    )
+    return first.model_copy(update={"system": system, "rows": whole})
+
+
+async def generate(corpus: Corpus, making: Making, out: Path, how: HowGenerated) -> Outcome:
+    """Makes the records that the set does not have yet.
+
+    Raises:
+        ConfigError, StoreError: as `open_set`, or the disk is full; what was written is safe, and the next run goes on.
+        InputError: a document changed meanwhile.
+    """
+    with closing(open_set(out, how.manifest(corpus))) as records:
+        run = _Run(corpus, making, records, Outcome(corpus.passages, resumed=records.lines))
+        await run.work()
+    return run.outcome
+
+
+class _Run:
+    """One run: workers that take the next passage, and write what became of it."""
+
+    def __init__(self, corpus: Corpus, making: Making, records: LineFile[Record], outcome: Outcome) -> None:
+        self._corpus, self._making, self._records = corpus, making, records
+        self.outcome = outcome
+        self._passages = self._left()
+        self._reading = asyncio.Lock()
+        self._in_a_row = 0
+
+    def _left(self) -> Iterator[Passage]:
+        """Passages without a record, in order."""
+        for document, passages in self._corpus.read():
+            done = {record.passage.id for record in self._records.of_group(document.id)}
+            yield from (one for one in passages if one.id not in done)
+
+    async def work(self) -> None:
+        """Runs the workers; the first that fails ends all."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(max(1, self._making.at_once)):
+                group.create_task(self._worker())
+
+    async def _worker(self) -> None:
+        while not (self._making.stop.is_set() or self.outcome.stopped):
+            passage = await self._next()
+            if passage is None:
+                return
+            try:
+                record = await self._record(passage)
+            except BudgetError as exc:
+                self.outcome.stopped = self.outcome.stopped or str(exc)
+                return
+            except JudgeError as exc:
+                self._unanswered(exc)
+                continue
+            self._in_a_row = 0
+            self._records.append(record)
+            self.outcome.states[record.state] += 1
+            self.outcome.reasons[record.reason.partition(" (")[0]] += record.state is not State.ACCEPTED
+            self._making.told(record)
+
+    async def _next(self) -> Passage | None:
+        # Reading waits for a process of its own; the loop must go on with the model's answers meanwhile.
+        async with self._reading:
+            return await asyncio.to_thread(next, self._passages, None)
+
+    def _unanswered(self, error: JudgeError) -> None:
+        self.outcome.unasked += 1
+        self._in_a_row += 1
+        if self._in_a_row >= FAILURES:
+            self.outcome.stopped = self.outcome.stopped or f"{FAILURES} passages in a row got no answer: {error}"
+
+    async def _record(self, passage: Passage) -> Record:
+        refused = self._refusal(passage)
+        if refused:
+            return self._rejected(passage, NoPair(refused), attempts=0)
+        made = await self._making.generator.generate(passage)
+        if isinstance(made.pair, NoPair):
+            return self._rejected(passage, made.pair, made.attempts)
+        return await self._checked(passage, made.pair, made.attempts)
+
+    def _refusal(self, passage: Passage) -> str:
+        """Why nothing is asked about the passage at all."""
+        language = self._corpus.languages.get(passage.document)
+        if language:
+            return f"language: the document is in {language!r}, not in {self._corpus.cut.language!r}"
+        earlier = self._corpus.repeats.get(passage.id)
+        return f"near-duplicate: the passage repeats {earlier}" if earlier else ""
+
+    def _rejected(self, passage: Passage, found: NoPair, attempts: int) -> Record:
+        return Record(
+            passage=passage,
+            made_by=self._making.generator.name,
+            state=State.REJECTED,
+            reason=found.reason,
+            raw=found.raw,
+            attempts=attempts,
+        )
+
+    async def _checked(self, passage: Passage, pair: GeneratedPair, attempts: int) -> Record:
+        verdicts = certain(passage, pair, self._corpus.repeats)
+        state, _ = standing(verdicts)
+        if state is not State.REJECTED and self._making.gates is not None:
+            verdicts = (*verdicts, *await self._making.gates.verdicts(passage, pair))
+        state, reason = standing(verdicts)
+        return Record(
+            passage=passage,
+            made_by=self._making.generator.name,
+            state=state,
+            pair=pair,
+            verdicts=verdicts,
+            reason=reason,
+            attempts=attempts,
+        )

@@ -1,0 +1,175 @@
+"""Gates that ask a verifier: passed, doubtful or failed, with the deciding probability (LLM-OASIS, §4.1, asks people).
+
+A verifier that sees no support for a claim in other words proves nothing: a record fails only where the verifier sees a
+contradiction, or support that must not be. What it is unsure of is kept apart as doubtful, or only copies would be accepted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from vista_guard.errors import JudgeError
+from vista_guard.protocols import Verifier
+from vista_lab.synthesis.passages import Elsewhere, sentences_of
+from vista_lab.synthesis.records import GateVerdict, GeneratedPair, Grade, Passage
+
+SUPPORTED, CONTRADICTED, SURE = 0.5, 0.5, 0.8
+"""Probabilities from which a verdict is taken, and from which it fails what it speaks against."""
+COPIED = 0.7
+"""Share of F's runs of four words that the passage has too, from which F is doubtful as a paraphrase."""
+GATES = (
+    "passage-carries-claim",
+    "passage-contradicts-falsified",
+    "falsified-differs",
+    "falsified-elsewhere",
+    "factual-carries-claim",
+    "factual-adds-nothing",
+    "factual-copies-little",
+    "unfactual-carries-falsified",
+    "unfactual-carries-claim",
+    "unfactual-drops-original",
+)
+"""Names of the judged gates, in their order."""
+
+Probabilities = Sequence[float]
+"""Of supported, contradicted, not enough."""
+
+
+@dataclass(frozen=True)
+class _Question:
+    """One pair of evidence and claim for the verifier, and how its answer is graded."""
+
+    gate: str
+    evidence: str
+    claim: str
+    grade: Callable[[Probabilities], tuple[Grade, float, str]]
+
+
+class VerifierGates:
+    """Implements `JudgedGates` with any verifier. One record's questions are one batch, and batches go one after the other.
+
+    Args:
+        verifier: as `verifier=` names it, or an object.
+        elsewhere: windows of all documents; without any the gate `falsified-elsewhere` does not run.
+    """
+
+    def __init__(self, verifier: Verifier, elsewhere: Elsewhere | None = None) -> None:
+        self._verifier, self._elsewhere = verifier, elsewhere
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="gates")
+
+    @property
+    def name(self) -> str:
+        """The verifier's name."""
+        return self._verifier.name
+
+    async def verdicts(self, passage: Passage, pair: GeneratedPair) -> tuple[GateVerdict, ...]:
+        """The verdicts of all judged gates.
+
+        Raises:
+            JudgeError: the verifier failed.
+        """
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self.judge, passage, pair)
+
+    def judge(self, passage: Passage, pair: GeneratedPair) -> tuple[GateVerdict, ...]:
+        """The same, at once."""
+        asked = list(self._questions(passage, pair))
+        try:
+            rows = self._verifier.probabilities([(one.evidence, one.claim) for one in asked])
+        except JudgeError:
+            raise
+        except Exception as exc:  # a verifier that users bring raises whatever its library raises
+            raise JudgeError(f"the gate {self.name} failed: {type(exc).__name__}: {exc}") from exc
+        found = [_graded(one, [float(value) for value in row]) for one, row in zip(asked, rows, strict=True)]
+        return (*found, _copies(passage, pair))
+
+    def _questions(self, passage: Passage, pair: GeneratedPair) -> Iterator[_Question]:
+        text = passage.text
+        for claim in pair.claims:
+            yield _Question("passage-carries-claim", text, claim, _carried)
+        yield _Question("passage-contradicts-falsified", text, pair.falsified, _contradicted)
+        yield _Question("falsified-differs", pair.original, pair.falsified, _different)
+        for other in self._elsewhere.nearest(pair.falsified, passage) if self._elsewhere is not None else ():
+            yield _Question("falsified-elsewhere", other, pair.falsified, _absent)
+        for claim in pair.claims:
+            yield _Question("factual-carries-claim", pair.factual, claim, _carried)
+        for sentence in sentences_of(pair.factual):
+            yield _Question("factual-adds-nothing", text, sentence, _carried)
+        yield _Question("unfactual-carries-falsified", pair.unfactual, pair.falsified, _carried)
+        for place, claim in enumerate(pair.claims):
+            if place != pair.altered:
+                yield _Question("unfactual-carries-claim", pair.unfactual, claim, _carried)
+        yield _Question("unfactual-drops-original", pair.unfactual, pair.original, _dropped)
+
+
+def _graded(asked: _Question, row: Probabilities) -> GateVerdict:
+    grade, score, why = asked.grade(row)
+    return GateVerdict(gate=asked.gate, grade=grade, about=asked.claim, score=round(score, 3), why=why)
+
+
+def _carried(row: Probabilities) -> tuple[Grade, float, str]:
+    if row[0] >= SUPPORTED:
+        return Grade.PASSED, row[0], ""
+    if row[1] >= SURE:
+        return Grade.FAILED, row[1], f"contradicted with {row[1]:.2f}"
+    return Grade.DOUBTFUL, row[0], f"supported with {row[0]:.2f} only"
+
+
+def _contradicted(row: Probabilities) -> tuple[Grade, float, str]:
+    if row[1] >= CONTRADICTED:
+        return Grade.PASSED, row[1], ""
+    if row[0] >= SURE:
+        return Grade.FAILED, row[0], f"supported with {row[0]:.2f}: not false"
+    return Grade.DOUBTFUL, row[1], f"contradicted with {row[1]:.2f} only"
+
+
+def _different(row: Probabilities) -> tuple[Grade, float, str]:
+    if row[0] >= SURE:
+        return Grade.FAILED, row[0], f"follows from the original claim with {row[0]:.2f}: a paraphrase"
+    if row[1] >= CONTRADICTED:
+        return Grade.PASSED, row[1], ""
+    return Grade.DOUBTFUL, row[1], f"contradicts the original claim with {row[1]:.2f} only"
+
+
+def _absent(row: Probabilities) -> tuple[Grade, float, str]:
+    if row[0] >= SURE:
+        return Grade.FAILED, row[0], f"another passage supports it with {row[0]:.2f}"
+    if row[0] >= SUPPORTED:
+        return Grade.DOUBTFUL, row[0], f"another passage may support it ({row[0]:.2f})"
+    return Grade.PASSED, row[0], ""
+
+
+def _dropped(row: Probabilities) -> tuple[Grade, float, str]:
+    if row[0] >= SURE:
+        return Grade.FAILED, row[0], f"U still carries the original claim with {row[0]:.2f}"
+    if row[0] >= SUPPORTED:
+        return Grade.DOUBTFUL, row[0], f"U may still carry the original claim ({row[0]:.2f})"
+    return Grade.PASSED, row[0], ""
+
+
+def _copies(passage: Passage, pair: GeneratedPair) -> GateVerdict:
+    share = copied(pair.factual, passage.text)
+    doubt = share > COPIED
+    why = f"{share:.0%} of its runs of four words are the passage's" if doubt else ""
+    return GateVerdict(
+        gate="factual-copies-little", grade=Grade.DOUBTFUL if doubt else Grade.PASSED, score=round(share, 3), why=why
+    )
+
+
+def copied(text: str, source: str, run: int = 4) -> float:
+    """Share of the text's runs of words that the source has too, in [0, 1].
+
+    Examples:
+        >>> copied("The hall opened in 1850.", "In town the hall opened in 1850.")
+        1.0
+    """
+    one, other = (_runs(part, run) for part in (text, source))
+    return len(one & other) / len(one) if one else 0.0
+
+
+def _runs(text: str, run: int) -> set[tuple[str, ...]]:
+    words = re.findall(r"\w+", text.lower())
+    return {tuple(words[place : place + run]) for place in range(len(words) - run + 1)}

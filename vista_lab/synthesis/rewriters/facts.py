@@ -1,0 +1,202 @@
+"""Two real facts side by side: whose they are, which came first, and both in one claim."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from random import Random
+
+from vista_lab.suites.loaders import CONTRADICTED_CLASS, UNSUPPORTED
+from vista_lab.synthesis.rewriters.carrier import Carrier, content_words
+from vista_lab.synthesis.rewriters.group import FALSE, Group, Quad
+from vista_lab.synthesis.rewriters.swaps import names_itself
+from vista_lab.synthesis.rewriters.text import stripped, uncapitalised
+from vista_lab.synthesis.rewriters.values import exchanged, numeric_values, occurrences
+from vista_lab.synthesis.rewriters.windows import stems
+
+_GENERAL = re.compile(
+    r"\b(?:is|was|are|were|has|have) (?:an?|the|one|some|American|in|not)\b|\b(?:appeared|person|people|film|actor)\b"
+)
+_EXCLUSIVE = re.compile(
+    r"\b(?:born|died|premiered|capital|founded|directed by|written by|released|located|population|based)\b"
+)
+
+
+def subject_quad(one: Carrier, other: Carrier, rng: Random) -> Quad | None:
+    """What is told of one page's subject told of another's, and the evidence with the two names exchanged."""
+    a, b = bare(one.title), bare(other.title)
+    if not (both_named(one, a) and both_named(other, b)) or a in b or b in a:
+        return None
+    evidence = (*one.evidence, *other.evidence)
+    parts = [p for name in (a, b) for p in re.findall(r"[A-Z]\w{2,}", name)]
+    rest = exchanged(" ".join(evidence), a, "\0").replace(b, "\0").replace("\0", " ")
+    if any(re.search(rf"\b{re.escape(p)}\b", rest) for p in parts):
+        return None
+    goes_on = re.match(r" (?:is|was|are|were|has|had|can|will|\w+(?:ed|s))\b", one.claim[len(one.title) :])
+    if not goes_on or any(
+        re.search(rf"{re.escape(n)} (?:to|of|for|and|the|[A-Z])", " ".join(evidence)) for n in (a, b)
+    ):
+        return None
+    told = stems(one.claim.replace(one.title, ""))
+    if not told or told & stems(other.text) or _GENERAL.search(one.claim.replace(one.title, "")):
+        return None
+    order = evidence if rng.random() < 0.5 else tuple(reversed(evidence))
+    edited = tuple(exchanged(s, a, b) for s in order)
+    false = (
+        FALSE
+        if _EXCLUSIVE.search(one.claim) and set(_EXCLUSIVE.findall(one.claim)) & set(_EXCLUSIVE.findall(other.text))
+        else UNSUPPORTED
+    )
+    return Quad(
+        "swap_subject", order, edited, one.claim.replace(one.title, a), one.claim.replace(one.title, b), false, (a, b)
+    )
+
+
+def bare(title: str) -> str:
+    """A title without what stands in brackets."""
+    return re.sub(r" \(.*\)$", "", title)
+
+
+def both_named(carrier: Carrier, name: str) -> bool:
+    """One sentence, which names its subject in full, as the claim does, and no pronoun stands for it."""
+    single = len(carrier.evidence) == 1 and bool(name) and carrier.claim.startswith(carrier.title)
+    return single and len(name) > 3 and bool(occurrences(carrier.text, name)) and names_itself(carrier)
+
+
+_DATED = re.compile(
+    r"^(.*?),? (?:in|on) (?:the year )?((?:[A-Z][a-z]+ )?(?:\d{1,2}(?:st|nd|rd|th)?,? )?\b(?:1[5-9]\d\d|20[01]\d))\.$"
+)
+_EVENT = re.compile(
+    r"\b(?:was|were) (?:\w+ )?(?:born|released|founded|published|formed|established|created|opened"
+    r"|built|elected|signed|discontinued"
+    r"|launched|awarded|nominated|married|appointed|introduced|premiered|broadcast)\b|\b(?:died"
+    r"|premiered|debuted|opened|won|started"
+    r"|began|married|joined|graduated|retired|moved|ended|aired)\b"
+)
+
+
+def event_of(carrier: Carrier) -> tuple[str, int] | None:
+    """("Captain America was discontinued", 1950): an event that is told with one year."""
+    match = _DATED.match(carrier.claim)
+    years = [v.text for v in numeric_values(carrier.claim) if re.search(r"\d{4}", v.text)]
+    if (
+        not match
+        or len(years) != 1
+        or not _EVENT.search(match[1])
+        or re.search(r"\b(?:before|after|not|never|by|on)\b|n't", match[1])
+    ):
+        return None
+    return match[1], int(match[2][-4:])
+
+
+def order_group(one: Carrier, other: Carrier, rng: Random) -> Group | None:
+    """Which of two events came first, and by how much, in the evidence as it is and with the years exchanged."""
+    first, second = event_of(one), event_of(other)
+    if not first or not second or abs(first[1] - second[1]) < 2 or one.title == other.title or first[0] == second[0]:
+        return None
+    evidence = (*one.evidence, *other.evidence)
+    years = {y for s in evidence for y in re.findall(r"\b\d{4}\b", s)}
+    if (
+        len(evidence) != 2
+        or years != {str(first[1]), str(second[1])}
+        or not (names_itself(one) and names_itself(other))
+    ):
+        return None
+    edited = tuple(exchanged(s, str(first[1]), str(second[1])) for s in evidence)
+    if re.search(r"born .*died|\d (?:–|-) *\d", " ".join(evidence)):
+        return None
+    if first[1] > second[1]:
+        first, second, evidence, edited = second, first, evidence, edited
+    true, false = ordered(first[0], second[0], second[1] - first[1], rng)
+    flip = rng.random() < 0.5
+    evidence, edited = (evidence[::-1], edited[::-1]) if flip else (evidence, edited)
+    quad = Quad("order", evidence, edited, true, false)
+    return Group("order", quad.items())
+
+
+def ordered(early: str, late: str, gap: int, rng: Random) -> tuple[str, str]:
+    """A true and a false telling of the order of two events."""
+    subjects = [
+        re.match(r"(.+?) (was|were) (born|released|founded|formed|published|created|established|opened)$", e)
+        for e in (early, late)
+    ]
+    if subjects[0] and subjects[1] and subjects[0][3] == subjects[1][3] and rng.random() < 0.7:
+        return alike_events(subjects[0][1], subjects[1][1], subjects[0][3], gap, rng)
+    a, b, c, d = uncapitalised(early), uncapitalised(late), early, late
+    years = f"{gap} years " if rng.random() < 0.35 else ""
+    forms = [
+        (f"{c} {years}before {b}.", f"{d} {years}before {a}."),
+        (f"{d} {years}after {a}.", f"{c} {years}after {b}."),
+        (f"First {a}, then {b}.", f"First {b}, then {a}."),
+    ]
+    return rng.choice(forms)
+
+
+def alike_events(early: str, late: str, verb: str, gap: int, rng: Random) -> tuple[str, str]:
+    """Two subjects that one thing happened to: "X was founded before Y", "X is older than Y"."""
+    years = f"{gap} years " if rng.random() < 0.35 else ""
+    forms = [
+        ("{0} was {v} {y}before {1}.", False),
+        ("{0} was {v} {y}after {1}.", True),
+        ("{0} was {v} earlier than {1}.", False),
+        ("{0} was {v} later than {1}.", True),
+        ("Of the two, {0} was {v} first.", False),
+        ("{0} was {v} first, {1} second.", False),
+    ]
+    if verb == "born":
+        forms += [
+            ("{0} is {y}older than {1}.", False),
+            ("{0} is {y}younger than {1}.", True),
+            ("{0} is the elder of the two.", False),
+        ]
+    form, turned = rng.choice(forms)
+    order = (late, early) if turned else (early, late)
+    return form.format(*order, v=verb, y=years), form.format(*order[::-1], v=verb, y=years)
+
+
+_JOINTS = (
+    "{a}, and {b}.",
+    "{a}; {b}.",
+    "{a}, while {b}.",
+    "{A}. {B}.",
+    "Both of these hold: {a}, and {b}.",
+    "{a}. Besides, {b}.",
+)
+
+
+def fused_quad(quad: Quad, other: Carrier, rng: Random) -> Quad | None:
+    """The quad's claims, each joined with a second true fact, whose evidence stands beside."""
+    if (
+        content_words(other.claim) & set(map(str.lower, quad.values))
+        or not names_itself(other)
+        or len(other.evidence) > 1
+    ):
+        return None
+    joint, first = rng.choice(_JOINTS), rng.random() < 0.5
+    extra = other.evidence
+
+    def add(sentences: tuple[str, ...]) -> tuple[str, ...]:
+        return (*sentences, *extra) if first else (*extra, *sentences)
+
+    claims = [joined_claims(joint, c, other.claim, first) for c in (quad.claim, quad.twin)]
+    false = quad.false if quad.false == (CONTRADICTED_CLASS,) else UNSUPPORTED
+    return replace(
+        quad,
+        kind="fusion",
+        evidence=add(quad.evidence),
+        edited=add(quad.edited),
+        claim=claims[0],
+        twin=claims[1],
+        false=false,
+    )
+
+
+def joined_claims(joint: str, one: str, other: str, first: bool) -> str:
+    """Two statements in one sentence, in either order."""
+    a, b = (stripped(text)[0] for text in ((one, other) if first else (other, one)))
+    low_b = uncapitalised(b)
+    opens = joint.startswith("Both")
+    text = (
+        joint.replace("{a}", uncapitalised(a) if opens else a).replace("{A}", a).replace("{B}", b).replace("{b}", low_b)
+    )
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,133 @@
+"""A real answer with one fact made false, to measure whether falsified answers are caught.
+
+Only sure edits: a value or a name that the passages hold becomes another one of its kind, preferably one that they tell of
+something else; a word becomes its opposite; a plain statement is denied. The rest of the answer stays letter for letter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from random import Random
+
+from vista_lab.synthesis.rewriters.carrier import sentences
+from vista_lab.synthesis.rewriters.edits import EDITABLE, another
+from vista_lab.synthesis.rewriters.logic import DUTIES, plainly
+from vista_lab.synthesis.rewriters.names import NameKinds
+from vista_lab.synthesis.rewriters.polarity import negated
+from vista_lab.synthesis.rewriters.swaps import fits, loosely_held
+from vista_lab.synthesis.rewriters.text import a_or_an
+from vista_lab.synthesis.rewriters.values import Value, numeric_values, occurrences
+from vista_lab.synthesis.rewriters.wording import in_place, opposites
+
+_NO_FACT = re.compile(
+    r"\?$|\b(?:sorry|unfortunately|i do not|i don't|i cannot|i can't|let me know|information|documents?|passages?"
+    r"|i am|i'm)\b",
+    re.IGNORECASE,
+)
+_HEDGED = re.compile(
+    r"\b(?:about|around|approximately|such as|e\.g|for example|like|or|up to|at least|more than|over|under"
+    r"|including)\b[^.]{0,12}$"
+)
+_NAMES = ("name:person", "name:place", "name:demonym")
+
+
+@lru_cache(maxsize=1)
+def plain_names() -> NameKinds:
+    """Kinds of names without any page's definitions: places and demonyms only."""
+    return NameKinds(())
+
+
+def one_fact_falsified(answer: str, passages: Sequence[str], seed: int) -> str | None:
+    """The answer with one statement made false under the passages, or None where no edit is sure."""
+    rng, told = Random(seed), "\n".join(passages)
+    statements = [s for s in sentences(answer) if s in answer and len(s.split()) >= 5 and not _NO_FACT.search(s)]
+    makers: tuple[Callable[[str, str, Random], str | None], ...] = (
+        other_value,
+        other_name,
+        opposite,
+        other_duty,
+        denied,
+    )
+    for maker in sorted(makers, key=lambda m: _RANK[m.__name__] + rng.random()):
+        for sentence in rng.sample(statements, len(statements)):
+            false = maker(sentence, told, rng)
+            if false and false != sentence and false not in told:
+                return answer.replace(sentence, false, 1)
+    return None
+
+
+_RANK = {"other_value": 0.0, "other_name": 0.6, "opposite": 0.5, "other_duty": 0.7, "denied": 1.2}
+"""The lower, the sooner tried; ranks less than one apart may change places."""
+
+
+def other_value(sentence: str, told: str, rng: Random) -> str | None:
+    """A number, amount, date or time that the passages hold becomes another."""
+    held = [
+        v
+        for v in numeric_values(sentence)
+        if v.kind in EDITABLE
+        and occurrences(told, v.text)
+        and not (_HEDGED.search(sentence[: v.start]) or loosely_held(sentence[: v.start], v.kind))
+    ]
+    for own in rng.sample(held, len(held)):
+        others = [v for v in numeric_values(told) if fits(own, v) and usable(v, sentence)]
+        new = rng.choice(others).text if others and rng.random() < 0.6 else another(own, rng)
+        if new and not occurrences(sentence, new) and not only_listed(sentence, own):
+            return sentence[: own.start] + new + sentence[own.end :]
+    return None
+
+
+def usable(value: Value, sentence: str) -> bool:
+    """Whether a value of the passages stands nowhere in the sentence and is no bare digit of a list."""
+    return not occurrences(sentence, value.text) and not re.fullmatch(r"[1-9]", value.text)
+
+
+def only_listed(sentence: str, value: Value) -> bool:
+    """Whether the value is the number of a step or a list item."""
+    return value.start < 2 or sentence[value.end : value.end + 1] == ")"
+
+
+def other_name(sentence: str, told: str, rng: Random) -> str | None:
+    """A place, a person or a nationality becomes another one that the passages tell of something else."""
+    kinds = plain_names()
+    own = [v for v in kinds.names(sentence) if v.kind in _NAMES and occurrences(told, v.text) and v.start > 0]
+    for name in rng.sample(own, len(own)):
+        others = {v.text for v in kinds.names(told) if fits(name, v) and not occurrences(sentence, v.text)}
+        if others and not _HEDGED.search(sentence[: name.start]):
+            return a_or_an(sentence[: name.start] + rng.choice(sorted(others)) + sentence[name.end :])
+    return None
+
+
+def opposite(sentence: str, told: str, rng: Random) -> str | None:
+    """A word that the passages use too becomes its opposite."""
+    words = [w for w in re.findall(r"[a-z-]+", sentence) if w in opposites() and occurrences(told, w)]
+    once = [w for w in dict.fromkeys(words) if len(occurrences(sentence, w)) == 1 and in_place(sentence, w)]
+    for word in rng.sample(once, len(once)):
+        start, end = occurrences(sentence, word)[0]
+        changed = sentence[:start] + opposites()[word][0] + sentence[end:]
+        if not occurrences(sentence, opposites()[word][0]):
+            return a_or_an(changed)
+    return None
+
+
+def other_duty(sentence: str, told: str, rng: Random) -> str | None:
+    """A duty, permission or offer turned round."""
+    del told
+    for pattern, new in rng.sample(DUTIES, len(DUTIES)):
+        if len(re.findall(pattern, sentence)) == 1 and plainly(pattern, sentence):
+            return re.sub(pattern, new, sentence)
+    return None
+
+
+def denied(sentence: str, told: str, rng: Random) -> str | None:
+    """A plain statement denied."""
+    del told
+    return negated(sentence, rng)
+
+
+def falsified_all(rows: Sequence[tuple[str, Sequence[str]]], seed: int) -> Iterator[tuple[str, str | None]]:
+    """(answer, falsified answer) of each row."""
+    for number, (answer, passages) in enumerate(rows):
+        yield answer, one_fact_falsified(answer, passages, seed + number)

@@ -1,0 +1,49 @@
+"""Groups of twins: a few claims and a few versions of the evidence, each pairing with its label."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vista_lab.suites.loaders import CONTRADICTED_CLASS, SUPPORTED_CLASS
+
+FALSE = (CONTRADICTED_CLASS,)
+TRUE = (SUPPORTED_CLASS,)
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """One pairing inside a group; ``evidence`` holds the deciding sentences, perhaps edited."""
+
+    evidence: tuple[str, ...]
+    claim: str
+    allowed: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Quad:
+    """A claim and its false twin, the evidence and its edited twin, under which truth and falsehood change places."""
+
+    kind: str
+    evidence: tuple[str, ...]
+    edited: tuple[str, ...]
+    claim: str
+    twin: str
+    false: tuple[int, ...] = FALSE
+    values: tuple[str, str] = ("", "")  # what the claim says, and what its twin says instead
+
+    def items(self) -> tuple[Pairing, ...]:
+        """The four pairings; two of them are true."""
+        return (
+            Pairing(self.evidence, self.claim, TRUE),
+            Pairing(self.evidence, self.twin, self.false),
+            Pairing(self.edited, self.claim, self.false),
+            Pairing(self.edited, self.twin, TRUE),
+        )
+
+
+@dataclass(frozen=True)
+class Group:
+    """Pairings of one kind that differ from each other by one edit."""
+
+    kind: str
+    items: tuple[Pairing, ...]

@@ -1,0 +1,94 @@
+"""Where the deciding sentences stand: alone, or among real neighbours, with or without a heading above them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from vista_lab.synthesis.rewriters.carrier import Carrier
+from vista_lab.synthesis.rewriters.windows import stems
+
+_SECTIONS = (
+    "Overview",
+    "Background",
+    "Details",
+    "History",
+    "General",
+    "Summary",
+    "About",
+    "Introduction",
+    "Notes",
+    "In brief",
+)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What stands around the evidence, the same for all twins of a group."""
+
+    heading: str
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    joint: str
+
+    def around(self, evidence: Sequence[str]) -> str:
+        """The evidence in its place."""
+        body = self.joint.join((*self.before, *evidence, *self.after))
+        return f"{self.heading}{body}"
+
+
+def frame_for(
+    carrier: Carrier, keep_out: Sequence[str], strangers: Sequence[str], rng: Random, headless: bool = False
+) -> Frame:
+    """Neighbours that say nothing of the values in ``keep_out``, up to about 220 words in all."""
+    long = rng.random() < 0.45
+    limit = 220 - len(carrier.text.split())
+    before = [s for s in carrier.before if fit(s, keep_out)] if long else []
+    after = [s for s in carrier.after if fit(s, keep_out)] if long else []
+    if long and carrier.source in {"fever", "mnli"} and len(before + after) < 3:
+        extra = [s for s in rng.sample(strangers, min(len(strangers), rng.randint(1, 3))) if fit(s, keep_out)]
+        cut = rng.randint(0, len(extra))
+        before, after = before + extra[:cut], extra[cut:] + after
+    before, after = trimmed(before, after, limit, rng)
+    heading = (
+        heading_for(carrier, rng)
+        if not before or carrier.source != "fever"
+        else f"{carrier.title}\n" * (rng.random() < 0.4)
+    )
+    return Frame(
+        "" if headless or not carrier.title else heading,
+        tuple(before),
+        tuple(after),
+        "\n" if carrier.source.startswith("dstc9") else " ",
+    )
+
+
+def fit(sentence: str, keep_out: Sequence[str]) -> bool:
+    """Whether the sentence has nothing to say about the values at stake."""
+    return not stems(" ".join(keep_out)) & stems(sentence)
+
+
+def trimmed(before: list[str], after: list[str], limit: int, rng: Random) -> tuple[list[str], list[str]]:
+    """Drop sentences from the far ends until what is left has ``limit`` words."""
+    goal = rng.uniform(0.3, 1.0) * max(0, limit)
+    while before or after:
+        if sum(len(s.split()) for s in before + after) <= goal:
+            break
+        if after and (not before or rng.random() < 0.5):
+            after = after[:-1]
+        else:
+            before = before[1:]
+    return before, after
+
+
+def heading_for(carrier: Carrier, rng: Random) -> str:
+    """A title line, a title with a section, or nothing."""
+    roll = rng.random()
+    if not carrier.title or roll < 0.45:
+        return ""
+    if roll < 0.75:
+        return f"{carrier.title}\n"
+    if roll < 0.88:
+        return f"{carrier.title}. Section: {rng.choice(_SECTIONS)}\n"
+    return f"{carrier.title} – "

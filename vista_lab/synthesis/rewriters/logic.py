@@ -1,0 +1,249 @@
+"""Conditions, duties, quantifiers and denials of real sentences: put in, taken out, turned round, on either side."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from random import Random
+
+from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS, UNSUPPORTED
+from vista_lab.synthesis.rewriters.carrier import Carrier
+from vista_lab.synthesis.rewriters.group import Group, Pairing
+from vista_lab.synthesis.rewriters.polarity import negated
+from vista_lab.synthesis.rewriters.text import a_or_an, capitalised, tokens, uncapitalised
+
+_CONDITION = re.compile(
+    r"^(?P<main>[A-Z][^,;:()?\"]{12,140}?),? (?P<mark>if|unless|only if|provided that|as long as"
+    r"|except when) (?P<rest>[^,;:()?\"]{8,120})\.$"
+)
+_LEADING = re.compile(
+    r"^(?P<mark>If|Unless|As long as) (?P<rest>[^,;:()?\"]{8,90}), (?P<main>(?:then )?[^;:()?\"]{12,140})\.$"
+)
+_WHETHER = re.compile(
+    r"\b(?:even|as|what) if\b|\b(?:ask\w*|wonder\w*|know|knew|sure|see|saw|tell|told|determin\w+|decid\w+|check"
+    r"|question\w*|unclear|find out) (?:[\w'-]+ ){0,4}if\b"
+)
+OTHER_MARK = {
+    "if": "unless",
+    "unless": "if",
+    "as long as": "unless",
+    "provided that": "unless",
+    "only if": "unless",
+    "except when": "only if",
+}
+
+
+def conditioned(sentence: str) -> tuple[str, str, str] | None:
+    """(main clause, mark, condition) of a sentence with one condition."""
+    match = _CONDITION.match(sentence) or _LEADING.match(sentence)
+    if (
+        not match
+        or len(re.findall(r"\b(?:if|unless|whether)\b", sentence, re.IGNORECASE)) != 1
+        or _WHETHER.search(sentence)
+    ):
+        return None
+    main = re.sub(r"^then ", "", match["main"])
+    ready = re.match(
+        r"(?:you|we|they|it|he|she|i|the|this|that|there|a|an|all|your|our|its|any|no|guests?|children|users?"
+        r"|[A-Z]\w+)\b",
+        main,
+        re.I,
+    )
+    whole = tokens(main)
+    finite = any(t.tag in {"VBZ", "VBP", "VBD", "MD"} for t in whole)
+    return (main, match["mark"].lower(), match["rest"]) if ready and finite else None
+
+
+def condition_group(sentence: str, rng: Random) -> Group | None:
+    """The condition as it is, turned round, and dropped; each claim true under one premise and not under another."""
+    parts = conditioned(sentence)
+    if not parts:
+        return None
+    main, mark, rest = parts
+    other = OTHER_MARK[mark]
+    bare = capitalised(main) + "."
+    own, turned = (with_condition(main, m, rest, rng) for m in (mark, other))
+    free = (f"{bare}",)
+    items = (
+        Pairing((sentence,), own, (SUPPORTED_CLASS,)),
+        Pairing((sentence,), turned, UNSUPPORTED),
+        Pairing((with_condition(main, other, rest, rng),), own, UNSUPPORTED),
+        Pairing((with_condition(main, other, rest, rng),), turned, (SUPPORTED_CLASS,)),
+        Pairing((sentence,), bare, UNSUPPORTED),
+        Pairing(free, bare, (SUPPORTED_CLASS,)),
+    )
+    return Group("condition", items)
+
+
+def with_condition(main: str, mark: str, rest: str, rng: Random) -> str:
+    """Main clause and condition, in either order."""
+    if rng.random() < 0.5 and mark in {"if", "unless", "as long as"}:
+        return f"{capitalised(mark)} {rest}, {uncapitalised(main)}."
+    return f"{capitalised(main)} {mark} {rest}."
+
+
+DUTIES = (
+    (r"\bmust not\b", "may"),
+    (r"\bmust\b(?! not| have| be the)", "need not"),
+    (r"\b(?:have|has) to\b", "need not"),
+    (r"\b(?:is|are) required to\b", "need not"),
+    (r"\bcan not\b|\bcannot\b|\bcan['’]t\b", "can"),
+    (r"\bcan\b(?! not| be seen)", "cannot"),
+    (r"\b(is|are) not allowed\b", r"\1 allowed"),
+    (r"\b(is|are) allowed\b", r"\1 not allowed"),
+    (r"\b(is|are) not permitted\b", r"\1 permitted"),
+    (r"\b(is|are) permitted\b", r"\1 not permitted"),
+    (r"\b(is|are) (?:prohibited|forbidden)\b", r"\1 allowed"),
+    (r"\b(is|are) (?:mandatory|obligatory|compulsory)\b", r"\1 optional"),
+    (r"\b(is|are) optional\b", r"\1 mandatory"),
+    (r"\bwill be charged\b", "will not be charged"),
+    (r"\b(is|are) included\b", r"\1 not included"),
+    (r"\b(is|are) available\b", r"\1 not available"),
+)
+
+
+def duty_of(sentence: str) -> int | None:
+    """Which of the duties a sentence speaks of, when it does so once and in a main clause."""
+    found = (
+        i
+        for i, (pattern, _) in enumerate(DUTIES)
+        if len(re.findall(pattern, sentence)) == 1 and plainly(pattern, sentence)
+    )
+    return next(found, None)
+
+
+def turned_duty(sentence: str, number: int) -> str:
+    """The sentence with its duty turned into the opposite."""
+    return re.sub(*DUTIES[number], sentence)
+
+
+def duty_group(carrier: Carrier) -> tuple[Group, int] | None:
+    """A duty, a permission or an offer turned into its opposite, in the claim and in the evidence; and which one."""
+    number = duty_of(carrier.claim)
+    if number is None or len(carrier.evidence) != 1 or duty_of(carrier.text) != number:
+        return None
+    edited, twin = (turned_duty(carrier.text, number),), turned_duty(carrier.claim, number)
+    return Group("duty", two_by_two(carrier.evidence, edited, carrier.claim, twin)), number
+
+
+def plainly(pattern: str, text: str) -> bool:
+    """Whether the words stand in a main clause that denies nothing."""
+    match = re.search(pattern, text)
+    head = re.split(r"[.?!;] ", text[: match.start()] if match else text)[-1]
+    return not re.search(
+        r"\b(?:neither|nor|if|unless|whether|when|once|until|as|that|which|who|where|because|while"
+        r"|not|no|never|only|what|how|will|to)\b"
+        r"|n['’]t|['’]ll",
+        head,
+        re.IGNORECASE,
+    )
+
+
+def two_by_two(evidence: tuple[str, ...], edited: tuple[str, ...], claim: str, twin: str) -> tuple[Pairing, ...]:
+    """The four pairings of two contradictory sentences."""
+    true, false = (SUPPORTED_CLASS,), (CONTRADICTED_CLASS,)
+    return (
+        Pairing(evidence, claim, true),
+        Pairing(evidence, twin, false),
+        Pairing(edited, claim, false),
+        Pairing(edited, twin, true),
+    )
+
+
+_MAY, _WILL = re.compile(r"\b(?:may|might)\b(?! not| be able| have)"), re.compile(r"\bwill\b(?! not| be able| have)")
+
+
+def hedge_turned(sentence: str) -> str | None:
+    """ "may" -> "will", "will" -> "may", where one of them stands once in a main clause."""
+    for pattern, new in ((_MAY, "will"), (_WILL, "may")):
+        once = len(pattern.findall(sentence)) == 1 and len(_MAY.findall(sentence)) + len(_WILL.findall(sentence)) == 1
+        if (
+            once
+            and plainly(pattern.pattern, sentence)
+            and not re.search(r"\bif\b|\bunless\b|\byou (?:may|might)\b", sentence)
+        ):
+            return pattern.sub(new, sentence)
+    return None
+
+
+def hedge_group(carrier: Carrier) -> Group | None:
+    """What may be is not known to be going to be."""
+    turned = hedge_turned(carrier.claim)
+    if not turned or carrier.evidence != (carrier.claim,):
+        return None
+    may, will = (carrier.claim, turned) if _MAY.search(carrier.claim) else (turned, carrier.claim)
+    items = (Pairing((may,), will, (NOT_ENOUGH_CLASS,)), Pairing((will,), will, (SUPPORTED_CLASS,)))
+    return Group("hedge", items)
+
+
+_PLURAL = re.compile(
+    r"^(?P<q>All|Every|Each|Most|Many|Some|No|None of the|Several"
+    r"|A few) (?P<of>of the )?(?P<rest>[a-z][^;:?\"]{12,160})\.$"
+)
+
+
+def quantified(sentence: str) -> tuple[str, str] | None:
+    """(quantifier, the rest) of a sentence whose subject is a quantified plural."""
+    match = _PLURAL.match(sentence)
+    if not match or match["q"] in {"Every", "Each", "None of the"}:
+        return None
+    words = tokens(match["rest"])
+    head = next((t for t in words if t.tag in {"NNS", "NN", "NNP"}), None)
+    dated = re.match(
+        r"(?:of the )?(?:\w+ )?(?:years?|months|weeks|days|hours|times|decades|people say)\b", match["rest"]
+    )
+    good = (
+        not dated
+        and head
+        and head.tag == "NNS"
+        and words.index(head) <= 2
+        and not re.search(r"\b(?:but|except|other|not|never|only|each)\b|n't", match["rest"])
+    )
+    return (match["q"], match["rest"]) if good else None
+
+
+_AMOUNTS = (("All", "All of the"), ("Some", "Some of the", "A few of the"), ("No", "None of the"))
+
+
+def quantifier_group(sentence: str, others: Sequence[str], rng: Random) -> Group | None:
+    """All, some, no and not all of the same things; two other sentences take the two other quantifiers each time."""
+    parts = quantified(sentence)
+    rests = [parts[1], *others] if parts else []
+    if len(rests) != 3:
+        return None
+    order, words = rng.sample(range(3), 3), [rng.choice(amounts) for amounts in _AMOUNTS]
+    told = [[f"{words[(turn + place) % 3]} {rests[place]}." for place in range(3)] for turn in range(3)]
+    every, some, none = (tuple(lines[place] for place in order) for lines in told)
+    c_all, c_some, c_none, c_not = (f"{q} {rests[0]}." for q in ("All", "Some", "No", "Not all"))
+    true, false = (SUPPORTED_CLASS,), (CONTRADICTED_CLASS,)
+    items = (
+        *(
+            Pairing(every, c_all, true),
+            Pairing(some, c_all, (NOT_ENOUGH_CLASS,)),
+            Pairing(every, c_some, true),
+            Pairing(none, c_some, false),
+        ),
+        *(
+            Pairing(none, c_none, true),
+            Pairing(some, c_none, false),
+            Pairing(none, c_not, true),
+            Pairing(every, c_not, false),
+        ),
+    )
+    return Group("quantifier", items)
+
+
+def denial_groups(carrier: Carrier, rng: Random) -> Iterator[Group]:
+    """A short claim that says all that its evidence says, and both denied: "not" on either side or both says nothing."""
+    if len(carrier.evidence) != 1 or carrier.source not in {"dstc9", "mnli", "mtragun", "summedits"}:
+        return
+    said = carrier.evidence[0].split("? ")[-1]
+    no_claim, no_evidence = negated(carrier.claim, rng), negated(said, rng)
+    if no_claim and no_evidence and near_equal(carrier.claim, said):
+        yield Group("denial", two_by_two((said,), (no_evidence,), carrier.claim, a_or_an(no_claim)))
+
+
+def near_equal(one: str, other: str) -> bool:
+    """Whether two sentences say about as much: like lengths, many shared words."""
+    a, b = (set(re.findall(r"\w{3,}", t.lower())) for t in (one, other))
+    return len(a & b) >= 0.6 * max(len(a), len(b))

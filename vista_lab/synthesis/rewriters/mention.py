@@ -1,0 +1,164 @@
+"""Said is not so: a sentence that is asked, denied, reported or supposed beside one that is asserted.
+
+Two claims share a premise in which one is asserted and the other only mentioned, then the other way round: the words of the
+premise stay the same, so a frame's words alone say nothing about either claim.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from random import Random
+
+from lemminflect import getLemma  # type: ignore[import-untyped]
+
+from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS, UNSUPPORTED
+from vista_lab.synthesis.rewriters.carrier import Carrier, read_text
+from vista_lab.synthesis.rewriters.group import Group, Pairing, Quad
+from vista_lab.synthesis.rewriters.polarity import finite_tag, negated, verb_at
+from vista_lab.synthesis.rewriters.swaps import names_itself
+from vista_lab.synthesis.rewriters.text import BE, MODALS, capitalised, stripped, tokens, uncapitalised
+
+_QUOTED = re.compile(r"[\"“”?!:;]")
+_CHATTY = re.compile(
+    r"^(?:yes|no|yeah|sorry|sure|ok|okay|well|unfortunately|i|you bet|it looks|of course|absolutely|certainly)\b"
+    r"|\b(?:sorry|please|here)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class MentionFrame:
+    """A frame that does not assert, what it makes of a claim, and its asserting counterpart."""
+
+    label: int
+    mentions: str
+    asserts: str
+
+
+def read_frames() -> tuple[MentionFrame, ...]:
+    """``texts/frames_real.txt``: X or N, the mentioning frame, the asserting frame."""
+    rows = (line.split("\t") for line in read_text("frames_real.txt").splitlines())
+    return tuple(
+        MentionFrame(CONTRADICTED_CLASS if kind == "X" else NOT_ENOUGH_CLASS, one, other) for kind, one, other in rows
+    )
+
+
+FRAMES = read_frames()
+
+
+def frameable(claim: str) -> bool:
+    """Whether a sentence can be set into a frame: one plain statement."""
+    words = claim.split()
+    plain = not _QUOTED.search(claim) and not _CHATTY.search(claim) and stripped(claim)[1] == "."
+    return plain and 4 <= len(words) <= 26 and ". " not in claim and verb_at(claim) is not None
+
+
+def question(claim: str) -> str | None:
+    """The yes-or-no question that the claim answers, without its mark."""
+    words, at = tokens(claim), verb_at(claim)
+    if at is None:
+        return None
+    verb, body = words[at], stripped(claim)[0]
+    subject = uncapitalised(claim[: verb.start].strip())
+    perfect = verb.lower in {"has", "have", "had"} and words[at + 1 : at + 2] and words[at + 1].tag in {"VBN", "VBD"}
+    if verb.lower in BE | MODALS or perfect:
+        return f"{capitalised(verb.lower)} {subject}{body[verb.end :]}"
+    auxiliary = {"VBD": "Did", "VBZ": "Does", "VBP": "Do"}.get(finite_tag(verb))
+    base = "have" if verb.lower in {"has", "had", "have"} else getLemma(verb.lower, upos="VERB")[0]
+    return f"{auxiliary} {subject} {base}{body[verb.end :]}" if auxiliary else None
+
+
+def filled(template: str, sentence: str) -> str | None:
+    """The frame around a sentence; None where it needs a question that is not sure."""
+    asked = question(sentence) if "{q}" in template else ""
+    if asked is None:
+        return None
+    body = stripped(sentence)[0]
+    return capitalised(template.replace("{s}", uncapitalised(body)).replace("{S}", body).replace("{q}", asked))
+
+
+@dataclass(frozen=True)
+class Said:
+    """A sentence to be framed and a claim that it makes true; ``same`` when a denial of one denies the other."""
+
+    sentence: str
+    claim: str
+
+    @property
+    def same(self) -> bool:
+        """Whether the claim is the sentence itself."""
+        return self.sentence == self.claim
+
+
+def said_by(carrier: Carrier, rng: Random) -> Said | None:
+    """The claim, or the sentence that people wrote it from."""
+    source = carrier.evidence[0]
+    if (
+        len(carrier.evidence) == 1
+        and rng.random() < 0.6
+        and frameable(source)
+        and (carrier.source != "fever" or names_itself(carrier))
+    ):
+        return Said(source, carrier.claim)
+    return Said(carrier.claim, carrier.claim) if frameable(carrier.claim) else None
+
+
+def mention_group(one: Said, other: Said, rng: Random) -> Group | None:
+    """One claim asserted while the other is only mentioned, and the other way round."""
+    frame = rng.choice(FRAMES)
+    plus = "{S}." if rng.random() < 0.4 else frame.asserts
+    asserted = [filled(plus, s.sentence) for s in (one, other)]
+    mentioned = [filled(frame.mentions, s.sentence) for s in (one, other)]
+    if None in asserted or None in mentioned:
+        return None
+    first, second = (asserted[0] or "", mentioned[1] or ""), (mentioned[0] or "", asserted[1] or "")
+    if rng.random() < 0.5:
+        first, second = first[::-1], second[::-1]
+    items = tuple(
+        Pairing(premise, said.claim, (SUPPORTED_CLASS,) if held else verdict(frame, said))
+        for premise, said, held in (
+            (first, one, True),
+            (first, other, False),
+            (second, one, False),
+            (second, other, True),
+        )
+    )
+    if frame.label == CONTRADICTED_CLASS and one.same and other.same and rng.random() < 0.6:
+        items += denials(first, second, one.claim, other.claim, rng)
+    return Group("mention_denied" if frame.label == CONTRADICTED_CLASS else "mention_open", items)
+
+
+def verdict(frame: MentionFrame, said: Said) -> tuple[int, ...]:
+    """What a mention makes of the claim: denying more than the claim says refutes it not for sure."""
+    return (frame.label,) if frame.label == NOT_ENOUGH_CLASS or said.same else UNSUPPORTED
+
+
+def denials(first: tuple[str, ...], second: tuple[str, ...], one: str, other: str, rng: Random) -> tuple[Pairing, ...]:
+    """The denied claims: false where the claim is asserted, true where it is denied."""
+    no_one, no_other = negated(one, rng), negated(other, rng)
+    if not no_one or not no_other:
+        return ()
+    return (
+        Pairing(first, no_one, (CONTRADICTED_CLASS,)),
+        Pairing(first, no_other, (SUPPORTED_CLASS,)),
+        Pairing(second, no_one, (SUPPORTED_CLASS,)),
+        Pairing(second, no_other, (CONTRADICTED_CLASS,)),
+    )
+
+
+def framed_quad(quad: Quad, rng: Random) -> Quad | None:
+    """The quad with a mention of what is false, or an assertion of what is true, beside its evidence."""
+    frame, wrong = rng.choice(FRAMES), rng.random() < 0.7
+    template = frame.mentions if wrong else frame.asserts
+    if not frameable(quad.claim) or not frameable(quad.twin):
+        return None
+    said = [filled(template, s) for s in ((quad.twin, quad.claim) if wrong else (quad.claim, quad.twin))]
+    if None in said:
+        return None
+    first, second = said[0] or "", said[1] or ""
+    if rng.random() < 0.5:
+        evidence, edited = (first, *quad.evidence), (second, *quad.edited)
+    else:
+        evidence, edited = (*quad.evidence, first), (*quad.edited, second)
+    return replace(quad, kind="mention_beside", evidence=evidence, edited=edited)

@@ -1,0 +1,114 @@
+"""Opposites and their denials, and words that mean the same: from a list of sure pairs that a lexicon may widen."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from random import Random
+
+from vista_lab.suites.loaders import CONTRADICTED_CLASS, SUPPORTED_CLASS
+from vista_lab.synthesis.rewriters.carrier import Carrier, read_json, word_list
+from vista_lab.synthesis.rewriters.group import Group, Pairing
+from vista_lab.synthesis.rewriters.text import a_or_an
+from vista_lab.synthesis.rewriters.values import occurrences, replaced
+
+_BE = r"\b(is|are|was|were|be|been)\b( (?:very |still |now |also )?)"
+_NEGATION = re.compile(r"\b(?:not|never|no|none|neither|nor|without)\b|n['’]t\b", re.IGNORECASE)
+
+
+@lru_cache(maxsize=1)
+def opposites() -> dict[str, tuple[str, bool]]:
+    """word -> (its opposite, whether there is nothing between the two)."""
+    raw = read_json("opposites_real.json")
+    found: dict[str, tuple[str, bool]] = {}
+    for name, exclusive in (("graded", False), ("exclusive", True)):
+        for one, other in raw[name]:
+            found.setdefault(one, (other, exclusive))
+            found.setdefault(other, (one, exclusive))
+    for one, other in _more_opposites:
+        found.setdefault(one, (other, True))
+        found.setdefault(other, (one, True))
+    return found
+
+
+_more_opposites: list[tuple[str, str]] = []
+
+
+def widen_opposites(pairs: Iterable[tuple[str, str]]) -> None:
+    """Adds pairs of opposites from a lexicon, for all edits that are made afterwards."""
+    _more_opposites.extend(pairs)
+    opposites.cache_clear()
+
+
+@lru_cache(maxsize=1)
+def alike() -> dict[str, tuple[str, ...]]:
+    """word -> words that may stand for it."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for one, other in read_json("opposites_real.json")["alike"]:
+        found[one].append(other)
+    return {word: tuple(others) for word, others in found.items()}
+
+
+def opposite_groups(carrier: Carrier, rng: Random) -> Iterator[tuple[Group, str]]:
+    """A word of the claim that stands in the evidence too, and its opposite on either side, plain and denied; and the word."""
+    claim, text = carrier.claim, carrier.text
+    words = [
+        w for w in dict.fromkeys(re.findall(r"[a-z-]+", claim)) if w in opposites() and len(occurrences(text, w)) == 1
+    ]
+    words = [
+        w
+        for w in words
+        if len(occurrences(claim, w)) == 1
+        and not occurrences(text, opposites()[w][0])
+        and in_place(text, w)
+        and in_place(claim, w)
+    ]
+    for word in rng.sample(words, min(1, len(words))):
+        other, exclusive = opposites()[word]
+        edited = tuple(a_or_an(replaced(s, word, other)) for s in carrier.evidence)
+        twin = a_or_an(replaced(claim, word, other))
+        items = [*four(carrier.evidence, edited, claim, twin)]
+        denied = [refused(c, w) for c, w in ((twin, other), (claim, word))]
+        if exclusive and None not in denied and not _NEGATION.search(claim):
+            items += four(carrier.evidence, edited, a_or_an(denied[0] or ""), a_or_an(denied[1] or ""))
+        yield Group("opposite", tuple(items)), word
+
+
+def in_place(text: str, word: str) -> bool:
+    """Whether the word stands where its opposite could: no name, no fixed phrase, no denial near it."""
+    start, end = occurrences(text, word)[0]
+    before, after = text[:start].lower().split()[-3:], text[end:].split()[:1]
+    fixed = f"{' '.join(before[-1:])} {word}" in _FIXED or f"{word} {' '.join(after).strip('.,').lower()}" in _FIXED
+    if opposites()[word][1] and not re.search(
+        r"(?:\b(?:is|are|was|were|be|been|an?|the|very|and|or|as|now|also|currently|always|its|their|his|her)|,) $",
+        text[:start],
+    ):
+        return False  # an adjective, or a verb or noun that looks like one
+    named = (
+        after
+        and after[0][:1].isupper()
+        and word not in {"northern", "southern", "eastern", "western", "north", "south"}
+    )
+    return not fixed and not named and not any(_NEGATION.search(w) for w in before)
+
+
+_FIXED = word_list("fixed")
+
+
+def refused(text: str, word: str) -> str | None:
+    """ "is open" -> "is not open"."""
+    changed, count = re.subn(rf"{_BE}(?=(?:an? |the )?{re.escape(word)}\b)", r"\1 not\2", text, count=1)
+    return re.sub(r"\bbe not\b", "not be", changed) if count else None
+
+
+def four(evidence: tuple[str, ...], edited: tuple[str, ...], claim: str, twin: str) -> tuple[Pairing, ...]:
+    """The four pairings of a claim and its opposite."""
+    true, false = (SUPPORTED_CLASS,), (CONTRADICTED_CLASS,)
+    return (
+        Pairing(evidence, claim, true),
+        Pairing(evidence, twin, false),
+        Pairing(edited, claim, false),
+        Pairing(edited, twin, true),
+    )
