@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from vista_guard.protocols import (
         DocumentStore,
         Embedder,
+        Extractor,
         Judge,
         KnowledgeStore,
         Policy,
@@ -76,7 +77,9 @@ _HOMES = {
     "judges.contract": "meter",
     "policy.label_policy": "LabelPolicy Rule",
     "policy.turn_risk": "macro_score micro_score vista_score",
-    "protocols": "DocumentStore Embedder Judge KnowledgeStore Policy ReportStore RiskPolicy Sink TextSink TurnJudge Verifier",
+    "protocols": (
+        "DocumentStore Embedder Extractor Judge KnowledgeStore Policy ReportStore RiskPolicy Sink TextSink TurnJudge Verifier"
+    ),
     "reading.chat_json": "to_conversation to_document",
     "reading.files": "read_persona",
     "settings.sources": "Limits Settings",
@@ -109,6 +112,7 @@ __all__ = [
     "Embedder",
     "Evidence",
     "EvidenceSet",
+    "Extractor",
     "Finding",
     "Found",
     "Gate",

@@ -12,13 +12,16 @@ from vista_guard.judges.named import build_judge
 from vista_guard.policy.label_policy import LabelPolicy, build_policy
 from vista_guard.policy.risk import RiskTable
 from vista_guard.policy.turn_risk import TurnRisk
-from vista_guard.protocols import DocumentStore, Embedder, Judge, KnowledgeStore, Policy, Sink, Verifier
+from vista_guard.protocols import DocumentStore, Embedder, Extractor, Judge, KnowledgeStore, Policy, Sink
 from vista_guard.reading.files import read_persona
 from vista_guard.settings.sources import POLICY_FILES, Settings, policy_file
 from vista_guard.telemetry.config import Telemetry
-from vista_guard.types import JudgeInfo, Persona
+from vista_guard.types import JudgeInfo
 
 logger = logging.getLogger("vista_guard")
+
+MODELS = ("verifier", "extractor", "embedder")
+"""Settings that name a model, which may be a folder's path or an object."""
 
 
 def assemble(
@@ -34,24 +37,27 @@ def assemble(
     Raises:
         ConfigError: see `Guard.from_settings`.
     """
+    from vista_guard.stores.embedders import build_embedder
     from vista_guard.stores.entries import OnnxEmbedder
 
     names = {name: value for name, value in named.items() if isinstance(value, str | Path)}
-    if "verifier" in names:
-        names["verifier"] = str(names["verifier"])  # a folder's path is a name like others
+    # A folder's path is a name like others.
+    names |= {name: str(names[name]) for name in MODELS if name in names}
     loaded = Settings.load(**names, **settings)
     if Path(loaded.policy).suffix in POLICY_FILES:
         loaded = loaded.model_copy(update=policy_file(Path(loaded.policy)))
     embedder = OnnxEmbedder()
-    stores = _stores(loaded, embedder, knowledge, documents)
+    retriever = build_embedder(_given(named.get("embedder")) or loaded.embedder, loaded.embedder_options)
+    stores = _stores(loaded, embedder, retriever, knowledge, documents)
     return {
-        "judge": _judge(named, loaded, embedder),
+        "judge": _judge(named, loaded, embedder, retriever),
         "policy": _given(named["policy"]) or build_policy(loaded.policy, loaded.policy_overrides),
         "persona": _given(named["persona"]) or (read_persona(loaded.persona) if loaded.persona else None),
         "sinks": (*sinks, *_report_sinks(loaded), *_score_sinks(loaded)),
         "limits": loaded.limits,
         "context": "none" if loaded.strict_reference else loaded.context,
         "ungrounded": "trust" if loaded.strict_reference else loaded.ungrounded,
+        "retrieve_by": loaded.retrieve_by,
         "risk_table": loaded.risk_table,
         "telemetry": Telemetry(**loaded.otel.model_dump(exclude={"scores"})),
         "host_tracing": loaded.host_tracing,
@@ -59,12 +65,32 @@ def assemble(
     }
 
 
-def _judge(named: Mapping[str, Any], settings: Settings, embedder: Embedder) -> Judge:
+def _judge(named: Mapping[str, Any], settings: Settings, embedder: Embedder, retriever: Embedder) -> Judge:
+    """The judge that verifies, and before it the extractor that was given or named."""
+    judge = _verifying(named, settings, embedder, retriever)
+    if _given(named["judge"]) is not None and named.get("extractor") is None:
+        return judge  # as with a verifier: the settings' own goes with the judge that they name
+    return with_extractor(judge, _given(named.get("extractor")), settings, embedder)
+
+
+def with_extractor(judge: Judge, extractor: Extractor | None, settings: Settings, embedder: Embedder) -> Judge:
+    """The judge behind the extractor that is given, or that the settings name; the judge itself without one."""
+    given = extractor or settings.extractor
+    if given is None:
+        return judge
+    from vista_guard.judges.composed.pipeline import ExtractingJudge
+    from vista_guard.judges.extractors import build_extractor
+
+    found = build_extractor(given, embedder, settings.extractor_options, settings.model)
+    return judge if found is None else ExtractingJudge(judge, found)
+
+
+def _verifying(named: Mapping[str, Any], settings: Settings, embedder: Embedder, retriever: Embedder) -> Judge:
     """The judge that was given, or the named one with the verifier that was given or named."""
     judge: Judge | None = _given(named["judge"])
     verifier = named.get("verifier")
     if judge is None:
-        return build_judge(settings, embedder, verifier=_given(verifier))
+        return build_judge(settings, embedder, verifier=_given(verifier), retriever=retriever)
     if verifier is not None:
         raise ConfigError(
             "both a judge object and a verifier are given; leave one out, or give the verifier to EmbeddedJudge.load"
@@ -88,8 +114,10 @@ def memory_knowledge() -> KnowledgeStore:
     return MemoryKnowledge(OnnxEmbedder())
 
 
-def kept_documents(settings: Settings) -> DocumentStore | None:
+def kept_documents(settings: Settings, embedder: Embedder | str | Path | None = None) -> DocumentStore | None:
     """The documents of `vista-guard documents add`, for a guard that stores nothing else. A Chroma server counts as filled.
+
+    They are searched with `embedder`, where one is given, in place of the one that the settings name.
 
     None when nothing was added, or nothing is to be retrieved: Chroma is then not even loaded.
 
@@ -101,10 +129,10 @@ def kept_documents(settings: Settings) -> DocumentStore | None:
         return None
     from vista_guard.stores.chroma.client import chroma_client
     from vista_guard.stores.chroma.documents import ChromaDocuments
-    from vista_guard.stores.entries import OnnxEmbedder
+    from vista_guard.stores.embedders import build_embedder
 
     client = chroma_client(place, telemetry=settings.telemetry, free_bytes=settings.store_free_mb * 1_000_000)
-    return ChromaDocuments(client, OnnxEmbedder())
+    return ChromaDocuments(client, build_embedder(embedder or settings.embedder, settings.embedder_options))
 
 
 def calibrated(policy: Policy, judge: JudgeInfo, table: Path | None) -> tuple[Policy, TurnRisk | None]:
@@ -166,12 +194,16 @@ def _table(judge: JudgeInfo, path: Path | None) -> RiskTable | None:
     return RiskTable.load(path or weights_file("risk.json"))
 
 
-def _given(value: Judge | Verifier | Policy | Persona | str | Path | None) -> Any:
+def _given(value: object) -> Any:
     return None if isinstance(value, str | Path) else value
 
 
 def _stores(
-    settings: Settings, embedder: Embedder, knowledge: KnowledgeStore | None, documents: DocumentStore | None
+    settings: Settings,
+    embedder: Embedder,
+    retriever: Embedder,
+    knowledge: KnowledgeStore | None,
+    documents: DocumentStore | None,
 ) -> dict[str, Any]:
     if settings.store == "memory":
         from vista_guard.stores.memory import MemoryKnowledge
@@ -186,7 +218,7 @@ def _stores(
     place = settings.chroma_url or data_dir(settings.data_dir) / "chroma"
     client = chroma_client(place, telemetry=settings.telemetry, free_bytes=settings.store_free_mb * 1_000_000)
     if settings.retrieve and documents is None:
-        documents = ChromaDocuments(client, embedder)
+        documents = ChromaDocuments(client, retriever)
     return {"knowledge": knowledge or ChromaKnowledge(client, embedder), "documents": documents}
 
 

@@ -13,7 +13,17 @@ from weakref import WeakValueDictionary
 
 from vista_guard._aio import loop
 from vista_guard.errors import InputError
-from vista_guard.protocols import DocumentStore, Forgetting, Judge, KnowledgeStore, Policy, Sink, Verifier
+from vista_guard.protocols import (
+    DocumentStore,
+    Embedder,
+    Extractor,
+    Forgetting,
+    Judge,
+    KnowledgeStore,
+    Policy,
+    Sink,
+    Verifier,
+)
 from vista_guard.types import Conversation, Outcome, Persona, Role, Turn, TurnReport
 
 if TYPE_CHECKING:
@@ -46,6 +56,7 @@ class Guard:
         limits: most that a turn may bring.
         context: `full` lets the judge see the history too (VISTA+ctx, §7).
         ungrounded: `trust` reproduces the reference implementation for turns without documents.
+        retrieve_by: `claim` asks the document store with each claim, in place of the turn; `limits.retrieved` passages each.
         risk_table: what `vista-guard calibrate` wrote, for turns' risks and rates; the embedded judge has its own.
         telemetry: what OpenTelemetry is told of turns: no content unless it says so (see `Telemetry`).
         host_tracing: whether tracers of the host, LangSmith among them, hear of the guard's own runs, drafts included.
@@ -69,6 +80,7 @@ class Guard:
         limits: Limits | None = None,
         context: Literal["none", "full"] = "none",
         ungrounded: Literal["judge", "trust"] = "judge",
+        retrieve_by: Literal["turn", "claim"] = "turn",
         risk_table: str | Path | None = None,
         telemetry: Telemetry | None = None,
         host_tracing: bool = False,
@@ -81,6 +93,11 @@ class Guard:
 
         named = build_policy(policy) if isinstance(policy, str) else policy
         decides, turn_risk = calibrated(named, judge.info, None if risk_table is None else Path(risk_table))
+        limits = limits or Limits()
+        if retrieve_by == "claim" and documents is not None:
+            from vista_guard.judges.composed.pipeline import RetrievingJudge
+
+            judge = RetrievingJudge(judge, documents, limits.retrieved)
         self.parts: Parts = Parts(
             judge=judge,
             policy=decides,
@@ -88,9 +105,10 @@ class Guard:
             documents=documents,
             persona=persona,
             sinks=tuple(sinks),
-            limits=limits or Limits(),
+            limits=limits,
             context=context,
             ungrounded=ungrounded,
+            retrieve_by=retrieve_by,
             turn_risk=turn_risk,
             telemetry=telemetry or Telemetry(),
             host_tracing=host_tracing,
@@ -103,6 +121,8 @@ class Guard:
         *,
         judge: Judge | str | None = None,
         verifier: Verifier | str | Path | None = None,
+        extractor: Extractor | str | Path | None = None,
+        embedder: Embedder | str | Path | None = None,
         policy: Policy | str | None = None,
         persona: Persona | str | Path | None = None,
         knowledge: KnowledgeStore | None = None,
@@ -117,7 +137,8 @@ class Guard:
         """
         from vista_guard.assembly import assemble
 
-        named = {"judge": judge, "verifier": verifier, "policy": policy, "persona": persona}
+        models = {"judge": judge, "verifier": verifier, "extractor": extractor, "embedder": embedder}
+        named = {**models, "policy": policy, "persona": persona}
         return cls(**assemble(named, settings, knowledge=knowledge, documents=documents, sinks=sinks))
 
     def check_answer(self, answer: str, *, documents: GivenDocuments = (), question: str | None = None) -> TurnReport:

@@ -82,6 +82,28 @@ class TurnJudge(Judge, Protocol):
         ...
 
 
+class Extractor(Protocol):
+    """Takes turns apart into claims, in place of the judge that verifies them. Every `Judge` is one.
+
+    class Sentences:
+        info = JudgeInfo(name="sentences", version="1")
+
+        async def decompose(self, turn, history):
+            return [Claim(id=f"t{len(history)}.c{n}", text=one) for n, one in enumerate(turn.text.split(". "), 1)]
+
+    guard = Guard.from_settings(extractor=Sentences())
+    """
+
+    @property
+    def info(self) -> JudgeInfo:
+        """Part of the judge's version in every report."""
+        ...
+
+    async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
+        """As `Judge.decompose`."""
+        ...
+
+
 class Verifier(Protocol):
     """How far a piece of evidence carries a claim. Any cross-encoder can take the place of the embedded judge's own.
 
@@ -122,6 +144,23 @@ class BoundedEmbedder(Embedder, Protocol):
 
     def reads(self, text: str) -> int:
         """Characters of `text`, from its start, that its vector stands for; at least 1, all of them for a short text."""
+        ...
+
+
+@runtime_checkable
+class QueryEmbedder(Embedder, Protocol):
+    """An embedder that reads a query otherwise than a passage, as the E5 models do. `embed` is for passages.
+
+    class Prefixed:
+        def embed(self, texts):
+            return vectors([f"passage: {text}" for text in texts])
+
+        def embed_queries(self, texts):
+            return vectors([f"query: {text}" for text in texts])
+    """
+
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors to compare with those of `embed`: float32, shape (texts, dimension)."""
         ...
 
 

@@ -40,7 +40,7 @@ def test_the_cache_is_bounded_and_forgets_what_was_used_longest_ago() -> None:
     small = OnnxEmbedder(cache_size=3)
     vectors = small.embed([f"Fact {number}." for number in range(10)])
     assert vectors.shape == (10, 384)
-    assert len(small._vectors) == 3  # memory use has no other witness
+    assert len(small._cache._vectors) == 3  # memory use has no other witness
 
 
 def test_callers_cannot_change_what_is_cached(embedder: OnnxEmbedder) -> None:

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vista_guard.cli.common import BLOCKED, JudgeOption, PersonaOption, PolicyOption, VerifierOption, exit_codes
+from vista_guard.cli.common import (
+    BLOCKED,
+    EmbedderOption,
+    ExtractorOption,
+    JudgeOption,
+    PersonaOption,
+    PolicyOption,
+    VerifierOption,
+    exit_codes,
+)
 
 if TYPE_CHECKING:
     from vista_guard.guard import Guard
@@ -44,6 +53,8 @@ def check(
     persona: PersonaOption = None,
     judge: JudgeOption = None,
     verifier: VerifierOption = None,
+    extractor: ExtractorOption = None,
+    embedder: EmbedderOption = None,
     policy: PolicyOption = None,
     data_dir: Annotated[
         Path | None,
@@ -76,7 +87,8 @@ def check(
         given = conversation_to_check(
             text, documents=document or (), conversation=conversation, document_chars=configured.limits.document_chars
         )
-        named = {"judge": judge, "verifier": verifier, "policy": policy, "persona": persona}
+        models = {"judge": judge, "verifier": verifier, "extractor": extractor, "embedder": embedder}
+        named = {**models, "policy": policy, "persona": persona}
         report = asyncio.run(_report(_guard(configured, data_dir, given, named), given))
         show(report, as_json=as_json)
     if report.blocked:
@@ -106,7 +118,8 @@ def _guard(configured: Settings, data_dir: Path | None, given: Conversation, nam
     if configured.model_fields_set & {"store", "data_dir", "chroma_url"}:
         return Guard.from_settings(**named)
     bare = any(turn.role is Role.ASSISTANT and not turn.documents for turn in given.turns)
-    return Guard.from_settings(**named, store="memory", documents=kept_documents(configured) if bare else None)
+    documents = kept_documents(configured, named["embedder"]) if bare else None
+    return Guard.from_settings(**named, store="memory", documents=documents)
 
 
 async def _report(guard: Guard, conversation: Conversation) -> TurnReport:

@@ -76,6 +76,24 @@ VerifierOption = Annotated[
         "else shipped]",
     ),
 ]
+ExtractorOption = Annotated[
+    str | None,
+    typer.Option(
+        "--extractor",
+        metavar="NAME",
+        help="Model that takes texts apart into claims: hf:ORG/MODEL, a folder, openai:MODEL@URL.  [default: from the "
+        "settings, else the judge]",
+    ),
+]
+EmbedderOption = Annotated[
+    str | None,
+    typer.Option(
+        "--embedder",
+        metavar="NAME",
+        help="Model that finds passages in the document store: hf:ORG/MODEL or a folder.  [default: from the settings, else "
+        "shipped]",
+    ),
+]
 PolicyOption = Annotated[
     str | None,
     typer.Option(

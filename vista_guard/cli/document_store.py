@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,11 @@ from rich.text import Text
 
 from vista_guard.cli.common import visible
 from vista_guard.errors import ConfigError, InputError, StoreError
+from vista_guard.protocols import Embedder
 from vista_guard.reading.files import DocumentFile, FileReader, SkippedFile, find_files
 from vista_guard.settings.sources import Settings
 from vista_guard.stores.chroma.documents import ChromaDocuments
-from vista_guard.stores.entries import ListedDocument
+from vista_guard.stores.entries import ListedDocument, query_vector
 from vista_guard.types import Document, Passage
 
 _LONGEST_WORD = 20_000
@@ -60,7 +62,9 @@ class Location:
         return f" --tenant {self.tenant}" if self.tenant else ""
 
     @classmethod
-    def configured(cls, data_dir: Path | None, chroma_url: str | None, tenant: str | None = None) -> Location:
+    def configured(
+        cls, data_dir: Path | None, chroma_url: str | None, tenant: str | None = None, embedder: str | None = None
+    ) -> Location:
         """Returns the store that a guard with these settings uses.
 
         Raises:
@@ -70,7 +74,7 @@ class Location:
             _expect_tenant(tenant)
         if data_dir is not None and chroma_url is not None:
             raise ConfigError("--data-dir and --chroma-url are two places; give one")
-        given: dict[str, Any] = {"data_dir": data_dir, "chroma_url": chroma_url}
+        given: dict[str, Any] = {"data_dir": data_dir, "chroma_url": chroma_url, "embedder": embedder}
         settings = Settings.load(**{name: value for name, value in given.items() if value is not None})
         if settings.store == "memory":
             raise ConfigError('the setting store is "memory", which keeps no documents; set it to "chroma"')
@@ -79,6 +83,17 @@ class Location:
         from vista_guard.stores.entries import default_dir
 
         return cls((settings.data_dir or default_dir()).expanduser() / "chroma", settings, tenant)
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """The embedder that the settings name.
+
+        Raises:
+            ConfigError: there is none of that name, or it cannot be loaded.
+        """
+        from vista_guard.stores.embedders import build_embedder
+
+        return build_embedder(self.settings.embedder, self.settings.embedder_options)
 
     @property
     def exists(self) -> bool:
@@ -93,7 +108,7 @@ class Location:
             StoreError: the folder cannot be used, or no server answers.
         """
         from vista_guard.stores.chroma.client import chroma_client
-        from vista_guard.stores.entries import OnnxEmbedder, data_dir
+        from vista_guard.stores.entries import data_dir
 
         if isinstance(self.place, Path):
             data_dir(self.place.parent)
@@ -103,7 +118,7 @@ class Location:
                 telemetry=self.settings.telemetry,
                 free_bytes=self.settings.store_free_mb * 1_000_000,
             ),
-            OnnxEmbedder(),
+            self.embedder,
         )
         try:
             opened = store if self.tenant is None else store.of_tenant(self.tenant)
@@ -132,7 +147,7 @@ class Location:
         async with self.opened() as store:
             found = await store.search(text, limit or self.settings.limits.retrieved)
             pages = {one.id: one.metadata.get("pages") for one in await store.stored()} if found else {}
-        scores = _cosines(text, found)
+        scores = _cosines(self.embedder, text, found)
         return [
             FoundPassage(passage, score, _page(passage, pages.get(passage.source_id)))
             for passage, score in zip(found, scores, strict=True)
@@ -161,11 +176,9 @@ def _expect_tenant(name: str) -> None:
         raise ConfigError(str(exc)) from exc
 
 
-def _cosines(text: str, found: Sequence[Passage]) -> list[float]:
-    from vista_guard.stores.entries import OnnxEmbedder
-
-    vectors = OnnxEmbedder().embed([text, *(passage.text for passage in found)])
-    return [float(score) for score in vectors[1:] @ vectors[0]]
+def _cosines(embedder: Embedder, text: str, found: Sequence[Passage]) -> list[float]:
+    vectors = embedder.embed([passage.text for passage in found])
+    return [float(score) for score in vectors @ query_vector(embedder, text)] if found else []
 
 
 def _page(passage: Passage, starts: Any) -> int | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vista_guard.cli.common import WRONG_INPUT, exit_codes
+from vista_guard.cli.common import WRONG_INPUT, EmbedderOption, exit_codes
 
 if TYPE_CHECKING:
     from vista_guard.cli.document_store import FoundPassage
@@ -55,6 +55,7 @@ def add(
     tenant: Tenant = None,
     data_dir: DataDir = None,
     chroma_url: ChromaUrl = None,
+    embedder: EmbedderOption = None,
 ) -> None:
     """Add text, Markdown, HTML and PDF files.
 
@@ -68,7 +69,7 @@ def add(
         from vista_guard.cli.document_store import Adding, Location, collect
         from vista_guard.reading.files import FileReader
 
-        location = Location.configured(data_dir, chroma_url, tenant)
+        location = Location.configured(data_dir, chroma_url, tenant, embedder)
         found = collect(places, prefix, follow_links=follow_links)
         with FileReader(max_bytes=int(max_mb * 1_000_000), seconds=max_seconds) as reader:
             failed = asyncio.run(Adding(found, location, reader=reader, prune=prune, dry_run=dry_run).run())
@@ -78,7 +79,11 @@ def add(
 
 @documents.command("list")
 def list_documents(
-    as_json: AsJson = False, tenant: Tenant = None, data_dir: DataDir = None, chroma_url: ChromaUrl = None
+    as_json: AsJson = False,
+    tenant: Tenant = None,
+    data_dir: DataDir = None,
+    chroma_url: ChromaUrl = None,
+    embedder: EmbedderOption = None,
 ) -> None:
     """List what is stored: id, number of passages, title."""
     with exit_codes():
@@ -86,7 +91,7 @@ def list_documents(
 
         from vista_guard.cli.document_store import Location, counted
 
-        location = Location.configured(data_dir, chroma_url, tenant)
+        location = Location.configured(data_dir, chroma_url, tenant, embedder)
         found = asyncio.run(location.listed())
         if not found:
             typer.echo(f"there are no documents in {location}", err=True)
@@ -104,6 +109,7 @@ def remove(
     tenant: Tenant = None,
     data_dir: DataDir = None,
     chroma_url: ChromaUrl = None,
+    embedder: EmbedderOption = None,
 ) -> None:
     """Remove documents. Exits with 2 when one was not there; the others are removed all the same."""
     with exit_codes():
@@ -111,7 +117,7 @@ def remove(
 
         from vista_guard.cli.document_store import Location, counted
 
-        location = Location.configured(data_dir, chroma_url, tenant)
+        location = Location.configured(data_dir, chroma_url, tenant, embedder)
         counts = asyncio.run(location.removed(ids))
         for one, count in counts.items():
             if count:
@@ -135,6 +141,7 @@ def search(
     tenant: Tenant = None,
     data_dir: DataDir = None,
     chroma_url: ChromaUrl = None,
+    embedder: EmbedderOption = None,
 ) -> None:
     """Show the passages that the guard would find for a text, nearest first.
 
@@ -148,7 +155,7 @@ def search(
 
         if not text.strip():
             raise InputError("TEXT is empty; give what to search for")
-        location = Location.configured(data_dir, chroma_url, tenant)
+        location = Location.configured(data_dir, chroma_url, tenant, embedder)
         found = asyncio.run(location.searched(text, limit))
         if not found:
             typer.echo(f"there are no documents in {location}", err=True)

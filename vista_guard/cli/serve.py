@@ -13,6 +13,8 @@ import typer
 from vista_guard.cli.common import (
     STOPPED,
     DataDirOption,
+    EmbedderOption,
+    ExtractorOption,
     HostOption,
     JudgeOption,
     PersonaOption,
@@ -56,6 +58,8 @@ def serve(
     ] = False,
     judge: JudgeOption = None,
     verifier: VerifierOption = None,
+    extractor: ExtractorOption = None,
+    embedder: EmbedderOption = None,
     policy: PolicyOption = None,
     persona: PersonaOption = None,
     data_dir: DataDirOption = None,
@@ -87,7 +91,8 @@ def serve(
         settings = ProxySettings.load(**{name: value for name, value in given.items() if value is not None})
         check_exposure(settings, allow_anonymous=allow_anonymous)
         with listening(settings) as listener:
-            named = {"judge": judge, "verifier": verifier, "policy": policy, "persona": persona}
+            models = {"judge": judge, "verifier": verifier, "extractor": extractor, "embedder": embedder}
+            named = {**models, "policy": policy, "persona": persona}
             guard = build_guard(named, data_dir=data_dir)
             with configured("vista-guard-proxy"), guard:
                 signal_number = run(build_app(guard, settings), settings, guard, listener)

@@ -9,7 +9,7 @@ from typing import Any
 
 from vista_guard._extras import how_to_install, require
 from vista_guard.errors import ConfigError
-from vista_guard.inference.local_models import ONNX_FILES, SEQ2SEQ_FILES, TORCH_FILES, ModelFolder
+from vista_guard.inference.local_models import ONNX_FILES, SEQ2SEQ_FILES, TORCH_FILES, ModelFolder, cached_decoder
 
 SMALL_FILES = (
     "config.json",
@@ -23,11 +23,14 @@ SMALL_FILES = (
     "vocab.json",
     "vocab.txt",
     "merges.txt",
+    "1_Pooling/config.json",
+    "config_sentence_transformers.json",
+    "sentence_bert_config.json",
 )
-"""Configuration and tokenizer, in whatever form: kilobytes to a few megabytes."""
+"""Configuration, tokenizer and pooling, in whatever form: kilobytes to a few megabytes."""
 
 
-def hub_folder(name: str, *, file: str | None = None) -> ModelFolder:
+def hub_folder(name: str, *, file: str | None = None, role: str = "verifier") -> ModelFolder:
     """The folder of `ORG/MODEL` or `ORG/MODEL@REVISION` in the local cache, downloaded when it is not whole there.
 
     Nothing is asked of the network for a model that is in the cache. ONNX is downloaded where the repository has it, else
@@ -36,19 +39,20 @@ def hub_folder(name: str, *, file: str | None = None) -> ModelFolder:
     Args:
         name: as above.
         file: the ONNX file to take in place of the usual ones.
+        role: what the model is for, in errors: the setting that names it.
 
     Raises:
         ConfigError: the library is missing, there is no such model, the network cannot be reached, or only torch could
             run the model and it is not installed.
     """
-    require(f"verifier hf:{name}", "huggingface_hub", extra="verifiers")
+    require(f"{role} hf:{name}", "huggingface_hub", extra="verifiers")
     repo, _, revision = name.partition("@")
     if repo.count("/") != 1 or not all(repo.split("/")):
-        raise ConfigError(f"verifier is 'hf:{name}'; it takes hf:ORG/MODEL or hf:ORG/MODEL@REVISION")
+        raise ConfigError(f"{role} is 'hf:{name}'; it takes hf:ORG/MODEL or hf:ORG/MODEL@REVISION")
     cached = _cached(repo, revision or None)
     if cached is not None and _is_whole(cached, file):
-        return ModelFolder.read(cached, f"hf:{name}")
-    return ModelFolder.read(_downloaded(repo, revision or None, file), f"hf:{name}")
+        return ModelFolder.read(cached, f"hf:{name}", role)
+    return ModelFolder.read(_downloaded(repo, revision or None, file, role), f"hf:{name}", role)
 
 
 def hub_file(repo: str, file: str) -> Path:
@@ -64,18 +68,20 @@ def hub_file(repo: str, file: str) -> Path:
     return _fetched(repo, None, [file]) / file
 
 
-def wanted_files(files: Collection[str], file: str | None, *, torch: bool) -> list[str] | None:
+def wanted_files(files: Collection[str], file: str | None, *, torch: bool, writes: bool = False) -> list[str] | None:
     """Of a repository's files those to download; None when it holds nothing that can be run here.
 
     Args:
         files: all that the repository has.
         file: the ONNX file that is wanted, if one is.
         torch: whether weights for torch are of use.
+        writes: whether the model writes texts, which the second decoder makes quicker.
     """
     small = [name for name in SMALL_FILES if name in files]
     graphs = [(file,)] if file is not None else [*((one,) for one in ONNX_FILES), *SEQ2SEQ_FILES]
     for names in graphs:
         if all(name in files for name in names):
+            names = (*names, *(name for name in (cached_decoder(names[-1]),) if writes and name in files))
             beside = [name for name in files if name.startswith(tuple(f"{one}_data" for one in names))]
             return [*small, *names, *(f"{one}.data" for one in names if f"{one}.data" in files), *beside]
     weights = next((name for name in TORCH_FILES if name in files), None)
@@ -104,54 +110,54 @@ def _is_whole(path: Path, file: str | None) -> bool:
     return "config.json" in here and wanted_files(here, file, torch=_has_torch()) is not None
 
 
-def _downloaded(repo: str, revision: str | None, file: str | None) -> Path:
+def _downloaded(repo: str, revision: str | None, file: str | None, role: str) -> Path:
     from huggingface_hub import HfApi
 
     try:
         files = HfApi().list_repo_files(repo, revision=revision)
     except Exception as exc:  # the hub's own errors, and those of whatever HTTP client it was built on
-        raise _unreachable(repo, exc) from exc
-    wanted = wanted_files(files, file, torch=_has_torch())
+        raise _unreachable(repo, exc, role) from exc
+    wanted = wanted_files(files, file, torch=_has_torch(), writes=role == "extractor")
     if wanted is None:
-        raise ConfigError(_nothing_to_run(repo, files, file))
-    return _fetched(repo, revision, wanted)
+        raise ConfigError(_nothing_to_run(repo, files, file, role))
+    return _fetched(repo, revision, wanted, role)
 
 
-def _nothing_to_run(repo: str, files: Collection[str], file: str | None) -> str:
+def _nothing_to_run(repo: str, files: Collection[str], file: str | None, role: str) -> str:
     graphs = sorted(name for name in files if name.endswith(".onnx"))
     if file is not None:
-        return f"verifier hf:{repo} has no file {file}; its ONNX files: {', '.join(graphs) or 'none'}"
+        return f"{role} hf:{repo} has no file {file}; its ONNX files: {', '.join(graphs) or 'none'}"
     if any(name in files for name in TORCH_FILES):
         return (
-            f"verifier hf:{repo} has no model.onnx, only weights for torch, and torch or transformers is missing: "
+            f"{role} hf:{repo} has no model.onnx, only weights for torch, and torch or transformers is missing: "
             f"{how_to_install('torch')}; or export it to ONNX and name the folder (docs/verifiers.md)"
         )
-    graphs_told = f"; of its ONNX files ({', '.join(graphs)}) verifier_options.file can name one" if graphs else ""
-    return f"verifier hf:{repo} has neither model.onnx nor weights for torch{graphs_told}"
+    graphs_told = f"; of its ONNX files ({', '.join(graphs)}) {role}_options.file can name one" if graphs else ""
+    return f"{role} hf:{repo} has neither model.onnx nor weights for torch{graphs_told}"
 
 
-def _fetched(repo: str, revision: str | None, files: list[str]) -> Path:
+def _fetched(repo: str, revision: str | None, files: list[str], role: str = "verifier") -> Path:
     from huggingface_hub import snapshot_download
 
     try:
         return Path(snapshot_download(repo, revision=revision, allow_patterns=files, cache_dir=_cache()))
     except Exception as exc:  # see `_downloaded`
-        raise _unreachable(repo, exc) from exc
+        raise _unreachable(repo, exc, role) from exc
 
 
-def _unreachable(repo: str, exc: Exception) -> ConfigError:
+def _unreachable(repo: str, exc: Exception, role: str) -> ConfigError:
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
 
     if isinstance(exc, GatedRepoError):
-        return ConfigError(f"verifier hf:{repo} is gated: accept its terms at huggingface.co, then set HF_TOKEN")
+        return ConfigError(f"{role} hf:{repo} is gated: accept its terms at huggingface.co, then set HF_TOKEN")
     if isinstance(exc, RepositoryNotFoundError):
         return ConfigError(
-            f"verifier hf:{repo}: the hub has no such model, or it is private: check the name, or set HF_TOKEN"
+            f"{role} hf:{repo}: the hub has no such model, or it is private: check the name, or set HF_TOKEN"
         )
     why = " ".join(str(exc).split())[:200] or type(exc).__name__
     return ConfigError(
-        f"verifier hf:{repo} is not in the local Hugging Face cache ({_cache()}), and the hub cannot be reached ({why}). "
-        f"Where there is a network: hf download {repo}; then copy the folder here and name it: verifier = PATH"
+        f"{role} hf:{repo} is not in the local Hugging Face cache ({_cache()}), and the hub cannot be reached ({why}). "
+        f"Where there is a network: hf download {repo}; then copy the folder here and name it: {role} = PATH"
     )
 
 

@@ -1,4 +1,4 @@
-"""Models that users bring, as ONNX: a model's folder, its tokenizer, batches of texts by length, the ONNX network.
+"""Models that users bring, as ONNX: a model's folder, its tokenizer, batches of texts by length, the ONNX networks.
 
 Own code because the libraries that load the same models (optimum, sentence-transformers) need torch, and fastembed reads
 one score a pair only; see docs/design/dependencies.md.
@@ -23,25 +23,33 @@ if TYPE_CHECKING:
     from onnxruntime import InferenceSession
     from tokenizers import Encoding, Tokenizer
 
-ONNX_FILES = ("model.onnx", "onnx/model.onnx")
+ONNX_FILES = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx")
 SEQ2SEQ_FILES = (
     ("encoder_model.onnx", "decoder_model.onnx"),
     ("onnx/encoder_model.onnx", "onnx/decoder_model.onnx"),
 )
 """The two halves of an encoder-decoder, as Optimum exports them."""
+
+
+def cached_decoder(decoder: str) -> str:
+    """The name of the decoder that takes the attention of earlier tokens as input, beside the one that does not."""
+    return decoder.replace("decoder_model", "decoder_with_past_model")
+
+
 TORCH_FILES = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
 
 
 @dataclass(frozen=True)
 class ModelFolder:
-    """Where a model's files are. `name` is how the settings call it."""
+    """Where a model's files are. `name` is how the settings call it, `role` which of them does."""
 
     path: Path
     name: str
     config: Mapping[str, Any]
+    role: str = "verifier"
 
     @classmethod
-    def read(cls, path: Path, name: str) -> ModelFolder:
+    def read(cls, path: Path, name: str, role: str = "verifier") -> ModelFolder:
         """The folder with its `config.json`.
 
         Raises:
@@ -49,13 +57,16 @@ class ModelFolder:
         """
         if not path.is_dir():
             raise ConfigError(
-                f"verifier is {name!r}, and {path} is not a folder; give one with config.json and model.onnx or safetensors, "
+                f"{role} is {name!r}, and {path} is not a folder; give one with config.json and model.onnx or safetensors, "
                 "or hf:ORG/MODEL"
             )
-        folder = cls(path, name, read_json(path / "config.json"))
+        folder = cls(path, name, read_json(path / "config.json"), role)
         if not folder.config:
-            raise ConfigError(f"verifier {name} has no config.json in {path}; copy the model's own into the folder")
+            raise ConfigError(f"{role} {name} has no config.json in {path}; copy the model's own into the folder")
         return folder
+
+    def __str__(self) -> str:
+        return f"{self.role} {self.name}"
 
     def json(self, file: str) -> Mapping[str, Any]:
         """A JSON file of the folder; empty when there is none."""
@@ -74,9 +85,7 @@ class ModelFolder:
         if wanted is None:
             return self.first(ONNX_FILES)
         if not (self.path / wanted).is_file():
-            raise ConfigError(
-                f"verifier_options.file is {wanted!r}, and verifier {self.name} has no such file in {self.path}"
-            )
+            raise ConfigError(f"{self.role}_options.file is {wanted!r}, and {self} has no such file in {self.path}")
         return self.path / wanted
 
     def seq2seq(self) -> tuple[Path, Path] | None:
@@ -109,11 +118,23 @@ def read_json(file: Path) -> Mapping[str, Any]:
     return found
 
 
+def is_quantised(file: Path) -> bool:
+    """Quantised activations take their range from the whole batch: an input's output would depend on its neighbours."""
+    return any(word in file.name.lower() for word in ("quant", "int8", "_q4", "_q8"))
+
+
+def folder_name(name: str) -> str:
+    """The name for reports: the folder's own, since its location is private; for the hub's cache the repository's."""
+    path = Path(name).expanduser().resolve()
+    cached = next((part for part in path.parts if part.startswith("models--")), None)
+    return cached.removeprefix("models--").replace("--", "/") if cached else path.name
+
+
 Text = str | tuple[str, str]
 
 
 class ModelTokens:
-    """Texts, or pairs of texts, to tokens. Nothing is cut: who asks sees to it that a text fits. Safe to share between threads.
+    """Texts, or pairs of texts, to tokens. Nothing is cut unless `cut_at` says so. Safe to share between threads.
 
     Attributes:
         pad: id of the token that fills a batch.
@@ -158,6 +179,14 @@ class ModelTokens:
         """With special tokens, in the order of the texts."""
         return self._tokenizer.encode_batch(list(texts))
 
+    def cut_at(self, tokens: int) -> None:
+        """From now on a text is read up to so many tokens, special ones included."""
+        self._tokenizer.enable_truncation(tokens)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of tokens, special ones left out."""
+        return str(self._tokenizer.decode(list(ids), skip_special_tokens=True))
+
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """Where each token of a text stands in it, special tokens left out."""
         return list(self._tokenizer.encode(text, add_special_tokens=False).offsets)
@@ -172,13 +201,13 @@ def _tokenizer(folder: ModelFolder, instead: Path | None) -> Tokenizer:
     try:
         return Tokenizer.from_file(str(file))
     except Exception as exc:  # tokenizers raises bare Exceptions
-        raise ConfigError(f"verifier {folder.name}: {file} cannot be read ({exc}); download the model again") from exc
+        raise ConfigError(f"{folder}: {file} cannot be read ({exc}); download the model again") from exc
 
 
 def _convert_tokenizer(folder: ModelFolder) -> Tokenizer:
     """A tokenizer of an older form, which transformers knows how to turn into a `tokenizer.json`."""
     require(
-        f"verifier {folder.name} has no tokenizer.json, and to make one of its older files it",
+        f"{folder} has no tokenizer.json, and to make one of its older files it",
         "transformers",
         "sentencepiece",
         extra="torch",
@@ -190,9 +219,7 @@ def _convert_tokenizer(folder: ModelFolder) -> Tokenizer:
         return made.backend_tokenizer  # type: ignore[no-any-return]  # transformers has no types for it
     except Exception as exc:  # whatever the conversion of that model's files raises
         why = " ".join(str(exc).split())[:200]
-        raise ConfigError(
-            f"verifier {folder.name} has no tokenizer.json, and none can be made of {folder.path}: {why}"
-        ) from exc
+        raise ConfigError(f"{folder} has no tokenizer.json, and none can be made of {folder.path}: {why}") from exc
 
 
 def _pad(folder: ModelFolder, tokenizer: Tokenizer, special: Mapping[str, Any]) -> int:
@@ -287,31 +314,33 @@ def pad_batch(encodings: Sequence[Encoding], pad: int) -> TokenBatch:
 
 _OUTPUTS = ("tri_label_logits", "logits")
 """Names of the output that is read, the first that a graph has; else its first output is."""
+VECTOR_OUTPUTS = ("sentence_embedding", "token_embeddings", "last_hidden_state")
+"""The same for an embedder: the text's own vector, else those of its tokens."""
 _KNOWN_INPUTS = {"input_ids", "attention_mask", "token_type_ids"}
 
 
 class EncoderGraph:
-    """Implements `Network`: one graph from tokens to logits."""
+    """Implements `Network`: one graph from tokens to logits, or to vectors."""
 
-    def __init__(self, session: InferenceSession, name: str) -> None:
+    def __init__(self, session: InferenceSession, folder: ModelFolder, wanted: Sequence[str] = _OUTPUTS) -> None:
         self._session = session
         self._inputs = {one.name for one in session.get_inputs()}
         outputs = [one.name for one in session.get_outputs()]
-        self._output = next((known for known in _OUTPUTS if known in outputs), outputs[0])
+        self._output = next((known for known in wanted if known in outputs), outputs[0])
         if odd := sorted(self._inputs - _KNOWN_INPUTS):
             raise ConfigError(
-                f"verifier {name}: its ONNX graph asks for {', '.join(odd)}; it must take input_ids, attention_mask and, "
+                f"{folder}: its ONNX graph asks for {', '.join(odd)}; it must take input_ids, attention_mask and, "
                 "where the model has them, token_type_ids"
             )
 
     @classmethod
-    def load(cls, file: Path, name: str, device: str) -> EncoderGraph:
-        """Reads the file.
+    def load(cls, file: Path, folder: ModelFolder, device: str, wanted: Sequence[str] = _OUTPUTS) -> EncoderGraph:
+        """Reads the file. `wanted` are names of the output to read.
 
         Raises:
-            ConfigError: it is damaged, or no graph of a text classifier; or the device is not there.
+            ConfigError: it is damaged, or no graph of a text encoder; or the device is not there.
         """
-        return cls(_session(file, name, device), name)
+        return cls(_session(file, folder, device), folder, wanted)
 
     def logits(self, batch: TokenBatch) -> NDArray[np.float32]:
         """Implements `Network.logits`."""
@@ -334,13 +363,13 @@ class DecoderGraph:
         self._start = start
 
     @classmethod
-    def load(cls, files: tuple[Path, Path], name: str, device: str, start: int) -> DecoderGraph:
+    def load(cls, files: tuple[Path, Path], folder: ModelFolder, device: str, start: int) -> DecoderGraph:
         """Reads both files. `start` is the token that the decoder begins with.
 
         Raises:
             ConfigError: as for `EncoderGraph`.
         """
-        return cls(_session(files[0], name, device), _session(files[1], name, device), start)
+        return cls(_session(files[0], folder, device), _session(files[1], folder, device), start)
 
     def logits(self, batch: TokenBatch) -> NDArray[np.float32]:
         """Implements `Network.logits`."""
@@ -357,7 +386,103 @@ class DecoderGraph:
         return shared_passes().run(self.logits, batches)
 
 
-def _session(file: Path, name: str, device: str) -> InferenceSession:
+class Generator(Protocol):
+    """A model in memory that writes. Safe to call from several threads."""
+
+    def generate(self, batch: TokenBatch, most: int) -> list[list[int]]:
+        """Of each text the tokens of the answer, the likeliest one at each step, with its end token where that came within
+        `most` tokens."""
+        ...
+
+
+class GeneratorGraph:
+    """Implements `Generator` with the ONNX graphs of an encoder-decoder.
+
+    With the decoder that takes the attention of earlier tokens each step reads one token; without it, the whole answer so far.
+    """
+
+    def __init__(
+        self,
+        encoder: InferenceSession,
+        decoder: InferenceSession,
+        cached: InferenceSession | None,
+        start: int,
+        end: int,
+    ) -> None:
+        self._encoder = encoder
+        self._decoder = decoder
+        self._cached = cached
+        self._start = start
+        self._end = end
+
+    @classmethod
+    def load(cls, files: tuple[Path, Path], folder: ModelFolder, device: str) -> GeneratorGraph:
+        """Reads the two files, and the second decoder where it lies beside them.
+
+        Raises:
+            ConfigError: as for `EncoderGraph`, or `config.json` names no end token.
+        """
+        cached = files[1].with_name(cached_decoder(files[1].name))
+        third = _session(cached, folder, device) if cached.is_file() else None
+        start, end = start_and_end(folder)
+        return cls(_session(files[0], folder, device), _session(files[1], folder, device), third, start, end)
+
+    def generate(self, batch: TokenBatch, most: int) -> list[list[int]]:
+        """Implements `Generator.generate`, in the queue that all models of the process share."""
+        return shared_passes().run(lambda one: self._generate(one, most), [batch])[0]
+
+    def _generate(self, batch: TokenBatch, most: int) -> list[list[int]]:
+        import numpy as np
+
+        hidden = self._encoder.run(None, {"input_ids": batch.ids, "attention_mask": batch.mask})[0]
+        source = {"encoder_hidden_states": hidden, "encoder_attention_mask": batch.mask}
+        written = np.full((len(batch.ids), 1), self._start, np.int64)
+        past: dict[str, Any] = {}
+        is_open = np.ones(len(batch.ids), bool)
+        for _ in range(most):
+            logits, past = self._step(written, source, past)
+            chosen = np.where(is_open, logits.argmax(axis=-1), self._end)
+            written = np.concatenate([written, chosen[:, None]], axis=1)
+            is_open &= chosen != self._end
+            if not is_open.any():
+                break
+        return [_up_to(self._end, row[1:].tolist()) for row in written]
+
+    def _step(
+        self, written: NDArray[np.int64], source: Mapping[str, Any], past: Mapping[str, Any]
+    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
+        """The logits of the next token, and the attention of all tokens so far."""
+        session = self._cached if past and self._cached is not None else self._decoder
+        given = {**source, **past, "input_ids": written[:, -1:] if past else written}
+        wanted = {one.name for one in session.get_inputs()}
+        names = [one.name for one in session.get_outputs()]
+        found = dict(zip(names, session.run(None, {key: given[key] for key in wanted if key in given}), strict=True))
+        present = {
+            name.replace("present", "past_key_values"): value for name, value in found.items() if "present" in name
+        }
+        # The attention to the source comes with the first step alone.
+        return found["logits"][:, -1, :], {**past, **present} if self._cached is not None else {}
+
+
+def start_and_end(folder: ModelFolder) -> tuple[int, int]:
+    """The tokens with which a decoder begins and ends.
+
+    Raises:
+        ConfigError: `config.json` does not say how an answer ends.
+    """
+    end = folder.config.get("eos_token_id")
+    if not isinstance(end, int):
+        raise ConfigError(
+            f"{folder}: its config.json has eos_token_id = {end!r}; it must be the number of the end token"
+        )
+    return int(folder.config.get("decoder_start_token_id") or 0), end
+
+
+def _up_to(end: int, ids: list[int]) -> list[int]:
+    return ids[: ids.index(end) + 1] if end in ids else ids
+
+
+def _session(file: Path, folder: ModelFolder, device: str) -> InferenceSession:
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # as for the shipped models
     from onnxruntime import InferenceSession, SessionOptions, get_available_providers
 
@@ -366,7 +491,7 @@ def _session(file: Path, name: str, device: str) -> InferenceSession:
         providers.insert(0, "CUDAExecutionProvider")
         if providers[0] not in get_available_providers():
             raise ConfigError(
-                f"verifier_options.device is {device!r}, and this onnxruntime has no CUDA: pip install onnxruntime-gpu, "
+                f"{folder.role}_options.device is {device!r}, and this onnxruntime has no CUDA: pip install onnxruntime-gpu, "
                 "or set device = 'cpu'"
             )
     options = SessionOptions()
@@ -379,5 +504,5 @@ def _session(file: Path, name: str, device: str) -> InferenceSession:
     except Exception as exc:  # onnxruntime raises bare Exception subclasses for a damaged file
         why = " ".join(str(exc).split())[:300]
         raise ConfigError(
-            f"verifier {name}: {file} cannot be loaded by onnxruntime ({why}); download or export it again"
+            f"{folder}: {file} cannot be loaded by onnxruntime ({why}); download or export it again"
         ) from exc

@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from vista_guard._extras import require
 from vista_guard.errors import ConfigError
 from vista_guard.inference.hub import hub_file
-from vista_guard.inference.local_models import TORCH_FILES, ModelFolder, TokenBatch
+from vista_guard.inference.local_models import TORCH_FILES, ModelFolder, TokenBatch, start_and_end
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-Kind = Literal["classes", "tokens", "decoder", "hhem", "alignscore"]
+Kind = Literal["classes", "tokens", "decoder", "hhem", "alignscore", "vectors"]
 """What is built around the weights."""
 
 FLAN_T5_BASE = {
@@ -54,18 +54,7 @@ class TorchNetwork:
         Raises:
             ConfigError: torch or transformers is missing, the device is not there, or the weights are not of that kind.
         """
-        require(
-            f"verifier {folder.name} has weights for torch only, and to run them it",
-            "torch",
-            "transformers",
-            extra="torch",
-        )
-        _check_device(device)
-        try:
-            model = _BUILDERS[kind](folder, start)
-        except (OSError, ValueError, RuntimeError, KeyError, ImportError) as exc:
-            why = " ".join(str(exc).split())[:300]
-            raise ConfigError(f"verifier {folder.name}: its weights in {folder.path} cannot be loaded ({why})") from exc
+        model = _built(folder, device, lambda: _BUILDERS[kind](folder, start))
         model.module.to(device).eval()
         return cls(model.forward, device, types=model.types)
 
@@ -86,6 +75,58 @@ class TorchNetwork:
         return [self.logits(batch) for batch in batches]
 
 
+class TorchGenerator:
+    """Implements `Generator` with torch. One pass at a time, as `TorchNetwork`."""
+
+    def __init__(self, model: Any, device: str, start: int, end: int, pad: int) -> None:
+        self._model = model
+        self._device = device
+        self._tokens = {"decoder_start_token_id": start, "eos_token_id": end, "pad_token_id": pad}
+        self._lock = threading.Lock()
+
+    @classmethod
+    def load(cls, folder: ModelFolder, device: str, pad: int) -> TorchGenerator:
+        """Reads the weights of an encoder-decoder.
+
+        Raises:
+            ConfigError: as for `TorchNetwork`, or `config.json` names no end token.
+        """
+        start, end = start_and_end(folder)
+
+        def build() -> Any:
+            from transformers import AutoModelForSeq2SeqLM
+
+            return AutoModelForSeq2SeqLM.from_pretrained(str(folder.path), local_files_only=True)
+
+        return cls(_built(folder, device, build).to(device).eval(), device, start, end, pad)
+
+    def generate(self, batch: TokenBatch, most: int) -> list[list[int]]:
+        """Implements `Generator.generate`. The folder's own settings of beams and sampling are not followed."""
+        import torch
+        from transformers import GenerationConfig
+
+        config = GenerationConfig(max_new_tokens=most, num_beams=1, do_sample=False, **self._tokens)
+        end = self._tokens["eos_token_id"]
+        with self._lock, torch.inference_mode():
+            ids, mask = (torch.from_numpy(one).to(self._device) for one in (batch.ids, batch.mask))
+            found = self._model.generate(input_ids=ids, attention_mask=mask, generation_config=config).cpu().tolist()
+        return [row[1 : row.index(end, 1) + 1] if end in row[1:] else row[1:] for row in found]
+
+
+T = TypeVar("T")
+
+
+def _built(folder: ModelFolder, device: str, build: Callable[[], T]) -> T:
+    """What `build` makes of the folder's weights; whatever goes wrong is a `ConfigError`."""
+    require(f"{folder} has weights for torch only, and to run them it", "torch", "transformers", extra="torch")
+    _check_device(folder, device)
+    try:
+        return build()
+    except (OSError, ValueError, RuntimeError, KeyError, ImportError) as exc:
+        why = " ".join(str(exc).split())[:300]
+        raise ConfigError(f"{folder}: its weights in {folder.path} cannot be loaded ({why})") from exc
+
+
 class _Built:
     """A module and how it is called."""
 
@@ -95,11 +136,11 @@ class _Built:
         self.types = types
 
 
-def _check_device(device: str) -> None:
+def _check_device(folder: ModelFolder, device: str) -> None:
     import torch
 
     if device.startswith("cuda") and not torch.cuda.is_available():
-        raise ConfigError(f"verifier_options.device is {device!r}, and torch finds no such device; use 'cpu'")
+        raise ConfigError(f"{folder.role}_options.device is {device!r}, and torch finds no such device; use 'cpu'")
 
 
 def _classes(folder: ModelFolder, start: int) -> _Built:  # noqa: ARG001  one signature for all
@@ -114,6 +155,13 @@ def _tokens(folder: ModelFolder, start: int) -> _Built:  # noqa: ARG001
 
     model = AutoModelForTokenClassification.from_pretrained(str(folder.path), local_files_only=True)
     return _Built(model, lambda given: model(**given).logits, types=_has_types(folder))
+
+
+def _vectors(folder: ModelFolder, start: int) -> _Built:  # noqa: ARG001
+    from transformers import AutoModel
+
+    model = AutoModel.from_pretrained(str(folder.path), local_files_only=True)
+    return _Built(model, lambda given: model(**given).last_hidden_state, types=_has_types(folder))
 
 
 def _decoder(folder: ModelFolder, start: int) -> _Built:
@@ -163,7 +211,7 @@ def _alignscore(folder: ModelFolder, start: int) -> _Built:  # noqa: ARG001
     anchor = "embeddings.word_embeddings.weight"
     prefix = next((key.removesuffix(anchor) for key in state if key.endswith(anchor)), None)
     if head is None or prefix is None:
-        raise ConfigError(f"verifier {folder.name}: its weights have no tri_layer, so they are not AlignScore's")
+        raise ConfigError(f"{folder}: its weights have no tri_layer, so they are not AlignScore's")
     encoder = RobertaModel(RobertaConfig(**folder.config), add_pooling_layer=True)
     own = {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
     _load(encoder, {key: value for key, value in own.items() if key.startswith(("embeddings.", "encoder.", "pooler."))})
@@ -179,6 +227,7 @@ _BUILDERS: dict[Kind, Callable[[ModelFolder, int], _Built]] = {
     "decoder": _decoder,
     "hhem": _hhem,
     "alignscore": _alignscore,
+    "vectors": _vectors,
 }
 
 
@@ -189,9 +238,7 @@ def _state(folder: ModelFolder) -> dict[str, Any]:
 
     file = folder.first(TORCH_FILES)
     if file is None:
-        raise ConfigError(
-            f"verifier {folder.name} has no weights in {folder.path}; expected one of {', '.join(TORCH_FILES)}"
-        )
+        raise ConfigError(f"{folder} has no weights in {folder.path}; expected one of {', '.join(TORCH_FILES)}")
     names = [file.name]
     if file.name.endswith(".index.json"):
         names = sorted(set(folder.json(file.name)["weight_map"].values()))

@@ -30,7 +30,12 @@ FORMS = """\
 
 
 def build_judge(
-    settings: Settings, embedder: Embedder, *, verifier: Verifier | None = None, asking: Asking | None = None
+    settings: Settings,
+    embedder: Embedder,
+    *,
+    verifier: Verifier | None = None,
+    asking: Asking | None = None,
+    retriever: Embedder | None = None,
 ) -> Judge:
     """The judge that `settings.judge` names, recorded and cached as the settings say.
 
@@ -39,12 +44,15 @@ def build_judge(
         embedder: finds the evidence for an embedded judge.
         verifier: for the embedded judge, in place of the one that the settings name.
         asking: makes a judge of each chat model that the settings name, in place of `ModelJudge`.
+        retriever: ranks passages where the first one decides (`weighing`); `embedder` when not given.
 
     Raises:
         ConfigError: no such judge, or one that cannot be set up; says what judges there are.
     """
     _check_verifier(settings, verifier)
-    judge = _named(settings.judge, settings, _Parts(_Embedded(settings, embedder, verifier), asking))
+    judge = _named(
+        settings.judge, settings, _Parts(_Embedded(settings, embedder, verifier, retriever or embedder), asking)
+    )
     if settings.judge_recording is None:
         return judge
     from vista_guard.judges.composed.stored import StoredJudge
@@ -54,10 +62,17 @@ def build_judge(
 
 def _check_verifier(settings: Settings, verifier: Verifier | None) -> None:
     named = settings.verifier if verifier is None else verifier.name
-    if named is not None and "embedded" not in re.split("[:,]", settings.judge):
+    if "embedded" in re.split("[:,]", settings.judge):
+        return
+    if named is not None:
         raise ConfigError(
             f"verifier is {named!r}, and judge is {settings.judge!r}, but only the embedded judge has a verifier. "
             "Set judge to 'embedded', or leave verifier out"
+        )
+    if settings.weighing == "first":
+        raise ConfigError(
+            f"weighing is 'first', and judge is {settings.judge!r}, but only the embedded judge weighs passages. Set judge to "
+            "'embedded', or leave weighing out"
         )
 
 
@@ -68,11 +83,14 @@ class _Embedded:
     settings: Settings
     embedder: Embedder
     verifier: Verifier | None
+    retriever: Embedder
 
     def load(self) -> Judge:
         from vista_guard.judges.embedded import EmbeddedJudge
 
         settings = self.settings
+        if settings.weighing == "first":
+            return self._first_passage()
         if self.verifier is None and settings.verifier is None and settings.verifier_options.calibration is None:
             return EmbeddedJudge.load(self.embedder, recommendations=settings.recommendations)
         from vista_guard.judges.verifiers import build_verifier
@@ -84,6 +102,19 @@ class _Embedded:
             thresholds=chosen.thresholds,
             recommendations=settings.recommendations,
         )
+
+    def _first_passage(self) -> Judge:
+        """Algorithm 1 of LLM-OASIS, with the embedded judge's claims and verifier."""
+        from vista_guard.judges.composed.pipeline import FirstPassageJudge
+        from vista_guard.judges.embedded import EmbeddedJudge
+        from vista_guard.judges.verifiers import build_verifier
+
+        settings = self.settings
+        verifier = build_verifier(
+            self.verifier or settings.verifier, settings.verifier_options, settings.model
+        ).verifier
+        judge = EmbeddedJudge.load(self.embedder, verifier=verifier, recommendations=settings.recommendations)
+        return FirstPassageJudge(judge, verifier, self.retriever, passages=settings.limits.retrieved)
 
 
 @dataclass(frozen=True)

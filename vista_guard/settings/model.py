@@ -1,6 +1,6 @@
 """Options of judges that are models: how they are prompted, retried and limited.
 
-What can be said about a verifier that users bring: how its outputs are read, and how it is run.
+Options of models that users bring: how a verifier, an embedder or an extractor is read and run.
 """
 
 from __future__ import annotations
@@ -129,3 +129,50 @@ class VerifierOptions(BaseModel):
 
 
 VERIFIER_DEFAULTS = VerifierOptions()
+
+
+class EmbedderOptions(_Frozen):
+    """Options of the model that `embedder` names. Unknown names are refused."""
+
+    pooling: Literal["mean", "cls"] | None = None
+    """How the vectors of tokens become the text's. Read from `1_Pooling/config.json` of the folder when not given; `mean` where
+    there is none."""
+    query_prefix: str | None = None
+    """Text put before a query. When not given: the folder's own (`prompts` of `config_sentence_transformers.json`), `query: `
+    for a model that is called E5, nothing for others."""
+    passage_prefix: str | None = None
+    """Text put before a passage, found in the same way: `passage: ` for E5."""
+    file: str | None = None
+    """The ONNX file inside the folder; `model.onnx` or `onnx/model.onnx` when not given."""
+    device: str = "cpu"
+    """`cpu`, or `cuda` where onnxruntime or torch has it."""
+    max_tokens: int | None = Field(default=None, ge=16)
+    """Tokens of a text that are read, and so the longest passage; what the model was made for when not given."""
+    batch_size: int | None = Field(default=None, ge=1)
+    """Texts in one pass, 8 when not given, 1 for quantised ONNX files: there a vector depends on its neighbours."""
+
+
+EMBEDDER_DEFAULTS = EmbedderOptions()
+
+
+class ExtractorOptions(_Frozen):
+    """Options of the model that `extractor` names. Unknown names are refused."""
+
+    prefix: str | None = None
+    """Text put before each passage, such as `extract claims: `. `prefix` of the folder's `config.json` when not given, else
+    nothing."""
+    separator: str | None = None
+    """Text between two claims of the output, such as a line break. When not given, each sentence of the output is a claim."""
+    sentences: int = Field(default=5, ge=1)
+    """Sentences that the model reads at once; LLM-OASIS trains on passages of 5."""
+    device: str = "cpu"
+    """`cpu`, or `cuda` where onnxruntime or torch has it."""
+    max_tokens: int = Field(default=512, ge=32)
+    """Most tokens of a passage; a longer one is cut between sentences."""
+    max_output_tokens: int = Field(default=512, ge=1)
+    """Most tokens of the answer. An answer that is cut off there leaves its passage unchecked."""
+    batch_size: int | None = Field(default=None, ge=1)
+    """Passages in one pass, 8 when not given."""
+
+
+EXTRACTOR_DEFAULTS = ExtractorOptions()

@@ -27,7 +27,7 @@ from pydantic_settings import (
 
 from vista_guard._mappings import read_mapping
 from vista_guard.errors import ConfigError
-from vista_guard.settings.model import ModelOptions, VerifierOptions
+from vista_guard.settings.model import EmbedderOptions, ExtractorOptions, ModelOptions, VerifierOptions
 from vista_guard.types import Recommendations, Record
 
 
@@ -62,7 +62,7 @@ class Limits(BaseModel):
     knowledge: int = Field(default=64, gt=0)
     """Known claims that the judge sees: the most relevant, when there are more."""
     retrieved: int = Field(default=6, gt=0)
-    """Passages retrieved from the document store for a turn that brought none."""
+    """Passages retrieved from the document store for a turn that brought none; for each claim with `retrieve_by = "claim"`."""
 
 
 class CascadeOptions(BaseModel):
@@ -113,6 +113,19 @@ class Settings(BaseSettings):
     `veto:FIRST,SECOND` or `split:FIRST,SECOND`; the shipped one when not given."""
     verifier_options: VerifierOptions = VerifierOptions()
     """How that model is read and run, and the calibration that was fitted for it."""
+    extractor: str | None = None
+    """What takes turns apart into claims: `shipped`, `hf:ORG/MODEL`, a folder's path, `openai:MODEL@URL` or
+    `langchain:PROVIDER:MODEL`; the judge itself when not given."""
+    extractor_options: ExtractorOptions = ExtractorOptions()
+    """How that model is read and run."""
+    embedder: str | None = None
+    """What finds passages in the document store: `shipped`, `hf:ORG/MODEL` or a folder's path; the shipped one when not given."""
+    embedder_options: EmbedderOptions = EmbedderOptions()
+    """How that model is read and run."""
+    weighing: Literal["all", "first"] = "all"
+    """How the embedded judge comes to a verdict. `all`: it weighs all evidence. `first`: the first passage, in the order of
+    retrieval, that supports or contradicts a claim decides, and a claim that no passage speaks of passes: Algorithm 1 of
+    LLM-OASIS, for comparisons, as it fails open."""
     model: ModelOptions = ModelOptions()
     """How a model judge asks, and what it may spend."""
     cascade: CascadeOptions = CascadeOptions()
@@ -151,6 +164,8 @@ class Settings(BaseSettings):
     """After how many days reports are deleted, with their texts, reviews and annotations; never when not given."""
     retrieve: bool = True
     """True if a turn without documents is verified against what the document store finds."""
+    retrieve_by: Literal["turn", "claim"] = "turn"
+    """What the document store is asked with: the turn and the question before it, or each claim by itself."""
     context: Literal["none", "full"] = "none"
     """`full` lets verify and categorize see the history too (VISTA+ctx, §7)."""
     ungrounded: Literal["judge", "trust"] = "judge"

@@ -19,7 +19,7 @@ from pydantic import JsonValue
 
 from vista_guard.errors import ConfigError
 from vista_guard.inference.onnx import shared_encoder
-from vista_guard.protocols import BoundedEmbedder, Embedder
+from vista_guard.protocols import BoundedEmbedder, Embedder, QueryEmbedder
 from vista_guard.reading.passages import passages
 from vista_guard.types import Claim, Document, EarnedClaim, Passage, Persona, SourceKind
 
@@ -118,41 +118,31 @@ _MAX_CHARS = 4096
 """What the tokenizer reads of a text: far above `MAX_TOKENS`, and it saves tokenising megabytes to drop them."""
 
 
-class OnnxEmbedder:
-    """The shipped sentence encoder behind a cache of the `cache_size` texts used last (1.6 kB each).
+class VectorCache:
+    """The vectors of the `size` texts used last. Safe to share between threads."""
 
-    The model is loaded with the first text. Safe to share between threads.
-    """
-
-    def __init__(self, *, cache_size: int = 8192) -> None:
-        self._cache_size = cache_size
+    def __init__(self, size: int) -> None:
+        self._size = size
         self._vectors: OrderedDict[bytes, NDArray[np.float32]] = OrderedDict()
         self._lock = Lock()
 
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors, shape (texts, 384), in order. Only the first 128 tokens of a text count.
-
-        Raises:
-            ConfigError: the weights are missing or damaged.
-        """
+    def vectors(
+        self, texts: Sequence[str], embed: Callable[[list[str]], NDArray[np.float32]], dimension: int
+    ) -> NDArray[np.float32]:
+        """One row a text, in order; `embed` is asked about those that are not known."""
         import numpy as np
 
         wanted = {_key(text): text for text in texts}
-        vectors = self._from_cache(wanted)
-        missing = [key for key in wanted if key not in vectors]
+        found = self._known(wanted)
+        missing = [key for key in wanted if key not in found]
         if missing:
-            rows = shared_encoder("embedder", MAX_TOKENS).run([storable(wanted[key][:_MAX_CHARS]) for key in missing])
+            rows = embed([wanted[key] for key in missing])
             fresh = {key: row.copy() for key, row in zip(missing, rows, strict=True)}
             self._keep(fresh)
-            vectors |= fresh
-        return np.stack([vectors[_key(text)] for text in texts]) if texts else np.empty((0, DIMENSION), np.float32)
+            found |= fresh
+        return np.stack([found[_key(text)] for text in texts]) if texts else np.empty((0, dimension), np.float32)
 
-    def reads(self, text: str) -> int:
-        """Characters of the text, from its start, that `embed` reads."""
-        (tokens,) = shared_encoder("embedder", MAX_TOKENS).tokens([storable(text[:_MAX_CHARS])])
-        return int(tokens.offsets[-2][1]) if tokens.overflowing else min(len(text), _MAX_CHARS)
-
-    def _from_cache(self, keys: dict[bytes, str]) -> dict[bytes, NDArray[np.float32]]:
+    def _known(self, keys: dict[bytes, str]) -> dict[bytes, NDArray[np.float32]]:
         with self._lock:
             found = {key: self._vectors[key] for key in keys if key in self._vectors}
             for key in found:
@@ -162,8 +152,42 @@ class OnnxEmbedder:
     def _keep(self, vectors: dict[bytes, NDArray[np.float32]]) -> None:
         with self._lock:
             self._vectors.update(vectors)
-            while len(self._vectors) > self._cache_size:
+            while len(self._vectors) > self._size:
                 self._vectors.popitem(last=False)
+
+
+class OnnxEmbedder:
+    """The shipped sentence encoder behind a cache of the `cache_size` texts used last (1.6 kB each).
+
+    The model is loaded with the first text. Safe to share between threads.
+    """
+
+    def __init__(self, *, cache_size: int = 8192) -> None:
+        self._cache = VectorCache(cache_size)
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors, shape (texts, 384), in order. Only the first 128 tokens of a text count.
+
+        Raises:
+            ConfigError: the weights are missing or damaged.
+        """
+
+        def run(missing: list[str]) -> NDArray[np.float32]:
+            return shared_encoder("embedder", MAX_TOKENS).run([storable(text[:_MAX_CHARS]) for text in missing])
+
+        return self._cache.vectors(texts, run, DIMENSION)
+
+    def reads(self, text: str) -> int:
+        """Characters of the text, from its start, that `embed` reads."""
+        (tokens,) = shared_encoder("embedder", MAX_TOKENS).tokens([storable(text[:_MAX_CHARS])])
+        return int(tokens.offsets[-2][1]) if tokens.overflowing else min(len(text), _MAX_CHARS)
+
+
+def query_vector(embedder: Embedder, text: str) -> NDArray[np.float32]:
+    """The vector of a query; its own kind where the embedder tells queries from passages."""
+    rows = embedder.embed_queries([text]) if isinstance(embedder, QueryEmbedder) else embedder.embed([text])
+    vector: NDArray[np.float32] = rows[0]
+    return vector
 
 
 def _key(text: str) -> bytes:

@@ -19,6 +19,7 @@ from vista_guard.stores.entries import (
     digest,
     nearest,
     persona_passages,
+    query_vector,
 )
 from vista_guard.types import Claim, Document, Passage, Persona
 
@@ -33,6 +34,7 @@ class MemoryDocuments:
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
         self._documents: dict[str, tuple[ListedDocument, tuple[Passage, ...], NDArray[np.float32]]] = {}
+        self._whole: tuple[list[Passage], NDArray[np.float32]] | None = None  # all in one, until the next change
         self._lock = Lock()
 
     async def add(self, documents: Sequence[Document]) -> int:
@@ -47,6 +49,7 @@ class MemoryDocuments:
         """Deletes a document; returns its number of passages."""
         with self._lock:
             removed = self._documents.pop(document_id, None)
+            self._whole = None
         return 0 if removed is None else len(removed[1])
 
     async def stored(self) -> Sequence[ListedDocument]:
@@ -64,20 +67,26 @@ class MemoryDocuments:
         listed = ListedDocument(document.id, document.title, len(found), document.metadata)
         with self._lock:
             self._documents[document.id] = (listed, found, vectors)
+            self._whole = None
         return len(found)
 
     def _search(self, query: str, limit: int) -> tuple[Passage, ...]:
+        found, vectors = self._all()
+        if not found or limit <= 0:
+            return ()
+        return tuple(found[row] for _, row in best_rows(vectors, query_vector(self._embedder, query), limit))
+
+    def _all(self) -> tuple[list[Passage], NDArray[np.float32]]:
+        """Every passage with its vector, in Chroma's order, so that equal passages come in the same order from both."""
         import numpy as np
 
         with self._lock:
-            # In Chroma's order, so that equal passages come in the same order from both.
-            stored = sorted(self._documents.items(), key=lambda one: digest(one[0]))
-            entries = [(found, vectors) for _, (_, found, vectors) in stored if found]
-        if not entries or limit <= 0:
-            return ()
-        found = [passage for some, _ in entries for passage in some]
-        vectors = np.concatenate([vectors for _, vectors in entries])
-        return tuple(found[row] for _, row in best_rows(vectors, self._embedder.embed([query])[0], limit))
+            if self._whole is None:
+                stored = sorted(self._documents.items(), key=lambda one: digest(one[0]))
+                entries = [(found, vectors) for _, (_, found, vectors) in stored if found]
+                rows = [vectors for _, vectors in entries] or [np.empty((0, 0), np.float32)]
+                self._whole = [passage for some, _ in entries for passage in some], np.concatenate(rows)
+            return self._whole
 
 
 def _last_of_each(documents: Sequence[Document]) -> list[Document]:

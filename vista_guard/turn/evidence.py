@@ -36,6 +36,7 @@ async def collect(work: Work, parts: Parts, earlier: tuple[Passage, ...] = ()) -
         documents=await _documents(work, parts),
         knowledge=recalled + earlier[max(len(earlier) - room, 0) :],
         history=work.history if parts.context == "full" else (),
+        retrieved=not work.turn.documents,
     )
 
 

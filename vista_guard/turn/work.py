@@ -121,6 +121,8 @@ class Parts:
     limits: Limits = field(default_factory=Limits)
     context: Literal["none", "full"] = "none"
     ungrounded: Literal["judge", "trust"] = "judge"
+    retrieve_by: Literal["turn", "claim"] = "turn"
+    """What the document store is asked with; the judge asks it with each claim."""
     past: PastClaims = field(default_factory=PastClaims)
     telemetry: Telemetry = field(default_factory=Telemetry)
     host_tracing: bool = False

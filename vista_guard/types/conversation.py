@@ -169,6 +169,8 @@ class EvidenceSet(Noun):
     knowledge: tuple[Passage, ...] = ()
     history: tuple[Turn, ...] = ()
     """Earlier turns, only with context = full (VISTA+ctx, §7)."""
+    retrieved: bool = Field(default=False, exclude=True)
+    """True if `documents` were found in the document store, nearest first: the turn brought none. Not part of the JSON form."""
 
     @property
     def missing(self) -> bool:

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from vista_guard.cli.common import FAILED, STOPPED, WRONG_INPUT, JudgeOption, PersonaOption, VerifierOption, exit_codes
+from vista_guard.cli.common import (
+    FAILED,
+    STOPPED,
+    WRONG_INPUT,
+    EmbedderOption,
+    ExtractorOption,
+    JudgeOption,
+    PersonaOption,
+    VerifierOption,
+    exit_codes,
+)
 
 if TYPE_CHECKING:
     from vista_lab.runs.evaluate import Evaluated, Made
@@ -116,6 +126,8 @@ def evaluate(
     system: SystemOption = "vista",
     judge: JudgeOption = None,
     verifier: VerifierOption = None,
+    extractor: ExtractorOption = None,
+    embedder: EmbedderOption = None,
     policy: PolicyName = "monitor",
     persona: PersonaOption = None,
     option: OwnOption = None,
@@ -153,7 +165,8 @@ def evaluate(
         source = source_of(data, folder, log_format, columns)
         made = Made(ClaimsMode(claims), limit, seed, engine)
         plan = make_plan(source, made.claims, limit=limit, seed=seed)
-        settings = _settings(judge, verifier, policy, persona, cache)
+        models = {"judge": judge, "verifier": verifier, "extractor": extractor, "embedder": embedder}
+        settings = _settings(models, policy, persona, cache)
         if judge is not None and not asks_judge(system):
             typer.echo(f"{system} asks no judge: --judge {judge} changes nothing", err=True)
         own = _options(option or ())
@@ -337,12 +350,11 @@ def _add_fitted_options(system: str, own: Mapping[str, str], found: Mapping[str,
 
 
 def _settings(
-    judge: str | None, verifier: str | None, policy: str, persona: Path | None, cache: Path | None
+    models: Mapping[str, str | None], policy: str, persona: Path | None, cache: Path | None
 ) -> dict[str, Any]:
     """Plain values. Paths are whole: a worker may run in another folder."""
     given = {
-        "judge": judge,
-        "verifier": str(Path(verifier).resolve()) if verifier and Path(verifier).is_dir() else verifier,
+        **{kind: str(Path(name).resolve()) if name and Path(name).is_dir() else name for kind, name in models.items()},
         "policy": policy,
         "persona": persona and str(persona.resolve()),
         "judge_cache": cache and cache.resolve(),

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from vista_guard.cli.common import FAILED, STOPPED, WRONG_INPUT, JudgeOption, PersonaOption, VerifierOption, exit_codes
+from vista_guard.cli.common import (
+    FAILED,
+    STOPPED,
+    WRONG_INPUT,
+    EmbedderOption,
+    ExtractorOption,
+    JudgeOption,
+    PersonaOption,
+    VerifierOption,
+    exit_codes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,6 +112,8 @@ def replay(
     ],
     judge: JudgeOption = None,
     verifier: VerifierOption = None,
+    extractor: ExtractorOption = None,
+    embedder: EmbedderOption = None,
     policy: FirstPolicyOption = "monitor",
     against: AgainstOption = None,
     labels: LabelsOption = None,
@@ -132,7 +145,8 @@ def replay(
 
         two = Against.parse(policy, against, log, labels, html)
         mapped = None if columns is None else Columns.parse(columns)
-        guard = _guard(judge, verifier, policy if two is None else None, persona, cache, max_cost)
+        models = {"judge": judge, "verifier": verifier, "extractor": extractor, "embedder": embedder}
+        guard = _guard(models, policy if two is None else None, persona, cache, max_cost)
         with configured("vista-guard-replay"):
             code = run(
                 guard,
@@ -149,8 +163,7 @@ def replay(
 
 
 def _guard(
-    judge: str | None,
-    verifier: str | None,
+    models: Mapping[str, str | None],
     policy: str | None,
     persona: Path | None,
     cache: Path | None,
@@ -159,6 +172,7 @@ def _guard(
     """The guard that replays: its knowledge lives in memory, and it writes to no store.
 
     Args:
+        models: the names of judge, verifier, extractor and embedder, where they were given.
         policy: the one that decides while turns are judged; None for the plain monitor, which leaves all decisions to later.
     """
     from vista_guard.assembly import kept_documents
@@ -171,13 +185,11 @@ def _guard(
         given["model"] = {"budget": {"run": {"cost": max_cost}}}
     given |= {"policy": PRESETS["monitor"]} if policy is None else _policy(policy)
     return Guard.from_settings(
-        judge=judge,
-        verifier=verifier,
         persona=persona,
         store="memory",
-        documents=kept_documents(Settings.load()),
+        documents=kept_documents(Settings.load(), models["embedder"]),
         reports=None,
-        **given,
+        **{**models, **given},  # type: ignore[arg-type]  # names
     )
 
 

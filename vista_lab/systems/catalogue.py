@@ -12,6 +12,7 @@ from vista_guard.judges.model import ChatModel, ModelJudge, ModelOptions
 from vista_guard.protocols import Judge
 from vista_guard.types import Label
 from vista_lab.datasets.files import Task
+from vista_lab.systems import pipeline
 from vista_lab.systems.baselines import THRESHOLD, Majority, Overlap
 from vista_lab.systems.fact_check import DEFAULTS as FACT_CHECK
 from vista_lab.systems.fact_check import RETRIEVED, FactCheck, read_options
@@ -42,8 +43,9 @@ def make_system(
         options: the system's own: `label` of `majority`; `threshold` of `overlap`, and `source`, which says where it is from;
             `at_least`, `at_most` or `passes` of a Ragas metric. `fit` finds those of `majority` and `overlap`.
         metric: the metric itself, with a name that is only `deepeval` or `ragas`.
-        guard_settings: as of `Guard.from_settings`: `judge`, `verifier`, `policy` (`monitor` when not given), `persona`,
-            `documents`, `model`, `judge_cache` and the like. Systems that ask no judge take one and leave it alone.
+        guard_settings: as of `Guard.from_settings`: `judge`, `verifier`, `extractor`, `embedder`, `policy` (`monitor` when not
+            given), `persona`, `documents`, `model`, `judge_cache` and the like. Systems that ask no judge take one and leave it
+            alone.
 
     Examples:
         >>> make_system("majority", options={"label": "VERIFIED"}).info.name
@@ -71,8 +73,8 @@ def names() -> list[str]:
 
 
 def asks_judge(name: str) -> bool:
-    """True when the system asks the configured judge. Baselines judge by themselves, metrics ask a model of their own."""
-    return name.partition(":")[0] not in {"majority", "overlap", *METRICS}
+    """True when the system asks the configured judge. `oasis` and baselines judge by themselves, metrics ask their own model."""
+    return name.partition(":")[0] not in {"oasis", "majority", "overlap", *METRICS}
 
 
 def _zero_shot(model: ChatModel, options: ModelOptions) -> ModelJudge:
@@ -159,6 +161,13 @@ SYSTEMS: Mapping[str, SystemRecipe] = {
         defaults=FACT_CHECK,
         limits={"retrieved": RETRIEVED, "passages": RETRIEVED},
     ),
+    "oasis": SystemRecipe(
+        pipeline.oasis,
+        knowledge=False,
+        retrieval=pipeline.retrieval,
+        options=("passages",),
+        defaults={"passages": str(pipeline.PASSAGES)},
+    ),
     "majority": SystemRecipe(_majority, knowledge=False, options=("label", "fitted on")),
     "overlap": SystemRecipe(
         _overlap,
@@ -221,5 +230,5 @@ class Ordered:
             from vista_guard.assembly import kept_documents
             from vista_guard.settings.sources import Settings
 
-            given["documents"] = kept_documents(Settings.load())
+            given["documents"] = kept_documents(Settings.load(), given.get("embedder"))
         return make_system(self.name, task=self.task, options=self.options, **given)

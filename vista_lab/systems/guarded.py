@@ -8,14 +8,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from vista_guard.assembly import MODELS, with_extractor
 from vista_guard.errors import ConfigError
 from vista_guard.guard import Guard
 from vista_guard.judges.composed import ensemble
 from vista_guard.judges.model import ChatModel, ModelJudge, ModelOptions
 from vista_guard.judges.named import build_judge, names_model
 from vista_guard.policy.label_policy import rules_key
-from vista_guard.protocols import Judge, Verifier
+from vista_guard.protocols import Embedder, Extractor, Judge, Verifier
 from vista_guard.settings.sources import Limits, Settings
+from vista_guard.stores.embedders import build_embedder
 from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.telemetry.config import Telemetry
@@ -192,11 +194,16 @@ def verdict_settings(guard: Guard) -> dict[str, str]:
     optional = {
         "rules": rules_key(parts.policy),
         "persona": parts.persona and parts.persona.key,
-        "documents": parts.documents and "retrieved for turns that bring none",
+        "documents": parts.documents and _retrieved(parts.retrieve_by),
         **{f"limits.{name}": str(value) for name, value in changed.items()},
     }
     known = {"policy": parts.policy.name, "context": parts.context, "ungrounded": parts.ungrounded}
     return {**known, **{name: value for name, value in optional.items() if value}}
+
+
+def _retrieved(by: str) -> str:
+    """How the document store is used. Runs of before there was `retrieve_by` say nothing of it, and are resumed."""
+    return "retrieved for turns that bring none" if by == "turn" else "retrieved by claim for turns that bring none"
 
 
 def _before(conversation: Conversation, last: int) -> set[int]:
@@ -225,6 +232,8 @@ class Order:
         settings: the guard's; they name the judge where no object was given.
         given: a judge, where an object was given.
         verifier: a verifier, where an object was given.
+        extractor: an extractor, where an object was given.
+        embedder: finds passages in the document store.
         metric: a metric, where an object was given.
         around: what stands before every model.
         made: the judges that were made of models.
@@ -237,15 +246,30 @@ class Order:
     settings: Settings
     given: Judge | None
     verifier: Verifier | None
+    extractor: Extractor | None
+    embedder: Embedder
     metric: object
     around: Around
     made: list[Any] = field(default_factory=list)
     countable: bool = True
 
     def judge(self) -> Judge:
+        """The judge that was given or named, behind the extractor."""
+        judge = with_extractor(self._verifying(), self.extractor, self.settings, OnnxEmbedder())
+        named = f"{self.settings.verifier} {self.settings.extractor}"
+        self.countable &= not (self.extractor or "openai:" in named or "langchain:" in named)
+        return judge
+
+    def _verifying(self) -> Judge:
         if self.given is None:
-            self.countable = self.verifier is None and "openai:" not in (self.settings.verifier or "")
-            return build_judge(self.settings, OnnxEmbedder(), verifier=self.verifier, asking=self._asking(ModelJudge))
+            self.countable = self.verifier is None
+            return build_judge(
+                self.settings,
+                OnnxEmbedder(),
+                verifier=self.verifier,
+                asking=self._asking(ModelJudge),
+                retriever=self.embedder,
+            )
         if isinstance(self.given, ModelJudge):
             judge = self.given.with_model(self.around(self.given.model))
             self.made.append(judge)
@@ -288,6 +312,7 @@ class SystemRecipe:
         judge: who judges.
         context: whether verification sees what was said before (`full`).
         knowledge: whether conversations establish anything.
+        retrieval: settings of the guard that say how passages are found, where the system has its own.
         whole_turns: whether a turn is judged as it is, whatever claims it brings.
         tasks: what it can look for; everything when empty.
         asks_task: whether what it asks, or what its verdicts are called, depends on the task.
@@ -299,6 +324,7 @@ class SystemRecipe:
     judge: Callable[[Order], Judge]
     context: Literal["none", "full"] = "none"
     knowledge: bool = True
+    retrieval: Callable[[Order], Mapping[str, Any]] = lambda order: {}
     whole_turns: bool = False
     tasks: frozenset[Task] = frozenset()
     asks_task: bool = False
@@ -324,20 +350,23 @@ def build(
     _check(recipe, name, task, options, given)
     # Asked for by name, as `Guard.from_settings` takes them; objects are no settings.
     named = {key: value for key, value in given.items() if key not in _OBJECTS or isinstance(value, str | Path)}
-    if "verifier" in named:
-        named["verifier"] = str(named["verifier"])  # a folder's path is a name like others
+    # A folder's path is a name like others.
+    named |= {key: str(named[key]) for key in MODELS if key in named and named[key] is not None}
     settings = Settings.load(**named)
     if recipe.context == "full" and settings.strict_reference:
         raise ConfigError(
             f"system {name} verifies with the history, which strict_reference forbids; turn strict_reference off"
         )
     objects = {key: given[key] for key in _OBJECTS if key in given and key not in named}
-    order = Order(name, task, options, settings, objects.get("judge"), objects.get("verifier"), metric, around)
+    embedder = build_embedder(objects.get("embedder") or settings.embedder, settings.embedder_options)
+    models = (objects.get("judge"), objects.get("verifier"), objects.get("extractor"), embedder)
+    order = Order(name, task, options, settings, *models, metric, around)
     judge = recipe.judge(order)
     return GuardSystem(
         name=name,
-        guard=_guard(recipe, judge, given),
+        guard=_guard(recipe, judge, {**given, "embedder": embedder, **recipe.retrieval(order)}),
         more={
+            **({"embedder": settings.embedder} if settings.embedder else {}),
             **({"task": str(task)} if recipe.asks_task else {}),
             **({} if recipe.knowledge else {"knowledge": "none"}),
             **options,
@@ -363,7 +392,7 @@ def _unobserved(system: GuardSystem) -> GuardSystem:
     return system
 
 
-_OBJECTS = ("judge", "verifier", "policy", "persona", "documents")
+_OBJECTS = (*MODELS, "judge", "policy", "persona", "documents")
 """Settings that may be objects."""
 _FIXED = {
     "context": "choose vista or vista+ctx",
@@ -375,7 +404,7 @@ _FIXED = {
 
 
 def _guard(recipe: SystemRecipe, judge: Judge, given: Mapping[str, Any]) -> Guard:
-    rest = {key: value for key, value in given.items() if key not in ("judge", "verifier", "policy")}
+    rest = {key: value for key, value in given.items() if key not in ("judge", "verifier", "extractor", "policy")}
     if recipe.limits:
         rest["limits"] = {**recipe.limits, **dict(rest.get("limits", {}))}
     if not recipe.knowledge:

@@ -8,7 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vista_guard.inference.hub import hub_file, hub_folder
-from vista_guard.inference.local_models import DecoderGraph, EncoderGraph, ModelFolder, ModelTokens, Network, Text, run
+from vista_guard.inference.local_models import (
+    DecoderGraph,
+    EncoderGraph,
+    ModelFolder,
+    ModelTokens,
+    Network,
+    Text,
+    folder_name,
+    is_quantised,
+    run,
+)
 from vista_guard.judges.verifiers.families import COLUMNS, LETTUCE_PROMPT, Family, family_of, label_probabilities
 from vista_guard.reading.passages import sentence_spans
 from vista_guard.settings.model import VERIFIER_DEFAULTS, VerifierOptions
@@ -60,7 +70,7 @@ class LocalVerifier:
             if hub
             else ModelFolder.read(Path(name).expanduser(), name)
         )
-        called = name if hub else _folder_name(name)
+        called = name if hub else folder_name(name)
         family = family_of(called, folder.config, options)
         network, quantised = _network(folder, family, options)
         tokens = ModelTokens.load(folder, instead=_foundation_tokens(folder))
@@ -122,18 +132,13 @@ def _network(folder: ModelFolder, family: Family, options: VerifierOptions) -> t
     if family.head == "decoder":
         both = folder.seq2seq()
         if both is not None:
-            return DecoderGraph.load(both, folder.name, options.device, start), _is_quantised(both[0])
+            return DecoderGraph.load(both, folder, options.device, start), is_quantised(both[0])
         return TorchNetwork.load(folder, "decoder", options.device, start=start), False
     file = folder.onnx(options.file)
     if file is not None:
-        return EncoderGraph.load(file, folder.name, options.device), _is_quantised(file)
+        return EncoderGraph.load(file, folder, options.device), is_quantised(file)
     kinds: dict[str, Kind] = {"hhem": "hhem", "alignscore": "alignscore", "lettucedetect": "tokens"}
     return TorchNetwork.load(folder, kinds.get(family.name, "classes"), options.device), False
-
-
-def _is_quantised(file: Path) -> bool:
-    """Quantised activations take their range from the whole batch: a pair's scores would depend on its neighbours."""
-    return any(word in file.name.lower() for word in ("quant", "int8", "_q4", "_q8"))
 
 
 def _foundation_tokens(folder: ModelFolder) -> Path | None:
@@ -142,13 +147,6 @@ def _foundation_tokens(folder: ModelFolder) -> Path | None:
     if not isinstance(foundation, str) or folder.first(["tokenizer.json"]) is not None:
         return None
     return hub_file(foundation, "tokenizer.json")
-
-
-def _folder_name(name: str) -> str:
-    """The name for reports: the folder's own, since its location is private; for the hub's cache the repository's."""
-    path = Path(name).expanduser().resolve()
-    cached = next((part for part in path.parts if part.startswith("models--")), None)
-    return cached.removeprefix("models--").replace("--", "/") if cached else path.name
 
 
 class Inputs:

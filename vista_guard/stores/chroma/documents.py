@@ -19,7 +19,16 @@ from vista_guard.errors import StoreError
 from vista_guard.protocols import Embedder
 from vista_guard.reading.passages import passages
 from vista_guard.stores.chroma.client import ChromaConnection
-from vista_guard.stores.entries import DOCUMENTS, ListedDocument, best_rows, cut, digest, reads_of, storable
+from vista_guard.stores.entries import (
+    DOCUMENTS,
+    ListedDocument,
+    best_rows,
+    cut,
+    digest,
+    query_vector,
+    reads_of,
+    storable,
+)
 from vista_guard.types import Document, Passage, SourceKind, Span
 
 if TYPE_CHECKING:
@@ -144,7 +153,7 @@ class ChromaDocuments:
         collections = await self._made(self._searched)
         if not collections:
             return ()
-        vector = (await asyncio.to_thread(self._embedder.embed, [query]))[0]
+        vector = await asyncio.to_thread(query_vector, self._embedder, query)
         # Of a document that a tenant shares with all, both copies have the same ids.
         found = {key: score for one in collections for score, key in await self._nearest(one, vector, limit)}
         best = sorted(found, key=lambda key: (-found[key], key))[:limit]

@@ -1,0 +1,187 @@
+"""Embedders that the settings name: the shipped one, or a model on this machine with mean pooling and the prefixes of E5."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from vista_guard.errors import ConfigError
+from vista_guard.inference.hub import hub_folder
+from vista_guard.inference.local_models import (
+    VECTOR_OUTPUTS,
+    EncoderGraph,
+    ModelFolder,
+    ModelTokens,
+    Network,
+    is_quantised,
+    run,
+)
+from vista_guard.protocols import Embedder
+from vista_guard.settings.model import EMBEDDER_DEFAULTS, EmbedderOptions
+from vista_guard.stores.entries import OnnxEmbedder, VectorCache, storable
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+FORMS = """\
+  shipped                           the model inside this package
+  hf:ORG/MODEL                      a model of the Hugging Face hub, from the local cache or downloaded; hf:ORG/MODEL@REVISION
+  PATH                              a folder with config.json, a tokenizer, and model.onnx or weights for torch"""
+BATCH_SIZE = 8
+LONGEST = 512
+"""Most tokens of a text, where the model does not say less: more of a passage blurs its vector."""
+_MAX_CHARS = 16_384
+"""What the tokenizer reads of a text; far above `LONGEST` tokens."""
+
+
+def build_embedder(given: Embedder | str | Path | None, options: EmbedderOptions = EMBEDDER_DEFAULTS) -> Embedder:
+    """The embedder that a name stands for, or the object as it is; the shipped one for None.
+
+    Raises:
+        ConfigError: no such embedder, or one that cannot be loaded.
+    """
+    if given is not None and not isinstance(given, str | Path):
+        return given
+    name = "shipped" if given is None else str(given).strip()
+    if name == "shipped":
+        return OnnxEmbedder()
+    if name.startswith("hf:") or Path(name).expanduser().is_dir():
+        return LocalEmbedder.load(name, options)
+    raise ConfigError(f"embedder is {name!r}, which is neither an embedder nor a folder. The embedders are:\n{FORMS}")
+
+
+class LocalEmbedder:
+    """Implements `QueryEmbedder` and `BoundedEmbedder` with a model of sentence-transformers' kind.
+
+    Safe to share between threads. The vectors of the `cache_size` texts used last are kept.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        tokens: ModelTokens,
+        *,
+        pooling: Literal["mean", "cls"],
+        prefixes: tuple[str, str],
+        batch_size: int,
+        cache_size: int = 8192,
+    ) -> None:
+        """`prefixes` are those of queries and of passages; `tokens` cut what the model does not read."""
+        self._network = network
+        self._tokens = tokens
+        self._pooling = pooling
+        self._query, self._passage = prefixes
+        self._batch_size = batch_size
+        self._cache = VectorCache(cache_size)
+
+    @classmethod
+    def load(cls, name: str, options: EmbedderOptions = EMBEDDER_DEFAULTS) -> LocalEmbedder:
+        """The model that a name of the settings stands for: `hf:ORG/MODEL`, `hf:ORG/MODEL@REVISION` or a folder's path.
+
+        Raises:
+            ConfigError: it cannot be found, downloaded or run; says which, and what to do.
+        """
+        if name.startswith("hf:"):
+            folder = hub_folder(name.removeprefix("hf:"), file=options.file, role="embedder")
+        else:
+            folder = ModelFolder.read(Path(name).expanduser(), name, "embedder")
+        tokens = ModelTokens.load(folder)
+        tokens.cut_at(options.max_tokens or _longest(folder, tokens))
+        network, alone = _network(folder, options)
+        return cls(
+            network,
+            tokens,
+            pooling=options.pooling or _pooling(folder),
+            prefixes=_prefixes(folder, options),
+            batch_size=options.batch_size or (1 if alone else BATCH_SIZE),
+        )
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Implements `Embedder.embed`, for passages."""
+        return self._vectors([self._passage + text for text in texts])
+
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Implements `QueryEmbedder.embed_queries`."""
+        return self._vectors([self._query + text for text in texts])
+
+    def reads(self, text: str) -> int:
+        """Implements `BoundedEmbedder.reads`."""
+        before = len(self._passage)
+        (tokens,) = self._tokens.encode([storable(self._passage + text[:_MAX_CHARS])])
+        if not tokens.overflowing:
+            return min(len(text), _MAX_CHARS)
+        read = zip(tokens.offsets, tokens.special_tokens_mask, strict=True)
+        return max(max((end for (_, end), special in read if not special), default=0) - before, 1)
+
+    def _vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self._cache.vectors(texts, self._run, 0)
+
+    def _run(self, texts: list[str]) -> NDArray[np.float32]:
+        import numpy as np
+
+        encodings = self._tokens.encode([storable(text[:_MAX_CHARS]) for text in texts])
+        rows = run(self._network, encodings, pad=self._tokens.pad, batch_size=self._batch_size)
+        pooled = np.stack([self._pool(row) for row in rows]).astype(np.float32)
+        lengths = np.linalg.norm(pooled, axis=1, keepdims=True)
+        vectors: NDArray[np.float32] = pooled / np.maximum(lengths, 1e-12)
+        return vectors
+
+    def _pool(self, row: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The text's vector, from those of its tokens; a graph that pools by itself answers with it."""
+        if row.ndim == 1:
+            return row
+        pooled: NDArray[np.float32] = row[0] if self._pooling == "cls" else row.mean(axis=0)
+        return pooled
+
+
+def _network(folder: ModelFolder, options: EmbedderOptions) -> tuple[Network, bool]:
+    """The model in memory, ONNX before torch, and whether its texts must go alone."""
+    file = folder.onnx(options.file)
+    if file is not None:
+        return EncoderGraph.load(file, folder, options.device, VECTOR_OUTPUTS), is_quantised(file)
+    from vista_guard.inference.torch_models import TorchNetwork
+
+    return TorchNetwork.load(folder, "vectors", options.device), False
+
+
+def _longest(folder: ModelFolder, tokens: ModelTokens) -> int:
+    given = [folder.json("sentence_bert_config.json").get("max_seq_length"), tokens.model_max]
+    positions = folder.config.get("max_position_embeddings")
+    if isinstance(positions, int):
+        # RoBERTa's positions begin after its padding id.
+        given.append(positions - 2 * (folder.config.get("model_type") in ("roberta", "xlm-roberta", "camembert")))
+    return min([LONGEST, *(one for one in given if isinstance(one, int) and one > 0)])
+
+
+def _pooling(folder: ModelFolder) -> Literal["mean", "cls"]:
+    """What sentence-transformers wrote beside the model.
+
+    Raises:
+        ConfigError: it pools in a way that is not read here.
+    """
+    told = folder.json("1_Pooling/config.json")
+    chosen = [name for name, value in told.items() if name.startswith("pooling_mode_") and value is True]
+    if not chosen or chosen == ["pooling_mode_mean_tokens"]:
+        return "mean"
+    if chosen == ["pooling_mode_cls_token"]:
+        return "cls"
+    raise ConfigError(
+        f"{folder} pools by {', '.join(chosen)} (1_Pooling/config.json); mean and cls are read. Choose another model, or "
+        "set embedder_options.pooling"
+    )
+
+
+def _prefixes(folder: ModelFolder, options: EmbedderOptions) -> tuple[str, str]:
+    """What stands before a query and before a passage."""
+    prompts = folder.json("config_sentence_transformers.json").get("prompts")
+    told: Mapping[str, object] = prompts if isinstance(prompts, Mapping) else {}
+    called = f"{folder.name} {folder.config.get('_name_or_path', '')}".lower().replace("\\", "/").split("/")
+    is_e5 = any(part.split()[0].startswith(("e5-", "multilingual-e5")) for part in called if part.split())
+    query = told.get("query") or ("query: " if is_e5 else "")
+    passage = told.get("passage") or told.get("document") or ("passage: " if is_e5 else "")
+    return (
+        str(query) if options.query_prefix is None else options.query_prefix,
+        str(passage) if options.passage_prefix is None else options.passage_prefix,
+    )
