@@ -263,8 +263,8 @@ def test_a_generated_set_is_marked_on_the_page_and_counted(
     """Each finds the passages that are theirs, and the shared one; what is discarded whole needs no more marks."""
     mills = {one.passage.id: f"mill {number}" for number, one in enumerate(write_set(tmp_path, 3))}
     batch = f"ours-{uuid4().hex[:8]}"
-    words = ["oasis", "sheets", str(tmp_path), "--annotators", "ada,ben", "--sample", "2", "--shared", "1"]
-    done = CliRunner().invoke(app, [*words, "--batch", batch, "--reports", office[1]])
+    words = ["oasis", "sheets", str(tmp_path), "--annotators", "ada,ben", "--part", "all", "--sample", "2"]
+    done = CliRunner().invoke(app, [*words, "--shared", "1", "--batch", batch, "--reports", office[1]])
     assert done.exit_code == 0, done.stderr
     batches = FormBatches(Database(office[1]))
     items = {who: [task.item.id for task in batches.tasks(f"{batch}-extraction", who)] for who in ("ada", "ben", "eve")}

@@ -29,6 +29,7 @@ from vista_lab.people.forms import ChoiceMark, Form, form_names, load_form
 from vista_lab.people.oasis import Drawing, OasisResults, Step, draw, item_of, read_work
 from vista_lab.people.oasis_tables import tables
 from vista_lab.synthesis.records import RECORDS, Record, read_records
+from vista_lab.synthesis.splits import Part, Splitting
 
 FIVE = ("ada", "ben", "cleo", "dan", "eve")
 STEPS = tuple(map(str, Step))
@@ -43,7 +44,9 @@ def made(folder: Path, records: int, annotators: tuple[str, ...] = FIVE, kind: s
     """A set with its sheets."""
     write_set(folder, records, rejected=3)
     asked = [word for name, size in sizes.items() for word in (f"--{name}", str(size))]
-    code, _, told = vista("sheets", str(folder), "--annotators", ",".join(annotators), "--sheets", kind, *asked)
+    code, _, told = vista(
+        "sheets", str(folder), "--annotators", ",".join(annotators), "--sheets", kind, "--part", "all", *asked
+    )
     assert code == 0, told
     return folder
 
@@ -73,7 +76,7 @@ def agreed(folder: Path, *more: str) -> dict[str, Any]:
 def test_each_annotator_has_his_part_and_the_shared_passages_at_every_step(tmp_path: Path) -> None:
     """Section 4.1: N / M + K = 1,750 / 5 + 100 = 450 for each of five, of 1,850 passages."""
     write_set(tmp_path, 1900)
-    steps = draw(tmp_path, Drawing(FIVE, 1750, 100))
+    steps = draw(tmp_path, Drawing(FIVE, 1750, 100, part="all"))
     by_step = [{item.id: item.annotators for item in data.items} for data in steps.values()]
     assert all(one == by_step[0] for one in by_step)
     assert len(by_step[0]) == 1850
@@ -87,11 +90,23 @@ def test_each_annotator_has_his_part_and_the_shared_passages_at_every_step(tmp_p
 
 def test_only_accepted_passages_are_drawn_and_the_same_for_a_seed(tmp_path: Path) -> None:
     write_set(tmp_path, 30, rejected=10)
-    one, same, other = (draw(tmp_path, Drawing(("ada",), 10, seed=seed)) for seed in (1, 1, 2))
+    one, same, other = (draw(tmp_path, Drawing(("ada",), 10, seed=seed, part="all")) for seed in (1, 1, 2))
     names = [[item.id for item in data[Step.EXTRACTION].items] for data in (one, same, other)]
     assert names[0] == names[1] != names[2]
     accepted = {record(number).passage.id for number in range(30)}
     assert set(names[0]) | set(names[2]) <= accepted
+
+
+def test_the_test_part_is_drawn_from_unless_asked_otherwise(tmp_path: Path) -> None:
+    """Gold that something was trained on measures nothing: whole documents are set aside, as for `oasis export`."""
+    records = write_set(tmp_path, 400)
+    splitting = Splitting()
+    aside = {one.passage.id for one in records if splitting.part(one.passage) is Part.TEST}
+    data = draw(tmp_path, Drawing(("ada", "ben"), shared=4))[Step.EXTRACTION]
+    assert {item.id for item in data.items} == aside
+    assert "(test part)" in data.study.about
+    with pytest.raises(InputError, match="--part all"):
+        draw(tmp_path, Drawing(("ada", "ben"), len(aside) + 1, 0))
 
 
 def test_what_annotators_are_shown() -> None:
@@ -110,11 +125,11 @@ def test_what_annotators_are_shown() -> None:
 @pytest.mark.parametrize(
     ("wanted", "error"),
     [
-        (Drawing(("ada", "ben"), 60), InputError),
-        (Drawing(("ada", "ben"), 40, 12), InputError),
-        (Drawing(("ada",), 5, 5), ConfigError),
-        (Drawing(("ada", "ada")), ConfigError),
-        (Drawing(("ada", "b/n")), ConfigError),
+        (Drawing(("ada", "ben"), 60, part="all"), InputError),
+        (Drawing(("ada", "ben"), 40, 12, part="all"), InputError),
+        (Drawing(("ada",), 5, 5, part="all"), ConfigError),
+        (Drawing(("ada", "ada"), part="all"), ConfigError),
+        (Drawing(("ada", "b/n"), part="all"), ConfigError),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(tmp_path: Path, wanted: Drawing, error: type[Exception]) -> None:
@@ -140,7 +155,7 @@ def test_sheets_have_the_columns_that_the_paper_prints(tmp_path: Path) -> None:
     assert rows_of(folder / "sheets" / "unfactual" / "ada.tsv")[0]["Identifier"] == "unfactual_text"
     told = (folder / "sheets" / "extraction" / "HOW-TO.txt").read_text("utf-8")
     assert "2 of them are marked by all 2 annotators" in told
-    code, _, error = vista("sheets", str(folder), "--annotators", "ada")
+    code, _, error = vista("sheets", str(folder), "--annotators", "ada", "--part", "all")
     assert code == 2
     assert "may hold an annotator's work" in error
 
@@ -167,7 +182,7 @@ def test_a_layout_places_each_column_once() -> None:
 def test_five_annotators_come_out_at_their_set_error(tmp_path: Path) -> None:
     """Each is unlike the others on so many shared rows, no two on the same, and calls so many of their own rows wrong."""
     folder = made(tmp_path / "ours", 200, sample=150, shared=25)
-    (first, *_) = draw(folder, Drawing(FIVE, 150, 25)).values()
+    (first, *_) = draw(folder, Drawing(FIVE, 150, 25, part="all")).values()
     shared = [item.id for item in first.items if len(item.annotators) == 5]
     errors = dict(zip(FIVE, (1, 2, 3, 4, 5), strict=True))
     places = iter(shared)
@@ -201,7 +216,7 @@ def test_five_annotators_come_out_at_their_set_error(tmp_path: Path) -> None:
 def test_kappa_of_shared_pairs_is_the_textbook_s(tmp_path: Path) -> None:
     """Ten pairs, three people: two pairs that all call wrong, one on which one person is alone."""
     folder = made(tmp_path / "ours", 10, ("ada", "ben", "cleo"), sample=1, shared=9)
-    (first, *_) = draw(folder, Drawing(("ada", "ben", "cleo"), 1, 9)).values()
+    (first, *_) = draw(folder, Drawing(("ada", "ben", "cleo"), 1, 9, part="all")).values()
     shared = [item.id for item in first.items if len(item.annotators) == 3]
     wrong = {(name, "pair") for name in shared[:2]}
     mark(
@@ -221,7 +236,7 @@ def test_kappa_of_shared_pairs_is_the_textbook_s(tmp_path: Path) -> None:
 
 def test_both_marks_of_a_factual_text_count(tmp_path: Path) -> None:
     folder = made(tmp_path / "ours", 8, ("ada",), sample=8)
-    names = [item.id for item in draw(folder, Drawing(("ada",), 8))[Step.FACTUAL].items]
+    names = [item.id for item in draw(folder, Drawing(("ada",), 8, part="all"))[Step.FACTUAL].items]
 
     def marker(item: str, row: str, head: str) -> str:
         lost = head == "Semantics Preserved" and (item, row) == (names[0], "claim 1")
@@ -339,7 +354,7 @@ def _write(folder: Path, records: list[Record]) -> None:
 
 def test_rows_without_a_majority_are_discussed(tmp_path: Path) -> None:
     folder = made(tmp_path / "ours", 12, ("ada", "ben"), sample=6, shared=2)
-    (first, *_) = draw(folder, Drawing(("ada", "ben"), 6, 2)).values()
+    (first, *_) = draw(folder, Drawing(("ada", "ben"), 6, 2, part="all")).values()
     (name, _) = (item.id for item in first.items if len(item.annotators) == 2)
     slips = {
         ("falsification", "ada"): wrong_rows({(name, "pair")}),

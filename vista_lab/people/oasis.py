@@ -18,7 +18,7 @@ from enum import StrEnum
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from vista_guard import __version__
 from vista_guard.errors import ConfigError, InputError
@@ -31,6 +31,8 @@ from vista_lab.people.sheets import Faults, Filled, Table, collect_sheets
 from vista_lab.people.study import Study, StudyData, StudySet, annotator_names, load
 from vista_lab.runs.plan import sample_names
 from vista_lab.synthesis.records import RECORDS, GeneratedPair, Record, State, read_records
+from vista_lab.synthesis.splits import Part as SetPart
+from vista_lab.synthesis.splits import Splitting
 from vista_lab.synthesis.tasks import TASK_1, TASK_2, claim_log, text_log
 
 SHEETS, GOLD_FOLDER, GOLD = "sheets", "gold", "gold.jsonl"
@@ -43,6 +45,9 @@ SHARED = 100
 """Passages that all annotators mark, where there are enough: a tenth of a small set."""
 
 RIGHT, WRONG, DISCARDED = "v", "x", "d"
+
+
+PartName = Literal["test", "all"]
 
 
 class Step(StrEnum):
@@ -63,12 +68,16 @@ class Step(StrEnum):
 
 @dataclass(frozen=True)
 class Drawing:
-    """What is wanted: `sample` passages that one annotator marks, and `shared` that all do; None: all, and see `SHARED`."""
+    """What is wanted: `sample` passages that one annotator marks, and `shared` that all do; None: all, and see `SHARED`.
+
+    `part`: of the test part alone, which `oasis export` and `oasis train` set aside, or of all.
+    """
 
     annotators: Sequence[str]
     sample: int | None = None
     shared: int | None = None
     seed: int = 0
+    part: PartName = "test"
 
 
 def draw(folder: Path, wanted: Drawing) -> Mapping[Step, StudyData]:
@@ -81,19 +90,26 @@ def draw(folder: Path, wanted: Drawing) -> Mapping[Step, StudyData]:
         InputError: the set cannot be read, or has too few accepted passages.
     """
     names = annotator_names(wanted.annotators)
-    usable = [record for record in read_records(folder) if record.state is State.ACCEPTED]
+    usable = list(_usable(folder, wanted.part))
     shared, sample = _sizes(len(usable), len(names), wanted, folder)
     known = tuple(record.passage.id for record in usable)
     chosen = sample_names(known, sample + shared, wanted.seed)
     given = _assign(chosen, frozenset(sample_names(chosen, shared, wanted.seed)), names)
     records = [record for record in usable if record.passage.id in given]
     source = StudySet(
-        name=folder.resolve().name,
+        name=folder.resolve().name + (" (test part)" if wanted.part == "test" else ""),
         files={RECORDS: _sha256(folder / RECORDS)},
         conversations=len(chosen),
         of=len(usable),
     )
     return {step: _study(step, records, given, names, source, shared, wanted.seed) for step in Step}
+
+
+def _usable(folder: Path, part: PartName) -> Iterator[Record]:
+    splitting = Splitting()
+    for record in read_records(folder):
+        if record.state is State.ACCEPTED and (part == "all" or splitting.part(record.passage) is SetPart.TEST):
+            yield record
 
 
 def _sizes(there: int, people: int, wanted: Drawing, folder: Path) -> tuple[int, int]:
@@ -104,9 +120,11 @@ def _sizes(there: int, people: int, wanted: Drawing, folder: Path) -> tuple[int,
         raise ConfigError(f"--shared is {shared} and there is one annotator; name several, or give --shared 0")
     sample = there - shared if wanted.sample is None else wanted.sample
     if there == 0 or sample + shared > there:
+        where = "its test part" if wanted.part == "test" else "it"
+        more = ", or --part all for a set that nothing is trained on" if wanted.part == "test" else ""
         raise InputError(
-            f"{folder / RECORDS} has {there:,} accepted passages; {sample:,} for one annotator each and {shared:,} for all "
-            "were asked for. Generate more, or give a smaller --sample or --shared"
+            f"{folder / RECORDS}: {where} has {there:,} accepted passages; {sample:,} for one annotator each and {shared:,} for "
+            f"all were asked for. Generate more, or give a smaller --sample or --shared{more}"
         )
     return shared, sample
 

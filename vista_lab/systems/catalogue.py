@@ -15,7 +15,7 @@ from vista_lab.datasets.files import Task
 from vista_lab.systems import pipeline
 from vista_lab.systems.baselines import THRESHOLD, Majority, Overlap
 from vista_lab.systems.fact_check import DEFAULTS as FACT_CHECK
-from vista_lab.systems.fact_check import RETRIEVED, FactCheck, read_options
+from vista_lab.systems.fact_check import FactCheck, fact_check_limits, read_options
 from vista_lab.systems.guarded import Ablated, GuardSystem, Order, SystemRecipe, build
 from vista_lab.systems.metrics import OPTIONS as RAGAS_OPTIONS
 from vista_lab.systems.metrics import DeepEvalScorer, MetricJudge, RagasScorer, load_library, load_metric
@@ -159,7 +159,7 @@ SYSTEMS: Mapping[str, SystemRecipe] = {
         tasks=_UNVERIFIABLE,
         options=tuple(FACT_CHECK),
         defaults=FACT_CHECK,
-        limits={"retrieved": RETRIEVED, "passages": RETRIEVED},
+        retrieval=fact_check_limits,
     ),
     "oasis": SystemRecipe(
         pipeline.oasis,

@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from vista_guard.errors import ConfigError, JudgeError, UnreadableError
 from vista_guard.judges.composed import ensemble
@@ -23,9 +24,13 @@ from vista_guard.judges.model.prompt_files import Stage, fill
 from vista_guard.judges.model.prompt_files import read as read_prompt
 from vista_guard.judges.model.prompts import PromptInfo, ask_trimmed
 from vista_guard.judges.model.rendering import Style
+from vista_guard.settings.sources import Limits
 from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Label, Role, Turn, Unchecked
 from vista_lab.datasets.files import Task
 from vista_lab.systems.protocol import POSITIVE, labelled_check, whole_turn
+
+if TYPE_CHECKING:
+    from vista_lab.systems.guarded import Order
 
 PROMPTS = Path(__file__).parent / "texts" / "fact_check"
 
@@ -145,6 +150,14 @@ def _read(text: str) -> bool:
     if verdict is None:
         raise unreadable("is neither Factual nor Not Factual", text)
     return verdict
+
+
+def fact_check_limits(order: Order) -> Mapping[str, Any]:
+    """The guard's limits, with as many passages of a store or of the turn's own documents, where the settings name no number."""
+    limits, usual = order.settings.limits, Limits()
+    names = ("retrieved", "passages")
+    changed = {name: RETRIEVED for name in names if getattr(limits, name) == getattr(usual, name)}
+    return {"limits": limits.model_copy(update=changed)}
 
 
 def read_options(name: str, options: Mapping[str, str]) -> tuple[float, bool]:

@@ -318,7 +318,6 @@ class SystemRecipe:
         asks_task: whether what it asks, or what its verdicts are called, depends on the task.
         options: names of the options that it takes.
         defaults: its options where none is given.
-        limits: of the guard, where the settings name none.
     """
 
     judge: Callable[[Order], Judge]
@@ -330,7 +329,6 @@ class SystemRecipe:
     asks_task: bool = False
     options: tuple[str, ...] = ()
     defaults: Mapping[str, str] = field(default_factory=dict)
-    limits: Mapping[str, int] = field(default_factory=dict)
 
 
 def build(
@@ -405,8 +403,6 @@ _FIXED = {
 
 def _guard(recipe: SystemRecipe, judge: Judge, given: Mapping[str, Any]) -> Guard:
     rest = {key: value for key, value in given.items() if key not in ("judge", "verifier", "extractor", "policy")}
-    if recipe.limits:
-        rest["limits"] = {**recipe.limits, **dict(rest.get("limits", {}))}
     if not recipe.knowledge:
         rest["knowledge"] = NoKnowledge(OnnxEmbedder())
     return Guard.from_settings(

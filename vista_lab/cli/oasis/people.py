@@ -47,6 +47,12 @@ def sheets(
             help="Passages beside them that everybody marks.  [default: 100; a tenth of a small set]",
         ),
     ] = None,
+    part: Annotated[
+        Literal["test", "all"],
+        typer.Option(
+            help="test: the part that oasis export and oasis train set aside. all: of a set that nothing is trained on."
+        ),
+    ] = "test",
     seed: Annotated[int, typer.Option(metavar="S", help="Random seed for the sample.")] = 0,
     kind: Annotated[
         Kind,
@@ -77,7 +83,7 @@ def sheets(
         from vista_lab.people.oasis import SHEETS, Drawing, draw
 
         names = [name.strip() for name in annotators.split(",")]
-        steps = draw(folder, Drawing(names, sample, shared, seed))
+        steps = draw(folder, Drawing(names, sample, shared, seed, part))
         if batch is None:
             _write_sheets(steps, out or folder / SHEETS, f".{kind}")
         else:
