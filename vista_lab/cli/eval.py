@@ -167,6 +167,8 @@ def evaluate(
         plan = make_plan(source, made.claims, limit=limit, seed=seed)
         models = {"judge": judge, "verifier": verifier, "extractor": extractor, "embedder": embedder}
         settings = _settings(models, policy, persona, cache)
+        if source.is_log:
+            _tell_gate(Path(data), judge, verifier)
         if judge is not None and not asks_judge(system):
             typer.echo(f"{system} asks no judge: --judge {judge} changes nothing", err=True)
         own = _options(option or ())
@@ -217,6 +219,21 @@ def run(
     console.print(summary_table(done.session, "evaluation"))
     console.print(run_table(done.figures, gold))
     return _code(done, plan, out, stopped)
+
+
+def _tell_gate(log: Path, judge: str | None, verifier: str | None) -> None:
+    """Warns when the pairs of an exported set were chosen by the judge that is measured on them."""
+    from vista_guard.judges.verifiers.named import SHIPPED
+    from vista_lab.synthesis.exports import gate_of
+
+    gate = gate_of(log)
+    measured = judge if judge not in (None, "embedded") else verifier or SHIPPED
+    if gate and gate == measured:
+        typer.echo(
+            f"the pairs of this log passed gates that asked {gate}, which is measured here: its figures are too good. Generate "
+            "with another --gate, or measure on gold that people checked",
+            err=True,
+        )
 
 
 def _tell_left_out(plan: Plan) -> None:

@@ -29,7 +29,9 @@ from vista_lab.people.agreement import ANSWER, Discussed, FormResults, answers_o
 from vista_lab.people.forms import Answers, Form, Item, Level, Part, Value, load_form
 from vista_lab.people.sheets import Faults, Filled, Table, collect_sheets
 from vista_lab.people.study import Study, StudyData, StudySet, annotator_names, load
+from vista_lab.runs.folder import MANIFEST, read_manifest
 from vista_lab.runs.plan import sample_names
+from vista_lab.synthesis.exports import ExportNote
 from vista_lab.synthesis.records import RECORDS, GeneratedPair, Record, State, read_records
 from vista_lab.synthesis.splits import Part as SetPart
 from vista_lab.synthesis.splits import Splitting
@@ -486,6 +488,21 @@ class GoldSet:
         """The records, and the two tasks over them."""
         lines = "".join(f"{record.model_dump_json()}\n" for record in self.records)
         return {GOLD: lines, TASK_1: text_log(self.records), TASK_2: claim_log(self.records)} if self.records else {}
+
+
+def gold_note(folder: Path, found: GoldSet) -> str:
+    """The gold described as an export of its set is, so that `eval` says when the measured judge was also the gate."""
+    manifest = folder / MANIFEST
+    gate = read_manifest(folder).system.options.get("gate", "none") if manifest.is_file() else "none"
+    note = ExportNote(
+        sets=(folder.resolve().name,),
+        made_by=tuple(sorted({record.made_by for record in found.records})),
+        gate=gate,
+        doubtful=False,
+        split="gold: marked by nobody at any step",
+        counts={TASK_1: 2 * len(found.records), TASK_2: 2 * len(found.records)},
+    )
+    return note.model_dump_json(indent=2) + "\n"
 
 
 def gold_of(works: Sequence[StepWork], records: Sequence[Record]) -> GoldSet:

@@ -42,6 +42,7 @@ FRONT = re.compile(
 )
 """A time, a place or a condition in front of a claim's subject."""
 _MEASURED = re.compile(r"\d\S*(?: \w+)? $")
+_GRADES = frozenset(["few", "less", "more", "many", "most"])
 _TAGS = ("VB", "VBD", "VBG", "VBN", "VBP", "VBZ")
 
 
@@ -269,9 +270,10 @@ def _parallels(ground: Ground) -> Iterator[Alteration]:
         if theirs is None or theirs[1] != own[1] or _BARRED.search(other):
             continue
         (subject, verb, said), (subject_2, _, new) = own, theirs
-        apart = not stems(subject) & stems(subject_2) and not stems(said) & stems(new)
+        mine = stems(subject) - stems(subject_2)
+        apart = mine and stems(subject_2) - stems(subject) and not stems(said) & stems(new)
         lengths = len(new.split()), len(said.split())
-        if apart and max(lengths) <= 2.5 * min(lengths) and not _mentions(ground.passage, subject, new):
+        if apart and max(lengths) <= 2.5 * min(lengths) and not _mentions(ground.passage, mine, new):
             yield Alteration("parallel", f"{subject} {verb} {new}.", said, new)
 
 
@@ -297,11 +299,11 @@ def _framed(claim: str) -> tuple[str, str, str] | None:
     return None
 
 
-def _mentions(passage: str, subject: str, new: str) -> bool:
+def _mentions(passage: str, subject: set[str], new: str) -> bool:
     """True if one sentence of the passage speaks of the subject and of the other predicate: they may be true together."""
-    wanted, told = stems(subject), stems(new)
+    told = stems(new)
     return any(
-        wanted & (said := stems(sentence)) and len(told & said) >= 0.5 * len(told)
+        subject & (said := stems(sentence)) and len(told & said) >= 0.5 * len(told)
         for sentence in re.split(r"(?<=[.!?;])\s+", passage)
     )
 
@@ -353,7 +355,13 @@ def _may_stand(claim: str, passage: str, start: int, end: int, new: str, *, stri
         return False
     if len(occurrences(claim, claim[start:end])) != 1 or occurrences(claim.lower(), new):
         return False
-    if strict and claim[:start].rstrip().endswith((" more", " less", " most", " least", " very much")):
+    if (
+        strict
+        and re.search(r"\b(?:more|less|most|least|very much|at|no|the)$", claim[:start].rstrip())
+        and new in _GRADES
+    ):
+        return False
+    if strict and claim[:start].rstrip().endswith((" more", " less", " most", " least", " very much", " at")):
         return False
     roots = {stem(word) for word in content_words(new)} or {new}
     return not (roots & stems(passage)) and not occurrences(passage.lower(), new)

@@ -233,7 +233,7 @@ def fields(text: str, shown: str) -> dict[str, Any]:
     """
     answer = read(text)
     untrusted = Untrusted([shown])
-    pieces = [piece for piece in answer.pieces if isinstance(piece.value, dict) and piece.closed]
+    pieces = [piece for piece in answer.pieces if isinstance(piece.value, dict) and piece.whole]
     own = [piece.value for piece in pieces if not untrusted.hold(answer.text[piece.start : piece.end])]
     found = [_named(value) for value in own if isinstance(value, dict) and _named(value)]
     if pieces and not found and not own:

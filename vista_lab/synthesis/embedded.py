@@ -16,12 +16,14 @@ from random import Random
 
 from vista_guard.errors import ConfigError
 from vista_guard.judges.embedded.english.decompose import decompose
+from vista_guard.judges.embedded.english.words import word_set
 from vista_guard.types import Role, Turn
 from vista_lab.synthesis.alterations import FRONT, Alteration, alterations, main_verb
 from vista_lab.synthesis.gates import MOST_WORDS, PRONOUN
 from vista_lab.synthesis.paraphrases import joined, paraphrase
 from vista_lab.synthesis.records import GeneratedPair, Passage
 from vista_lab.synthesis.rewriters.carrier import read_text
+from vista_lab.synthesis.rewriters.text import tokens
 
 RULES = "1"
 """Another number when the same passage gives another pair."""
@@ -44,7 +46,7 @@ _TAILS = re.compile(
     r"|although|though|whereas|while|but|leading to|according to|known as|especially|particularly|even though)\b.*$"
 )
 _DANGLING = re.compile(
-    r"(?:because|if|although|when|while|unless|until|whether|since|as) [^,]*$|.*(?:--| - )", re.IGNORECASE
+    r"(?:because|if|although|when|while|unless|until|whether|since|as|to) [^,]*$|.*(?:--| - )", re.IGNORECASE
 )
 """A clause that hangs on another one, which is missing."""
 _OPEN_END = re.compile(
@@ -91,6 +93,11 @@ class EmbeddedGenerator:
         """`embedded`, with the versions of its rules and of its words."""
         words = sha256((read_text("alterations.json") + read_text("opposites_real.json")).encode()).hexdigest()[:8]
         return f"embedded {RULES}-{words}"
+
+    @property
+    def options(self) -> dict[str, str]:
+        """What else changes its pairs."""
+        return {"edits": self._edits}
 
     async def generate(self, passage: Passage) -> Answered:
         """The passage's pair, or why there is none."""
@@ -179,4 +186,19 @@ def stated(claim: str) -> bool:
     start = main_verb(claim)
     front = FRONT.match(claim)
     behind = claim[front.end() :] if front else claim
-    return start is not None and not PRONOUN.match(behind) and len(claim[start:].split()) > 1
+    return start is not None and not PRONOUN.match(behind) and not _asks(behind) and len(claim[start:].split()) > 1
+
+
+def _asks(clause: str) -> bool:
+    """True for an instruction, also behind a condition: "If it fails, contact us"."""
+    behind = re.sub(r"^(?:If|When|Before|After|To|Once|Unless) [^,]+, ", "", clause)
+    first = next(iter(tokens(behind)), None)
+    return first is None or first.tag in {"VB", "VBP"} or (first.lower in _INSTRUCTIONS)
+
+
+_INSTRUCTIONS = word_set(
+    """follow contact use select click get let make keep check enter create add set run learn review complete submit call
+    bring choose remove delete open ensure specify note start stop restart go find apply ask consider remember leave stay
+    look turn put"""
+)
+"""Verbs that open an instruction, where the tagger takes them for nouns."""

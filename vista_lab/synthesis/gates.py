@@ -31,13 +31,14 @@ _MARKER = re.compile(
 )
 _NEGATIONS = word_set("not no never none neither nor cannot n't without hardly nothing nobody")
 _FUNCTION = word_set(
-    """if unless because although though while when before after since during until in on at by for from under with without despite
-    instead the a an all most many few some no every each any more less both only it this that these those"""
+    """if unless because although though while when before after since during until in on at by for from under with without
+    despite instead the a an all most many few some no every each any more less both only it this that these those"""
 )
 """Words that open a claim with a capital and are no name."""
 _SUPPORT = word_set(
     "do does did is are was were be been has have had can could will would should may might must a an the any"
 )
+_LIGHT = word_set("a an the has have had is are was were be been do does did")
 _LIKE = 0.9
 """Share of two claims' words, of those of either, from which they are taken for the same claim."""
 
@@ -232,7 +233,7 @@ def _duplicates(passage: Passage, pair: GeneratedPair, repeats: Mapping[str, str
     earlier = repeats.get(passage.id)
     if earlier:
         return _verdict("near-duplicate", f"the passage repeats {earlier}")
-    words = [frozenset(_WORD.findall(claim.lower())) for claim in pair.claims]
+    words = [frozenset(_WORD.findall(claim.lower())) - _LIGHT for claim in pair.claims]
     for place, one in enumerate(words):
         for other in words[:place]:
             if len(one & other) >= _LIKE * len(one | other) and _amounts(pair.claims[place]) == _amounts(

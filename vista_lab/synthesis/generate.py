@@ -27,7 +27,7 @@ from vista_lab.runs.folder import MANIFEST, Manifest, Rows, read_manifest
 from vista_lab.runs.line_file import ANOTHER_OUT, LineFile, write_whole
 from vista_lab.synthesis.embedded import Answered, NoPair
 from vista_lab.synthesis.gates import certain, standing
-from vista_lab.synthesis.passages import Corpus
+from vista_lab.synthesis.passages import Corpus, Cut, survey
 from vista_lab.synthesis.records import (
     RECORD_LINES,
     RECORDS,
@@ -254,6 +254,38 @@ async def generate(corpus: Corpus, making: Making, out: Path, how: HowGenerated)
         run = _Run(corpus, making, records, Outcome(corpus.passages, resumed=records.lines))
         await run.work()
     return run.outcome
+
+
+async def make_set(
+    folder: Path,
+    out: Path,
+    generator: Generator,
+    *,
+    gates: JudgedGates | None = None,
+    cut: Cut | None = None,
+    at_once: int = 64,
+) -> Outcome:
+    """Makes a set of a folder's documents, or goes on with one that was made in the same way.
+
+    Args:
+        folder: text, Markdown, HTML or PDF files, in folders of any depth.
+        out: the set's folder.
+        generator: `EmbeddedGenerator()`, `ModelGenerator(model)`, or one of your own.
+        gates: `VerifierGates(verifier)`; without any the certain gates run alone.
+        cut: how documents are cut and which passages are drawn.
+        at_once: passages worked on at the same time.
+
+    Raises:
+        InputError, ConfigError, StoreError: as `survey` and `generate`.
+    """
+    corpus = survey(folder, cut or Cut())
+    options, prompts = getattr(generator, "options", {}), getattr(generator, "prompts", {})
+    how = HowGenerated(generator.name, "none" if gates is None else gates.name, options, prompts)
+    outcome = await generate(corpus, Making(generator, gates, at_once), out, how)
+    from vista_lab.synthesis.card import write_card
+
+    write_card(out)
+    return outcome
 
 
 class _Run:

@@ -35,6 +35,11 @@ _LINKS = ("", "", "", "Also, ", "Besides, ", "Moreover, ", "In addition, ", "Fur
 _CONDITION = re.compile(
     r"^(?P<main>[A-Z][^,;]{8,80}) (?P<mark>if|when|because|unless|so that|although|while) (?P<rest>[^,;]{6,80})$"
 )
+_ASKED = re.compile(
+    r"\b(?:know|ask\w*|see|tell\w*|told|wonder\w*|check\w*|decid\w+|determin\w+|sure|whether|even|as|only)\b",
+    re.IGNORECASE,
+)
+"""Words that "if" may belong to: what they ask about is no condition."""
 _LEADING = re.compile(r"^(?P<mark>If|When|Because|Unless|Although|While) (?P<rest>[^,;]{6,80}), (?P<main>[^,;]{8,80})$")
 
 
@@ -99,7 +104,7 @@ def _order(text: str, seed: str, keep: AbstractSet[str]) -> str:
         if match:
             parts = {name: uncapitalised(part) for name, part in match.groupdict().items()}
             return capitalised(form.format(**parts))
-    match = _CONDITION.match(text)
+    match = None if _ASKED.search(text) else _CONDITION.match(text)
     if match and match["mark"] != "so that" and not match["main"].endswith((" even", " only", " as", " what", " ask")):
         return f"{capitalised(match['mark'])} {match['rest']}, {uncapitalised(match['main'])}"
     return text
@@ -163,11 +168,11 @@ def _synonyms_of() -> dict[str, list[str]]:
 
 
 _ONE_WAY = word_set(
-    """to many need needs require requires like though much whole so hard way ways right can use uses if and about all last first made makes make get
-    gets help helps people big buy time now inside through part parts home car particular different further ended
-    began work before most offer after changed kept keep keeps change show shows shown live lives person papers
-    only vital meant holds seen bought stay stays choose chosen finish finished aim aims choice choices place
-    region perform performs"""
+    """to many need needs require requires like though much whole so hard way ways right can use uses if and about all
+    last first made makes make get gets help helps people big buy time now inside through part parts home car
+    particular different further ended began work before most offer after changed kept keep keeps change show shows
+    shown live lives person papers only vital meant holds seen bought stay stays choose chosen finish finished aim aims
+    choice choices place region perform performs"""
 )
 """Plain words with many meanings: each may stand for the rarer word of its pair, but not the rarer one for it."""
 

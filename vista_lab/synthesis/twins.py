@@ -52,8 +52,8 @@ class Mates:
 def twins(records: Sequence[Record], mates: Mates, seed: int = 0) -> Iterator[dict[str, Any]]:
     """Four rows of each record for which there are mates, as `training.train` reads them.
 
-    The original claim and the falsified one, each with the passage and with U. Premises are two passages in random order, the same
-    for both claims.
+    The original claim and the falsified one, each with the passage and with U. Premises are two passages in random order, the
+    same for both claims.
     """
     for record in records:
         if record.pair is not None:
@@ -75,9 +75,8 @@ def _of_pair(passage: Passage, pair: GeneratedPair, mates: Mates, rng: Random) -
 
 def _sides(passage: Passage, pair: GeneratedPair) -> Iterator[tuple[str, str, frozenset[str]]]:
     """Premise by premise: its text, and the words of the other claim that it lacks."""
-    old, new = (
-        frozenset(_WORD.findall(" ".join(part).lower())) for part in changed_words(pair.original, pair.falsified)
-    )
+    changed = changed_words(pair.original, pair.falsified)
+    old, new = (frozenset(_WORD.findall(" ".join(part).lower())) for part in changed)
     for side, text, words in (("t", passage.text, new - old), ("U", pair.unfactual, old - new)):
         yield side, text, words - frozenset(_WORD.findall(text.lower()))
 

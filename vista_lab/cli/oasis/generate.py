@@ -91,7 +91,7 @@ def generate(
         maker = _generator(model, calls, prompts, edits, seed, max_cost, at_once)
         corpus = survey(folder, cut)
         _tell_corpus(corpus)
-        code = _run(maker, _gates(gate, corpus), corpus, out, edits if model is None else None, at_once, max_cost)
+        code = _run(maker, _gates(gate, corpus), corpus, out, at_once, max_cost)
     raise typer.Exit(code)
 
 
@@ -162,7 +162,6 @@ def _run(
     gates: VerifierGates | None,
     corpus: Corpus,
     out: Path,
-    edits: EditsName | None,
     at_once: int,
     max_cost: float | None,
 ) -> int:
@@ -175,8 +174,8 @@ def _run(
     from vista_lab.synthesis.generate import HowGenerated, Making
     from vista_lab.synthesis.generate import generate as run
 
-    own = {"edits": edits} if edits is not None else getattr(maker, "options", {})
-    how = HowGenerated(maker.name, "none" if gates is None else gates.name, own, getattr(maker, "prompts", {}))
+    prompts = maker.prompts if isinstance(maker, ModelGenerator) else {}
+    how = HowGenerated(maker.name, "none" if gates is None else gates.name, maker.options, prompts)
     if isinstance(maker, ModelGenerator):
         _tell_estimate(maker, corpus, out, max_cost)
     stopped: list[int] = []

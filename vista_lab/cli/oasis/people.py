@@ -186,7 +186,7 @@ def agree(
         if settled is not None:
             works = with_discussed(works, settled)
         results = OasisResults(works, records)
-        _report(results, tables(results), wanted, target, settled, as_json=as_json)
+        _report(folder, results, tables(results), wanted, target, settled, as_json=as_json)
 
 
 def _batch_work(batch: str, records: Sequence[Record], url: str) -> list[StepWork]:
@@ -235,6 +235,7 @@ def _check_answers_kept(out: Path, settled: Path | None) -> None:
 
 
 def _report(
+    folder: Path,
     results: OasisResults,
     found: Sequence[Sheet],
     wanted: Sequence[str],
@@ -246,15 +247,18 @@ def _report(
     import json
 
     from vista_guard.cli.common import visible
-    from vista_lab.people.oasis import DISCUSS, GOLD, discussion
+    from vista_lab.people.oasis import DISCUSS, GOLD, discussion, gold_note
     from vista_lab.people.sheets import content
     from vista_lab.people.study import write
+    from vista_lab.synthesis.exports import EXPORT
     from vista_lab.synthesis.tasks import TASK_1, TASK_2
     from vista_lab.tables.output import text
     from vista_lab.tables.output import write as write_tables
 
     contents: dict[str, str | bytes] = dict(results.gold.files())
-    for name in {GOLD, TASK_1, TASK_2} - contents.keys():
+    if contents:
+        contents[EXPORT] = gold_note(folder, results.gold)
+    for name in {GOLD, TASK_1, TASK_2, EXPORT} - contents.keys():
         (out / name).unlink(missing_ok=True)  # of an earlier call, when there was gold
     queue = discussion(results.works)
     own = out / DISCUSS

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 PartName = Literal["extractor", "retriever", "verifier"]
 ScoredName = Literal["extractor", "retriever"]
-SetArgument = Annotated[Path, typer.Argument(metavar="SET", help="Folder that oasis generate wrote.", show_default=False)]
+SetArgument = Annotated[
+    Path, typer.Argument(metavar="SET", help="Folder that oasis generate wrote.", show_default=False)
+]
 DoubtfulOption = Annotated[bool, typer.Option("--doubtful", help="Use pairs that a gate was in doubt about, too.")]
 
 
@@ -45,7 +47,8 @@ def train(
     neutrals: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="verifier: chooses each claim's neutral passage, named as in the settings.  [default: the recipe's]"
+            metavar="NAME",
+            help="verifier: chooses each claim's neutral passage, named as in the settings.  [default: the recipe's]",
         ),
     ] = None,
     max_minutes: Annotated[
@@ -87,7 +90,9 @@ def _show(made: Training, out: Path) -> None:
     from vista_lab.training.oasis import SETTINGS
 
     data = made.data
-    table = Table("held-out passages", "base", "trained", title=f"{made.part}, {data.train:,} rows, {data.held_out:,} held out")
+    table = Table(
+        "held-out passages", "base", "trained", title=f"{made.part}, {data.train:,} rows, {data.held_out:,} held out"
+    )
     for name, value in made.after.items():
         table.add_row(name, f"{made.before[name]:.3f}" if name in made.before else "–", f"{value:.3f}")
     console = Console(highlight=False)
