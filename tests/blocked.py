@@ -28,6 +28,7 @@ EXTRAS = {
     "ragas": ("ragas",),
     "ray": ("ray",),
     "reports": ("sqlalchemy",),
+    "search": ("faiss",),
     "testing": ("openai", "starlette"),
     "torch": ("safetensors", "sentencepiece", "torch", "transformers"),
     "verifiers": ("huggingface_hub",),

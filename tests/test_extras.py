@@ -125,6 +125,16 @@ NEEDS = {
         "from vista_guard import Guard; Guard.from_settings(store='memory', verifier='hf:someone/nli')",
         "verifier hf:someone/nli needs huggingface_hub",
     ),
+    "embedder of the hub": (
+        "verifiers",
+        "from vista_guard import Guard; Guard.from_settings(store='memory', embedder='hf:someone/e5')",
+        "embedder hf:someone/e5 needs huggingface_hub",
+    ),
+    "extractor of the hub": (
+        "verifiers",
+        "from vista_guard import Guard; Guard.from_settings(store='memory', extractor='hf:someone/t5')",
+        "extractor hf:someone/t5 needs huggingface_hub",
+    ),
     "verifier with weights for torch": (
         "torch",
         "import json\nfrom pathlib import Path\nfrom tokenizers import Tokenizer, models\n"

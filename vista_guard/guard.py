@@ -93,11 +93,6 @@ class Guard:
 
         named = build_policy(policy) if isinstance(policy, str) else policy
         decides, turn_risk = calibrated(named, judge.info, None if risk_table is None else Path(risk_table))
-        limits = limits or Limits()
-        if retrieve_by == "claim" and documents is not None:
-            from vista_guard.judges.composed.pipeline import RetrievingJudge
-
-            judge = RetrievingJudge(judge, documents, limits.retrieved)
         self.parts: Parts = Parts(
             judge=judge,
             policy=decides,
@@ -105,7 +100,7 @@ class Guard:
             documents=documents,
             persona=persona,
             sinks=tuple(sinks),
-            limits=limits,
+            limits=limits or Limits(),
             context=context,
             ungrounded=ungrounded,
             retrieve_by=retrieve_by,

@@ -10,8 +10,11 @@ import pytest
 
 from tests.judges.verifiers import tiny
 from vista_guard import ConfigError
+from vista_guard.inference.local_models import ModelFolder, pad_batch
+from vista_guard.inference.torch_models import TorchGenerator
 from vista_guard.judges.verifiers.local import LocalVerifier
 from vista_guard.settings.model import VerifierOptions
+from vista_guard.stores.embedders import LocalEmbedder
 
 torch = pytest.importorskip(
     "torch", reason="the extra `torch` is not installed: no model's weights for torch can be run"
@@ -167,3 +170,40 @@ def test_weights_that_are_not_the_model_s_are_refused(tmp_path: Path) -> None:
         LocalVerifier.load(str(folder))
     with pytest.raises(ConfigError, match="torch finds no such device"):
         LocalVerifier.load(str(folder), VerifierOptions(device="cuda:9"))
+
+
+def test_an_encoder_decoder_writes_what_the_module_writes(tmp_path: Path) -> None:
+    torch.manual_seed(11)
+    config = transformers.T5Config(**T5, decoder_start_token_id=0, pad_token_id=0, eos_token_id=2)
+    model = transformers.T5ForConditionalGeneration(config)
+    folder = saved(model, tmp_path / "claims")
+    # The publisher's own settings of beams are not followed.
+    (folder / "generation_config.json").write_text('{"num_beams": 4, "max_length": 3}', encoding="utf-8")
+    encodings = [tiny.tokenizer().encode(text) for text in ("The hall opened.", "Dogs travel free on Sundays.")]
+    network = TorchGenerator.load(ModelFolder.read(folder, "claims", "extractor"), "cpu", 0)
+    found = network.generate(pad_batch(encodings, 0), 9)
+    for encoding, answer in zip(encodings, found, strict=True):
+        assert answer == greedy(model, torch.tensor([encoding.ids]), 9)
+
+
+def greedy(model: Any, source: Any, most: int) -> list[int]:
+    """The likeliest token at each step, up to the end token."""
+    written = [0]
+    while len(written) <= most and written[-1] != 2:
+        with torch.inference_mode():
+            logits = model(input_ids=source, decoder_input_ids=torch.tensor([written])).logits[0, -1]
+        written.append(int(logits.argmax()))
+    return written[1:]
+
+
+def test_a_text_s_vector_is_the_mean_of_the_module_s_last_layer(tmp_path: Path) -> None:
+    torch.manual_seed(12)
+    model = transformers.BertModel(transformers.BertConfig(**SMALL))
+    folder = saved(model, tmp_path / "e5-small")
+    texts = ["The hall opened in 1925.", "Dogs travel free."]
+    expected = []
+    for text in texts:
+        with torch.inference_mode():
+            mean = model(input_ids=ids(f"passage: {text}")).last_hidden_state[0].mean(dim=0)
+        expected.append((mean / mean.norm()).numpy())
+    assert np.allclose(LocalEmbedder.load(str(folder)).embed(texts), expected, atol=1e-5)

@@ -123,10 +123,30 @@ async def test_a_running_store_finds_what_another_process_adds_and_deletes(tmp_p
     await store.aclose()
 
 
+async def test_beyond_what_is_compared_exactly_nothing_is_missed_with_faiss(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("faiss", reason="the extra `search` is not installed")
+    monkeypatch.setattr(chroma_documents, "EXACT", 10)
+    store = ChromaDocuments(chroma_client(tmp_path), WordEmbedder())
+    memory = MemoryDocuments(WordEmbedder())
+    for one in (store, memory):
+        await one.add(SHELF)
+    for query in QUERIES:
+        assert list(await store.search(query, 6)) == list(await memory.search(query, 6))
+    for one in (store, memory):  # what is changed, added and deleted is seen
+        await one.add([Document(id=SHELF[0].id, text="The pier burned down."), Document(id="new", text="A new boat.")])
+        await one.delete(SHELF[1].id)
+    for query in (*QUERIES, "pier burned", "new boat"):
+        assert list(await store.search(query, 6)) == list(await memory.search(query, 6))
+    await store.aclose()
+
+
 async def test_beyond_what_is_compared_exactly_the_index_misses_little(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chroma_documents, "EXACT", 10)
+    monkeypatch.setattr(chroma_documents, "can_encode", lambda: False)
     store = ChromaDocuments(chroma_client(tmp_path), WordEmbedder())
     await store.add(SHELF)
     answers = [[one.source_id for one in await store.search(query, 6)] for query in QUERIES]

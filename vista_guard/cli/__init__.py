@@ -18,6 +18,7 @@ from vista_guard.cli.common import exit_codes
 from vista_guard.cli.demo import schema
 from vista_guard.cli.documents import documents
 from vista_guard.cli.reports import database, forget, reports, reviews
+from vista_guard.cli.verify import verify
 
 app = typer.Typer(
     name="vista-guard",
@@ -50,6 +51,7 @@ def _root(
 
 app.command("demo")(demo.demo)
 app.command("check")(check.check)
+app.command("verify")(verify)
 app.command("serve")(serve.serve)
 app.command("dashboard")(dashboard.dashboard)
 app.add_typer(documents, name="documents")

@@ -153,14 +153,14 @@ def report_view(report: TurnReport) -> RenderableType:
 
 def _outcome(outcome: Outcome) -> RenderableType:
     if outcome.kind == "unchecked":
-        return _claim("UNCHECKED", "UNCHECKED", outcome.claim.text, [_plain(outcome.error)])
+        return claim_view("UNCHECKED", "UNCHECKED", outcome.claim.text, [plain_text(outcome.error)])
     title = f"{outcome.label} {outcome.confidence:.2f}"
     by = f" (judged by {outcome.judged_by})" if outcome.judged_by else ""
-    details = [*map(_quote, outcome.evidence), _plain(outcome.reason + by)]
-    return _claim(title, outcome.label, outcome.claim.text, details)
+    details = [*map(quote_view, outcome.evidence), plain_text(outcome.reason + by)]
+    return claim_view(title, outcome.label, outcome.claim.text, details)
 
 
-def _claim(title: str, colour: str, text: str, details: Sequence[Text]) -> RenderableType:
+def claim_view(title: str, colour: str, text: str, details: Sequence[Text]) -> RenderableType:
     from rich.console import Group
     from rich.padding import Padding
     from rich.text import Text
@@ -169,13 +169,13 @@ def _claim(title: str, colour: str, text: str, details: Sequence[Text]) -> Rende
     return Group(head, *(Padding(detail, (0, 0, 0, 4), expand=False) for detail in details))
 
 
-def _plain(text: str) -> Text:
+def plain_text(text: str) -> Text:
     from rich.text import Text
 
     return Text(visible(text), style="dim")
 
 
-def _quote(evidence: Evidence) -> Text:
+def quote_view(evidence: Evidence) -> Text:
     from rich.text import Text
 
     source = visible(evidence.title or evidence.source_id)

@@ -251,8 +251,8 @@ class Draft:
         self._found = found
         self._documents: tuple[Document, ...] = () if callable(documents) else tuple(documents)
         self._find = documents if callable(documents) else None
-        self._memo = Memo(parts.judge)
-        self._asking = replace(parts, judge=self._memo)
+        self._memo = Memo(parts.judging)
+        self._asking = replace(parts, judge=self._memo, retrieve_by="turn")  # passages of a claim are found behind it
         self._on_outcome = on_outcome
         self._told: set[Span | str] = set()
         self._prepared = False

@@ -131,14 +131,14 @@ async def _earlier_claims(past: Conversation, knowledge: tuple[Passage, ...], pa
     evidence = await collect(work, parts)
     evidence = evidence.model_copy(update={"knowledge": evidence.knowledge + knowledge})
     turn = past.turns[-1]
-    answers = None if turn.claims is not None else await judge_turn(parts.judge, turn, work.history, evidence)
+    answers = None if turn.claims is not None else await judge_turn(parts.judging, turn, work.history, evidence)
     if answers is None:
-        claims = turn.claims if turn.claims is not None else await decompose(parts.judge, turn, work.history)
-        answers = tuple(await verify(parts.judge, claims, evidence))
+        claims = turn.claims if turn.claims is not None else await decompose(parts.judging, turn, work.history)
+        answers = tuple(await verify(parts.judging, claims, evidence))
     checks = [answer for answer in answers if isinstance(answer, Check)]
     unsupported = [check for check in checks if not check.supported]
     verified = {check.claim.id for check in checks if check.supported}
-    findings = await categorize(parts.judge, unsupported, evidence)
+    findings = await categorize(parts.judging, unsupported, evidence)
     safe = verified | {one.claim.id for one in findings if isinstance(one, Finding) and one.label in REMEMBERED}
     return earned([answer.claim for answer in answers if answer.claim.id in safe], findings)
 

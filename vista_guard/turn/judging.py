@@ -82,7 +82,7 @@ async def categorize(work: Work, parts: Parts, emit: Emit) -> Work:
             emit({"event": answer.kind, answer.kind: answer.model_dump(mode="json")})
 
     answers = await judge_in_time(
-        work, parts, work.checks, lambda checks: contract.categorize(parts.judge, checks, evidence), tell
+        work, parts, work.checks, lambda checks: contract.categorize(parts.judging, checks, evidence), tell
     )
     place = {claim.id: position for position, claim in enumerate(work.claims)}
     outcomes = sorted((*work.outcomes, *answers), key=lambda outcome: place.get(outcome.claim.id, len(place)))
@@ -107,9 +107,11 @@ async def _decompose_work(work: Work, parts: Parts) -> Work:
         return _within_limit(work, work.turn.claims, parts.limits.claims)
     answers = None
     if work.evidence is not None and not parts.trusts(work.turn):
-        answers = await judge_turn(parts.judge, work.turn, work.history, work.evidence)
+        answers = await judge_turn(parts.judging, work.turn, work.history, work.evidence)
     if answers is None:
-        return _within_limit(work, await contract.decompose(parts.judge, work.turn, work.history), parts.limits.claims)
+        return _within_limit(
+            work, await contract.decompose(parts.judging, work.turn, work.history), parts.limits.claims
+        )
     most = parts.limits.claims
     work = _within_limit(work, tuple(answer.claim for answer in answers), most)
     return work.with_(answers=tuple(answers[:most]))
@@ -136,7 +138,7 @@ async def verify(work: Work, parts: Parts, emit: Emit) -> Work:
         tell(answers)
     else:
         answers = await judge_in_time(
-            work, parts, work.claims, lambda claims: contract.verify(parts.judge, claims, evidence), tell
+            work, parts, work.claims, lambda claims: contract.verify(parts.judging, claims, evidence), tell
         )
     open_checks = tuple(answer for answer in answers if isinstance(answer, Check) and not answer.supported)
     return work.with_(checks=open_checks, outcomes=(*work.outcomes, *_done(answers)))

@@ -27,6 +27,7 @@ from vista_guard.types import (
     Record,
     RepairMode,
     Role,
+    SourceKind,
     Span,
     Timings,
     Turn,
@@ -169,7 +170,7 @@ def texts_of(work: Work, report: TurnReport, record: Record) -> TurnTexts:
         user_text=next((turn.text for turn in reversed(work.history) if turn.role is Role.USER), None),
         draft=work.turn.text if record == "full" and not _is_whole(work.turn.text, report) else None,
         documents=tuple(_within(work.turn.documents, MOST_CHARS)),
-        evidence=() if work.evidence is None else _passages(work, work.evidence),
+        evidence=() if work.evidence is None else _passages(work, work.evidence, report),
     )
 
 
@@ -179,10 +180,21 @@ def _is_whole(draft: str, report: TurnReport) -> bool:
     return report.response == draft and report.delivered_spans(whole) == (whole,)
 
 
-def _passages(work: Work, evidence: EvidenceSet) -> tuple[Passage, ...]:
+def _passages(work: Work, evidence: EvidenceSet, report: TurnReport) -> tuple[Passage, ...]:
     # Passages of the turn's own documents are in those.
-    found = () if work.turn.documents else evidence.documents
+    found = () if work.turn.documents else (*evidence.documents, *_quotes_elsewhere(evidence, report))
     return (*found, *evidence.knowledge)
+
+
+def _quotes_elsewhere(evidence: EvidenceSet, report: TurnReport) -> Iterator[Passage]:
+    """Quotes from passages that were found for a claim, and not for the turn."""
+    known = [(passage.source_id, passage.text) for passage in evidence.documents]
+    for quote in (one for finding in report.findings for one in finding.evidence if one.source is SourceKind.DOCUMENT):
+        if not any(quote.source_id == name and quote.quote in text for name, text in known):
+            known.append((quote.source_id, quote.quote))
+            yield Passage(
+                source=quote.source, source_id=quote.source_id, text=quote.quote, title=quote.title, span=quote.span
+            )
 
 
 def _within(documents: Sequence[Document], most: int) -> Iterator[Document]:

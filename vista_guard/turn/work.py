@@ -122,7 +122,7 @@ class Parts:
     context: Literal["none", "full"] = "none"
     ungrounded: Literal["judge", "trust"] = "judge"
     retrieve_by: Literal["turn", "claim"] = "turn"
-    """What the document store is asked with; the judge asks it with each claim."""
+    """What the document store is asked with."""
     past: PastClaims = field(default_factory=PastClaims)
     telemetry: Telemetry = field(default_factory=Telemetry)
     host_tracing: bool = False
@@ -131,6 +131,18 @@ class Parts:
     """Whose turns these are, behind the proxy."""
     turn_risk: TurnRisk | None = None
     """What was fitted for the judge; None where nothing was."""
+
+    @property
+    def judging(self) -> Judge:
+        """The judge as stages ask it: with `retrieve_by = "claim"`, behind this guard's own document store.
+
+        Made anew each time: parts with another store, such as a tenant's, must never search this one.
+        """
+        if self.retrieve_by == "turn" or self.documents is None:
+            return self.judge
+        from vista_guard.judges.composed.pipeline import RetrievingJudge
+
+        return RetrievingJudge(self.judge, self.documents, self.limits.retrieved)
 
     def risk_of(self, work: Work) -> float | None:
         """The risk of the turn as far as it was judged, in [0, 1]; None when nothing was."""

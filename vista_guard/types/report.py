@@ -92,7 +92,8 @@ class TurnTexts(Noun):
 
     `user_text` is what the user said last before the turn. `draft` is the text that was judged, to which the spans of claims
     refer: None where it was delivered as it was, and where only delivered texts are kept. `documents` are those that the turn
-    was grounded in, `evidence` the passages of document store, knowledge and persona that the judge could see.
+    was grounded in, `evidence` the passages of document store, knowledge and persona that the judge could see; of passages that
+    were found for single claims (`retrieve_by = "claim"`) those that findings quote.
     """
 
     user_text: str | None = None

@@ -189,7 +189,11 @@ def _guard(
         store="memory",
         documents=kept_documents(Settings.load(), models["embedder"]),
         reports=None,
-        **{**models, **given},  # type: ignore[arg-type]  # names
+        judge=models["judge"],
+        verifier=models["verifier"],
+        extractor=models["extractor"],
+        embedder=models["embedder"],
+        **given,
     )
 
 

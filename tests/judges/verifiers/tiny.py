@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -157,13 +158,97 @@ def _save(
     rank: int,
     more: Sequence[str] = (),
     values: Sequence[Any] = (),
+    outputs: Sequence[Any] = (),
 ) -> None:
     given = [
         helper.make_tensor_value_info(name, TensorProto.INT64, [f"{name}_0", f"{name}_1"]) for name in (*inputs, *more)
     ]
     told = helper.make_tensor_value_info(output, TensorProto.FLOAT, [f"out_{axis}" for axis in range(rank)])
     weights = [numpy_helper.from_array(value, name) for name, value in constants.items()]
-    graph = helper.make_graph(nodes, "tiny", [*given, *values], [told], weights)
+    graph = helper.make_graph(nodes, "tiny", [*given, *values], [told, *outputs], weights)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     file.parent.mkdir(parents=True, exist_ok=True)
     onnx.save(model, str(file))
+
+
+def write_writer(folder: Path, source: Floats, written: Floats, *, cached: bool = False) -> None:
+    """An encoder-decoder that writes: the next token's logits are the sums of `source` over the text and of `written` over the
+    answer so far. With `cached` there is a second decoder, which takes both sums so far and reads the last token alone."""
+    hidden = helper.make_tensor_value_info("encoder_hidden_states", TensorProto.FLOAT, ["texts", "tokens", SIZE])
+    _save(
+        folder / "encoder_model.onnx",
+        [helper.make_node("Gather", ["table", "input_ids"], ["last_hidden_state"])],
+        ["input_ids"],
+        "last_hidden_state",
+        {"table": source},
+        rank=3,
+        more=["attention_mask"],
+    )
+    axis = {"last": np.array([2], np.int64), "tokens_axis": np.array([1], np.int64), "one": np.array(1, np.int64)}
+    nodes = [
+        helper.make_node("Cast", ["encoder_attention_mask"], ["floats"], to=TensorProto.FLOAT),
+        helper.make_node("Unsqueeze", ["floats", "last"], ["weights"]),
+        helper.make_node("Mul", ["encoder_hidden_states", "weights"], ["masked"]),
+        helper.make_node("ReduceSum", ["masked", "tokens_axis"], ["present.0.encoder.key"], keepdims=1),
+        helper.make_node("Gather", ["table", "input_ids"], ["looked_up"]),
+        helper.make_node("CumSum", ["looked_up", "one"], ["so_far"]),
+        helper.make_node("ReduceSum", ["looked_up", "tokens_axis"], ["present.0.decoder.key"], keepdims=1),
+        helper.make_node("Add", ["so_far", "present.0.encoder.key"], ["logits"]),
+    ]
+    sums = [
+        helper.make_tensor_value_info(f"present.0.{part}.key", TensorProto.FLOAT, ["texts", 1, SIZE])
+        for part in ("decoder", "encoder")
+    ]
+    names = ["input_ids", "encoder_attention_mask"]
+    constants = {"table": written, **axis}
+    _save(
+        folder / "decoder_model.onnx",
+        nodes,
+        names,
+        "logits",
+        constants,
+        rank=3,
+        values=[hidden],
+        outputs=sums if cached else (),
+    )
+    if not cached:
+        return
+    nodes = [
+        helper.make_node("Gather", ["table", "input_ids"], ["looked_up"]),
+        helper.make_node("Add", ["looked_up", "past_key_values.0.decoder.key"], ["present.0.decoder.key"]),
+        helper.make_node("Add", ["present.0.decoder.key", "past_key_values.0.encoder.key"], ["logits"]),
+    ]
+    past = [
+        helper.make_tensor_value_info(f"past_key_values.0.{part}.key", TensorProto.FLOAT, ["texts", 1, SIZE])
+        for part in ("decoder", "encoder")
+    ]
+    _save(
+        folder / "decoder_with_past_model.onnx",
+        nodes,
+        ["input_ids"],
+        "logits",
+        {"table": written},
+        rank=3,
+        values=past,
+        outputs=sums[:1],
+    )
+
+
+def greedy(text: str, source: Floats, written: Floats, most: int) -> list[int]:
+    """What such a model writes, up to its end token."""
+    total = source[tokenizer().encode(text).ids].sum(axis=0) + written[0]
+    found: list[int] = []
+    while len(found) < most and (not found or found[-1] != VOCABULARY["</s>"]):
+        found.append(int(total.argmax()))
+        total = total + written[found[-1]]
+    return found
+
+
+def saying(*answer: str) -> Floats:
+    """A table by which a model writes these words, whatever it read: each word asks for the next one, and takes its own wish
+    back."""
+    numbers = np.zeros((SIZE, SIZE), np.float32)
+    tokens = [0, *(VOCABULARY[word] for word in answer), VOCABULARY["</s>"]]
+    for number, (token, following) in enumerate(pairwise(tokens)):
+        numbers[token, following] += 100.0 * (number + 1)
+    return numbers

@@ -461,6 +461,7 @@ class Grader:
             limits=parts.limits,
             context=parts.context,
             ungrounded=parts.ungrounded,
+            retrieve_by=parts.retrieve_by,
             risk_table=self._risk_table,
             telemetry=parts.telemetry,
             host_tracing=parts.host_tracing,

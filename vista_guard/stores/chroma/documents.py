@@ -19,6 +19,7 @@ from vista_guard.errors import StoreError
 from vista_guard.protocols import Embedder
 from vista_guard.reading.passages import passages
 from vista_guard.stores.chroma.client import ChromaConnection
+from vista_guard.stores.chroma.codes import CodedVectors, can_encode
 from vista_guard.stores.entries import (
     DOCUMENTS,
     ListedDocument,
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("vista_guard")
 
 EXACT = 50_000
-"""Passages of a collection up to which a query is compared with each. Beyond, Chroma's index is asked, which may miss some."""
+"""Passages of a collection up to which a query is compared with each vector. Beyond, codes of them are compared, where faiss is
+installed; else Chroma's index is asked, which may miss some."""
 
 HELD = 200_000
 """Passages whose vectors a store keeps in memory (1.5 kB each), of all tenants together; those used longest ago go first."""
@@ -123,6 +125,7 @@ class ChromaDocuments:
         self._searched: Sequence[str] = [DOCUMENTS]
         self._probed: set[str] = set()
         self._vectors: dict[str, _Vectors] = {}  # the one used last comes last
+        self._codes: dict[str, CodedVectors] = {}
         self._replacing = Lock()
 
     def of_tenant(self, tenant: str, *, shared: bool = False) -> ChromaDocuments:
@@ -252,13 +255,24 @@ class ChromaDocuments:
     ) -> list[tuple[float, str]]:
         count = await self._chroma.run("search the documents", collection.count)
         if count > EXACT:
-            return await self._chroma.run("search the documents", lambda: _by_index(collection, vector, limit))
+            return await self._among_many(collection, count, vector, limit)
         vectors = self._vectors[collection.name] = self._vectors.pop(collection.name, _Vectors())
         while not await self._chroma.run("load the documents", lambda: vectors.step(collection, count)):
             pass
         while len(self._vectors) > 1 and sum(len(one.ids) for one in self._vectors.values()) > HELD:
             self._vectors.pop(next(iter(self._vectors)), None)
         return await asyncio.to_thread(vectors.nearest, vector, limit)
+
+    async def _among_many(
+        self, collection: AnyCollection, count: int, vector: NDArray[np.float32], limit: int
+    ) -> list[tuple[float, str]]:
+        if not can_encode():
+            return await self._chroma.run("search the documents", lambda: _by_index(collection, vector, limit))
+        codes = self._codes.setdefault(collection.name, CodedVectors())
+        while not await self._chroma.run("load the documents", lambda: codes.step(collection, count)):
+            pass
+        near = await asyncio.to_thread(codes.candidates, vector, limit)
+        return await self._chroma.run("search the documents", lambda: _exactly(collection, near, vector, limit))
 
     async def _replace(self, document: Document) -> int:
         collection = await self._open()
@@ -342,6 +356,19 @@ def _by_index(collection: AnyCollection, vector: NDArray[Any], limit: int) -> li
     """The rows that Chroma's index takes for the nearest."""
     found = collection.query(query_embeddings=[vector], n_results=limit, include=["distances"])
     return [(1 - distance, key) for distance, key in zip((found["distances"] or [[]])[0], found["ids"][0], strict=True)]
+
+
+def _exactly(
+    collection: AnyCollection, ids: list[str], vector: NDArray[np.float32], limit: int
+) -> list[tuple[float, str]]:
+    """The nearest of these rows by their own vectors; of equal ones always the same come first."""
+    import numpy as np
+
+    found = collection.get(ids=ids, include=["embeddings"])
+    keys = np.array(found["ids"])
+    order = np.argsort(keys)
+    matrix = np.asarray(found["embeddings"], np.float32)[order]
+    return [(score, str(keys[order[row]])) for score, row in best_rows(matrix, vector, limit)]
 
 
 def _rows(collection: AnyCollection, ids: list[str]) -> list[tuple[str, Passage]]:

@@ -1,0 +1,341 @@
+"""`vista-guard verify`: texts of any length against a document store, claim by claim."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from vista_guard.cli.common import (
+    BLOCKED,
+    FAILED,
+    EmbedderOption,
+    ExtractorOption,
+    JudgeOption,
+    VerifierOption,
+    exit_codes,
+)
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from vista_guard.guard import Guard
+    from vista_guard.protocols import DocumentStore, Embedder
+    from vista_guard.settings.sources import Settings
+    from vista_guard.types import Document
+    from vista_guard.verification import ClaimResult, Made, TextResult
+
+Weighing = Literal["all", "first"]
+_UNLIMITED = 10**9
+
+
+def verify(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE", help="Texts to verify: text, Markdown, HTML or PDF of any length.")
+    ],
+    documents: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER|STORE",
+            help="What they are held against: a folder of files, a data folder of `vista-guard documents add --data-dir`, or "
+            "a Chroma server's URL.  [default: the settings' document store]",
+        ),
+    ] = None,
+    first: Annotated[
+        bool, typer.Option("--first", help="Stop in each text at the first claim that is not factual.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Keep results piece by piece; the same command resumes from this file."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one line for each text.")] = False,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the results as an HTML page.")] = None,
+    passages: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Passages retrieved for each claim.  [default: limits.retrieved]"),
+    ] = None,
+    weighing: Annotated[
+        Weighing | None,
+        typer.Option(
+            help="all: weigh all evidence. first: the first passage that speaks of a claim decides, and a claim that none "
+            "speaks of passes (LLM-OASIS, Algorithm 1).  [default: from the settings, else all]"
+        ),
+    ] = None,
+    judge: JudgeOption = None,
+    verifier: VerifierOption = None,
+    extractor: ExtractorOption = None,
+    embedder: EmbedderOption = None,
+    concurrency: Annotated[int, typer.Option(min=1, metavar="N", help="Pieces judged at the same time.")] = 4,
+) -> None:
+    """Verify texts against documents.
+
+    Cuts each text at its sections and paragraphs, takes the pieces apart into claims, retrieves passages for each claim and
+    shows its label, quote and source. A text is factual when no claim is contradicted or lacks evidence; one that makes no
+    claim is said to make none. Exits with 0 when no text is found not factual, 3 when one is, 1 when one is undecided because
+    claims could not be checked, 2 for wrong usage or input, an empty document store among it.
+    """
+    with exit_codes():
+        import asyncio
+
+        from vista_guard.cli.verify_page import check_place
+
+        if html is not None:
+            check_place(html)
+        models = {"judge": judge, "verifier": verifier, "extractor": extractor, "embedder": embedder}
+        settings = _settings(models, weighing)
+        texts = read_texts(files)
+        results = asyncio.run(_verify(texts, documents, settings, passages, first, out, concurrency, as_json))
+        if html is not None:
+            _write_page(html, results, texts)
+    raise typer.Exit(exit_code(results))
+
+
+def exit_code(results: Sequence[TextResult]) -> int:
+    """3 when a text is not factual, else 1 when one is undecided, else 0."""
+    from vista_guard.verification import Verdict
+
+    verdicts = {result.verdict for result in results}
+    if Verdict.NOT_FACTUAL in verdicts:
+        return BLOCKED
+    return FAILED if Verdict.UNDECIDED in verdicts else 0
+
+
+def read_texts(files: Sequence[Path]) -> list[Document]:
+    """The texts, each with the path that was given for an id.
+
+    Raises:
+        InputError: a file cannot be read as text, is a folder, or is named twice.
+    """
+    from vista_guard.errors import InputError
+    from vista_guard.reading.files import DocumentFile, FileReader, SkippedFile
+
+    texts: list[Document] = []
+    with FileReader() as reader:
+        for path in files:
+            if path.is_dir():
+                raise InputError(f"{path} is a folder; name the files in it: {path}/*")
+            if any(one.id == str(path) for one in texts):
+                raise InputError(f"{path} is named twice; name each text once")
+            try:
+                found = reader.read(DocumentFile(path, str(path)))
+            except InputError as exc:
+                raise InputError(f"{path} {exc}") from exc
+            if found is None or isinstance(found, SkippedFile):
+                raise InputError(f"{path} is {found.reason if found else 'empty'}; there is nothing to verify")
+            texts.append(found)
+    return texts
+
+
+def _settings(models: Mapping[str, str | None], weighing: Weighing | None) -> Settings:
+    from vista_guard.settings.sources import Settings
+
+    given = {**models, "weighing": weighing}
+    return Settings.load(**{name: value for name, value in given.items() if value is not None})
+
+
+async def _verify(
+    texts: Sequence[Document],
+    place: str | None,
+    settings: Settings,
+    passages: int | None,
+    first: bool,
+    out: Path | None,
+    concurrency: int,
+    as_json: bool,
+) -> list[TextResult]:
+    from vista_guard.stores.embedders import build_embedder
+    from vista_guard.verification import verify
+
+    embedder = build_embedder(settings.embedder, settings.embedder_options)
+    store, mark = await open_documents(place, settings, embedder)
+    guard = build_guard(settings, store, embedder, passages or settings.limits.retrieved)
+    results = []
+    try:
+        made = _made(guard, settings, mark, texts)
+        with _progress() as tell:
+            async for result in verify(guard, texts, made, out=out, first=first, at_once=concurrency, tell=tell):
+                results.append(result)
+                show(result, as_json=as_json)
+    finally:
+        await guard.aclose()
+    return results
+
+
+async def open_documents(place: str | None, settings: Settings, embedder: Embedder) -> tuple[DocumentStore, str]:
+    """The store to search, and a fingerprint of what is in it.
+
+    Raises:
+        InputError: there is no such place, or it holds no documents.
+        StoreError: the store cannot be opened.
+    """
+    from hashlib import sha256
+
+    from vista_guard.errors import InputError
+    from vista_guard.stores.chroma.documents import ChromaDocuments
+    from vista_guard.stores.memory import MemoryDocuments
+
+    store = _kept_store(place, settings, embedder)
+    if store is None and place is not None:
+        store = await _folder_store(Path(place), settings, embedder)
+    where = place or "the settings' document store"
+    advice = "give --documents FOLDER, or add some with: vista-guard documents add FOLDER_OR_FILE"
+    if not isinstance(store, ChromaDocuments | MemoryDocuments):
+        raise InputError(f"{where} holds no documents: {advice}")
+    listed = await store.stored()
+    if not listed:
+        await store.aclose()
+        raise InputError(f"{where} holds no documents: {advice}")
+    content = [f"{one.id}\0{one.passages}\0{one.metadata.get('fingerprint')}" for one in listed]
+    return store, sha256("\n".join(content).encode()).hexdigest()[:16]
+
+
+def _kept_store(place: str | None, settings: Settings, embedder: Embedder) -> DocumentStore | None:
+    """The store that `vista-guard documents add` filled, of the settings or at the place; None where the place is none."""
+    from vista_guard.assembly import kept_documents
+    from vista_guard.errors import InputError
+
+    if place is None:
+        return kept_documents(settings, embedder)
+    if place.startswith(("http://", "https://")):
+        return kept_documents(settings.model_copy(update={"chroma_url": place, **_KEPT}), embedder)
+    folder = Path(place).expanduser()
+    if not folder.exists():
+        raise InputError(f"--documents {place} does not exist; give a folder of files, a data folder, or a Chroma URL")
+    for data in (folder, folder.parent):
+        if (data / "chroma" / "chroma.sqlite3").is_file() and folder in (data, data / "chroma"):
+            found = {"chroma_url": None, "data_dir": data, **_KEPT}
+            return kept_documents(settings.model_copy(update=found), embedder)
+    return None
+
+
+_KEPT: Mapping[str, Any] = {"store": "chroma", "retrieve": True}
+"""Settings with which the documents of a place are searched."""
+
+
+async def _folder_store(folder: Path, settings: Settings, embedder: Embedder) -> DocumentStore:
+    """The files of a folder, read and embedded for this run alone."""
+    import asyncio
+
+    from vista_guard.cli.document_store import collect
+    from vista_guard.errors import InputError
+    from vista_guard.reading.files import FileReader, SkippedFile
+    from vista_guard.stores.memory import MemoryDocuments
+
+    store = MemoryDocuments(embedder)
+    most = settings.limits.document_chars
+    with FileReader() as reader:
+        for entry in collect([folder], "").entries:
+            if isinstance(entry, SkippedFile):
+                _tell(f"skipped {entry.path}: {entry.reason}")
+                continue
+            try:
+                document = await asyncio.to_thread(reader.read, entry)
+            except InputError as exc:
+                raise InputError(f"document {entry.path} {exc}") from exc
+            if document is None or isinstance(document, SkippedFile):
+                _tell(f"skipped {entry.path}: {document.reason if document else 'empty'}")
+            elif len(document.text) > most:
+                raise InputError(
+                    f"document {entry.path} holds {len(document.text):,} characters, more than {most:,}: split it, or raise "
+                    "limits.document_chars"
+                )
+            else:
+                await store.add([document])
+    return store
+
+
+def build_guard(settings: Settings, store: DocumentStore, embedder: Embedder, passages: int) -> Guard:
+    """A guard that holds each claim against the store's passages for it, keeps nothing and withholds nothing."""
+    from vista_guard.guard import Guard
+    from vista_guard.policy.label_policy import PRESETS
+
+    unlimited = {"turn_chars": _UNLIMITED, "claims": _UNLIMITED, "judge_seconds": float(_UNLIMITED)}
+    return Guard.from_settings(
+        **{name: getattr(settings, name) for name in ("judge", "verifier", "extractor")},
+        embedder=embedder,
+        policy=PRESETS["monitor"],
+        documents=store,
+        store="memory",
+        reports=None,
+        record="verdicts",
+        context="none",
+        ungrounded="judge",
+        strict_reference=False,
+        retrieve_by="claim",
+        weighing=settings.weighing,
+        limits=settings.limits.model_copy(update={**unlimited, "retrieved": passages}),
+    )
+
+
+def _made(guard: Guard, settings: Settings, mark: str, texts: Sequence[Document]) -> Made:
+    from vista_guard.verification import Made
+
+    info = guard.parts.judge.info
+    changing = {
+        "documents": mark,
+        "embedder": settings.embedder or "shipped",
+        "passages": str(guard.parts.limits.retrieved),
+        "recommendations": settings.recommendations,
+    }
+    return Made(f"{info.name} {info.version}", changing, {one.id: str(one.metadata["fingerprint"]) for one in texts})
+
+
+@contextmanager
+def _progress() -> Iterator[Any]:
+    """A bar on stderr, where that is a terminal; yields what is told of each piece."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from vista_guard.cli.common import visible
+
+    console = Console(stderr=True, highlight=False)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda name, done, of: bar.update(task, description=visible(name), completed=done, total=of)
+
+
+def show(result: TextResult, *, as_json: bool) -> None:
+    """A text's result on stdout."""
+    if as_json:
+        typer.echo(result.model_dump_json().encode())
+        return
+    from rich.console import Console, Group
+    from rich.text import Text
+
+    from vista_guard.cli.common import visible
+    from vista_guard.cli.verify_page import summary
+
+    head = Text(f"{visible(result.file)}: {summary(result)}", style=_COLOURS[result.verdict])
+    rows = [_claim(claim) for claim in result.claims]
+    shown = Group(head, *rows, Text(f"judge {visible(result.judge)}", style="dim"))
+    Console(highlight=False).print(shown)
+
+
+_COLOURS = {"factual": "bold green", "not factual": "bold red", "undecided": "bold magenta", "no claims": "bold yellow"}
+
+
+def _claim(claim: ClaimResult) -> RenderableType:
+    from vista_guard.cli.common import claim_view, plain_text, quote_view
+
+    if claim.label is None:
+        return claim_view("UNCHECKED", "UNCHECKED", claim.text, [plain_text(claim.reason)])
+    quotes = (one.model_copy(update={"quote": " ".join(one.quote.split())}) for one in claim.evidence)
+    details = [*map(quote_view, quotes), plain_text(claim.reason)]
+    return claim_view(f"{claim.label} {claim.confidence:.2f}", claim.label, claim.text, details)
+
+
+def _write_page(place: Path, results: Sequence[TextResult], texts: Sequence[Document]) -> None:
+    from vista_guard.cli.verify_page import page
+    from vista_guard.stores.line_file import write_whole
+
+    write_whole(place, page(results, {one.id: one.text for one in texts}), "Choose another --html")
+
+
+def _tell(line: str) -> None:
+    from vista_guard.cli.common import visible
+
+    typer.echo(visible(line), err=True)

@@ -1,0 +1,91 @@
+"""Cuts a long text into pieces that are judged one by one, at its sections and paragraphs. Pure.
+
+A piece depends on its own section alone: a text that is cut at its sections has the same pieces, put together or apart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from vista_guard.reading.passages import sentence_spans
+from vista_guard.types import Span
+
+PIECE_CHARS = 1_500
+"""Characters of a piece: some ten sentences, of which each is read with those around it. A longer sentence is a piece alone."""
+
+_PARAGRAPH = re.compile(r"\S(?:.*\S)?(?:\n[^\S\n]*\S.*)*")
+"""Lines with no empty one between them."""
+_MARKED = re.compile(r"#{1,6}\s+\S")
+_TITLE = re.compile(r"(?![-*+•|>])[^\W_].{0,79}(?<![.!?:;,|…])")
+"""A line that may be a heading: short, with nothing at its end that ends or continues a sentence."""
+_MOST_WORDS = 12
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a text. `heading` is that of its section, empty before the first; `follows` is the piece before it there.
+
+    The first piece of a section begins with its heading.
+    """
+
+    span: Span
+    heading: str
+    follows: Span | None = None
+
+
+def pieces(text: str) -> Iterator[Piece]:
+    """The pieces of a text, in order: every character but white space lies in one.
+
+    >>> [piece.heading for piece in pieces("Fees\\n\\nEntry costs 5 euros.\\n\\nHours\\n\\nWe open at 9.")]
+    ['Fees', 'Hours']
+    """
+    for heading, section in _sections(text):
+        before: Span | None = None
+        for span in _packed(text, section):
+            yield Piece(span, heading, before)
+            before = span
+
+
+def _sections(text: str) -> Iterator[tuple[str, list[Span]]]:
+    """The paragraphs of each section, its heading among them."""
+    heading, section = "", list[Span]()
+    for found in _PARAGRAPH.finditer(text):
+        if title := _heading(found.group()):
+            if section:
+                yield heading, section
+            heading, section = title, []
+        section.append(Span(start=found.start(), end=found.end()))
+    if section:
+        yield heading, section
+
+
+def _heading(paragraph: str) -> str:
+    """The heading that a paragraph is, without its marks; empty for any other."""
+    line, _, rest = paragraph.partition("\n")
+    if _MARKED.match(line):
+        return line.strip("# \t")
+    alone = not rest and len(line.split()) <= _MOST_WORDS
+    return line.strip() if alone and _TITLE.fullmatch(line.strip()) else ""
+
+
+def _packed(text: str, paragraphs: list[Span]) -> Iterator[Span]:
+    """Neighbours together, as many as a piece holds."""
+    held: Span | None = None
+    for part in (one for paragraph in paragraphs for one in _parts(text, paragraph)):
+        if held is not None and part.end - held.start > PIECE_CHARS:
+            yield held
+            held = None
+        held = Span(start=held.start if held else part.start, end=part.end)
+    if held is not None:
+        yield held
+
+
+def _parts(text: str, paragraph: Span) -> list[Span]:
+    """The paragraph, or the sentences of one that is too long."""
+    if paragraph.end - paragraph.start <= PIECE_CHARS:
+        return [paragraph]
+    start = paragraph.start
+    found = sentence_spans(text[start : paragraph.end])
+    return [Span(start=start + one.start, end=start + one.end) for one in found]

@@ -1,0 +1,243 @@
+"""A file of lines, such as one `TurnReport` a line, which survives a kill at any moment and can be resumed.
+
+How they were made stands in a file of its own, so that every line is of one kind.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from io import FileIO
+from pathlib import Path
+from typing import Generic, Protocol, Self, TypeVar
+
+from pydantic import BaseModel
+
+from vista_guard.errors import ConfigError, StoreError
+
+ANOTHER_OUT = "Choose another --out"
+
+Line = TypeVar("Line", bound=BaseModel)
+
+
+class HowMade(Protocol):
+    """How lines are made. A file asks once, under its lock, before anything is written."""
+
+    def claim(self, path: Path, *, empty: bool) -> None:
+        """Describes a new file; checks that an older one was made in the same way.
+
+        Raises:
+            ConfigError: the lines were made in another way, or the description cannot be written.
+        """
+        ...
+
+
+def differing_fields(first: Mapping[str, str], second: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Both values by name, where they differ; `-` where only one has such a field."""
+    names = dict.fromkeys((*first, *second))
+    pairs = {name: (first.get(name, "-"), second.get(name, "-")) for name in names}
+    return {name: (one, other) for name, (one, other) in pairs.items() if one != other}
+
+
+def refuse_differences(path: Path, made: Mapping[str, str], now: Mapping[str, str]) -> None:
+    """Passes when reports were made as they would be made now.
+
+    Raises:
+        ConfigError: they were not; names each field with both values.
+    """
+    differing = [f"{name} {old} instead of {new}" for name, (old, new) in differing_fields(made, now).items()]
+    if differing:
+        raise ConfigError(f"{path} was made with {', '.join(differing)}. {ANOTHER_OUT}, or run with the same")
+
+
+def write_whole(path: Path, text: str, otherwise: str = ANOTHER_OUT) -> None:
+    """Writes a file that is there as a whole or not at all.
+
+    Raises:
+        ConfigError: the disk refuses; says what to do then.
+    """
+    partial = path.with_name(path.name + ".partial")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    except OSError as exc:
+        raise ConfigError(f"{path} cannot be written: {exc.strerror}. {otherwise}") from exc
+
+
+SYNC_SECONDS = 1.0
+"""At most so much work is lost when the machine loses power. A killed process loses nothing that was written."""
+
+
+@dataclass(frozen=True)
+class LineKind(Generic[Line]):
+    """What the lines of a file hold, and by which names they are found again."""
+
+    model: type[Line]
+    noun: str
+    """What one line is, in errors: `report`."""
+    group: Callable[[Line], str]
+    """Lines of one group are read together: the reports on a conversation."""
+    key: Callable[[Line], Hashable]
+    """No two lines have the same."""
+    again: Callable[[Line], str]
+    """What a second line with the same key does: `reports on turn 3 of conversation a again`."""
+
+    def read(self, path: Path, line: bytes, number: int = 0) -> Line:
+        """One line of the file.
+
+        Raises:
+            ConfigError: it is cut off or something else; names file and line.
+        """
+        try:
+            if not line.endswith(b"\n"):
+                raise ValueError("the line is cut off")
+            return self.model.model_validate_json(line)
+        except ValueError as exc:
+            where = f"line {number}" if number else "a line"
+            raise ConfigError(
+                f"{path}: {where} is not a {self.noun}: {line[:80]!r}. Remove it and run the same command again, which makes "
+                "it anew, or choose another --out"
+            ) from exc
+
+    def twice(self, path: Path, number: int, line: Line) -> str:
+        """The message about a line whose key another line has."""
+        return f"{path}, line {number} {self.again(line)}, which would be counted twice. Remove that line"
+
+
+class LineFile(Generic[Line]):
+    """A file of lines, open for adding. Holds an exclusive lock: two runs never write into one file.
+
+    Keeps where each group's lines lie, not their texts, so memory stays flat.
+    """
+
+    def __init__(self, path: Path, kind: LineKind[Line], file: FileIO) -> None:
+        self.path = path
+        self._kind = kind
+        self._file = file
+        self._index: dict[str, list[int]] = {}
+        self._end = self._lines = 0
+        self._synced = time.monotonic()
+
+    @classmethod
+    def open(cls, path: Path, kind: LineKind[Line], made: HowMade) -> Self:
+        """Opens or creates the file; a last line that was cut off in the middle of writing is dropped.
+
+        Raises:
+            ConfigError: it was made in another way, holds something else, is in use, or cannot be opened.
+        """
+        try:
+            if path.exists() and not path.is_file():
+                raise ConfigError(f"{path} is not a regular file. Choose another --out")
+            file = FileIO(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644), "r+")
+        except OSError as exc:
+            raise ConfigError(f"{path} cannot be written: {exc.strerror}. Choose another --out") from exc
+        try:
+            _lock(path, file)
+            made.claim(path, empty=os.fstat(file.fileno()).st_size == 0)
+            opened = cls(path, kind, file)
+            opened._scan()
+            file.truncate(opened._end)
+        except BaseException:
+            file.close()
+            raise
+        return opened
+
+    @property
+    def lines(self) -> int:
+        """How many lines are safely in the file."""
+        return self._lines
+
+    def groups(self) -> Iterator[str]:
+        """The groups that had lines when the file was opened."""
+        return iter(self._index)
+
+    def of_group(self, group: str) -> list[Line]:
+        """The lines of a group when the file was opened, in the order of writing."""
+        return [self._kind.read(self.path, self._line_at(offset)) for offset in self._index.get(group, ())]
+
+    def append(self, line: Line) -> None:
+        """Writes one line. Nothing of it stays when that fails.
+
+        Raises:
+            StoreError: the disk is full or gone; says how many lines are safe.
+        """
+        written = line.model_dump_json().encode() + b"\n"
+        try:
+            self._file.seek(self._end)
+            rest = memoryview(written)
+            while rest:
+                rest = rest[self._file.write(rest) or 0 :]
+            if time.monotonic() - self._synced >= SYNC_SECONDS:
+                self._sync()
+        except OSError as exc:
+            with suppress(OSError):
+                self._file.truncate(self._end)
+            raise self._write_error(exc) from exc
+        self._end += len(written)
+        self._lines += 1
+
+    def close(self) -> None:
+        """Brings all to the disk and lets the lock go.
+
+        Raises:
+            StoreError: the disk refused.
+        """
+        try:
+            self._sync()
+        except OSError as exc:
+            raise self._write_error(exc) from exc
+        finally:
+            self._file.close()
+
+    def _sync(self) -> None:
+        os.fsync(self._file.fileno())
+        self._synced = time.monotonic()
+
+    def _scan(self) -> None:
+        """Finds where the lines of each group lie, and where the last whole line ends."""
+        seen: set[Hashable] = set()
+        with open(self._file.fileno(), "rb", closefd=False) as reader:
+            lines = iter(reader)
+            for number, text in enumerate(lines, 1):
+                try:
+                    line = self._kind.read(self.path, text, number)
+                except ConfigError:
+                    if next(lines, None) is not None:
+                        raise
+                    break
+                if (key := self._kind.key(line)) in seen:
+                    raise ConfigError(self._kind.twice(self.path, number, line))
+                seen.add(key)
+                self._index.setdefault(self._kind.group(line), []).append(self._end)
+                self._end += len(text)
+                self._lines += 1
+
+    def _line_at(self, offset: int) -> bytes:
+        self._file.seek(offset)
+        line = b""
+        while not line.endswith(b"\n") and (block := self._file.read(65_536)):
+            line += block[: block.index(b"\n") + 1] if b"\n" in block else block
+        return line
+
+    def _write_error(self, error: OSError) -> StoreError:
+        return StoreError(
+            f"{self.path} cannot be written: {error.strerror}. {self._lines} {self._kind.noun}s are safe in it; make room and "
+            "run the same command again to resume"
+        )
+
+
+def _lock(path: Path, file: FileIO) -> None:
+    """Let go by the system when the process ends, however it ends. Not taken on Windows and on disks that have no locks."""
+    try:
+        import fcntl
+    except ImportError:
+        return
+    try:
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as exc:
+        raise ConfigError(f"{path} is being written by another run. Choose another --out, or wait for it") from exc
+    except OSError:  # Some network file systems.
+        return
