@@ -124,7 +124,11 @@ def test_the_papers_recipes_have_its_figures() -> None:
     parts = {part: read_recipe("paper", part) for part in ("extractor", "retriever", "verifier")}
     assert all(isinstance(one, LibraryRecipe) for one in parts.values())
     extractor, retriever, verifier = parts.values()
-    assert isinstance(extractor, LibraryRecipe) and isinstance(retriever, LibraryRecipe) and isinstance(verifier, LibraryRecipe)
+    assert (
+        isinstance(extractor, LibraryRecipe)
+        and isinstance(retriever, LibraryRecipe)
+        and isinstance(verifier, LibraryRecipe)
+    )
     assert (extractor.base, extractor.steps, extractor.optimizer) == ("hf:google-t5/t5-base", 1_000_000, "adafactor")
     assert extractor.learning_rate == 1e-5
     assert (retriever.batch, retriever.steps, retriever.learning_rate) == (20, 300_000, 1e-6)
@@ -143,12 +147,16 @@ def test_the_small_recipe_has_no_extractor_and_says_who_has_one() -> None:
 
 
 def test_another_base_takes_the_recipes_place() -> None:
-    assert read_recipe("paper", "retriever", "hf:google-bert/bert-base-uncased").base == "hf:google-bert/bert-base-uncased"
+    assert (
+        read_recipe("paper", "retriever", "hf:google-bert/bert-base-uncased").base == "hf:google-bert/bert-base-uncased"
+    )
 
 
 def test_a_recipe_of_ones_own(tmp_path) -> None:  # type: ignore[no-untyped-def]
     file = tmp_path / "mine.toml"
-    file.write_text('[verifier]\nbase = "shipped"\nlearning_rate = 1e-5\nmax_minutes = 1\nmax_tokens = 256\nkeep = 0.3\n')
+    file.write_text(
+        '[verifier]\nbase = "shipped"\nlearning_rate = 1e-5\nmax_minutes = 1\nmax_tokens = 256\nkeep = 0.3\n'
+    )
     mine = read_recipe(str(file), "verifier")
     assert (mine.name, mine.learning_rate) == ("mine", 1e-5)
 

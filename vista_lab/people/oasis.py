@@ -72,7 +72,7 @@ class Step(StrEnum):
 class Drawing:
     """What is wanted: `sample` passages that one annotator marks, and `shared` that all do; None: all, and see `SHARED`.
 
-    `part`: of the test part alone, which `oasis export` and `oasis train` set aside, or of all.
+    `part`: of the test part alone, which `oasis export` and `oasis train` set aside, or of all. `test`: the share set aside.
     """
 
     annotators: Sequence[str]
@@ -80,6 +80,7 @@ class Drawing:
     shared: int | None = None
     seed: int = 0
     part: PartName = "test"
+    test: float = Splitting.test
 
 
 def draw(folder: Path, wanted: Drawing) -> Mapping[Step, StudyData]:
@@ -92,7 +93,7 @@ def draw(folder: Path, wanted: Drawing) -> Mapping[Step, StudyData]:
         InputError: the set cannot be read, or has too few accepted passages.
     """
     names = annotator_names(wanted.annotators)
-    usable = list(_usable(folder, wanted.part))
+    usable = list(_usable(folder, wanted))
     shared, sample = _sizes(len(usable), len(names), wanted, folder)
     known = tuple(record.passage.id for record in usable)
     chosen = sample_names(known, sample + shared, wanted.seed)
@@ -107,10 +108,10 @@ def draw(folder: Path, wanted: Drawing) -> Mapping[Step, StudyData]:
     return {step: _study(step, records, given, names, source, shared, wanted.seed) for step in Step}
 
 
-def _usable(folder: Path, part: PartName) -> Iterator[Record]:
-    splitting = Splitting()
+def _usable(folder: Path, wanted: Drawing) -> Iterator[Record]:
+    splitting = Splitting(test=wanted.test)
     for record in read_records(folder):
-        if record.state is State.ACCEPTED and (part == "all" or splitting.part(record.passage) is SetPart.TEST):
+        if record.state is State.ACCEPTED and (wanted.part == "all" or splitting.part(record.passage) is SetPart.TEST):
             yield record
 
 

@@ -49,7 +49,10 @@ def test_each_kind_of_edit(kind: str, claim: str, falsified: str) -> None:
 
 def test_if_becomes_unless() -> None:
     claim = "Visitors can get a refund if they cancel in time."
-    told = {"Visitors can get a refund unless they cancel in time.", "Unless they cancel in time, visitors can get a refund."}
+    told = {
+        "Visitors can get a refund unless they cancel in time.",
+        "Unless they cancel in time, visitors can get a refund.",
+    }
     assert edited(claim)["condition"] in told
 
 

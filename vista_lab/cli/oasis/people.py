@@ -53,6 +53,9 @@ def sheets(
             help="test: the part that oasis export and oasis train set aside. all: of a set that nothing is trained on."
         ),
     ] = "test",
+    test: Annotated[
+        float, typer.Option(min=0, max=0.9, metavar="SHARE", help="Share that is set aside, as given to oasis export.")
+    ] = 0.1,
     seed: Annotated[int, typer.Option(metavar="S", help="Random seed for the sample.")] = 0,
     kind: Annotated[
         Kind,
@@ -83,7 +86,7 @@ def sheets(
         from vista_lab.people.oasis import SHEETS, Drawing, draw
 
         names = [name.strip() for name in annotators.split(",")]
-        steps = draw(folder, Drawing(names, sample, shared, seed, part))
+        steps = draw(folder, Drawing(names, sample, shared, seed, part, test))
         if batch is None:
             _write_sheets(steps, out or folder / SHEETS, f".{kind}")
         else:
