@@ -118,7 +118,7 @@ def make_plan(source: Source, claims: ClaimsMode, *, limit: int | None = None, s
         turns=len(gold),
         skipped=dict(skipped),
         sample=source.sample,
-        grounded=sum(grounded[name] for name in chosen),
+        grounded=sum(grounded[name] for name in chosen) if any(line.group for line in gold) else None,
     )
     return Plan(source, rows, gold, tuple(broken), silent)
 

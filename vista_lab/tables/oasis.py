@@ -1,7 +1,8 @@
 """LLM-OASIS's Tables 4, 5 and 8 and Figure 2, filled from runs and from what `oasis score retriever --json` printed.
 
 Table 4 takes runs over texts that bring no documents (Task 1), Table 5 runs over claims that bring their evidence (Task 2). Which
-of the two a run is says how many of its turns bring documents, and not its name.
+of the two a run is says how many of its turns bring documents, and not its name. Data that name no documents of turns,
+such as those of other papers, fill neither.
 """
 
 from __future__ import annotations

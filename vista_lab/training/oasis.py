@@ -20,7 +20,16 @@ from vista_guard.errors import ConfigError, InputError
 from vista_lab.runs.line_file import ANOTHER_OUT, refuse_differences, write_whole
 from vista_lab.training import figures
 from vista_lab.training.recipes import SHIPPED, Recipe, ShippedRecipe
-from vista_lab.training.rows import ExtractorRow, Part, RetrieverRow, Split, VerifierRow, apart, label_counts, refuse_few
+from vista_lab.training.rows import (
+    ExtractorRow,
+    Part,
+    RetrieverRow,
+    Split,
+    VerifierRow,
+    apart,
+    label_counts,
+    refuse_few,
+)
 
 TRAINING, CARD = "training.json", "README.md"
 SETTINGS: Mapping[Part, str] = {"extractor": "extractor", "retriever": "embedder", "verifier": "verifier"}

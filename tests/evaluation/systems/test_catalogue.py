@@ -29,7 +29,7 @@ def told(name: str, **given: Any) -> str:
 def test_there_are_these() -> None:
     assert names() == [
         "vista", "vista+ctx", "no-ac", "no-ac+ctx", "no-history", "zero-shot", "factscore", "factscore+split", "llm-judge",
-        "fact-check", "fact-check+evidence", "majority", "overlap", "deepeval:METRIC", "ragas:METRIC",
+        "fact-check", "fact-check+evidence", "oasis", "majority", "overlap", "deepeval:METRIC", "ragas:METRIC",
     ]  # fmt: skip
 
 
