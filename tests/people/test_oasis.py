@@ -327,7 +327,7 @@ def test_files_that_are_not_these_sheets_are_refused(tmp_path: Path) -> None:
     for place in (tmp_path / "nothing", folder / "sheets"):
         code, _, error = vista("agree", str(folder), "--sheets", str(place / "x"))
         assert code == 2
-        assert "cannot be read" in error
+        assert "--sheets" in error
 
 
 def test_sheets_of_another_set_are_refused(tmp_path: Path) -> None:

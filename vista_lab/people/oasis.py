@@ -236,6 +236,10 @@ def read_work(folder: Path, records: Sequence[Record]) -> list[StepWork]:
     """
     faults, found = Faults(), []
     for step in Step:
+        if not (folder / step).is_dir():
+            raise InputError(
+                f"{folder} has no sheets of {step}; vista-guard oasis sheets writes them. Name their folder with --sheets"
+            )
         data = load(folder / step)
         check_items(step, data.items, records)
         filled = collect_sheets(_files(folder / step, data.study.annotators), data.study.form, data.items, faults)
